@@ -1,0 +1,50 @@
+package ir
+
+import "unsafe"
+
+// A View is a tensor as a kernel sees it: typed, strided memory. Exactly one of
+// Ptr and Addr is set, by where the memory is. A zero View stands for an
+// optional operand that was not given.
+type View struct {
+	Ptr     unsafe.Pointer // first element, in host memory
+	Addr    uint64         // first element, in a device's memory
+	DType   DType
+	Shape   []int // elements along each axis
+	Strides []int // in elements; 0 along broadcast axes
+}
+
+// Given reports whether the view stands for an operand that was given.
+func (v View) Given() bool { return v.DType != Invalid }
+
+// NumElements returns the number of elements v addresses.
+func (v View) NumElements() int { return NumElements(v.Shape) }
+
+// IsContiguous reports whether v is row-major without gaps.
+func (v View) IsContiguous() bool { return IsContiguous(v.Shape, v.Strides) }
+
+// A Call is one launch: an operator, the iteration space and the operands.
+//
+// Elementwise: every view has shape Space; operands are expanded with stride 0.
+// Reduction: In has shape Space; Out is expanded to Space with stride 0 along
+// the axes in Axes. Scan: In and Out have shape Space, Axes holds the one axis.
+// Kernel: views keep their own shapes, and Space is nil; a variadic operand
+// takes the rest of In.
+type Call struct {
+	Op      *Op
+	Variant int   // index in Op.Bodies
+	Compute DType // the body computes in this dtype
+	Out, In []View
+	Space   []int
+	Axes    []int    // reduced or scanned axes of Space, ascending
+	Scalars []Scalar // the scalar attributes (int, float, Scalar, bool) in the order of Op.Attrs
+	Attrs   []Value  // every attribute, in the order of Op.Attrs
+}
+
+// ReducedCount returns the number of elements folded into each result.
+func (c *Call) ReducedCount() int64 {
+	n := int64(1)
+	for _, a := range c.Axes {
+		n *= int64(c.Space[a])
+	}
+	return n
+}

@@ -1,0 +1,164 @@
+package expr
+
+import "github.com/sinter-go/sinter/ir"
+
+// call types one function call.
+func (c *checker) call(n *Node, args []*Value) (*Value, error) {
+	f := functions[n.Name]
+	result := func(k Kind) *Value {
+		return c.intern(Value{Op: OpCall, Name: n.Name, Args: args, Kind: k})
+	}
+	switch f.rule {
+	case choose:
+		cond := c.convert(args[0], BoolKind)
+		if cond == nil {
+			return nil, errorAt(n, "where: the condition is %s, not bool", c.describe(args[0].Kind))
+		}
+		k, err := c.join(n, args[1:])
+		if err != nil {
+			return nil, err
+		}
+		if allConst(args[1:]) && k == IntKind { // a choice between literals is a number of the compute dtype
+			a, b := c.convert(args[1], c.tKind()), c.convert(args[2], c.tKind())
+			if a != nil && b != nil {
+				args[1], args[2], k = a, b, c.tKind()
+			}
+		}
+		args[0] = cond
+		return result(k), nil
+	case toInt:
+		if args[0].Kind == IntKind {
+			return args[0], nil
+		}
+		return result(IntKind), nil
+	case toT:
+		if args[0].Kind == c.tKind() {
+			return args[0], nil
+		}
+		if v := c.convert(args[0], c.tKind()); v != nil {
+			return v, nil
+		}
+		return result(c.tKind()), nil
+	case drawReal, drawInt:
+		for i, a := range args {
+			if args[i] = c.convert(a, IntKind); args[i] == nil {
+				return nil, errorAt(n, "%s: seed and offset are integers, not %s", n.Name, c.describe(a.Kind))
+			}
+		}
+		if f.rule == drawInt {
+			return result(IntKind), nil
+		}
+		if !c.g.T.IsFloat() {
+			return nil, errorAt(n, "%s is not defined for %s", n.Name, c.g.T)
+		}
+		return result(c.realKind()), nil
+	case pair:
+		for i, a := range args {
+			if args[i] = c.convert(a, c.realKind()); args[i] == nil || args[i].Kind == TKind {
+				return nil, errorAt(n, "complex: needs two real numbers of a complex compute dtype")
+			}
+		}
+		return result(TKind), nil
+	case shifted:
+		if v := c.convert(args[0], c.tKind()); v != nil && args[0].Op == OpConst {
+			args[0] = v
+		}
+		count := c.convert(args[1], args[0].Kind)
+		if count == nil {
+			count = args[1]
+		}
+		args[1] = count
+		if c.classOf(args[0].Kind)&f.class == 0 || c.classOf(args[1].Kind) != onInt {
+			return nil, errorAt(n, "%s is defined for integers, not %s and %s", spelling(n.Name), c.describe(args[0].Kind), c.describe(args[1].Kind))
+		}
+		return result(args[0].Kind), nil
+	}
+	return c.arithmetic(n, f, args, result)
+}
+
+// arithmetic types the functions whose arguments are joined.
+func (c *checker) arithmetic(n *Node, f *function, args []*Value, result func(Kind) *Value) (*Value, error) {
+	k, err := c.join(n, args)
+	if err != nil {
+		return nil, err
+	}
+	if len(args) > 0 && k == IntKind && f.class&onInt == 0 { // floats of an index: exp(index)
+		if k = c.realKind(); c.classOf(k)&f.class != 0 {
+			for i := range args {
+				args[i] = c.convert(args[i], k)
+			}
+		}
+	}
+	if allConst(args) && k < c.tKind() && f.rule != logic && k != BoolKind && f.class&onInt == 0 {
+		k = c.tKind()
+	}
+	if c.classOf(k)&f.class == 0 {
+		return nil, errorAt(n, "%s is not defined for %s", spelling(n.Name), c.describe(k))
+	}
+	if k == BoolKind {
+		return c.boolean(n, args), nil
+	}
+	switch f.rule {
+	case toBool:
+		return result(BoolKind), nil
+	case toReal:
+		if !c.g.KindDType(k).IsComplex() && (n.Name == "real") {
+			return args[0], nil
+		}
+		if k == TKind {
+			k = c.realKind()
+		}
+		return result(k), nil
+	}
+	if n.Name == "conj" && !c.g.KindDType(k).IsComplex() {
+		return args[0], nil
+	}
+	return result(k), nil
+}
+
+func allConst(args []*Value) bool {
+	for _, a := range args {
+		if a.Op != OpConst {
+			return false
+		}
+	}
+	return true
+}
+
+// boolean rewrites arithmetic and order on bools as logic: + is ||, * is &&,
+// false is less than true.
+func (c *checker) boolean(n *Node, args []*Value) *Value {
+	logic := func(fn string, args ...*Value) *Value {
+		return c.intern(Value{Op: OpCall, Name: fn, Args: args, Kind: BoolKind})
+	}
+	not := func(v *Value) *Value { return logic("lnot", v) }
+	falsehood := c.intern(Value{Op: OpConst, Const: ir.BoolScalar(false), Kind: BoolKind})
+	truth := c.intern(Value{Op: OpConst, Const: ir.BoolScalar(true), Kind: BoolKind})
+	switch n.Name {
+	case "add", "or", "max":
+		return logic("lor", args...)
+	case "mul", "and", "min":
+		return logic("land", args...)
+	case "andnot":
+		return logic("land", args[0], not(args[1]))
+	case "not":
+		return not(args[0])
+	case "xor":
+		return logic("ne", args...)
+	case "lt":
+		return logic("land", not(args[0]), args[1])
+	case "gt":
+		return logic("land", args[0], not(args[1]))
+	case "le":
+		return logic("lor", not(args[0]), args[1])
+	case "ge":
+		return logic("lor", args[0], not(args[1]))
+	case "isnan", "isinf", "signbit":
+		return falsehood
+	case "isfinite":
+		return truth
+	case "conj":
+		return args[0]
+	}
+	return logic(n.Name, args...)
+}

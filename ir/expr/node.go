@@ -1,0 +1,200 @@
+// Package expr is the scalar expression language of the schema: it parses an
+// expression once, checks it for a compute dtype, and lowers the result to Go
+// and CUDA source, to derivatives and to values. It knows neither operators nor
+// tensors. The meaning of every construct is stated in package ir.
+package expr
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// NodeOp says what a Node is.
+type NodeOp uint8
+
+// The kinds of node.
+const (
+	OpConst NodeOp = iota // Value
+	OpName                // an operand, a parameter, index or a named constant: Name
+	OpCall                // the function Name of Args; operators have names too
+)
+
+// A Node is one construct of an expression before it has types. Nodes are
+// immutable and may be shared.
+type Node struct {
+	Op    NodeOp
+	Name  string
+	Args  []*Node
+	Value ir.Scalar
+	Pos   int // byte offset in the source, 0-based
+}
+
+func constant(v float64) *Node {
+	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+		return &Node{Op: OpConst, Value: ir.IntScalar(int64(v))}
+	}
+	return &Node{Op: OpConst, Value: ir.FloatScalar(v)}
+}
+
+func name(n string) *Node { return &Node{Op: OpName, Name: n} }
+
+func call(fn string, args ...*Node) *Node { return &Node{Op: OpCall, Name: fn, Args: args} }
+
+// IsConst reports whether n is the literal v.
+func (n *Node) IsConst(v float64) bool {
+	return n.Op == OpConst && n.Value.Float() == v && n.Value.Category() != ir.CategoryComplex
+}
+
+// key returns a text that is equal for equal expressions.
+func (n *Node) key() string { return n.String() }
+
+// Uses reports whether the expression reads the given name.
+func (n *Node) Uses(name string) bool {
+	if n.Op == OpName && n.Name == name {
+		return true
+	}
+	for _, a := range n.Args {
+		if a.Uses(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Calls reports whether the expression calls the given function.
+func (n *Node) Calls(fn string) bool {
+	if n.Op == OpCall && n.Name == fn {
+		return true
+	}
+	for _, a := range n.Args {
+		if a.Calls(fn) {
+			return true
+		}
+	}
+	return false
+}
+
+// replace returns n with names replaced by expressions.
+func (n *Node) replace(with map[string]*Node) *Node {
+	switch n.Op {
+	case OpConst:
+		return n
+	case OpName:
+		if r, ok := with[n.Name]; ok {
+			return r
+		}
+		return n
+	}
+	args := make([]*Node, len(n.Args))
+	for i, a := range n.Args {
+		args[i] = a.replace(with)
+	}
+	return build(n.Name, args...)
+}
+
+// infix gives the operators their spelling and binding strength in Go.
+var infix = map[string]struct {
+	text string
+	prec int
+}{
+	"lor": {"||", 1}, "land": {"&&", 2},
+	"eq": {"==", 3}, "ne": {"!=", 3}, "lt": {"<", 3}, "le": {"<=", 3}, "gt": {">", 3}, "ge": {">=", 3},
+	"add": {"+", 4}, "sub": {"-", 4}, "or": {"|", 4}, "xor": {"^", 4},
+	"mul": {"*", 5}, "div": {"/", 5}, "rem": {"%", 5}, "shl": {"<<", 5}, "shr": {">>", 5}, "and": {"&", 5}, "andnot": {"&^", 5},
+}
+
+var prefix = map[string]string{"neg": "-", "lnot": "!", "not": "^"}
+
+const (
+	precUnary = 6
+	precAtom  = 7
+)
+
+// String returns the expression in the schema's syntax; parsing it gives an
+// equal expression.
+func (n *Node) String() string {
+	var b strings.Builder
+	n.print(&b, 0)
+	return b.String()
+}
+
+func (n *Node) print(b *strings.Builder, outer int) {
+	switch n.Op {
+	case OpConst:
+		s := literal(n.Value)
+		if strings.HasPrefix(s, "-") && outer > precUnary-1 {
+			s = "(" + s + ")"
+		}
+		b.WriteString(s)
+		return
+	case OpName:
+		b.WriteString(n.Name)
+		return
+	}
+	if op, ok := infix[n.Name]; ok {
+		open := op.prec < outer
+		if open {
+			b.WriteByte('(')
+		}
+		n.Args[0].print(b, op.prec)
+		if op.prec == 5 {
+			b.WriteString(op.text)
+		} else {
+			b.WriteString(" " + op.text + " ")
+		}
+		n.Args[1].print(b, op.prec+1)
+		if open {
+			b.WriteByte(')')
+		}
+		return
+	}
+	if op, ok := prefix[n.Name]; ok {
+		if outer > precUnary {
+			b.WriteByte('(')
+			defer b.WriteByte(')')
+		}
+		b.WriteString(op)
+		n.Args[0].print(b, precAtom)
+		return
+	}
+	b.WriteString(n.Name)
+	b.WriteByte('(')
+	for i, a := range n.Args {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		a.print(b, 0)
+	}
+	b.WriteByte(')')
+}
+
+// literal spells a number such that it reads back as the same value.
+func literal(v ir.Scalar) string {
+	switch v.Category() {
+	case ir.CategoryBool:
+		return strconv.FormatBool(v.Bool())
+	case ir.CategoryInt:
+		return strconv.FormatInt(v.Int(), 10)
+	}
+	s := strconv.FormatFloat(v.Float(), 'g', -1, 64)
+	if !strings.ContainsAny(s, ".eIN") {
+		s += ".0"
+	}
+	return s
+}
+
+// An Error is a mistake in an expression.
+type Error struct {
+	Offset int // in the source, in bytes from 0
+	Msg    string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("col %d: %s", e.Offset+1, e.Msg) }
+
+func errorAt(n *Node, format string, args ...any) *Error {
+	return &Error{n.Pos, fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,139 @@
+package ir
+
+import "math"
+
+// HostPadDim returns the padding list that adds before and after elements to
+// axis dim alone.
+func HostPadDim(rank, dim, before, after int) []int {
+	a, err := Axis(dim, rank)
+	if err != nil || rank == 0 {
+		return []int{before} // refused: padding comes in pairs
+	}
+	out := make([]int, 2*(rank-a))
+	out[len(out)-2], out[len(out)-1] = before, after
+	return out
+}
+
+// HostPadTo returns the padding list that makes shape from as large as to by
+// elements after the last.
+func HostPadTo(from, to []int) []int {
+	if len(from) != len(to) {
+		return []int{0}
+	}
+	out := make([]int, 2*len(from))
+	for i := range from {
+		out[2*(len(from)-1-i)+1] = to[i] - from[i]
+	}
+	return out
+}
+
+// HostPadNarrow returns the padding list that puts length elements from start
+// along dim back into their place in shape.
+func HostPadNarrow(shape []int, dim, start, length int) []int {
+	n := HostSize(shape, dim)
+	if start < 0 {
+		start += n
+	}
+	return HostPadDim(len(shape), dim, start, n-start-length)
+}
+
+// HostPadPairs returns a padding list with zeros added for n axes.
+func HostPadPairs(padding []int, n int) []int {
+	out := make([]int, max(2*n, len(padding)))
+	copy(out, padding)
+	return out
+}
+
+// HostSliceStart returns where a slice of axis dim begins.
+func HostSliceStart(shape []int, dim, start, end int) int {
+	from, _ := sliceBounds(HostSize(shape, dim), start, end, 1)
+	return from
+}
+
+// HostSliceLength returns how many elements a slice of axis dim has.
+func HostSliceLength(shape []int, dim, start, end, step int) int {
+	_, n := sliceBounds(HostSize(shape, dim), start, end, max(step, 1))
+	return n
+}
+
+// HostRepeatFrom returns shape, with leading axes of extent 1 up to the length
+// of reps, and an axis of extent 1 before each.
+func HostRepeatFrom(shape, reps []int) []int {
+	out := []int{}
+	for range len(reps) - len(shape) {
+		out = append(out, 1, 1)
+	}
+	for _, d := range shape {
+		out = append(out, 1, d)
+	}
+	return out
+}
+
+// HostRepeatTo returns HostRepeatFrom with the extent of each added axis from
+// reps, which has an entry for each axis at the least.
+func HostRepeatTo(shape, reps []int) []int {
+	out := HostRepeatFrom(shape, reps)
+	for i, r := range reps {
+		if 2*i < len(out) {
+			out[2*i] = r
+		}
+	}
+	return out
+}
+
+// HostRepeatShape returns the shape of a tensor repeated reps times.
+func HostRepeatShape(shape, reps []int) []int {
+	to := HostRepeatTo(shape, reps)
+	out := make([]int, len(to)/2)
+	for i := range out {
+		out[i] = to[2*i] * to[2*i+1]
+	}
+	return out
+}
+
+// HostArangeCount returns how many numbers there are from start to before end,
+// step apart. It is -1, which no shape holds, where there is no end to them.
+func HostArangeCount(start, end, step Scalar) int {
+	if max(start.Category(), end.Category(), step.Category()) <= CategoryInt {
+		return arangeInts(start.Int(), end.Int(), step.Int())
+	}
+	n := math.Ceil((end.Float() - start.Float()) / step.Float())
+	if !(n >= 0) { // NaN too
+		return -1
+	}
+	return int(floatToInt(min(n, math.MaxInt)))
+}
+
+func arangeInts(start, end, step int64) int {
+	var distance, stride uint64
+	switch {
+	case step > 0 && start <= end:
+		distance, stride = uint64(end)-uint64(start), uint64(step)
+	case step < 0 && start >= end:
+		distance, stride = uint64(start)-uint64(end), -uint64(step)
+	default:
+		return -1
+	}
+	n := distance / stride
+	if distance%stride != 0 {
+		n++
+	}
+	if n > math.MaxInt {
+		return math.MaxInt // refused: too many elements
+	}
+	return int(n)
+}
+
+// HostUniformGrid returns how many equally spaced numbers in [0, 1) a uniform
+// random tensor of dtype d draws from: few enough that none rounds to 1.
+func HostUniformGrid(d DType) float64 {
+	switch d {
+	case Float16:
+		return 1 << 11
+	case BFloat16:
+		return 1 << 8
+	case Float64:
+		return 1 << 53
+	}
+	return 1 << 24
+}

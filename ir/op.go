@@ -1,0 +1,163 @@
+package ir
+
+import "unsafe"
+
+// BodyKind says how an operator computes its results.
+type BodyKind uint8
+
+// The kinds of body.
+const (
+	Elementwise BodyKind = iota // a scalar expression over broadcast operands
+	Reduction                   // init, map, combine, finish over some axes
+	Scan                        // the same along one axis, every prefix kept
+	Kernel                      // functions written by hand, one a backend
+	ViewBody                    // a new layout over the operand's storage
+	Composition                 // other operators; never reaches a backend
+)
+
+// Promotion says how the compute dtype follows from the operands' dtypes, and
+// the result dtype from both.
+type Promotion uint8
+
+// The promotion rules.
+const (
+	PromoteNone       Promotion = iota // operands must agree; the result has their dtype
+	PromoteArith                       // bool < int < float < complex, three priority groups
+	PromoteArithFloat                  // arith, then bool and integers become the default float
+	PromoteCompare                     // arith to compute; the result is bool
+	PromoteSumAcc                      // arith, then bool and integers become int64; an option may override
+	PromoteToReal                      // operands must agree; a complex result becomes its real dtype
+	PromoteFixed                       // operands are loaded as, and the result is, Op.Fixed
+	PromoteOption                      // the result has the dtype option's dtype; operands must agree
+)
+
+// An Op describes one operator completely: what it accepts, what it means, and
+// the code that computes it. Descriptors are emitted from a schema and never
+// change; backends receive a pointer to one with every call.
+type Op struct {
+	Name    string
+	Doc     string // one sentence, without the leading name
+	Kind    BodyKind
+	In      []Operand
+	Attrs   []Attr
+	Out     []Result
+	DTypes  DTypeSet // compute dtypes accepted after promotion
+	Promote Promotion
+	Fixed   DType // PromoteFixed: the dtype
+	Switch  int   // index in Attrs of the enum that selects the body, or -1
+	Bodies  []Body
+	CPU     CPUKernels
+	CUDA    CUDAKernels
+	Ref     KernelFunc // Kind == Kernel: the slow and obvious implementation
+	Tags    Tag
+	// EmptyFail: a reduction over no elements is an error.
+	EmptyFail bool
+}
+
+// An Operand is a tensor an operator takes.
+type Operand struct {
+	Name     string
+	DTypes   DTypeSet // accepted before promotion; 0 where only the compute dtype matters
+	Fixed    DType    // not Invalid: loaded as this dtype and left out of promotion
+	Optional bool     // may be absent
+	Variadic bool     // a list of tensors; only the last operand may be one
+}
+
+// AttrKind is the type of an attribute.
+type AttrKind uint8
+
+// The attribute kinds.
+const (
+	AttrInt AttrKind = iota
+	AttrInts
+	AttrFloat
+	AttrScalar
+	AttrBool
+	AttrEnum
+	AttrDType
+	AttrString
+)
+
+// An Attr is a non-tensor argument of an operator.
+type Attr struct {
+	Name string
+	Kind AttrKind
+	Enum []string // AttrEnum: the names, in order
+}
+
+// A Result names one result and, where it does not follow from promotion, its dtype.
+type Result struct {
+	Name  string
+	DType DType // Invalid: by the operator's promotion rule
+}
+
+// A Body is the meaning of one variant of an operator as expression sources
+// in the language of package ir/expr. Elementwise bodies use Expr alone, over
+// the operands' names and the scalar attributes'. Reductions and scans use the
+// rest: Map over the operand's name, Combine over a and b, Finish over a and
+// count (the number of elements reduced, an int).
+type Body struct {
+	Expr                       string
+	Init, Map, Combine, Finish string
+}
+
+// Tag is a set of facts about an operator.
+type Tag uint32
+
+// The tags.
+const (
+	TagPointwise        Tag = 1 << iota // one result element depends on one element of each operand
+	TagReduction                        // folds axes
+	TagView                             // the result shares the operand's storage
+	TagNondeterministic                 // may differ from run to run on some backend
+	TagSeeded                           // reads the random state
+	TagSyncs                            // reads a value on the host
+	TagTF32                             // follows the TF32 flags
+	TagFactory                          // takes no tensor; the device comes from options
+	TagHidden                           // emitted for gradients; no public function
+)
+
+// A KernelFunc runs one call on host memory. Views in the call are valid until
+// it returns. It must not keep them.
+type KernelFunc func(c *Call) error
+
+// CPUKernels is what the CPU backend runs. Elementwise, Reduce and Scan are
+// indexed by variant, then by compute dtype; a nil entry means the pair is not
+// supported.
+type CPUKernels struct {
+	Elementwise []*[NumDTypes]Loop
+	Reduce      []*[NumDTypes]*ReduceLoops
+	Scan        []*[NumDTypes]*ReduceLoops
+	Kernel      KernelFunc
+}
+
+// A Loop computes n consecutive elements of an element-wise body. p holds the
+// result, then the operands, each n elements without gaps: the operands in the
+// compute dtype (or their fixed dtype), the result in the body's kind. index is
+// the linear index of the first element in the iteration space.
+type Loop func(n int, p []unsafe.Pointer, s []Scalar, index int64)
+
+// ReduceLoops computes a reduction or scan for one compute dtype. Accumulators
+// have dtype Acc, results dtype Out.
+type ReduceLoops struct {
+	Acc, Out DType
+	// Init sets n accumulators to the identity.
+	Init func(n int, acc unsafe.Pointer, s []Scalar)
+	// Fold folds n consecutive elements of x into the one accumulator.
+	Fold func(n int, acc, x unsafe.Pointer, s []Scalar)
+	// Rows folds x[j] into acc[j] for n values of j.
+	Rows func(n int, acc, x unsafe.Pointer, s []Scalar)
+	// Merge folds the accumulator b[j] into acc[j] for n values of j.
+	Merge func(n int, acc, b unsafe.Pointer, s []Scalar)
+	// Finish turns n accumulators of count elements each into results.
+	Finish func(n int, out, acc unsafe.Pointer, s []Scalar, count int64)
+	// Prefix is for scans: it folds n consecutive elements of x into the one
+	// accumulator and writes the finished value after each to out.
+	Prefix func(n int, out, acc, x unsafe.Pointer, s []Scalar)
+}
+
+// CUDAKernels names the device code of an operator.
+type CUDAKernels struct {
+	Module string // the emitted kernels/<Module>.cu it lives in
+	Symbol string // prefix of its __global__ names; the dtype is appended
+}

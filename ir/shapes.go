@@ -1,0 +1,249 @@
+package ir
+
+import (
+	"fmt"
+	"slices"
+)
+
+// ShapeRules holds the rules that a schema's `shape:` may name. A rule takes
+// operands as their shapes (a list of operands as a [][]int) and arguments as
+// they are, and returns the result's shape, or one shape a result. The Go name
+// of rule "arg_reduce" is ArgReduceShape. A rule looks at nothing but its
+// arguments and does not change them.
+var ShapeRules = map[string]any{
+	"same":                    SameShape,
+	"broadcast":               BroadcastShape,
+	"reduce":                  ReduceShape,
+	"arg_reduce":              ArgReduceShape,
+	"along":                   AlongShape,
+	"cat":                     CatShape,
+	"pad":                     PadShape,
+	"flip":                    FlipShape,
+	"gather":                  GatherShape,
+	"scatter":                 ScatterShape,
+	"index_select":            IndexSelectShape,
+	"index_add":               IndexAddShape,
+	"nonzero":                 NonzeroShape,
+	"sort":                    SortShape,
+	"searchsorted":            SearchsortedShape,
+	"matmul":                  MatMulShape,
+	"norm_stats":              NormStatsShape,
+	"convolution":             ConvolutionShape,
+	"convolution_grad_input":  ConvolutionGradInputShape,
+	"convolution_grad_weight": ConvolutionGradWeightShape,
+	"max_pool":                MaxPoolShape,
+	"avg_pool":                AvgPoolShape,
+	"avg_pool_grad":           AvgPoolGradShape,
+}
+
+// shapeErrorf returns an error that wraps ErrShape.
+func shapeErrorf(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrShape}, args...)...)
+}
+
+// SameShape returns x.
+func SameShape(x []int) ([]int, error) { return x, nil }
+
+// BroadcastShape returns the shape that x and y expand to.
+func BroadcastShape(x, y []int) ([]int, error) { return Broadcast(x, y) }
+
+// ReduceShape returns x without the axes dims (nil: all), or with extent 1
+// there.
+func ReduceShape(x, dims []int, keepdim bool) ([]int, error) {
+	axes, err := Axes(dims, len(x))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]int, 0, len(x))
+	for i, d := range x {
+		switch {
+		case !slices.Contains(axes, i):
+			out = append(out, d)
+		case keepdim:
+			out = append(out, 1)
+		}
+	}
+	return out, nil
+}
+
+// ArgReduceShape returns the shape of the positions of extreme elements along
+// the one axis in dims, or in all of x. There must be an element to choose.
+func ArgReduceShape(x, dims []int, keepdim bool) ([]int, error) {
+	if len(dims) > 1 {
+		return nil, shapeErrorf("a position is along one dimension or in the whole tensor, not along dimensions %v", dims)
+	}
+	out, err := ReduceShape(x, dims, keepdim)
+	if err != nil {
+		return nil, err
+	}
+	if NumElements(x) == 0 && NumElements(out) != 0 {
+		return nil, shapeErrorf("no elements to choose from in shape %v", x)
+	}
+	return out, nil
+}
+
+// AlongShape returns x, which must have the axis dim.
+func AlongShape(x []int, dim int) ([]int, error) {
+	if _, err := Axis(dim, len(x)); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// CatShape returns the shape of xs joined along dim.
+func CatShape(xs [][]int, dim int) ([]int, error) {
+	if len(xs) == 0 {
+		return nil, shapeErrorf("want at least one tensor to join")
+	}
+	if len(xs[0]) == 0 {
+		return nil, shapeErrorf("tensors of rank 0 cannot be joined; stack gives them an axis")
+	}
+	axis, err := Axis(dim, len(xs[0]))
+	if err != nil {
+		return nil, err
+	}
+	out := slices.Clone(xs[0])
+	for i, x := range xs[1:] {
+		if len(x) != len(out) {
+			return nil, shapeErrorf("tensors to join must have one rank: tensor 0 has shape %v, tensor %d has %v", xs[0], i+1, x)
+		}
+		for a, d := range x {
+			switch {
+			case a == axis:
+				out[a] += d // checked below; one sum of two extents cannot wrap twice
+				if out[a] < 0 {
+					return nil, shapeErrorf("too many elements along dim %d in %v", dim, xs)
+				}
+			case d != out[a]:
+				return nil, shapeErrorf("tensors to join must have equal extents except along dim %d: tensor 0 has shape %v, tensor %d has %v", dim, xs[0], i+1, x)
+			}
+		}
+	}
+	return out, CheckShape(out)
+}
+
+// PadShape returns x with padding added: before and after the last axis, then
+// the axis before it, and so on. Negative amounts remove elements.
+func PadShape(x, padding []int) ([]int, error) {
+	if len(padding)%2 != 0 || len(padding) > 2*len(x) {
+		return nil, shapeErrorf("padding %v must hold a pair of numbers for each of the last axes of shape %v", padding, x)
+	}
+	out := slices.Clone(x)
+	for i := 0; i < len(padding); i += 2 {
+		a := len(x) - 1 - i/2
+		before, after := padding[i], padding[i+1]
+		n, ok := sumInts(x[a], before, after)
+		if !ok || n < 0 || before < -x[a] || after < -x[a] {
+			return nil, shapeErrorf("padding %d and %d does not fit axis %d of shape %v", before, after, a, x)
+		}
+		out[a] = n
+	}
+	return out, CheckShape(out)
+}
+
+// FlipShape returns x, which must have each of the axes dims once.
+func FlipShape(x, dims []int) ([]int, error) {
+	if len(dims) == 0 {
+		return x, nil
+	}
+	if _, err := Axes(dims, len(x)); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// SortShape returns x twice: for the sorted values and for their positions.
+func SortShape(x []int, dim int) ([][]int, error) {
+	if _, err := Axis(dim, len(x)); err != nil {
+		return nil, err
+	}
+	return [][]int{x, x}, nil
+}
+
+// SearchsortedShape returns values, whose leading axes must be those of sorted
+// unless sorted has one axis.
+func SearchsortedShape(sorted, values []int) ([]int, error) {
+	if len(sorted) == 1 {
+		return values, nil
+	}
+	n := len(sorted) - 1
+	if n < 0 || len(values) != len(sorted) || !slices.Equal(sorted[:n], values[:n]) {
+		return nil, shapeErrorf("sorted must have one axis, or values' shape but for the last extent: sorted has shape %v, values %v", sorted, values)
+	}
+	return values, nil
+}
+
+// NonzeroShape returns the shape of n positions in x.
+func NonzeroShape(x []int, n int) ([]int, error) {
+	if n < 0 || n > NumElements(x) {
+		return nil, shapeErrorf("%d positions in shape %v, which has %d elements", n, x, NumElements(x))
+	}
+	return []int{n, len(x)}, nil
+}
+
+// MatMulShape returns the shape of a matrix product. A shape of one axis is a
+// row on the left, a column on the right; leading axes broadcast.
+func MatMulShape(x, y []int) ([]int, error) {
+	if len(x) == 0 || len(y) == 0 {
+		return nil, shapeErrorf("a matrix product needs tensors of at least one axis, have shapes %v and %v", x, y)
+	}
+	inner, at := x[len(x)-1], max(len(y)-2, 0)
+	if inner != y[at] {
+		return nil, shapeErrorf("cannot multiply shapes %v and %v: inner dimensions %d and %d differ", x, y, inner, y[at])
+	}
+	out, err := Broadcast(x[:max(len(x)-2, 0)], y[:at])
+	if err != nil {
+		return nil, fmt.Errorf("leading axes of %v and %v: %w", x, y, err)
+	}
+	if len(x) > 1 {
+		out = append(out, x[len(x)-2])
+	}
+	if len(y) > 1 {
+		out = append(out, y[len(y)-1])
+	}
+	return out, CheckShape(out)
+}
+
+// NormStatsShape returns x, and x with extent 1 in its last axes for each of
+// the statistics, results shapes in all.
+func NormStatsShape(x []int, axes, results int) ([][]int, error) {
+	if axes < 1 || axes > len(x) {
+		return nil, shapeErrorf("want between 1 and %d axes to normalize in shape %v, have %d", len(x), x, axes)
+	}
+	if results < 1 || results > 8 {
+		return nil, shapeErrorf("want between 1 and 8 results, have %d", results)
+	}
+	stats := slices.Clone(x)
+	for i := len(x) - axes; i < len(x); i++ {
+		stats[i] = 1
+	}
+	out := [][]int{x}
+	for len(out) < results {
+		out = append(out, stats)
+	}
+	return out, nil
+}
+
+// sumInts adds; ok is false where the sum overflows.
+func sumInts(list ...int) (sum int, ok bool) {
+	for _, v := range list {
+		s := sum + v
+		if (v > 0 && s < sum) || (v < 0 && s > sum) {
+			return 0, false
+		}
+		sum = s
+	}
+	return sum, true
+}
+
+// mulInts multiplies; ok is false where the product overflows.
+func mulInts(a, b int) (product int, ok bool) {
+	if a == 0 || b == 0 {
+		return 0, true
+	}
+	p := a * b
+	if p/b != a || (a == -1 && b == -b) || (b == -1 && a == -a) {
+		return 0, false
+	}
+	return p, true
+}

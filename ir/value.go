@@ -1,0 +1,155 @@
+package ir
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Scalar is a host number given to an operator: bool, int64, float64 or
+// complex128. It keeps its category, which promotion reads, and is converted
+// to the compute dtype, never to the storage dtype.
+type Scalar struct {
+	category Category
+	i        int64
+	re, im   float64
+}
+
+// BoolScalar returns b as a Scalar.
+func BoolScalar(b bool) Scalar {
+	if b {
+		return Scalar{CategoryBool, 1, 1, 0}
+	}
+	return Scalar{category: CategoryBool}
+}
+
+// IntScalar returns i as a Scalar.
+func IntScalar(i int64) Scalar { return Scalar{CategoryInt, i, float64(i), 0} }
+
+// FloatScalar returns f as a Scalar.
+func FloatScalar(f float64) Scalar { return Scalar{CategoryFloat, floatToInt(f), f, 0} }
+
+// ComplexScalar returns c as a Scalar.
+func ComplexScalar(c complex128) Scalar {
+	return Scalar{CategoryComplex, floatToInt(real(c)), real(c), imag(c)}
+}
+
+// floatToInt truncates f toward zero and saturates, so that the conversion is
+// the same on every architecture; NaN gives 0.
+func floatToInt(f float64) int64 {
+	switch {
+	case f != f:
+		return 0
+	case f >= math.MaxInt64:
+		return math.MaxInt64
+	case f <= math.MinInt64:
+		return math.MinInt64
+	}
+	return int64(f)
+}
+
+// ScalarOf converts a Go number or bool to a Scalar.
+func ScalarOf(v any) (Scalar, error) {
+	switch v := v.(type) {
+	case Scalar:
+		return v, nil
+	case bool:
+		return BoolScalar(v), nil
+	case int:
+		return IntScalar(int64(v)), nil
+	case int8:
+		return IntScalar(int64(v)), nil
+	case int16:
+		return IntScalar(int64(v)), nil
+	case int32:
+		return IntScalar(int64(v)), nil
+	case int64:
+		return IntScalar(v), nil
+	case uint8:
+		return IntScalar(int64(v)), nil
+	case float32:
+		return FloatScalar(float64(v)), nil
+	case float64:
+		return FloatScalar(v), nil
+	case Half:
+		return FloatScalar(float64(v.Float32())), nil
+	case BF16:
+		return FloatScalar(float64(v.Float32())), nil
+	case complex64:
+		return ComplexScalar(complex128(v)), nil
+	case complex128:
+		return ComplexScalar(v), nil
+	}
+	return Scalar{}, fmt.Errorf("%T is not a number (want bool, int, int8 to int64, uint8, float32, float64, ir.Half, ir.BF16, complex64 or complex128)", v)
+}
+
+// Category returns the promotion category the scalar was given as.
+func (s Scalar) Category() Category { return s.category }
+
+// Bool reports whether the scalar is not zero.
+func (s Scalar) Bool() bool { return s.re != 0 || s.im != 0 || s.i != 0 }
+
+// Int returns the scalar truncated toward zero.
+func (s Scalar) Int() int64 { return s.i }
+
+// Float returns the scalar's real part.
+func (s Scalar) Float() float64 { return s.re }
+
+// Complex returns the scalar as a complex number.
+func (s Scalar) Complex() complex128 { return complex(s.re, s.im) }
+
+// DType returns the dtype a tensor made of s alone has: bool, int64, def, or
+// the complex dtype whose parts are def.
+func (s Scalar) DType(def DType) DType {
+	switch s.category {
+	case CategoryBool:
+		return Bool
+	case CategoryInt:
+		return Int64
+	case CategoryComplex:
+		if def == Float64 {
+			return Complex128
+		}
+		return Complex64
+	}
+	return def
+}
+
+// String formats the scalar as Go does.
+func (s Scalar) String() string {
+	switch s.category {
+	case CategoryBool:
+		return fmt.Sprint(s.Bool())
+	case CategoryInt:
+		return fmt.Sprint(s.i)
+	case CategoryComplex:
+		return fmt.Sprint(s.Complex())
+	}
+	return fmt.Sprint(s.re)
+}
+
+// A Value is one attribute of an operator call. Exactly the field that the
+// attribute's kind names is meaningful.
+type Value struct {
+	Int    int64  // AttrInt, AttrBool (0 or 1), AttrEnum (index) and AttrDType
+	Scalar Scalar // AttrScalar and AttrFloat
+	Ints   []int  // AttrInts; nil when the option was not given
+	Str    string // AttrString
+}
+
+// IntValue returns the attribute i.
+func IntValue[T ~int | ~int64 | ~uint8](i T) Value { return Value{Int: int64(i)} }
+
+// BoolValue returns the attribute b.
+func BoolValue(b bool) Value { return Value{Int: BoolScalar(b).Int()} }
+
+// ScalarValue returns the attribute s.
+func ScalarValue(s Scalar) Value { return Value{Scalar: s} }
+
+// FloatValue returns the attribute f.
+func FloatValue(f float64) Value { return Value{Scalar: FloatScalar(f)} }
+
+// IntsValue returns the attribute list; it keeps the slice.
+func IntsValue(list []int) Value { return Value{Ints: list} }
+
+// StringValue returns the attribute s.
+func StringValue(s string) Value { return Value{Str: s} }

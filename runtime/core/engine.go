@@ -1,0 +1,386 @@
+package core
+
+import (
+	"container/heap"
+	"fmt"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Operators are the operators that the engine itself needs.
+type Operators struct {
+	Add      func(x, y *Tensor) *Tensor // element-wise sum of equal shapes
+	OnesLike func(x *Tensor) *Tensor
+	Clone    func(x *Tensor) *Tensor // a contiguous copy
+}
+
+// BackwardOptions adjusts a backward pass.
+type BackwardOptions struct {
+	Retain      bool // keep saved values, so that the graph can be walked again
+	CreateGraph bool // record the pass, so that gradients can be differentiated; implies Retain
+	Ops         *Operators
+}
+
+// Backward computes the gradients of roots with respect to all leaves they were
+// made from and adds them to the leaves' Grad. grads are the gradients of the
+// roots themselves; nil, or a nil member, stands for one, which the root must
+// then be a single element for. When it returns an error no gradient was changed.
+func Backward(roots, grads []*Tensor, o BackwardOptions) error {
+	e, err := newEngine(roots, grads, o)
+	if err != nil {
+		return fmt.Errorf("backward: %w", err)
+	}
+	if err := e.run(); err != nil {
+		e.abandon()
+		return fmt.Errorf("backward: %w", err)
+	}
+	return e.storeLeaves()
+}
+
+// Gradients returns the gradients of roots with respect to inputs, which need
+// not be leaves, without touching any Grad. An input that no root depends on
+// gets nil.
+func Gradients(roots, grads, inputs []*Tensor, o BackwardOptions) ([]*Tensor, error) {
+	e, err := newEngine(roots, grads, o)
+	if err != nil {
+		return nil, fmt.Errorf("grad: %w", err)
+	}
+	e.captured = map[*gradState]*Tensor{}
+	for i, x := range inputs {
+		if err := x.Err(); err != nil {
+			return nil, err
+		}
+		if x.grad == nil {
+			return nil, fmt.Errorf("grad: %w: input %d does not require gradients", ErrNoGrad, i)
+		}
+		e.captured[x.grad] = nil
+	}
+	if err := e.run(); err != nil {
+		e.abandon()
+		return nil, fmt.Errorf("grad: %w", err)
+	}
+	out := make([]*Tensor, len(inputs))
+	for i, x := range inputs {
+		if g := e.captured[x.grad]; g != nil {
+			h := newTensor(g.storage, g.layout, g.dtype)
+			h.grad, h.epoch = g.grad, g.epoch
+			out[i] = h
+		}
+	}
+	e.abandon()
+	return out, nil
+}
+
+// engine is one backward pass.
+type engine struct {
+	o        BackwardOptions
+	queue    nodeHeap
+	pending  map[*Node][]*Tensor    // gradients of a node's results so far
+	leaves   map[*gradState]*Tensor // gradients of leaves so far
+	order    []*gradState           // leaves in the order they were reached
+	captured map[*gradState]*Tensor // what Gradients asked for; nil in Backward
+	retained map[*gradState]*Tensor
+}
+
+func newEngine(roots, grads []*Tensor, o BackwardOptions) (*engine, error) {
+	e := &engine{o: o, pending: map[*Node][]*Tensor{}, leaves: map[*gradState]*Tensor{}, retained: map[*gradState]*Tensor{}}
+	if len(roots) == 0 {
+		return nil, fmt.Errorf("%w: no tensor to start from", ErrNoGrad)
+	}
+	if grads != nil && len(grads) != len(roots) {
+		return nil, fmt.Errorf("%d gradients for %d tensors", len(grads), len(roots))
+	}
+	for i, r := range roots {
+		var g *Tensor
+		if grads != nil {
+			g = grads[i]
+		}
+		g, err := e.rootGrad(r, g)
+		if err != nil {
+			return nil, err
+		}
+		if err := e.add(r.grad, g); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// rootGrad checks a root and returns its gradient.
+func (e *engine) rootGrad(r, g *Tensor) (*Tensor, error) {
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	if r.grad == nil {
+		return nil, fmt.Errorf("%w: the tensor does not require gradients and was not made from one that does", ErrNoGrad)
+	}
+	if err := checkEpochs(nameless, []*Tensor{r}); err != nil {
+		return nil, err
+	}
+	if g == nil {
+		if ir.NumElements(r.layout.Shape) != 1 {
+			return nil, fmt.Errorf("%w: a gradient can be left out only for one element, not for shape %v", ir.ErrShape, r.layout.Shape)
+		}
+		NoGrad(func() { g = e.o.Ops.OnesLike(r) })
+	}
+	if err := g.Err(); err != nil {
+		return nil, err
+	}
+	if !equalInts(g.layout.Shape, r.layout.Shape) || g.dtype != r.dtype || g.Device() != r.Device() {
+		return nil, fmt.Errorf("%w: the gradient is %s %v on %s, the tensor %s %v on %s", ir.ErrShape,
+			g.dtype, g.layout.Shape, g.Device(), r.dtype, r.layout.Shape, r.Device())
+	}
+	return g, nil
+}
+
+var nameless = &ir.Op{Name: "backward", In: []ir.Operand{{Name: "root"}}}
+
+// hold returns a handle on g that lives as long as the engine wants.
+func (e *engine) hold(g *Tensor) *Tensor {
+	h := g.alias()
+	h.grad = g.grad
+	return h
+}
+
+// add adds g to the gradients of what s stands for.
+func (e *engine) add(s *gradState, g *Tensor) error {
+	if s.node == nil {
+		if _, seen := e.leaves[s]; !seen {
+			e.order = append(e.order, s)
+		}
+		sum, err := e.sum(e.leaves[s], g)
+		e.leaves[s] = sum
+		return err
+	}
+	dys := e.pending[s.node]
+	if dys == nil {
+		dys = make([]*Tensor, len(s.node.out))
+		e.pending[s.node] = dys
+		heap.Push(&e.queue, s.node)
+	}
+	sum, err := e.sum(dys[s.index], g)
+	dys[s.index] = sum
+	return err
+}
+
+// sum returns a held handle on old + g, and lets old go.
+func (e *engine) sum(old, g *Tensor) (*Tensor, error) {
+	if f := g.broken(); f != nil {
+		return old, f.report()
+	}
+	if old == nil {
+		return e.hold(g), nil
+	}
+	t := e.o.Ops.Add(old, g)
+	if err := t.Err(); err != nil {
+		return old, err
+	}
+	h := e.hold(t)
+	t.Release()
+	if !e.o.CreateGraph {
+		old.Release()
+	}
+	return h, nil
+}
+
+func (e *engine) run() error {
+	mode := NoGrad
+	if e.o.CreateGraph {
+		mode = EnableGrad
+	}
+	var err error
+	mode(func() {
+		for e.queue.Len() > 0 && err == nil {
+			err = e.step(heap.Pop(&e.queue).(*Node))
+		}
+		if err == nil {
+			err = e.finishLeaves()
+		}
+	})
+	return err
+}
+
+// step runs one node's backward function.
+func (e *engine) step(n *Node) (err error) {
+	dys := e.pending[n]
+	delete(e.pending, n)
+	for i, dy := range dys {
+		if dy == nil || n.out[i].state == nil {
+			continue
+		}
+		if dys[i], err = e.visit(n.out[i].state, dy); err != nil {
+			return err
+		}
+	}
+	work := func() { err = e.differentiate(n, dys) }
+	if e.o.CreateGraph {
+		work()
+	} else {
+		InScope(func(*Scope) { work() })
+	}
+	for _, dy := range dys {
+		if dy != nil && !e.o.CreateGraph {
+			dy.Release()
+		}
+	}
+	if !e.o.Retain && !e.o.CreateGraph {
+		n.free()
+	}
+	return err
+}
+
+func (e *engine) differentiate(n *Node, dys []*Tensor) error {
+	g := &Grad{node: n, dys: dys, recording: e.o.CreateGraph, set: make([]*Tensor, len(n.next)), wanted: make([]bool, len(n.next))}
+	for i, s := range n.next {
+		g.wanted[i] = s != nil
+	}
+	n.backward(g)
+	for i, s := range n.next {
+		dx := g.set[i]
+		if s == nil || dx == nil {
+			continue
+		}
+		if f := dx.broken(); f != nil {
+			return f.report()
+		}
+		if !equalInts(dx.layout.Shape, n.in[i].layout.Shape) || dx.dtype != n.in[i].dtype {
+			return fmt.Errorf("internal error: gradient of %s's operand %s is %s %v, the operand %s %v", n.op.Name,
+				operandOf(n.op, i).Name, dx.dtype, dx.layout.Shape, n.in[i].dtype, n.in[i].layout.Shape)
+		}
+		if err := e.add(s, dx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visit runs hooks on the complete gradient of s and keeps it where asked.
+func (e *engine) visit(s *gradState, g *Tensor) (*Tensor, error) {
+	s.mu.Lock()
+	hooks, retain := s.hooks, s.retain
+	s.mu.Unlock()
+	for _, h := range hooks {
+		seen := e.hold(g) // the hook may keep it
+		seen.detached = g.detached
+		r := h.f(seen)
+		if r == nil {
+			continue
+		}
+		if err := r.Err(); err != nil {
+			return g, err
+		}
+		if !equalInts(r.layout.Shape, g.layout.Shape) || r.dtype != g.dtype || r.Device() != g.Device() {
+			return g, fmt.Errorf("%w: a hook returned %s %v on %s for a gradient that is %s %v on %s", ir.ErrShape,
+				r.dtype, r.layout.Shape, r.Device(), g.dtype, g.layout.Shape, g.Device())
+		}
+		g = e.hold(r)
+	}
+	if _, wanted := e.captured[s]; wanted {
+		e.captured[s] = e.hold(g)
+	} else if retain && s.node != nil && e.captured == nil {
+		e.retained[s] = e.hold(g)
+	}
+	return g, nil
+}
+
+// finishLeaves runs the leaves' hooks and computes their new gradients.
+func (e *engine) finishLeaves() error {
+	for _, s := range e.order {
+		g, err := e.visit(s, e.leaves[s])
+		if err != nil {
+			return err
+		}
+		e.leaves[s] = g
+		if e.captured != nil {
+			continue
+		}
+		if e.leaves[s], err = e.accumulated(s.grad, g); err != nil {
+			return err
+		}
+	}
+	for s, g := range e.retained {
+		sum, err := e.accumulated(s.grad, g)
+		if err != nil {
+			return err
+		}
+		e.retained[s] = sum
+	}
+	return nil
+}
+
+// accumulated returns old + g as a tensor that shares memory with no other.
+func (e *engine) accumulated(old, g *Tensor) (*Tensor, error) {
+	var t *Tensor
+	switch {
+	case old != nil:
+		t = e.o.Ops.Add(old, g)
+	case e.o.CreateGraph || (g.storage.refs.Load() == 1 && g.layout.IsContiguous() && g.storage.bytes == int64(g.NumElements()*g.dtype.Size())):
+		return g, nil
+	default:
+		t = e.o.Ops.Clone(g)
+	}
+	if err := t.Err(); err != nil {
+		return g, err
+	}
+	h := e.hold(t)
+	t.Release()
+	if !e.o.CreateGraph {
+		g.Release()
+	}
+	return h, nil
+}
+
+// storeLeaves makes the new gradients visible.
+func (e *engine) storeLeaves() error {
+	for _, s := range e.order {
+		s.store(e.leaves[s])
+	}
+	for s, g := range e.retained {
+		s.store(g)
+	}
+	return nil
+}
+
+func (s *gradState) store(g *Tensor) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.grad != nil && s.grad != g {
+		s.grad.Release()
+	}
+	s.grad = g
+}
+
+// abandon releases what the engine still holds.
+func (e *engine) abandon() {
+	if e.o.CreateGraph {
+		return
+	}
+	for _, dys := range e.pending {
+		releaseAll(dys)
+	}
+	for _, g := range e.leaves {
+		g.Release()
+	}
+	for _, g := range e.retained {
+		g.Release()
+	}
+	for _, g := range e.captured {
+		g.Release()
+	}
+}
+
+// nodeHeap orders nodes latest first, so that every gradient of a node's results
+// is there before the node runs.
+type nodeHeap []*Node
+
+func (h nodeHeap) Len() int           { return len(h) }
+func (h nodeHeap) Less(i, j int) bool { return h[i].seq > h[j].seq }
+func (h nodeHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *nodeHeap) Push(x any)        { *h = append(*h, x.(*Node)) }
+func (h *nodeHeap) Pop() any {
+	old := *h
+	n := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return n
+}

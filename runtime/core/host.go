@@ -1,0 +1,270 @@
+package core
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// An Element is a Go type that tensors hold.
+type Element interface {
+	bool | uint8 | int8 | int16 | int32 | int64 | ir.Half | ir.BF16 | float32 | float64 | complex64 | complex128
+}
+
+// DTypeOf returns the dtype whose elements are T.
+func DTypeOf[T Element]() ir.DType {
+	var zero T
+	switch any(zero).(type) {
+	case bool:
+		return ir.Bool
+	case uint8:
+		return ir.Uint8
+	case int8:
+		return ir.Int8
+	case int16:
+		return ir.Int16
+	case int32:
+		return ir.Int32
+	case int64:
+		return ir.Int64
+	case ir.Half:
+		return ir.Float16
+	case ir.BF16:
+		return ir.BFloat16
+	case float32:
+		return ir.Float32
+	case float64:
+		return ir.Float64
+	case complex64:
+		return ir.Complex64
+	}
+	return ir.Complex128
+}
+
+var (
+	fromOp  = &ir.Op{Name: "from"}
+	dataOp  = &ir.Op{Name: "data"}
+	emptyOp = &ir.Op{Name: "empty"}
+	itemOp  = &ir.Op{Name: "item"}
+)
+
+// Empty returns a tensor whose elements have no defined value.
+func Empty(shape []int, place Placement) *Tensor {
+	t, err := newEmpty(shape, place)
+	if err != nil {
+		return Fail(emptyOp, err)
+	}
+	if place.RequireGrad {
+		if err := t.SetRequiresGrad(true); err != nil {
+			return Fail(emptyOp, err)
+		}
+	}
+	return t
+}
+
+func newEmpty(shape []int, place Placement) (*Tensor, error) {
+	dev, drv, err := device.Find(place.Device)
+	if err != nil {
+		return nil, err
+	}
+	dt := place.DType
+	if dt == ir.Invalid {
+		dt = DefaultFloat
+	}
+	p := plan{dev: dev, drv: drv}
+	return p.allocate(append([]int(nil), shape...), dt)
+}
+
+// From returns a tensor with a copy of data, row-major, in the given shape. The
+// dtype is T's unless place names one. No shape means a vector.
+func From[T Element](data []T, shape []int, place Placement) *Tensor {
+	if shape == nil {
+		shape = []int{len(data)}
+	}
+	if err := ir.CheckShape(shape); err != nil {
+		return Fail(fromOp, err)
+	}
+	if n := ir.NumElements(shape); n != len(data) {
+		return Fail(fromOp, fmt.Errorf("%w: %d values for shape %v, which has %d elements", ir.ErrShape, len(data), shape, n))
+	}
+	dt := DTypeOf[T]()
+	var raw []byte
+	if len(data) > 0 {
+		raw = unsafe.Slice((*byte)(unsafe.Pointer(&data[0])), len(data)*dt.Size())
+	}
+	return FromBytes(raw, dt, shape, place)
+}
+
+// FromBytes returns a tensor with a copy of the given row-major elements of
+// dtype dt in this machine's byte order.
+func FromBytes(raw []byte, dt ir.DType, shape []int, place Placement) *Tensor {
+	if err := ir.CheckShape(shape); err != nil {
+		return Fail(fromOp, err)
+	}
+	if want := ir.NumElements(shape) * dt.Size(); len(raw) != want {
+		return Fail(fromOp, fmt.Errorf("%w: %d bytes for %s %v, which has %d", ir.ErrShape, len(raw), dt, shape, want))
+	}
+	host, err := newEmpty(shape, Placement{DType: dt})
+	if err != nil {
+		return Fail(fromOp, err)
+	}
+	copy(host.storage.host(), raw)
+	out := host
+	if place.Pinned {
+		out = Pin(out, device.KindCUDA)
+	}
+	if place.DType != ir.Invalid {
+		out = castTo(out, place.DType)
+	}
+	out = To(out, place.Device, TransferOptions{})
+	if out != host {
+		host.Release()
+	}
+	if out.fail == nil && place.RequireGrad {
+		if err := out.SetRequiresGrad(true); err != nil {
+			return Fail(fromOp, err)
+		}
+	}
+	return out
+}
+
+// ScalarTensor returns a zero-dimensional host tensor of s that has the lowest
+// priority in promotion. Floats are held as float64, so that they are rounded to
+// the compute dtype only.
+func ScalarTensor(s ir.Scalar) *Tensor {
+	var t *Tensor
+	switch s.Category() {
+	case ir.CategoryBool:
+		t = hostScalarOf(s.Bool(), ir.Bool)
+	case ir.CategoryInt:
+		t = hostScalarOf(s.Int(), ir.Int64)
+	case ir.CategoryComplex:
+		t = hostScalarOf(s.Complex(), ir.Complex128)
+	default:
+		t = hostScalarOf(s.Float(), ir.Float64)
+	}
+	if t.fail == nil {
+		t.wrapped = true
+	}
+	return t
+}
+
+func hostScalarOf[T Element](v T, dt ir.DType) *Tensor {
+	t, err := newEmpty(nil, Placement{DType: dt})
+	if err != nil {
+		return Fail(fromOp, err)
+	}
+	*(*T)(t.storage.block.Host) = v
+	return t
+}
+
+// Data returns a copy of the elements, row-major, after waiting for them. T must
+// be the dtype's Go type.
+func Data[T Element](t *Tensor) ([]T, error) {
+	if err := t.Err(); err != nil {
+		return nil, err
+	}
+	if want := DTypeOf[T](); t.dtype != want {
+		var zero T
+		return nil, fmt.Errorf("data: %w: the tensor is %s, %T holds %s; convert it first", ErrDType, t.dtype, zero, want)
+	}
+	out := make([]T, t.NumElements())
+	if len(out) == 0 {
+		return out, nil
+	}
+	raw := unsafe.Slice((*byte)(unsafe.Pointer(&out[0])), len(out)*t.dtype.Size())
+	return out, t.readInto(raw)
+}
+
+// Bytes returns a copy of the elements, row-major, in this machine's byte order.
+func Bytes(t *Tensor) ([]byte, error) {
+	if err := t.Err(); err != nil {
+		return nil, err
+	}
+	raw := make([]byte, t.NumElements()*t.dtype.Size())
+	return raw, t.readInto(raw)
+}
+
+// readInto copies the elements to raw, which has their size.
+func (t *Tensor) readInto(raw []byte) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	var err error
+	NoGrad(func() {
+		InScope(func(*Scope) {
+			host := To(t.Detach(), device.CPU, TransferOptions{})
+			if host.fail == nil && !host.IsContiguous() {
+				host = Copy(host)
+			}
+			if err = host.Err(); err != nil {
+				err = fmt.Errorf("%s: %w", dataOp.Name, err)
+				return
+			}
+			v := host.kernelView()
+			copy(raw, unsafe.Slice((*byte)(v.Ptr), len(raw)))
+		})
+	})
+	return err
+}
+
+// Item returns the value of a tensor of one element, after waiting for it.
+func Item(t *Tensor) (ir.Scalar, error) {
+	if err := t.Err(); err != nil {
+		return ir.Scalar{}, err
+	}
+	if n := t.NumElements(); n != 1 {
+		return ir.Scalar{}, fmt.Errorf("%s: %w: a tensor of %d elements (shape %v) cannot be one number", itemOp.Name, ir.ErrShape, n, t.Shape())
+	}
+	raw, err := Bytes(t)
+	if err != nil {
+		return ir.Scalar{}, err
+	}
+	return decode(raw, t.dtype), nil
+}
+
+// decode reads one element.
+func decode(raw []byte, dt ir.DType) ir.Scalar {
+	p := unsafe.Pointer(&raw[0])
+	switch dt {
+	case ir.Bool:
+		return ir.BoolScalar(raw[0] != 0)
+	case ir.Uint8:
+		return ir.IntScalar(int64(raw[0]))
+	case ir.Int8:
+		return ir.IntScalar(int64(*(*int8)(p)))
+	case ir.Int16:
+		return ir.IntScalar(int64(*(*int16)(p)))
+	case ir.Int32:
+		return ir.IntScalar(int64(*(*int32)(p)))
+	case ir.Int64:
+		return ir.IntScalar(*(*int64)(p))
+	case ir.Float16:
+		return ir.FloatScalar(float64((*(*ir.Half)(p)).Float32()))
+	case ir.BFloat16:
+		return ir.FloatScalar(float64((*(*ir.BF16)(p)).Float32()))
+	case ir.Float32:
+		return ir.FloatScalar(float64(*(*float32)(p)))
+	case ir.Float64:
+		return ir.FloatScalar(*(*float64)(p))
+	case ir.Complex64:
+		return ir.ComplexScalar(complex128(*(*complex64)(p)))
+	}
+	return ir.ComplexScalar(*(*complex128)(p))
+}
+
+// Scalars returns the elements of t, row-major, as host numbers.
+func Scalars(t *Tensor) ([]ir.Scalar, error) {
+	raw, err := Bytes(t)
+	if err != nil {
+		return nil, err
+	}
+	size := t.dtype.Size()
+	out := make([]ir.Scalar, len(raw)/size)
+	for i := range out {
+		out[i] = decode(raw[i*size:(i+1)*size], t.dtype)
+	}
+	return out, nil
+}

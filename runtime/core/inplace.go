@@ -1,0 +1,210 @@
+package core
+
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// checkDst validates a tensor that a result is written to.
+func (p *plan) checkDst(dst *Tensor, shape []int) error {
+	switch {
+	case dst.storage.dev != p.dev:
+		return fmt.Errorf("%w: the result is on %s, the tensor to write on %s", device.ErrMismatch, p.dev, dst.storage.dev)
+	case !equalInts(dst.layout.Shape, shape):
+		return fmt.Errorf("%w: the result has shape %v, the tensor to write %v", ir.ErrShape, shape, dst.layout.Shape)
+	case !ir.CanCast(p.resultDType(0), dst.dtype):
+		return fmt.Errorf("%w: result type %s can't be cast to %s", ErrDType, p.resultDType(0), dst.dtype)
+	case dst.layout.SelfOverlaps():
+		return fmt.Errorf("%w: several elements of the tensor to write (shape %v, strides %v) share one place; clone it first",
+			ErrOverlap, dst.layout.Shape, dst.layout.Strides)
+	}
+	return nil
+}
+
+// writable validates dst as the target of an out form.
+func (a *Apply) writable(dst *Tensor) error {
+	if dst == nil {
+		return fmt.Errorf("%s: %w", a.Op.Name, ErrZeroTensor)
+	}
+	for _, t := range append([]*Tensor{dst}, a.In...) {
+		if t == nil {
+			continue
+		}
+		if f := t.broken(); f != nil {
+			return f.report()
+		}
+		if t.grad != nil && a.Backward != nil && GradEnabled() {
+			return fmt.Errorf("%s: out forms do not take part in differentiation, but an argument requires gradients; use NoGrad or the plain form", a.Op.Name)
+		}
+	}
+	return nil
+}
+
+// checkOverlap reports operands that share memory with dst. Where sameLayout is
+// set an operand may be exactly dst.
+func checkOverlap(op *ir.Op, dst *Tensor, in []*Tensor, sameLayout bool) error {
+	for i, t := range in {
+		if t == nil || t.storage != dst.storage || t.NumElements() == 0 {
+			continue
+		}
+		same := t.layout.Offset == dst.layout.Offset && t.dtype == dst.dtype &&
+			equalInts(t.layout.Shape, dst.layout.Shape) && equalInts(t.layout.Strides, dst.layout.Strides)
+		if (same && sameLayout) || !t.layout.MayOverlap(dst.layout) {
+			continue
+		}
+		return fmt.Errorf("%w: operand %s and the tensor to write share elements; clone one of them first", ErrOverlap, operandOf(op, i).Name)
+	}
+	return nil
+}
+
+// out runs an out form.
+func (a *Apply) runOut(dst *Tensor, sameLayout bool, run func() error) error {
+	if err := a.writable(dst); err != nil {
+		return err
+	}
+	if err := checkOverlap(a.Op, dst, a.In, sameLayout); err != nil {
+		return fmt.Errorf("%s: %w", a.Op.Name, err)
+	}
+	if err := run(); err != nil {
+		return fmt.Errorf("%s: %w", a.Op.Name, err)
+	}
+	dst.storage.version.Add(1)
+	return nil
+}
+
+// ElementwiseOut writes the result of a to dst, which must have the result's
+// shape and device, and a dtype that the result's casts to.
+func ElementwiseOut(dst *Tensor, a Apply) error {
+	return a.runOut(dst, true, func() error { _, err := elementwise(&a, dst); return err })
+}
+
+// ReduceOut is ElementwiseOut for reductions.
+func ReduceOut(dst *Tensor, a Apply) error {
+	return a.runOut(dst, false, func() error { _, err := reduce(&a, dst); return err })
+}
+
+// ScanOut is ElementwiseOut for scans.
+func ScanOut(dst *Tensor, a Apply) error {
+	return a.runOut(dst, false, func() error { _, err := scan(&a, dst); return err })
+}
+
+// KernelOut is ElementwiseOut for kernels with one result. Kernels write their
+// result's dtype, so dst must have exactly that.
+func KernelOut(dst *Tensor, a Apply) error {
+	return a.runOut(dst, false, func() error {
+		p, err := a.check(false)
+		if err != nil {
+			return err
+		}
+		if want := p.resultDType(0); dst.dtype != want {
+			return fmt.Errorf("%w: the result is %s, the tensor to write %s", ErrDType, want, dst.dtype)
+		}
+		_, err = kernel(&a, dst)
+		return err
+	})
+}
+
+// CopyOut copies the result of a composition to dst.
+func CopyOut(dst *Tensor, op *ir.Op, out *Tensor) error {
+	if err := out.Err(); err != nil {
+		return err
+	}
+	a := Apply{Op: copyAs(op), In: []*Tensor{out}, Backward: copyBackward}
+	return ElementwiseOut(dst, a)
+}
+
+// ElementwiseInPlace writes the result of a to its first operand and counts as a
+// change of that storage. When it is recorded, the handle in a.In[0] stands for
+// the result from then on, and other views of the storage may no longer be used
+// in recorded operators.
+func ElementwiseInPlace(a Apply) error {
+	for _, t := range a.In {
+		if t == nil {
+			return fmt.Errorf("%s: %w", a.Op.Name, ErrZeroTensor)
+		}
+		if f := t.broken(); f != nil {
+			return f.report()
+		}
+	}
+	if err := elementwiseInPlace(&a); err != nil {
+		return fmt.Errorf("%s: in place: %w", a.Op.Name, err)
+	}
+	return nil
+}
+
+func elementwiseInPlace(a *Apply) error {
+	dst := a.In[0]
+	if err := checkEpochs(a.Op, a.In); err != nil {
+		return err
+	}
+	if dst.grad != nil && dst.grad.node == nil && GradEnabled() {
+		return fmt.Errorf("%w: a leaf that requires gradients cannot be changed while operators are recorded; use NoGrad", ErrNoGrad)
+	}
+	if recording(a) {
+		return recordedInPlace(a, dst)
+	}
+	if err := checkOverlap(a.Op, dst, a.In, true); err != nil {
+		return err
+	}
+	if _, err := elementwise(a, dst); err != nil {
+		return err
+	}
+	dst.storage.version.Add(1)
+	return nil
+}
+
+// recordedInPlace computes the result beside dst, so that what the gradient
+// needs of the old value can be saved, and then moves it there.
+func recordedInPlace(a *Apply, dst *Tensor) error {
+	if dst.view && dst.storage.shared.Load() {
+		return fmt.Errorf("%w: a view cannot be changed while operators are recorded; use the plain form", ErrNoGrad)
+	}
+	if err := checkOverlap(a.Op, dst, a.In, true); err != nil {
+		return err
+	}
+	p, err := a.check(true)
+	if err != nil {
+		return err
+	}
+	space, err := a.space()
+	if err == nil {
+		err = p.checkDst(dst, space)
+	}
+	if err != nil {
+		return err
+	}
+	if a.Save&SaveIn(0) != 0 {
+		old := Copy(dst)
+		if err := old.Err(); err != nil {
+			return err
+		}
+		old.grad = dst.grad
+		in := append([]*Tensor(nil), a.In...)
+		for i, t := range in {
+			if t == dst {
+				in[i] = old
+			}
+		}
+		a.In = in
+	}
+	r, err := elementwise(a, nil)
+	if err != nil {
+		return err
+	}
+	if r.dtype != dst.dtype {
+		r = castTo(r, dst.dtype)
+		if err := r.Err(); err != nil {
+			return err
+		}
+	}
+	if _, err := elementwise(&Apply{Op: &copyOp, In: []*Tensor{r}}, dst); err != nil {
+		return err
+	}
+	dst.storage.version.Add(1)
+	dst.epoch = dst.storage.epoch.Add(1)
+	dst.grad = r.grad
+	r.Release()
+	return nil
+}

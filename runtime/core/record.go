@@ -1,0 +1,285 @@
+package core
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// gradState is a tensor's part in differentiation. A handle's state is replaced,
+// never changed, when an in-place operator gives it a new producer, so that what
+// was recorded before keeps pointing to the old one.
+type gradState struct {
+	node  *Node // producer; nil for a leaf
+	index int   // which of the producer's results
+
+	mu     sync.Mutex
+	grad   *Tensor // accumulated gradient of a leaf, or of a retained result
+	retain bool
+	hooks  []*hook
+}
+
+type hook struct {
+	f func(*Tensor) *Tensor
+}
+
+// A Node is one recorded application of an operator.
+type Node struct {
+	op       *ir.Op
+	seq      uint64 // grows along every path from leaves to results
+	variant  int
+	dims     []int
+	keepDim  bool
+	attrs    []ir.Value
+	backward func(*Grad)
+	next     []*gradState // by operand; nil where no gradient is wanted
+	in       []operandMeta
+	out      []resultMeta
+	saved    []savedValue
+	freed    bool          // saved values were released by a backward pass
+	nonEmpty bool          // there were saved values
+	source   device.Device // copies between devices: where the operand is
+}
+
+type operandMeta struct {
+	layout ir.Layout
+	dtype  ir.DType
+}
+
+type resultMeta struct {
+	shape []int
+	dtype ir.DType
+	dev   device.Device
+	drv   device.Driver
+	state *gradState
+}
+
+// A savedValue keeps an operand or a result for the backward pass.
+type savedValue struct {
+	t       *Tensor // an alias that holds the storage
+	version int64
+	state   *gradState // operands: what they were made by; results: set when read
+	index   int
+	result  bool
+}
+
+var nodeSeq atomic.Uint64
+
+// Save says which operands and results a backward function reads.
+type Save uint64
+
+// SaveAllIn saves every operand.
+const SaveAllIn Save = 1<<31 - 1
+
+// SaveNothing saves no value.
+const SaveNothing Save = 0
+
+// SaveIn saves operand i.
+func SaveIn(i int) Save { return 1 << i }
+
+// SaveOut saves result i.
+func SaveOut(i int) Save { return 1 << (32 + i) }
+
+// RequiresGrad reports whether gradients flow to t.
+func (t *Tensor) RequiresGrad() bool { return t != nil && t.grad != nil }
+
+// IsLeaf reports whether t was not made by a recorded operator.
+func (t *Tensor) IsLeaf() bool { return t == nil || t.grad == nil || t.grad.node == nil }
+
+// GradFn returns the name of the operator that made t, or "" for a leaf.
+func (t *Tensor) GradFn() string {
+	if t.IsLeaf() {
+		return ""
+	}
+	return t.grad.node.op.Name
+}
+
+// recording reports whether a will be recorded.
+func recording(a *Apply) bool {
+	if a.Backward == nil {
+		return false
+	}
+	for _, t := range a.In {
+		if t != nil && t.grad != nil {
+			return GradEnabled()
+		}
+	}
+	return false
+}
+
+// checkEpochs reports an operand whose storage a recorded operator changed
+// through another handle: its place in the graph would be wrong.
+func checkEpochs(op *ir.Op, in []*Tensor) error {
+	for i, t := range in {
+		if t != nil && t.storage != nil && t.epoch != t.storage.epoch.Load() && !t.detached && GradEnabled() {
+			return fmt.Errorf("operand %s: %w through another view while operators were recorded; use the tensor that was changed, or detach this one",
+				operandOf(op, i).Name, ErrChanged)
+		}
+	}
+	return nil
+}
+
+// record adds the application to the graph when a gradient may be wanted.
+func record(a *Apply, p *plan, outs []*Tensor) {
+	if a.Place != nil && a.Place.RequireGrad {
+		for _, t := range outs {
+			t.grad = &gradState{}
+		}
+	}
+	if !recording(a) {
+		return
+	}
+	n := &Node{
+		op: a.Op, seq: nodeSeq.Add(1), variant: a.Variant, dims: a.Dims, keepDim: a.KeepDim,
+		attrs: a.Attrs, backward: a.Backward,
+		next: make([]*gradState, len(a.In)), in: make([]operandMeta, len(a.In)),
+	}
+	for i, t := range a.In {
+		if t == nil {
+			continue
+		}
+		n.next[i] = t.grad
+		n.in[i] = operandMeta{t.layout, t.dtype}
+		if a.Save&SaveIn(min(i, 30)) != 0 {
+			n.saved = append(n.saved, savedValue{t: t.alias(), version: t.Version(), state: t.grad, index: i})
+		}
+	}
+	for i, t := range outs {
+		r := resultMeta{shape: t.layout.Shape, dtype: t.dtype, dev: p.dev, drv: p.drv}
+		if t.dtype.Differentiable() {
+			t.grad = &gradState{node: n, index: i}
+			r.state = t.grad
+		}
+		n.out = append(n.out, r)
+		if a.Save&SaveOut(i) != 0 {
+			n.saved = append(n.saved, savedValue{t: t.alias(), version: t.Version(), index: i, result: true})
+		}
+	}
+	n.nonEmpty = len(n.saved) > 0
+}
+
+// free releases what the node saved.
+func (n *Node) free() {
+	for _, s := range n.saved {
+		s.t.Release()
+	}
+	n.saved, n.freed = nil, n.nonEmpty
+}
+
+// SetRequiresGrad makes a leaf require gradients or stop doing so.
+func (t *Tensor) SetRequiresGrad(on bool) error {
+	if err := t.Err(); err != nil {
+		return err
+	}
+	switch {
+	case !t.IsLeaf() && !on:
+		return fmt.Errorf("require_grad: only leaves can stop requiring gradients; this tensor was made by %s: use Detach", t.GradFn())
+	case on && !t.dtype.Differentiable():
+		return fmt.Errorf("require_grad: %w: only floating-point and complex tensors can require gradients, not %s", ErrDType, t.dtype)
+	case on && t.grad == nil:
+		t.grad = &gradState{}
+	case !on:
+		t.grad = nil
+	}
+	return nil
+}
+
+// Detach returns a handle on the same elements that has no part in differentiation.
+func (t *Tensor) Detach() *Tensor {
+	if t == nil {
+		return Absent()
+	}
+	if f := t.broken(); f != nil {
+		return failed(f)
+	}
+	d := newTensor(t.storage, t.layout, t.dtype)
+	t.storage.shared.Store(true)
+	d.view, d.detached = t.view, true
+	return d
+}
+
+// RetainGrad makes backward passes keep the gradient of a tensor that is not a leaf.
+func (t *Tensor) RetainGrad() error {
+	if err := t.Err(); err != nil {
+		return err
+	}
+	if t.grad == nil {
+		return fmt.Errorf("retain_grad: %w: the tensor does not require gradients", ErrNoGrad)
+	}
+	t.grad.mu.Lock()
+	defer t.grad.mu.Unlock()
+	t.grad.retain = true
+	return nil
+}
+
+// RegisterHook has f called with the gradient of t in every backward pass,
+// before it is used or stored. A result that is not nil takes its place. The
+// returned function removes the hook.
+func (t *Tensor) RegisterHook(f func(grad *Tensor) *Tensor) (remove func(), err error) {
+	if err := t.Err(); err != nil {
+		return nil, err
+	}
+	if t.grad == nil {
+		return nil, fmt.Errorf("register_hook: %w: the tensor does not require gradients", ErrNoGrad)
+	}
+	s, h := t.grad, &hook{f}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hooks = append(s.hooks, h)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for i, other := range s.hooks {
+			if other == h {
+				s.hooks = append(s.hooks[:i:i], s.hooks[i+1:]...)
+				return
+			}
+		}
+	}, nil
+}
+
+// Grad returns the gradient accumulated for a leaf, or for a tensor whose
+// gradient is retained. It is nil before the first backward pass.
+func (t *Tensor) Grad() *Tensor {
+	if t == nil || t.grad == nil {
+		return nil
+	}
+	t.grad.mu.Lock()
+	defer t.grad.mu.Unlock()
+	g := t.grad.grad
+	if g == nil {
+		return nil
+	}
+	h := newTensor(g.storage, g.layout, g.dtype)
+	h.grad, h.epoch = g.grad, g.epoch
+	return h
+}
+
+// SetGrad replaces the accumulated gradient; nil removes it. The gradient must
+// have t's shape, dtype and device.
+func (t *Tensor) SetGrad(g *Tensor) error {
+	if err := t.Err(); err != nil {
+		return err
+	}
+	if t.grad == nil {
+		return fmt.Errorf("set_grad: %w: the tensor does not require gradients", ErrNoGrad)
+	}
+	if g != nil {
+		if err := g.Err(); err != nil {
+			return err
+		}
+		if !equalInts(g.layout.Shape, t.layout.Shape) || g.dtype != t.dtype || g.Device() != t.Device() {
+			return fmt.Errorf("set_grad: gradient is %s %v on %s, the tensor %s %v on %s",
+				g.dtype, g.layout.Shape, g.Device(), t.dtype, t.layout.Shape, t.Device())
+		}
+		g = g.alias()
+	}
+	t.grad.mu.Lock()
+	defer t.grad.mu.Unlock()
+	t.grad.grad.Release()
+	t.grad.grad = g
+	return nil
+}

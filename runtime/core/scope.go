@@ -1,0 +1,71 @@
+package core
+
+import (
+	"github.com/sinter-go/sinter/runtime/local"
+)
+
+// A Scope releases, when it ends, the tensors its goroutine made in it.
+type Scope struct {
+	made []*Tensor
+	kept map[*Tensor]bool
+}
+
+var (
+	scopes   = local.NewKey[*Scope]()
+	gradMode = local.NewKey[bool]()
+)
+
+// InScope calls f and then releases every tensor that the calling goroutine
+// made meanwhile, but for those given to the scope's Keep. Values that autograd
+// or an enclosing object still needs keep their storage. Scopes nest: what is
+// kept belongs to the enclosing scope.
+func InScope(f func(s *Scope)) {
+	outer, nested := scopes.Get()
+	s := &Scope{kept: map[*Tensor]bool{}}
+	defer func() {
+		for _, t := range s.made {
+			if !s.kept[t] {
+				t.Release()
+			} else if nested && outer != nil {
+				outer.made = append(outer.made, t)
+			}
+		}
+	}()
+	scopes.With(s, func() { f(s) })
+}
+
+// Keep excepts tensors from the release at the end of the scope.
+func (s *Scope) Keep(ts ...*Tensor) {
+	for _, t := range ts {
+		s.kept[t] = true
+	}
+}
+
+// scopeAdd gives t to the goroutine's innermost scope, if there is one.
+func scopeAdd(t *Tensor) {
+	if s, ok := scopes.Get(); ok && s != nil {
+		s.made = append(s.made, t)
+	}
+}
+
+// outsideScope calls f such that tensors it makes belong to no scope.
+func outsideScope(f func()) {
+	if s, ok := scopes.Get(); ok && s != nil {
+		scopes.With(nil, f)
+		return
+	}
+	f()
+}
+
+// GradEnabled reports whether operators of the calling goroutine are recorded
+// for differentiation.
+func GradEnabled() bool {
+	on, set := gradMode.Get()
+	return on || !set
+}
+
+// NoGrad calls f with recording switched off for the calling goroutine.
+func NoGrad(f func()) { gradMode.With(false, f) }
+
+// EnableGrad calls f with recording switched on for the calling goroutine.
+func EnableGrad(f func()) { gradMode.With(true, f) }

@@ -1,0 +1,183 @@
+// Package core holds the tensor handle, the application of operators to
+// handles, and reverse-mode differentiation. It knows operators only by their
+// descriptors (ir.Op) and devices only by their drivers; it knows neither which
+// operators nor which backends there are.
+package core
+
+import (
+	"sync/atomic"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// A Tensor is a handle on strided elements in a storage, or on an error. It is
+// always used through a pointer; a nil *Tensor stands for an operand that was
+// not given.
+//
+// Any number of goroutines may read a tensor. Writing to it (in-place forms,
+// Release, RequireGrad, and backward passes that end in the same leaf) is the
+// caller's to order.
+type Tensor struct {
+	fail    *failure
+	storage *Storage
+	layout  ir.Layout
+	dtype   ir.DType
+	wrapped bool  // a host number: lowest promotion priority
+	view    bool  // made by a view operator
+	epoch   int64 // storage.epoch when the handle's place in the graph was set
+
+	grad     *gradState // nil until the tensor takes part in differentiation
+	released atomic.Bool
+}
+
+// newTensor returns a handle that holds one reference to s.
+func newTensor(s *Storage, layout ir.Layout, dtype ir.DType) *Tensor {
+	t := &Tensor{storage: s, layout: layout, dtype: dtype, epoch: s.epoch.Load()}
+	s.refs.Add(1)
+	scopeAdd(t)
+	return t
+}
+
+// alias returns another handle on t's elements that no scope releases and that
+// has no part in differentiation.
+func (t *Tensor) alias() *Tensor {
+	t.storage.refs.Add(1)
+	t.storage.shared.Store(true)
+	return &Tensor{storage: t.storage, layout: t.layout, dtype: t.dtype, wrapped: t.wrapped, view: t.view, epoch: t.epoch}
+}
+
+// Err returns the error the tensor carries, or nil. Looking at an error this
+// way counts as having handled it.
+func (t *Tensor) Err() error {
+	switch {
+	case t == nil:
+		return errAbsent
+	case t.fail != nil:
+		return t.fail.report()
+	case t.released.Load():
+		return errReleased
+	}
+	return nil
+}
+
+// broken returns the failure that makes t unusable as an operand, or nil. It
+// does not count as having looked at the error.
+func (t *Tensor) broken() *failure {
+	switch {
+	case t.fail != nil:
+		return t.fail
+	case t.released.Load():
+		return newFailure(errReleased)
+	}
+	return nil
+}
+
+// Shape returns the extents. The slice must not be changed. An error tensor has
+// no extents.
+func (t *Tensor) Shape() []int {
+	if t == nil {
+		return nil
+	}
+	return t.layout.Shape
+}
+
+// Strides returns the steps between elements along each axis, in elements. The
+// slice must not be changed.
+func (t *Tensor) Strides() []int {
+	if t == nil {
+		return nil
+	}
+	return t.layout.Strides
+}
+
+// Layout returns where the elements lie in the storage.
+func (t *Tensor) Layout() ir.Layout {
+	if t == nil {
+		return ir.Layout{}
+	}
+	return t.layout
+}
+
+// StorageElements returns how many elements of t's dtype its storage holds.
+func (t *Tensor) StorageElements() int {
+	if t == nil || t.storage == nil {
+		return 0
+	}
+	return int(t.storage.bytes) / t.dtype.Size()
+}
+
+// DType returns the element type; an error tensor's is ir.Invalid.
+func (t *Tensor) DType() ir.DType {
+	if t == nil {
+		return ir.Invalid
+	}
+	return t.dtype
+}
+
+// Device returns where the elements are; an error tensor's is the CPU.
+func (t *Tensor) Device() device.Device {
+	if t == nil || t.storage == nil {
+		return device.CPU
+	}
+	return t.storage.dev
+}
+
+// Rank returns the number of axes.
+func (t *Tensor) Rank() int { return len(t.Shape()) }
+
+// NumElements returns the number of elements; an error tensor has none.
+func (t *Tensor) NumElements() int {
+	if t == nil || t.storage == nil {
+		return 0
+	}
+	return ir.NumElements(t.layout.Shape)
+}
+
+// IsContiguous reports whether the elements are row-major without gaps.
+func (t *Tensor) IsContiguous() bool { return t != nil && t.layout.IsContiguous() }
+
+// IsPinned reports whether the elements are in page-locked host memory.
+func (t *Tensor) IsPinned() bool {
+	return t != nil && t.storage != nil && t.storage.block.Pinned()
+}
+
+// Version returns how many times the storage was changed in place.
+func (t *Tensor) Version() int64 {
+	if t == nil || t.storage == nil {
+		return 0
+	}
+	return t.storage.version.Load()
+}
+
+// SharesStorage reports whether t and u are handles on the same storage.
+func (t *Tensor) SharesStorage(u *Tensor) bool {
+	return t != nil && u != nil && t.storage != nil && t.storage == u.storage
+}
+
+// kernelView returns t's elements as a kernel sees them.
+func (t *Tensor) kernelView() ir.View {
+	return t.storage.view(t.layout, t.dtype)
+}
+
+// expandedView returns t's elements read as shape space.
+func (t *Tensor) expandedView(space []int) ir.View {
+	v := t.kernelView()
+	if len(v.Shape) != len(space) || !equalInts(v.Shape, space) {
+		v.Strides = ir.ExpandStrides(v.Shape, v.Strides, space)
+		v.Shape = space
+	}
+	return v
+}
+
+func equalInts(a, b []int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}

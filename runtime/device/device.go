@@ -1,0 +1,122 @@
+// Package device says what a device is, which ones the process has, and what a
+// backend must implement to provide one. It knows nothing of tensors or of any
+// particular backend: the program's one list of backends hands them to Install.
+package device
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A Kind is a type of device.
+type Kind uint8
+
+// The kinds of device.
+const (
+	KindCPU  Kind = iota // the host; always present, index 0
+	KindCUDA             // NVIDIA GPUs
+	KindSim              // simulated accelerators, for tests
+
+	numKinds = iota
+)
+
+var kindNames = [numKinds]string{"cpu", "cuda", "sim"}
+
+// String returns the kind's name as it appears in device strings.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// CurrentIndex as a Device's index means the device that is current when the
+// value is used (S5).
+const CurrentIndex = -1
+
+// A Device names one device. Devices are comparable values; the zero Device is
+// the CPU.
+type Device struct {
+	Kind  Kind
+	Index int // from 0; CurrentIndex for the current device of the kind
+}
+
+// CPU is the host.
+var CPU = Device{}
+
+// CUDA returns the CUDA device with the given index, or with none the current
+// one at the moment of use.
+func CUDA(index ...int) Device { return of(KindCUDA, index) }
+
+// Sim returns the simulated device with the given index, or with none the
+// current one at the moment of use.
+func Sim(index ...int) Device { return of(KindSim, index) }
+
+func of(k Kind, index []int) Device {
+	if len(index) == 0 {
+		return Device{k, CurrentIndex}
+	}
+	return Device{k, index[0]}
+}
+
+// Sentinel errors about devices.
+var (
+	// ErrInvalid is wrapped by errors about device strings and indices.
+	ErrInvalid = errors.New("invalid device")
+	// ErrUnavailable is wrapped when a device's backend is missing or has no such device.
+	ErrUnavailable = errors.New("device not available")
+	// ErrMismatch is wrapped when operands are on devices that cannot work together.
+	ErrMismatch = errors.New("operands on different devices")
+	// ErrOutOfMemory is wrapped when a device has no room for an allocation.
+	ErrOutOfMemory = errors.New("out of memory")
+)
+
+// String returns "cpu", "cuda" or "cuda:1".
+func (d Device) String() string {
+	if d.Kind == KindCPU || d.Index == CurrentIndex {
+		return d.Kind.String()
+	}
+	return d.Kind.String() + ":" + strconv.Itoa(d.Index)
+}
+
+// Parse reads a device string: a kind, or a kind and an index as in "cuda:1".
+func Parse(s string) (Device, error) {
+	name, num, indexed := strings.Cut(s, ":")
+	for k, n := range kindNames {
+		if name != n {
+			continue
+		}
+		d := Device{Kind(k), CurrentIndex}
+		if d.Kind == KindCPU {
+			d.Index = 0
+		}
+		if !indexed {
+			return d, nil
+		}
+		i, err := strconv.ParseUint(num, 10, 15)
+		if err != nil || (i > 0 && num[0] == '0') || (d.Kind == KindCPU && i != 0) {
+			return Device{}, fmt.Errorf("%w: Invalid device string %q: bad index %q", ErrInvalid, s, num)
+		}
+		d.Index = int(i)
+		return d, nil
+	}
+	return Device{}, fmt.Errorf("%w: Invalid device string %q (have %s, each with an optional index as in cuda:0)",
+		ErrInvalid, s, strings.Join(kindNames[:], ", "))
+}
+
+// Accelerator reports whether the device is not the host.
+func (d Device) Accelerator() bool { return d.Kind != KindCPU }
+
+// Resolve returns d with CurrentIndex replaced by the calling goroutine's
+// current device of that kind. It does not look whether the device exists.
+func (d Device) Resolve() Device {
+	if d.Index == CurrentIndex {
+		if d.Kind == KindCPU {
+			return CPU
+		}
+		d.Index = current(d.Kind)
+	}
+	return d
+}

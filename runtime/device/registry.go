@@ -1,0 +1,104 @@
+package device
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sinter-go/sinter/runtime/local"
+)
+
+var registry struct {
+	mu      sync.Mutex
+	drivers atomic.Pointer[[numKinds]Driver]
+}
+
+// Install adds the given backends' drivers to the process, each replacing an
+// earlier one of its kind. Package backend/all calls it with its list; tests
+// install simulated devices.
+func Install(drivers ...Driver) {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	var table [numKinds]Driver
+	if old := registry.drivers.Load(); old != nil {
+		table = *old
+	}
+	for _, d := range drivers {
+		table[d.Kind()] = d
+	}
+	registry.drivers.Store(&table)
+}
+
+// DriverOf returns the driver that provides devices of kind k.
+func DriverOf(k Kind) (Driver, error) {
+	if table := registry.drivers.Load(); table != nil && int(k) < len(table) && table[k] != nil {
+		return table[k], nil
+	}
+	return nil, fmt.Errorf("%w: no %s backend is part of this program", ErrUnavailable, k)
+}
+
+// Find resolves d and returns it with its driver, or why there is no such device.
+func Find(d Device) (Device, Driver, error) {
+	d = d.Resolve()
+	drv, err := DriverOf(d.Kind)
+	if err != nil {
+		return d, nil, err
+	}
+	if d.Kind == KindCPU {
+		return CPU, drv, nil
+	}
+	n, err := drv.DeviceCount()
+	switch {
+	case err != nil && n == 0:
+		return d, nil, fmt.Errorf("%w: %s: %w", ErrUnavailable, d, err)
+	case d.Index < 0 || d.Index >= n:
+		return d, nil, fmt.Errorf("%w: %s: this process sees %d %s devices", ErrUnavailable, d, n, d.Kind)
+	}
+	return d, drv, nil
+}
+
+// Count returns how many devices of kind k there are. It never fails: a missing
+// backend or driver means none.
+func Count(k Kind) int {
+	drv, err := DriverOf(k)
+	if err != nil {
+		return 0
+	}
+	n, _ := drv.DeviceCount()
+	return n
+}
+
+// Best returns cuda:0 if there is one, otherwise the CPU.
+func Best() Device {
+	if Count(KindCUDA) > 0 {
+		return CUDA(0)
+	}
+	return CPU
+}
+
+// selected holds the calling goroutine's current device of each kind.
+var selected = local.NewKey[[numKinds]int]()
+
+func current(k Kind) int {
+	v, _ := selected.Get()
+	return v[k]
+}
+
+// Current returns the calling goroutine's current device of kind k: the one of
+// the innermost With, or device 0 (S1, S3).
+func Current(k Kind) Device { return Device{k, CurrentIndex}.Resolve() }
+
+// With calls f with d as the calling goroutine's current device of its kind
+// (S2). Guards nest, and the previous device is current again when f returns or
+// panics. Other goroutines are not affected, also not those that f starts. f is
+// not called when there is no such device.
+func With(d Device, f func()) error {
+	d, _, err := Find(d)
+	if err != nil {
+		return err
+	}
+	v, _ := selected.Get()
+	v[d.Kind] = d.Index
+	selected.With(v, f)
+	return nil
+}
