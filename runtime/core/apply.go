@@ -86,17 +86,34 @@ func (a *Apply) check(mixHost bool) (plan, error) {
 		}
 		types = append(types, ir.TypeOperand{DType: t.promoteDType(), Rank: t.Rank(), Wrapped: t.wrapped})
 	}
-	option := a.DType
-	if option == ir.Invalid && a.Place != nil {
-		option = a.Place.DType
-	}
 	var err error
-	p.compute, p.result, err = a.Op.Types(types, option, DefaultFloat)
+	p.compute, p.result, err = a.Op.Types(types, a.option(), DefaultFloat)
 	if err != nil {
 		return p, fmt.Errorf("%w: %w", ErrDType, err)
 	}
 	p.scalars = scalarAttrs(a.Op, a.Attrs)
 	return p, nil
+}
+
+// option returns the dtype that was asked for: by the option, by a factory's
+// placement, or by the numbers a factory is given.
+func (a *Apply) option() ir.DType {
+	if a.DType != ir.Invalid || a.Place == nil {
+		return a.DType
+	}
+	if a.Place.DType != ir.Invalid || len(a.In) > 0 {
+		return a.Place.DType
+	}
+	var types []ir.TypeOperand
+	for i, at := range a.Op.Attrs {
+		if at.Kind == ir.AttrScalar {
+			types = append(types, ir.TypeOperand{DType: a.Attrs[i].Scalar.DType(DefaultFloat), Wrapped: true})
+		}
+	}
+	if len(types) == 0 {
+		return ir.Invalid
+	}
+	return ir.Promote(types...)
 }
 
 // promoteDType is the dtype t takes part in promotion with: a wrapped number is

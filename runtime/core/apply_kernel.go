@@ -53,10 +53,15 @@ func kernel(a *Apply, dst *Tensor) ([]*Tensor, error) {
 		}
 	}
 	c := p.call()
+	c.Compute = p.compute
 	for _, t := range outs {
 		c.Out = append(c.Out, t.kernelView())
 	}
-	for _, t := range a.In {
+	in, err := p.converted()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range in {
 		if t == nil {
 			c.In = append(c.In, ir.View{})
 			continue
@@ -69,11 +74,36 @@ func kernel(a *Apply, dst *Tensor) ([]*Tensor, error) {
 		}
 		return nil, err
 	}
-	keepAlive(a.In)
+	keepAlive(in)
+	for i, t := range in {
+		if t != a.In[i] {
+			t.Release()
+		}
+	}
 	if dst == nil {
 		record(a, &p, outs)
 	}
 	return outs, nil
+}
+
+// converted returns the operands of a kernel, those that take part in promotion
+// in the dtype they were promoted to, fixed ones in theirs.
+func (p *plan) converted() ([]*Tensor, error) {
+	in := append([]*Tensor(nil), p.a.In...)
+	for i, t := range in {
+		want := operandOf(p.a.Op, i).Fixed
+		if want == ir.Invalid {
+			want = p.compute
+		}
+		if t == nil || t.dtype == want {
+			continue
+		}
+		NoGrad(func() { in[i] = castTo(t, want) })
+		if f := in[i].broken(); f != nil {
+			return nil, f.report()
+		}
+	}
+	return in, nil
 }
 
 func releaseAll(ts []*Tensor) {

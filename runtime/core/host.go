@@ -64,6 +64,18 @@ func Empty(shape []int, place Placement) *Tensor {
 	return t
 }
 
+// Zeros returns a tensor of zeros.
+func Zeros(shape []int, place Placement) *Tensor {
+	t := Empty(shape, place)
+	if t.fail != nil || t.storage.bytes == 0 {
+		return t
+	}
+	if err := t.storage.drv.Zero(t.storage.dev.Index, 0, t.storage.block.Memory, t.storage.bytes); err != nil {
+		return Fail(emptyOp, err)
+	}
+	return t
+}
+
 func newEmpty(shape []int, place Placement) (*Tensor, error) {
 	dev, drv, err := device.Find(place.Device)
 	if err != nil {

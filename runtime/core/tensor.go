@@ -19,13 +19,14 @@ import (
 // Release, RequireGrad, and backward passes that end in the same leaf) is the
 // caller's to order.
 type Tensor struct {
-	fail    *failure
-	storage *Storage
-	layout  ir.Layout
-	dtype   ir.DType
-	wrapped bool  // a host number: lowest promotion priority
-	view    bool  // made by a view operator
-	epoch   int64 // storage.epoch when the handle's place in the graph was set
+	fail     *failure
+	storage  *Storage
+	layout   ir.Layout
+	dtype    ir.DType
+	wrapped  bool  // a host number: lowest promotion priority
+	view     bool  // made by a view operator
+	detached bool  // taken out of the graph on purpose
+	epoch    int64 // storage.epoch when the handle's place in the graph was set
 
 	grad     *gradState // nil until the tensor takes part in differentiation
 	released atomic.Bool
