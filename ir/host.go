@@ -1,6 +1,9 @@
 package ir
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // HostFuncs holds the functions of metadata that a schema's compositions and
 // gradients may call, besides the few that the language has built in. An
@@ -19,11 +22,14 @@ var HostFuncs = map[string]any{
 	"extents":         HostExtents,
 	"neg_ints":        HostNegInts,
 	"iota_ints":       HostIotaInts,
+	"ones_ints":       HostOnesInts,
 	"join_ints":       HostJoinInts,
 	"fill_ints":       HostFillInts,
 	"prod_ints":       HostProdInts,
 	"broadcast_ints":  HostBroadcastInts,
 	"with_size":       HostWithSize,
+	"norm_dim":        HostNormDim,
+	"is_inf":          HostIsInf,
 	"last_dims":       HostLastDims,
 	"other_dims":      HostOtherDims,
 	"channel_dims":    HostChannelDims,
@@ -51,7 +57,7 @@ var HostFuncs = map[string]any{
 	"repeat_shape":    HostRepeatShape,
 	"transposed":      HostTransposed,
 	"arange_count":    HostArangeCount,
-	"uniform_grid":    HostUniformGrid,
+	"grid_of":         HostGridOf,
 }
 
 // HostIsFloat reports whether d is a real floating-point dtype.
@@ -114,6 +120,9 @@ func HostIotaInts(from, n int) []int {
 	return out
 }
 
+// HostOnesInts returns n ones.
+func HostOnesInts(n int) []int { return ones(max(n, 0)) }
+
 // HostJoinInts returns a followed by b.
 func HostJoinInts(a, b []int) []int { return append(slices.Clone(a), b...) }
 
@@ -150,3 +159,15 @@ func HostWithSize(shape []int, dim, n int) []int {
 	}
 	return out
 }
+
+// HostNormDim returns axis dim counted from the front, or dim where there is
+// no such axis.
+func HostNormDim(rank, dim int) int {
+	if a, err := Axis(dim, rank); err == nil {
+		return a
+	}
+	return dim
+}
+
+// HostIsInf reports whether f is infinite.
+func HostIsInf(f float64) bool { return math.IsInf(f, 0) }

@@ -124,9 +124,9 @@ func arangeInts(start, end, step int64) int {
 	return int(n)
 }
 
-// HostUniformGrid returns how many equally spaced numbers in [0, 1) a uniform
+// HostGridOf returns how many equally spaced numbers in [0, 1) a uniform
 // random tensor of dtype d draws from: few enough that none rounds to 1.
-func HostUniformGrid(d DType) float64 {
+func HostGridOf(d DType) float64 {
 	switch d {
 	case Float16:
 		return 1 << 11

@@ -7,20 +7,23 @@ import "slices"
 // same storage. The Go name of rule "as_strided" is AsStridedView. A rule
 // changes neither the layout nor the lists it is given.
 var ViewRules = map[string]any{
-	"same":       SameView,
-	"reshape":    ReshapeView,
-	"permute":    PermuteView,
-	"transpose":  TransposeView,
-	"narrow":     NarrowView,
-	"slice":      SliceView,
-	"select":     SelectView,
-	"expand":     ExpandView,
-	"squeeze":    SqueezeView,
-	"unsqueeze":  UnsqueezeView,
-	"diagonal":   DiagonalView,
-	"unfold":     UnfoldView,
-	"as_strided": AsStridedView,
-	"rank":       RankView,
+	"same":         SameView,
+	"reshape":      ReshapeView,
+	"permute":      PermuteView,
+	"transpose":    TransposeView,
+	"narrow":       NarrowView,
+	"slice":        SliceView,
+	"select_index": SelectView,
+	"expand":       ExpandView,
+	"squeeze":      SqueezeView,
+	"unsqueeze":    UnsqueezeView,
+	"diagonal":     DiagonalView,
+	"unfold":       UnfoldView,
+	"as_strided":   AsStridedView,
+	"rank":         RankView,
+	"least_rank":   LeastRankView,
+	"most_rank":    MostRankView,
+	"padded_axes":  PaddedAxesView,
 }
 
 // SameView returns l.
@@ -30,6 +33,31 @@ func SameView(l Layout) (Layout, error) { return l, nil }
 func RankView(l Layout, rank int) (Layout, error) {
 	if len(l.Shape) != rank {
 		return Layout{}, shapeErrorf("want a tensor of rank %d, have shape %v", rank, l.Shape)
+	}
+	return l, nil
+}
+
+// LeastRankView returns l, which must have at least the given rank.
+func LeastRankView(l Layout, rank int) (Layout, error) {
+	if len(l.Shape) < rank {
+		return Layout{}, shapeErrorf("want a tensor of rank %d or more, have shape %v", rank, l.Shape)
+	}
+	return l, nil
+}
+
+// MostRankView returns l, which must have at most the given rank.
+func MostRankView(l Layout, rank int) (Layout, error) {
+	if len(l.Shape) > rank {
+		return Layout{}, shapeErrorf("want at most as many axes as the %d numbers given, have shape %v", rank, l.Shape)
+	}
+	return l, nil
+}
+
+// PaddedAxesView returns l, which padding must suit: pairs of numbers that are
+// not negative, for at most the given number of l's last axes.
+func PaddedAxesView(l Layout, padding []int, most int) (Layout, error) {
+	if len(padding)%2 != 0 || len(padding) > 2*min(most, len(l.Shape)) || slices.ContainsFunc(padding, func(p int) bool { return p < 0 }) {
+		return Layout{}, shapeErrorf("padding %v must hold a pair of numbers, 0 or more, for each of at most the last %d axes of shape %v", padding, min(most, len(l.Shape)), l.Shape)
 	}
 	return l, nil
 }

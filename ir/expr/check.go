@@ -210,7 +210,7 @@ func (c *checker) name(n *Node) (*Value, error) {
 	switch n.Name {
 	case "index":
 		return c.intern(Value{Op: OpName, Name: "index", Kind: IntKind}), nil
-	case "Eps", "MaxValue", "MinValue":
+	case "Eps", "MaxValue", "MinValue", "Highest", "Lowest":
 		return c.intern(Value{Op: OpConst, Const: limit(n.Name, c.g.T.Real()), Kind: c.realKind()}), nil
 	}
 	return nil, errorAt(n, "unknown name %q", n.Name)
@@ -220,15 +220,19 @@ func (c *checker) name(n *Node) (*Value, error) {
 func limit(name string, t ir.DType) ir.Scalar {
 	bits := 8 * t.Size()
 	switch {
+	case t.IsFloat() && name == "Highest":
+		return ir.FloatScalar(math.Inf(1))
+	case t.IsFloat() && name == "Lowest":
+		return ir.FloatScalar(math.Inf(-1))
 	case t == ir.Bool:
-		return ir.BoolScalar(name == "MaxValue")
+		return ir.BoolScalar(name == "MaxValue" || name == "Highest")
 	case t.IsInt():
 		hi := int64(1)<<(bits-1) - 1
 		lo := -hi - 1
 		if t == ir.Uint8 {
 			lo, hi = 0, 255
 		}
-		return ir.IntScalar(map[string]int64{"Eps": 1, "MaxValue": hi, "MinValue": lo}[name])
+		return ir.IntScalar(map[string]int64{"Eps": 1, "MaxValue": hi, "MinValue": lo, "Highest": hi, "Lowest": lo}[name])
 	case t == ir.Float32:
 		return ir.FloatScalar(map[string]float64{"Eps": 0x1p-23, "MaxValue": math.MaxFloat32, "MinValue": -math.MaxFloat32}[name])
 	}

@@ -56,7 +56,7 @@ func (e *Expr) String() string { return e.Root.String() }
 // Uses reports whether the expression reads the given operand or parameter.
 func (e *Expr) Uses(name string) bool { return e.Root.Uses(name) }
 
-// Constants are the named numbers, besides Eps, MaxValue and MinValue, which
+// Constants are the named numbers, besides typeConstants, which
 // depend on the compute dtype.
 var Constants = map[string]float64{
 	"Pi": math.Pi, "E": math.E, "Sqrt2": math.Sqrt2, "Sqrt1_2": 1 / math.Sqrt2, "Ln2": math.Ln2,
@@ -65,8 +65,9 @@ var Constants = map[string]float64{
 	"Inf": math.Inf(1), "NaN": math.NaN(),
 }
 
-// typeConstants are properties of the compute dtype.
-var typeConstants = []string{"Eps", "MaxValue", "MinValue"}
+// typeConstants are properties of the compute dtype. Highest and Lowest count
+// infinities; MaxValue and MinValue are finite.
+var typeConstants = []string{"Eps", "MaxValue", "MinValue", "Highest", "Lowest"}
 
 // Parse reads an expression in Go's syntax. Errors are of type *Error.
 func Parse(src string, env Env) (*Expr, error) {

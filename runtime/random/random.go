@@ -27,10 +27,10 @@ type Generator struct {
 func New(seed int64) *Generator { return &Generator{state: State{Seed: seed}} }
 
 // Next returns the seed and offset for one call of a random operator.
-func (g *Generator) Next() (seed, offset int64) {
+func (g *Generator) Next() (seed, offset int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	seed, offset = g.state.Seed, g.state.Offset
+	seed, offset = int(g.state.Seed), int(g.state.Offset)
 	g.state.Offset++
 	return seed, offset
 }
@@ -73,4 +73,4 @@ func Current() *Generator {
 func With(g *Generator, f func()) { chosen.With(g, f) }
 
 // Next draws from the calling goroutine's generator.
-func Next() (seed, offset int64) { return Current().Next() }
+func Next() (seed, offset int) { return Current().Next() }

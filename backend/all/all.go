@@ -1,0 +1,11 @@
+// Package all is the one list of backends that a program contains.
+package all
+
+import (
+	"github.com/sinter-go/sinter/backend/cpu"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// Install makes the backends' devices available to the process. Package tensor
+// calls it once; it makes no call to any driver.
+func Install() { device.Install(new(cpu.Driver)) }

@@ -1,0 +1,324 @@
+// Package cpu provides the host as a device: memory from Go, calls computed
+// before they return, on the process's worker pool. Everything is synchronous:
+// streams are always idle and events are times. The package and those below it
+// know nothing of other backends.
+package cpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/exec"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// Driver is the CPU's device.Driver. The zero Driver is ready for use.
+type Driver struct {
+	mu      sync.Mutex
+	last    uint64 // last id of a stream or event
+	streams map[device.StreamID]bool
+	events  map[device.EventID]*event
+}
+
+// An event is when it was recorded, if it was.
+type event struct {
+	timing bool
+	at     time.Time // zero: never recorded
+}
+
+var _ device.Driver = (*Driver)(nil)
+
+// errNoAddress answers calls about device addresses, of which the host has none.
+var errNoAddress = errors.New("cpu: host memory has no device address")
+
+// Kind returns device.KindCPU.
+func (*Driver) Kind() device.Kind { return device.KindCPU }
+
+// DeviceCount returns 1.
+func (*Driver) DeviceCount() (int, error) { return 1, nil }
+
+func checkDevice(dev int) error {
+	if dev != 0 {
+		return fmt.Errorf("%w: cpu:%d: there is one cpu device, with index 0", device.ErrInvalid, dev)
+	}
+	return nil
+}
+
+// Properties describes the processor: the model's name where the system says it,
+// else the architecture's, and as many multiprocessors as Go uses.
+func (d *Driver) Properties(dev int) (device.Properties, error) {
+	if err := checkDevice(dev); err != nil {
+		return device.Properties{}, err
+	}
+	_, total, _ := d.MemoryInfo(dev)
+	name := field("/proc/cpuinfo", "model name")
+	if name == "" {
+		name = runtime.GOARCH
+	}
+	return device.Properties{Name: name, TotalMemory: total, Multiprocessors: runtime.GOMAXPROCS(0)}, nil
+}
+
+// MemoryInfo returns the system's free and total bytes.
+func (*Driver) MemoryInfo(dev int) (free, total int64, err error) {
+	if err := checkDevice(dev); err != nil {
+		return 0, 0, err
+	}
+	if free, total = kib("MemAvailable"), kib("MemTotal"); total == 0 {
+		return 0, 0, fmt.Errorf("%w: cpu: the size of memory is not known on %s", errors.ErrUnsupported, runtime.GOOS)
+	}
+	return free, total, nil
+}
+
+// kib returns a size that /proc/meminfo gives, in bytes, or 0.
+func kib(name string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSuffix(field("/proc/meminfo", name), " kB"), 10, 64)
+	return n << 10
+}
+
+// field returns the first value of a "name: value" file, or "".
+func field(file, name string) string {
+	data, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(data)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// Alloc returns bytes > 0 of Go memory, aligned to 64 bytes.
+func (*Driver) Alloc(dev int, bytes int64) (m device.Memory, err error) {
+	if err := checkDevice(dev); err != nil {
+		return m, err
+	}
+	if bytes <= 0 || bytes > math.MaxInt-128 {
+		return m, fmt.Errorf("%w: cpu: cannot allocate %d bytes", device.ErrOutOfMemory, bytes)
+	}
+	defer func() { // make panics for sizes no machine has
+		if recover() != nil {
+			m, err = device.Memory{}, fmt.Errorf("%w: cpu: cannot allocate %d bytes", device.ErrOutOfMemory, bytes)
+		}
+	}()
+	words := make([]uint64, (bytes+7)/8+8)
+	skip := -uintptr(unsafe.Pointer(&words[0])) & 63
+	return device.Memory{Host: unsafe.Add(unsafe.Pointer(&words[0]), skip), Bytes: bytes}, nil
+}
+
+// Free does nothing: the collector frees host memory.
+func (*Driver) Free(dev int, _ device.Memory) error { return checkDevice(dev) }
+
+// AllocHost is Alloc: there is no transfer that page-locked memory would help.
+func (d *Driver) AllocHost(bytes int64) (device.Memory, error) { return d.Alloc(0, bytes) }
+
+// FreeHost does nothing.
+func (*Driver) FreeHost(device.Memory) error { return nil }
+
+// NewStream creates a stream, which is always idle.
+func (d *Driver) NewStream(dev, _ int) (device.StreamID, error) {
+	if err := checkDevice(dev); err != nil {
+		return 0, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.streams == nil {
+		d.streams = map[device.StreamID]bool{}
+	}
+	d.last++
+	d.streams[device.StreamID(d.last)] = true
+	return device.StreamID(d.last), nil
+}
+
+// stream checks that s is a stream of the device; 0 always is.
+func (d *Driver) stream(dev int, s device.StreamID) error {
+	if err := checkDevice(dev); err != nil || s == 0 {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.streams[s] {
+		return fmt.Errorf("%w: cpu: there is no stream %d", device.ErrInvalid, s)
+	}
+	return nil
+}
+
+// DestroyStream forgets a stream. The default stream stays.
+func (d *Driver) DestroyStream(dev int, s device.StreamID) error {
+	if err := d.stream(dev, s); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.streams, s)
+	return nil
+}
+
+// PriorityRange returns 0, 0: streams have no priorities.
+func (*Driver) PriorityRange(int) (lowest, highest int) { return 0, 0 }
+
+// StreamIdle reports true.
+func (d *Driver) StreamIdle(dev int, s device.StreamID) (bool, error) {
+	return true, d.stream(dev, s)
+}
+
+// SyncStream returns at once.
+func (d *Driver) SyncStream(_ context.Context, dev int, s device.StreamID) error {
+	return d.stream(dev, s)
+}
+
+// SyncDevice returns at once.
+func (*Driver) SyncDevice(_ context.Context, dev int) error { return checkDevice(dev) }
+
+// NewEvent creates an event that is not recorded.
+func (d *Driver) NewEvent(dev int, timing bool) (device.EventID, error) {
+	if err := checkDevice(dev); err != nil {
+		return 0, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.events == nil {
+		d.events = map[device.EventID]*event{}
+	}
+	d.last++
+	d.events[device.EventID(d.last)] = &event{timing: timing}
+	return device.EventID(d.last), nil
+}
+
+// lookup returns an event. The caller holds d.mu.
+func (d *Driver) lookup(dev int, e device.EventID) (*event, error) {
+	if err := checkDevice(dev); err != nil {
+		return nil, err
+	}
+	if ev := d.events[e]; ev != nil {
+		return ev, nil
+	}
+	return nil, fmt.Errorf("%w: cpu: there is no event %d", device.ErrInvalid, e)
+}
+
+// DestroyEvent forgets an event.
+func (d *Driver) DestroyEvent(dev int, e device.EventID) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, err := d.lookup(dev, e); err != nil {
+		return err
+	}
+	delete(d.events, e)
+	return nil
+}
+
+// RecordEvent notes the time.
+func (d *Driver) RecordEvent(dev int, e device.EventID, s device.StreamID) error {
+	if err := d.stream(dev, s); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	ev, err := d.lookup(dev, e)
+	if err != nil {
+		return err
+	}
+	ev.at = time.Now()
+	return nil
+}
+
+// WaitEvent does nothing: what the event stands for is done.
+func (d *Driver) WaitEvent(dev int, s device.StreamID, _ int, _ device.EventID) error {
+	return d.stream(dev, s)
+}
+
+// EventDone reports true.
+func (d *Driver) EventDone(dev int, e device.EventID) (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, err := d.lookup(dev, e)
+	return err == nil, err
+}
+
+// SyncEvent returns at once.
+func (d *Driver) SyncEvent(_ context.Context, dev int, e device.EventID) error {
+	_, err := d.EventDone(dev, e)
+	return err
+}
+
+// Elapsed returns the time between two recorded events made with timing.
+func (d *Driver) Elapsed(dev int, start, end device.EventID) (time.Duration, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a, err := d.lookup(dev, start)
+	if err != nil {
+		return 0, err
+	}
+	b, err := d.lookup(dev, end)
+	switch {
+	case err != nil:
+		return 0, err
+	case !a.timing || !b.timing:
+		return 0, errors.New("cpu: both events must be made with timing")
+	case a.at.IsZero() || b.at.IsZero():
+		return 0, errors.New("cpu: both events must be recorded before the time between them is known")
+	}
+	return b.at.Sub(a.at), nil
+}
+
+// CopyFromHost fails: tensors of the host are read and written where they are.
+func (*Driver) CopyFromHost(int, device.StreamID, uint64, unsafe.Pointer, int64) error {
+	return errNoAddress
+}
+
+// CopyToHost fails as CopyFromHost does.
+func (*Driver) CopyToHost(int, device.StreamID, unsafe.Pointer, uint64, int64) error {
+	return errNoAddress
+}
+
+// CopyOnDevice fails as CopyFromHost does.
+func (*Driver) CopyOnDevice(int, device.StreamID, uint64, uint64, int64) error { return errNoAddress }
+
+// CopyPeer fails as CopyFromHost does.
+func (*Driver) CopyPeer(int, device.StreamID, int, uint64, uint64, int64) error { return errNoAddress }
+
+// Zero clears the first n bytes of m.
+func (d *Driver) Zero(dev int, s device.StreamID, m device.Memory, n int64) error {
+	if err := d.stream(dev, s); err != nil {
+		return err
+	}
+	if n < 0 || n > m.Bytes || m.Host == nil && n > 0 {
+		return fmt.Errorf("cpu: cannot clear %d of %d bytes", n, m.Bytes)
+	}
+	if n > 0 {
+		clear(unsafe.Slice((*byte)(m.Host), n))
+	}
+	return nil
+}
+
+// CanAccessPeer reports whether both are the one device.
+func (*Driver) CanAccessPeer(dev, peer int) bool { return dev == 0 && peer == 0 }
+
+// EnablePeerAccess does nothing for the one device.
+func (*Driver) EnablePeerAccess(dev, peer int) error {
+	return errors.Join(checkDevice(dev), checkDevice(peer))
+}
+
+// Launch computes c before it returns. An operator's loop or kernel that panics
+// is reported as an error.
+func (d *Driver) Launch(dev int, s device.StreamID, c *ir.Call) (err error) {
+	if s != 0 || dev != 0 {
+		if err := d.stream(dev, s); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("cpu: the kernel of %s panicked: %v", c.Op.Name, v)
+		}
+	}()
+	return exec.Run(c)
+}

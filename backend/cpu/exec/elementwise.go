@@ -1,0 +1,130 @@
+package exec
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/ir"
+)
+
+const (
+	// grain is the least number of elements worth another processor.
+	grain = 8 * 1024
+	// longRun bounds one call of a loop that needs no buffers. Assembly cannot
+	// be preempted: this keeps the collector from waiting for it.
+	longRun = 64 * 1024
+	// shortRow is the row length below which tiles run across rows, and
+	// operands are gathered, rather than stop at the end of each.
+	shortRow = 128
+)
+
+// An elementwise is an element-wise call made ready.
+type elementwise struct {
+	loop    ir.Loop
+	args    []tile.Operand // the result, then the operands
+	scalars []ir.Scalar
+	row     int // tiles stop at multiples of row; 0: they need not
+	run     int // elements in one call of loop, at most
+}
+
+var elementwises = sync.Pool{New: func() any { return new(elementwise) }}
+
+func runElementwise(c *ir.Call) error {
+	loop := pick(c, c.Op.CPU.Elementwise)
+	if loop == nil {
+		return unsupported(c)
+	}
+	if len(c.Out) != 1 || len(c.In) != len(c.Op.In) {
+		return fmt.Errorf("%d results and %d operands for 1 and %d", len(c.Out), len(c.In), len(c.Op.In))
+	}
+	n := ir.NumElements(c.Space)
+	if n == 0 {
+		return nil
+	}
+	if identity(c) {
+		tile.Copy(c.Out[0], c.In[0])
+		return nil
+	}
+	e := elementwises.Get().(*elementwise)
+	e.loop, e.scalars = loop, c.Scalars
+	e.prepare(c)
+	if n <= grain {
+		e.span(0, n)
+	} else {
+		pool.For(n, e.grain(), e.span)
+	}
+	e.release()
+	return nil
+}
+
+// identity reports whether c's body returns its operand as it is: then nothing
+// need be computed, and 16-bit floats need not become float32 and back.
+func identity(c *ir.Call) bool {
+	return len(c.In) == 1 && c.Variant < len(c.Op.Bodies) && c.Op.Bodies[c.Variant].Expr == c.Op.In[0].Name &&
+		c.Op.In[0].Fixed == ir.Invalid && c.In[0].DType.Compute() == c.Compute && c.In[0].Ptr != c.Out[0].Ptr
+}
+
+// prepare sets up the operands and chooses the tiles.
+func (e *elementwise) prepare(c *ir.Call) {
+	if cap(e.args) <= len(c.In) {
+		e.args = make([]tile.Operand, len(c.In)+1)
+	}
+	e.args = e.args[:len(c.In)+1]
+	e.args[0].Init(c.Out[0], bodyDType(c))
+	for i, v := range c.In {
+		e.args[i+1].Init(v, operandDType(c, i))
+	}
+	e.row, e.run = 0, longRun
+	for i := range e.args {
+		a := &e.args[i]
+		if !a.Direct() {
+			e.run = tile.Size
+		}
+		if !a.Flat() && (e.row == 0 || a.Row() < e.row) {
+			e.row = a.Row()
+		}
+	}
+	if e.row != 0 && e.row < shortRow {
+		e.row, e.run = 0, tile.Size
+	}
+}
+
+// grain is a whole number of rows where tiles stop at rows.
+func (e *elementwise) grain() int {
+	if e.row == 0 {
+		return grain
+	}
+	return (grain + e.row - 1) / e.row * e.row
+}
+
+// release drops every pointer into tensors' memory.
+func (e *elementwise) release() {
+	for i := range e.args {
+		e.args[i].Clear()
+	}
+	e.scalars = nil
+	elementwises.Put(e)
+}
+
+// span computes the elements [lo, hi) of the iteration space.
+func (e *elementwise) span(lo, hi int) {
+	s := tile.Borrow(len(e.args))
+	defer s.Return()
+	p := s.Pointers(len(e.args))
+	for lo < hi {
+		n := min(hi-lo, e.run)
+		if e.row != 0 {
+			n = min(n, e.row-lo%e.row)
+		}
+		p[0] = e.args[0].Target(lo, n, s.Buffer(0))
+		for i := 1; i < len(p); i++ {
+			p[i] = e.args[i].Load(lo, n, s.Buffer(i))
+		}
+		out := p[0]
+		e.loop(n, p, e.scalars, int64(lo))
+		e.args[0].Store(lo, n, out)
+		lo += n
+	}
+}

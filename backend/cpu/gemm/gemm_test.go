@@ -1,0 +1,123 @@
+package gemm
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"unsafe"
+)
+
+// A case of strides: how a matrix of the given extents lies in memory.
+var layouts = map[string]func(rows, cols int) (row, col int){
+	"row-major":    func(rows, cols int) (int, int) { return cols, 1 },
+	"column-major": func(rows, cols int) (int, int) { return 1, rows },
+	"gaps":         func(rows, cols int) (int, int) { return 3*cols + 2, 3 },
+	"one row":      func(rows, cols int) (int, int) { return 0, 1 },
+}
+
+func fill[T Number](rows, cols int, layout string, rng *rand.Rand) (Matrix, []T) {
+	row, col := layouts[layout](rows, cols)
+	data := make([]T, rows*row+cols*col+1)
+	for i := range data {
+		for range rng.IntN(7) {
+			data[i]++
+		}
+	}
+	return Matrix{unsafe.Pointer(&data[0]), row, col}, data
+}
+
+func testMul[T Number](t *testing.T, name string) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, s := range [][3]int{{1, 1, 1}, {0, 3, 2}, {3, 0, 2}, {3, 4, 0}, {2, 4, 4}, {3, 5, 7}, {1, 50, 70}, {60, 1, 30}, {17, 19, 23}, {65, 129, 11}, {9, 10, 300}, {3, 1030, 5}, {1030, 6, 3}, {66, 130, 258}} {
+		m, n, k := s[0], s[1], s[2]
+		for al := range layouts {
+			for bl := range layouts {
+				if s[0]*s[1]*s[2] > 1<<20 && al != "row-major" && bl != "row-major" {
+					continue
+				}
+				for _, cl := range []string{"row-major", "gaps"} {
+					a, _ := fill[T](m, k, al, rng)
+					b, _ := fill[T](k, n, bl, rng)
+					c, data := fill[T](m, n, cl, rng)
+					add := rng.IntN(2) == 0
+					want := append([]T(nil), data...)
+					for i := range m {
+						for j := range n {
+							w := &want[i*c.Row+j*c.Col]
+							if !add {
+								*w = 0
+							}
+							for p := range k {
+								*w += *at[T](a, i, p) * *at[T](b, p, j)
+							}
+						}
+					}
+					Mul[T](m, n, k, a, b, c, add)
+					for i := range data {
+						if data[i] != want[i] {
+							t.Fatalf("%s %v, %s by %s to %s, add %v: element %d is %v, want %v", name, s, al, bl, cl, add, i, data[i], want[i])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestMul(t *testing.T) {
+	testMul[uint8](t, "uint8")
+	testMul[int16](t, "int16")
+	testMul[int64](t, "int64")
+	testMul[float32](t, "float32")
+	testMul[float64](t, "float64")
+	testMul[complex64](t, "complex64")
+}
+
+func TestMulRounding(t *testing.T) {
+	const m, n, k = 100, 300, 1000
+	rng := rand.New(rand.NewPCG(3, 4))
+	a, b := make([]float32, m*k), make([]float32, k*n)
+	for _, x := range [][]float32{a, b} {
+		for i := range x {
+			x[i] = rng.Float32() - 0.5
+		}
+	}
+	results := make([][]float32, 3)
+	for p := range results {
+		c := make([]float32, m*n)
+		old := runtime.GOMAXPROCS(p + 1)
+		Mul[float32](m, n, k, Matrix{unsafe.Pointer(&a[0]), k, 1}, Matrix{unsafe.Pointer(&b[0]), n, 1}, Matrix{unsafe.Pointer(&c[0]), n, 1}, false)
+		runtime.GOMAXPROCS(old)
+		results[p] = c
+	}
+	for i := range m {
+		for j := range n {
+			var want float64
+			for p := range k {
+				want += float64(a[i*k+p]) * float64(b[p*n+j])
+			}
+			got := results[0][i*n+j]
+			if math.Abs(float64(got)-want) > 1e-4 {
+				t.Fatalf("element %d, %d is %v, want %v", i, j, got, want)
+			}
+			if got != results[1][i*n+j] || got != results[2][i*n+j] {
+				t.Fatalf("element %d, %d depends on the number of processors", i, j)
+			}
+		}
+	}
+}
+
+func BenchmarkMul(b *testing.B) {
+	for _, s := range [][3]int{{16, 16, 16}, {32, 64, 144}, {128, 128, 128}, {512, 512, 512}, {1, 1024, 1024}} {
+		m, n, k := s[0], s[1], s[2]
+		x, y, z := make([]float32, m*k), make([]float32, k*n), make([]float32, m*n)
+		b.Run(fmt.Sprintf("%dx%dx%d", m, n, k), func(b *testing.B) {
+			for b.Loop() {
+				Mul[float32](m, n, k, Matrix{unsafe.Pointer(&x[0]), k, 1}, Matrix{unsafe.Pointer(&y[0]), n, 1}, Matrix{unsafe.Pointer(&z[0]), n, 1}, false)
+			}
+			b.ReportMetric(float64(b.N)*float64(2*m*n*k)/float64(b.Elapsed().Nanoseconds()), "GF/s")
+		})
+	}
+}

@@ -1,0 +1,191 @@
+package kernel
+
+import (
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// A scattering is a call that writes elements of src into a copy of x.
+type scattering struct {
+	out    ir.View // contiguous copy of x
+	index  []int64
+	to     walk    // over out
+	src    ir.View // in out's dtype
+	from   walk    // over src; its step is not used
+	serial int     // rows of the index that may meet in out
+}
+
+// newScattering checks operands x, index and src and makes the copy of x in
+// dtype. It returns nil where there is nothing to write or an error.
+func newScattering(c *ir.Call, dtype ir.DType) (*scattering, error) {
+	x := c.In[0]
+	axis, err := axisOf(c, 0, x.Shape)
+	if err != nil {
+		return nil, err
+	}
+	_, along, _ := around(x.Shape, axis)
+	index, err := indices(c, 1, axis, along)
+	if err != nil {
+		return nil, err
+	}
+	s := &scattering{out: tile.TargetOf(c.Out[0], dtype), index: index, src: c.In[2]}
+	tile.Copy(s.out, x)
+	shape := c.In[1].Shape
+	s.to = newWalk(s.out, shape, axis)
+	s.src = broadcastScalar(s.src, shape)
+	if s.src.DType != dtype {
+		s.src = tile.Dense(s.src, dtype)
+	}
+	s.from = newWalk(s.src, shape, 0)
+	s.from.strides = s.src.Strides
+	if len(shape) == 0 {
+		s.from.strides = []int{0}
+	}
+	s.from.inner = s.from.strides[len(s.from.strides)-1]
+	s.serial = 1
+	if len(shape) > 0 {
+		s.serial = ir.NumElements(shape[axis:]) / max(1, shape[len(shape)-1])
+	}
+	if axis == len(shape)-1 {
+		s.serial = 1
+	}
+	return s, nil
+}
+
+// broadcastScalar returns v as shape if it is a scalar.
+func broadcastScalar(v ir.View, shape []int) ir.View {
+	if len(v.Shape) == 0 {
+		v.Shape, v.Strides = shape, make([]int, len(shape))
+	}
+	return v
+}
+
+var scatters = bySize[func(s *scattering)]{
+	scatter[uint8], scatter[uint16], scatter[uint32], scatter[uint64], scatter[[2]uint64],
+}
+
+// Scatter writes the elements of src where index says along attribute dim, in
+// row-major order, into a copy of x.
+func Scatter(c *ir.Call) error {
+	s, err := newScattering(c, c.Out[0].DType)
+	if err != nil {
+		return err
+	}
+	if len(s.index) > 0 {
+		scatters.of(s.out.DType)(s)
+	}
+	tile.Finish(c.Out[0], s.out)
+	return nil
+}
+
+// each calls f for every row of the index with the element offsets its row
+// starts from in out and src; rows that may meet stay in order.
+func (s *scattering) each(f func(index []int64, to, from int)) {
+	row := s.to.row
+	units := s.to.rows() / max(1, s.serial)
+	pool.For(units, max(1, moveWork/(row*s.serial)), func(lo, hi int) {
+		for r := lo * s.serial; r < hi*s.serial; r++ {
+			f(s.index[r*row:(r+1)*row], s.to.base(r), s.from.base(r))
+		}
+	})
+}
+
+func scatter[T any](s *scattering) {
+	size := int(unsafe.Sizeof(*new(T)))
+	s.each(func(index []int64, to, from int) {
+		for j, i := range index {
+			*(*T)(unsafe.Add(s.out.Ptr, (to+j*s.to.inner+int(i)*s.to.step)*size)) =
+				*(*T)(unsafe.Add(s.src.Ptr, (from+j*s.from.inner)*size))
+		}
+	})
+}
+
+func scatterAdd[T number](s *scattering) {
+	size := int(unsafe.Sizeof(*new(T)))
+	s.each(func(index []int64, to, from int) {
+		for j, i := range index {
+			*(*T)(unsafe.Add(s.out.Ptr, (to+j*s.to.inner+int(i)*s.to.step)*size)) +=
+				*(*T)(unsafe.Add(s.src.Ptr, (from+j*s.from.inner)*size))
+		}
+	})
+}
+
+var scatterAdds = table[func(s *scattering)]{
+	ir.Uint8: scatterAdd[uint8], ir.Int8: scatterAdd[int8], ir.Int16: scatterAdd[int16], ir.Int32: scatterAdd[int32], ir.Int64: scatterAdd[int64],
+	ir.Float32: scatterAdd[float32], ir.Float64: scatterAdd[float64], ir.Complex64: scatterAdd[complex64], ir.Complex128: scatterAdd[complex128],
+}
+
+// ScatterAdd adds the elements of src where index says along attribute dim, in
+// row-major order, to a copy of x.
+func ScatterAdd(c *ir.Call) error {
+	f, err := scatterAdds.of(c.Compute)
+	if err != nil {
+		return err
+	}
+	s, err := newScattering(c, c.Compute)
+	if err != nil {
+		return err
+	}
+	if len(s.index) > 0 {
+		f(s)
+	}
+	tile.Finish(c.Out[0], s.out)
+	return nil
+}
+
+// columns is how many elements of a slice one processor adds to at a time.
+const columns = 1024
+
+type addRows func(out, src unsafe.Pointer, index []int64, along, inner, lo, hi int)
+
+// addSlices adds elements [lo, hi) of each slice of src to out's.
+func addSlices[T number](out, src unsafe.Pointer, index []int64, along, inner, lo, hi int) {
+	dst, from := unsafe.Slice((*T)(out), along*inner), unsafe.Slice((*T)(src), len(index)*inner)
+	for k, i := range index {
+		to := dst[int(i)*inner+lo : int(i)*inner+hi]
+		for j, v := range from[k*inner+lo : k*inner+hi] {
+			to[j] += v
+		}
+	}
+}
+
+var sliceAdds = table[addRows]{
+	ir.Uint8: addSlices[uint8], ir.Int8: addSlices[int8], ir.Int16: addSlices[int16], ir.Int32: addSlices[int32], ir.Int64: addSlices[int64],
+	ir.Float32: addSlices[float32], ir.Float64: addSlices[float64], ir.Complex64: addSlices[complex64], ir.Complex128: addSlices[complex128],
+}
+
+// IndexAdd adds the slices of src along attribute dim to those slices of a copy
+// of x that index names.
+func IndexAdd(c *ir.Call) error {
+	add, err := sliceAdds.of(c.Compute)
+	if err != nil {
+		return err
+	}
+	x := c.In[0]
+	axis, err := axisOf(c, 0, x.Shape)
+	if err != nil {
+		return err
+	}
+	outer, along, inner := around(x.Shape, axis)
+	index, err := indices(c, 1, axis, along)
+	if err != nil {
+		return err
+	}
+	d, src := tile.TargetOf(c.Out[0], c.Compute), tile.Dense(c.In[2], c.Compute)
+	tile.Copy(d, x)
+	if len(index) > 0 && outer*inner > 0 {
+		parts, size := (inner+columns-1)/columns, c.Compute.Size()
+		pool.For(outer*parts, max(1, moveWork/(min(inner, columns)*len(index))), func(lo, hi int) {
+			for ; lo < hi; lo++ {
+				o, from := lo/parts, lo%parts*columns
+				add(unsafe.Add(d.Ptr, o*along*inner*size), unsafe.Add(src.Ptr, o*len(index)*inner*size),
+					index, along, inner, from, min(from+columns, inner))
+			}
+		})
+	}
+	tile.Finish(c.Out[0], d)
+	return nil
+}

@@ -1,0 +1,248 @@
+// Package tile gives kernels contiguous pieces of strided operands in the dtype
+// they compute in. A piece is a run of row-major positions; where memory holds
+// just that it is used in place, and elsewhere it is gathered into a buffer or
+// scattered from one. The package knows nothing of operators.
+package tile
+
+import (
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/convert"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Size is how many elements a Buffer holds.
+const Size = 1024
+
+// A Buffer is scratch for one operand of one goroutine. It remembers which
+// element it was last filled with, so it must serve one Operand at a time:
+// Reset it in between.
+type Buffer struct {
+	data   [Size * 16]byte
+	source unsafe.Pointer // the element that data repeats, or nil
+	filled int            // how often
+}
+
+// Ptr returns the buffer's memory.
+func (b *Buffer) Ptr() unsafe.Pointer { return unsafe.Pointer(&b.data) }
+
+// Reset makes the buffer ready for another operand.
+func (b *Buffer) Reset() { b.source, b.filled = nil, 0 }
+
+// An Operand reads or writes the elements of one view in row-major order as a
+// wanted dtype. It is not changed by use: goroutines may share it.
+type Operand struct {
+	ptr    unsafe.Pointer
+	size   int // bytes of a stored element
+	want   int // bytes of an element in the wanted dtype
+	load   convert.Func
+	store  convert.Func
+	same   bool  // stored dtype is the wanted one
+	shape  []int // coalesced, outermost first; at least one axis
+	steps  []int // strides of shape
+	inner  int   // last of shape
+	step   int   // last of steps
+	buffer []int // backs shape and steps between uses
+}
+
+// Of returns the operand for a view.
+func Of(v ir.View, want ir.DType) Operand {
+	var o Operand
+	o.Init(v, want)
+	return o
+}
+
+// Init makes o the operand for a view, reusing its memory.
+func (o *Operand) Init(v ir.View, want ir.DType) {
+	o.InitAxes(v.Ptr, v.DType, v.Shape, v.Strides, want)
+}
+
+// InitAxes is Init for some of a view's axes.
+func (o *Operand) InitAxes(ptr unsafe.Pointer, dtype ir.DType, shape, strides []int, want ir.DType) {
+	o.ptr = ptr
+	o.size, o.want = dtype.Size(), want.Size()
+	o.load, o.store = convert.Between(want, dtype), convert.Between(dtype, want)
+	o.same = dtype == want
+	if need := 2 * (len(shape) + 1); cap(o.buffer) < need {
+		o.buffer = make([]int, need)
+	}
+	half := cap(o.buffer) / 2
+	o.shape, o.steps = o.buffer[0:0:half], o.buffer[half:half]
+	for i, d := range shape {
+		if d == 1 {
+			continue
+		}
+		last := len(o.shape) - 1
+		if last >= 0 && o.steps[last] == strides[i]*d {
+			o.shape[last] *= d
+			o.steps[last] = strides[i]
+			continue
+		}
+		o.shape, o.steps = append(o.shape, d), append(o.steps, strides[i])
+	}
+	if len(o.shape) == 0 {
+		o.shape, o.steps = append(o.shape, 1), append(o.steps, 1)
+	}
+	o.inner, o.step = o.shape[len(o.shape)-1], o.steps[len(o.steps)-1]
+}
+
+// Clear drops the pointer to the view's memory.
+func (o *Operand) Clear() { o.ptr = nil }
+
+// Ptr returns the address of the first element.
+func (o *Operand) Ptr() unsafe.Pointer { return o.ptr }
+
+// Row returns the length of the operand's rows: runs of positions, starting at
+// multiples of it, whose elements have equal distances.
+func (o *Operand) Row() int { return o.inner }
+
+// Flat reports whether all elements have equal distances.
+func (o *Operand) Flat() bool { return len(o.shape) == 1 }
+
+// Constant reports whether all positions are the same element.
+func (o *Operand) Constant() bool { return len(o.shape) == 1 && o.step == 0 }
+
+// Direct reports whether a piece inside one row is used in place.
+func (o *Operand) Direct() bool { return o.same && o.step == 1 }
+
+// Contiguous reports whether every piece is used in place.
+func (o *Operand) Contiguous() bool { return o.Direct() && o.Flat() }
+
+// Offset returns the distance in elements of position i from the first.
+func (o *Operand) Offset(i int) int {
+	if len(o.shape) == 1 {
+		return i * o.step
+	}
+	off := 0
+	for a := len(o.shape) - 1; a > 0; a-- {
+		q := i / o.shape[a]
+		off += (i - q*o.shape[a]) * o.steps[a]
+		i = q
+	}
+	return off + i*o.steps[0]
+}
+
+// Load returns the elements at positions [lo, lo+n) in the wanted dtype, n at
+// most Size: in place where it can, else in buf.
+func (o *Operand) Load(lo, n int, buf *Buffer) unsafe.Pointer {
+	return o.LoadFrom(o.ptr, lo, n, buf)
+}
+
+// LoadFrom is Load from the same layout at another address.
+func (o *Operand) LoadFrom(base unsafe.Pointer, lo, n int, buf *Buffer) unsafe.Pointer {
+	if p := o.inPlace(base, lo, n); p != nil {
+		return p
+	}
+	if o.step == 0 && (len(o.shape) == 1 || lo%o.inner+n <= o.inner) {
+		return o.repeat(unsafe.Add(base, o.Offset(lo)*o.size), n, buf)
+	}
+	buf.source = nil
+	o.Gather(base, lo, n, buf.Ptr())
+	return buf.Ptr()
+}
+
+// repeat returns n copies of one element.
+func (o *Operand) repeat(from unsafe.Pointer, n int, buf *Buffer) unsafe.Pointer {
+	if buf.source != from || buf.filled < n {
+		o.load(n, buf.Ptr(), 1, from, 0)
+		buf.source, buf.filled = from, n
+	}
+	return buf.Ptr()
+}
+
+// inPlace returns the address of positions [lo, lo+n) if they can be used where
+// they are, else nil.
+func (o *Operand) inPlace(base unsafe.Pointer, lo, n int) unsafe.Pointer {
+	if !o.same || (o.step != 1 && n > 1) {
+		return nil
+	}
+	if len(o.shape) > 1 && lo%o.inner+n > o.inner {
+		return nil
+	}
+	return unsafe.Add(base, o.Offset(lo)*o.size)
+}
+
+// Target returns where to compute positions [lo, lo+n): in place where it can,
+// else buf. Store must follow.
+func (o *Operand) Target(lo, n int, buf *Buffer) unsafe.Pointer {
+	return o.TargetAt(o.ptr, lo, n, buf)
+}
+
+// TargetAt is Target for the same layout at another address.
+func (o *Operand) TargetAt(base unsafe.Pointer, lo, n int, buf *Buffer) unsafe.Pointer {
+	if p := o.inPlace(base, lo, n); p != nil {
+		return p
+	}
+	return buf.Ptr()
+}
+
+// Store takes what was computed at from, the result of Target, to positions
+// [lo, lo+n).
+func (o *Operand) Store(lo, n int, from unsafe.Pointer) { o.StoreAt(o.ptr, lo, n, from) }
+
+// StoreAt is Store for the same layout at another address.
+func (o *Operand) StoreAt(base unsafe.Pointer, lo, n int, from unsafe.Pointer) {
+	if o.inPlace(base, lo, n) == nil {
+		o.Scatter(base, lo, n, from)
+	}
+}
+
+// Gather converts the elements at positions [lo, lo+n) of the layout at base to
+// dst. There is no bound on n.
+func (o *Operand) Gather(base unsafe.Pointer, lo, n int, dst unsafe.Pointer) {
+	o.walk(lo, n, func(at, rows, row, off, rowStep int) {
+		to, src := unsafe.Add(dst, at*o.want), unsafe.Add(base, off*o.size)
+		if row < rows { // few long columns rather than many short rows
+			for j := range row {
+				o.load(rows, unsafe.Add(to, j*o.want), row, unsafe.Add(src, j*o.step*o.size), rowStep)
+			}
+			return
+		}
+		for i := range rows {
+			o.load(row, unsafe.Add(to, i*row*o.want), 1, unsafe.Add(src, i*rowStep*o.size), o.step)
+		}
+	})
+}
+
+// Scatter converts n elements at src to positions [lo, lo+n) of the layout at
+// base. There is no bound on n.
+func (o *Operand) Scatter(base unsafe.Pointer, lo, n int, src unsafe.Pointer) {
+	o.walk(lo, n, func(at, rows, row, off, rowStep int) {
+		from, to := unsafe.Add(src, at*o.want), unsafe.Add(base, off*o.size)
+		if row < rows {
+			for j := range row {
+				o.store(rows, unsafe.Add(to, j*o.step*o.size), rowStep, unsafe.Add(from, j*o.want), row)
+			}
+			return
+		}
+		for i := range rows {
+			o.store(row, unsafe.Add(to, i*rowStep*o.size), o.step, unsafe.Add(from, i*row*o.want), 1)
+		}
+	})
+}
+
+// walk covers positions [lo, lo+n) by blocks: rows rows of row elements each,
+// the first at element offset off, rowStep apart. at is the block's first
+// position less lo.
+func (o *Operand) walk(lo, n int, block func(at, rows, row, off, rowStep int)) {
+	if len(o.shape) == 1 {
+		block(0, 1, n, lo*o.step, 0)
+		return
+	}
+	outer := len(o.shape) - 2
+	planeRows, rowStep := o.shape[outer], o.steps[outer]
+	for at := 0; at < n; {
+		i := lo + at
+		q, r := i/o.inner, i%o.inner
+		off := o.Offset(i)
+		if r != 0 || n-at < o.inner { // part of a row
+			m := min(o.inner-r, n-at)
+			block(at, 1, m, off, 0)
+			at += m
+			continue
+		}
+		rows := min(planeRows-q%planeRows, (n-at)/o.inner)
+		block(at, rows, o.inner, off, rowStep)
+		at += rows * o.inner
+	}
+}

@@ -1,0 +1,119 @@
+package ref
+
+import (
+	"math"
+
+	"github.com/sinter-go/sinter/backend/ref/wide"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/expr"
+)
+
+// arith is the interpreter's real arithmetic.
+type arith[F any] = expr.Arith[F]
+
+// wides is arithmetic of 160 bits, for float64.
+type wides struct{}
+
+func (wides) FromFloat(f float64) wide.Float { return wide.FromFloat64(f) }
+
+func (wides) FromInt(i int64) wide.Float { return wide.FromInt64(i) }
+
+func (wides) ToFloat(f wide.Float) float64 { return f.Float64() }
+
+func (wides) ToInt(f wide.Float) int64 {
+	if i, ok := f.Int(); ok {
+		return i
+	}
+	return ir.FloatScalar(f.Float64()).Int()
+}
+
+func (wides) Call(fn string, args []wide.Float) (wide.Float, bool) {
+	f, ok := wide.Funcs[fn]
+	if !ok {
+		return wide.Float{}, false
+	}
+	return f(args...), true
+}
+
+func (wides) Test(fn string, args []wide.Float) bool {
+	x := args[0]
+	switch fn {
+	case "isnan":
+		return x.IsNaN()
+	case "isinf":
+		return x.IsInf()
+	case "isfinite":
+		return !x.IsNaN() && !x.IsInf()
+	case "signbit":
+		return x.Signbit()
+	}
+	return wide.Compares[fn](x, args[1])
+}
+
+// doubles is float64 arithmetic, for float32 and what computes in it.
+type doubles struct{}
+
+func (doubles) FromFloat(f float64) float64 { return f }
+
+func (doubles) FromInt(i int64) float64 { return float64(i) }
+
+func (doubles) ToFloat(f float64) float64 { return f }
+
+func (doubles) ToInt(f float64) int64 { return ir.FloatScalar(f).Int() }
+
+func (doubles) Call(fn string, args []float64) (float64, bool) {
+	if f, ok := doubleFuncs1[fn]; ok {
+		return f(args[0]), true
+	}
+	if f, ok := doubleFuncs2[fn]; ok {
+		return f(args[0], args[1]), true
+	}
+	// What package math has not is computed wide and rounded.
+	wideArgs := make([]wide.Float, len(args))
+	for i, a := range args {
+		wideArgs[i] = wide.FromFloat64(a)
+	}
+	f, ok := wides{}.Call(fn, wideArgs)
+	return f.Float64(), ok
+}
+
+var doubleFuncs1 = map[string]func(float64) float64{
+	"neg": func(x float64) float64 { return -x }, "abs": math.Abs,
+	"floor": math.Floor, "ceil": math.Ceil, "trunc": math.Trunc, "round": math.RoundToEven,
+	"sqrt": math.Sqrt, "rsqrt": func(x float64) float64 { return 1 / math.Sqrt(x) }, "cbrt": math.Cbrt,
+	"exp": math.Exp, "exp2": math.Exp2, "expm1": math.Expm1,
+	"log": math.Log, "log1p": math.Log1p, "log2": math.Log2, "log10": math.Log10,
+	"sigmoid": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
+	"sin":     math.Sin, "cos": math.Cos, "tan": math.Tan, "asin": math.Asin, "acos": math.Acos, "atan": math.Atan,
+	"sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh, "asinh": math.Asinh, "acosh": math.Acosh, "atanh": math.Atanh,
+	"erf": math.Erf, "erfc": math.Erfc,
+}
+
+var doubleFuncs2 = map[string]func(x, y float64) float64{
+	"add": func(x, y float64) float64 { return x + y }, "sub": func(x, y float64) float64 { return x - y },
+	"mul": func(x, y float64) float64 { return x * y }, "div": func(x, y float64) float64 { return x / y },
+	"rem": math.Mod, "fmod": math.Mod,
+	"min": func(x, y float64) float64 { return min(x, y) }, "max": func(x, y float64) float64 { return max(x, y) },
+	"pow": math.Pow, "atan2": math.Atan2, "hypot": math.Hypot, "copysign": math.Copysign,
+}
+
+func (doubles) Test(fn string, args []float64) bool {
+	x := args[0]
+	switch fn {
+	case "isnan":
+		return x != x
+	case "isinf":
+		return math.IsInf(x, 0)
+	case "isfinite":
+		return x-x == 0
+	case "signbit":
+		return x == x && math.Signbit(x)
+	}
+	return doubleCompares[fn](x, args[1])
+}
+
+var doubleCompares = map[string]func(x, y float64) bool{
+	"lt": func(x, y float64) bool { return x < y }, "le": func(x, y float64) bool { return x <= y },
+	"gt": func(x, y float64) bool { return x > y }, "ge": func(x, y float64) bool { return x >= y },
+	"eq": func(x, y float64) bool { return x == y }, "ne": func(x, y float64) bool { return x != y },
+}

@@ -1,0 +1,147 @@
+package kernel
+
+import (
+	"github.com/sinter-go/sinter/backend/ref/wide"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// sum adds elements in order.
+func sum[T any](f field[T], xs []T) T {
+	total := f.number(0)
+	for _, x := range xs {
+		total = f.add(total, x)
+	}
+	return total
+}
+
+// Softmax returns exp(x - max) / sum(exp(x - max)) along attribute dim.
+func Softmax(c *ir.Call) error { return inField(c, softmax[float64], softmax[wide.Float]) }
+
+func softmax[T any](c *ir.Call, f field[T]) error {
+	return alongLines(c, f, func(x []T) {
+		top := largest(f, x)
+		for i := range x {
+			x[i] = f.exp(f.sub(x[i], top))
+		}
+		total := sum(f, x)
+		for i := range x {
+			x[i] = f.quo(x[i], total)
+		}
+	})
+}
+
+// LogSoftmax returns x - max - log(sum(exp(x - max))) along attribute dim.
+func LogSoftmax(c *ir.Call) error { return inField(c, logSoftmax[float64], logSoftmax[wide.Float]) }
+
+func logSoftmax[T any](c *ir.Call, f field[T]) error {
+	return alongLines(c, f, func(x []T) {
+		top := largest(f, x)
+		powers := make([]T, len(x))
+		for i := range x {
+			x[i] = f.sub(x[i], top)
+			powers[i] = f.exp(x[i])
+		}
+		scale := f.log(sum(f, powers))
+		for i := range x {
+			x[i] = f.sub(x[i], scale)
+		}
+	})
+}
+
+func largest[T any](f field[T], xs []T) T {
+	top := xs[0]
+	for _, x := range xs {
+		if f.larger(x, top) {
+			top = x
+		}
+	}
+	return top
+}
+
+// alongLines changes every line of x along attribute dim, which has an element
+// at least, and returns the result.
+func alongLines[T any](c *ir.Call, f field[T], change func(x []T)) error {
+	x := decode(c.In[0], c.Compute, f.ring)
+	axis, err := axisOf(c, 0, x.shape)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines(x.shape, axis) {
+		row := make([]T, len(l))
+		for k, i := range l {
+			row[k] = x.v[i]
+		}
+		change(row)
+		for k, i := range l {
+			x.v[i] = row[k]
+		}
+	}
+	encode(c.Out[0], c.Compute, f.ring, x)
+	return nil
+}
+
+// LayerNorm normalizes x over its last `axes` axes together: out is
+// (x - mean)*rstd with rstd = 1/sqrt(variance + eps) and the variance divided by
+// the number of elements. Results: out, mean, rstd.
+func LayerNorm(c *ir.Call) error { return inField(c, layerNorm[float64], layerNorm[wide.Float]) }
+
+func layerNorm[T any](c *ir.Call, f field[T]) error {
+	x, groups := groupsOf(c, f)
+	mean, rstd := newTensor(c.Out[1].Shape, f.number(0)), newTensor(c.Out[2].Shape, f.number(0))
+	for g, group := range groups {
+		count := f.number(len(group))
+		mean.v[g] = f.quo(sum(f, group), count)
+		squares := make([]T, len(group))
+		for i := range group {
+			group[i] = f.sub(group[i], mean.v[g])
+			squares[i] = f.mul(group[i], group[i])
+		}
+		rstd.v[g] = scale(c, f, f.quo(sum(f, squares), count))
+		for i := range group {
+			group[i] = f.mul(group[i], rstd.v[g])
+		}
+	}
+	encode(c.Out[0], c.Compute, f.ring, x)
+	encode(c.Out[1], c.Compute, f.ring, mean)
+	encode(c.Out[2], c.Compute, f.ring, rstd)
+	return nil
+}
+
+// RMSNorm divides x by the root of its mean square over its last `axes` axes:
+// rstd is 1/sqrt(mean(x*x) + eps). Results: out, rstd.
+func RMSNorm(c *ir.Call) error { return inField(c, rmsNorm[float64], rmsNorm[wide.Float]) }
+
+func rmsNorm[T any](c *ir.Call, f field[T]) error {
+	x, groups := groupsOf(c, f)
+	rstd := newTensor(c.Out[1].Shape, f.number(0))
+	for g, group := range groups {
+		squares := make([]T, len(group))
+		for i := range group {
+			squares[i] = f.mul(group[i], group[i])
+		}
+		rstd.v[g] = scale(c, f, f.quo(sum(f, squares), f.number(len(group))))
+		for i := range group {
+			group[i] = f.mul(group[i], rstd.v[g])
+		}
+	}
+	encode(c.Out[0], c.Compute, f.ring, x)
+	encode(c.Out[1], c.Compute, f.ring, rstd)
+	return nil
+}
+
+// scale returns 1/sqrt(square + eps); eps is the second attribute.
+func scale[T any](c *ir.Call, f field[T], square T) T {
+	return f.quo(f.number(1), f.sqrt(f.add(square, f.from(c.Attrs[1].Scalar))))
+}
+
+// groupsOf decodes x and cuts it into what is normalized together, its last
+// axes; the first attribute says how many.
+func groupsOf[T any](c *ir.Call, f field[T]) (x tensor[T], groups [][]T) {
+	x = decode(c.In[0], c.Compute, f.ring)
+	lead := len(x.shape) - int(c.Attrs[0].Int)
+	size := ir.NumElements(x.shape[lead:])
+	for g := range ir.NumElements(x.shape[:lead]) {
+		groups = append(groups, x.v[g*size:(g+1)*size])
+	}
+	return x, groups
+}

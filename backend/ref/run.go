@@ -1,0 +1,223 @@
+package ref
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sinter-go/sinter/backend/ref/element"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/expr"
+)
+
+// A runner computes one call in real arithmetic F.
+type runner[F any] struct {
+	call *ir.Call
+	body *body
+	a    arith[F]
+}
+
+// number returns s, whose category is that of dtype d, for the interpreter.
+func (r *runner[F]) number(s ir.Scalar, d ir.DType) expr.Number[F] {
+	s = element.Convert(s, d)
+	switch d.Category() {
+	case ir.CategoryBool:
+		return expr.Number[F]{Bool: s.Bool()}
+	case ir.CategoryInt:
+		return expr.Number[F]{Int: s.Int()}
+	case ir.CategoryComplex:
+		return expr.Number[F]{Complex: s.Complex()}
+	}
+	return expr.Number[F]{Float: r.a.FromFloat(s.Float())}
+}
+
+// scalar returns n, a value of dtype d.
+func (r *runner[F]) scalar(n expr.Number[F], d ir.DType) ir.Scalar {
+	switch d.Category() {
+	case ir.CategoryBool:
+		return ir.BoolScalar(n.Bool)
+	case ir.CategoryInt:
+		return ir.IntScalar(n.Int)
+	case ir.CategoryComplex:
+		return ir.ComplexScalar(n.Complex)
+	}
+	return ir.FloatScalar(r.a.ToFloat(n.Float))
+}
+
+// env returns the values of the call's scalar attributes for a body that is
+// checked for dtype t.
+func (r *runner[F]) env(t ir.DType) (map[string]expr.Number[F], error) {
+	args := params(r.call.Op)
+	if len(args) != len(r.call.Scalars) {
+		return nil, fmt.Errorf("%d scalar arguments for %d", len(r.call.Scalars), len(args))
+	}
+	env := map[string]expr.Number[F]{}
+	for i, p := range args {
+		s := r.call.Scalars[i]
+		switch p.Kind {
+		case expr.ScalarParam:
+			env[p.Name] = r.number(s, t)
+		case expr.FloatParam:
+			env[p.Name] = r.number(s, t.Real())
+		case expr.IntParam:
+			env[p.Name] = r.number(s, ir.Int64)
+		case expr.BoolParam:
+			env[p.Name] = r.number(s, ir.Bool)
+		}
+	}
+	return env, nil
+}
+
+// load puts the operands at row-major position i of the space into env.
+func (r *runner[F]) load(env map[string]expr.Number[F], i int) {
+	for k, v := range r.call.In {
+		o := r.call.Op.In[k]
+		d := r.call.Compute
+		if o.Fixed != ir.Invalid {
+			d = o.Fixed.Compute()
+		}
+		env[o.Name] = r.number(element.Load(v, i), d)
+	}
+	env["index"] = expr.Number[F]{Int: int64(i)}
+}
+
+func (r *runner[F]) elementwise() error {
+	env, err := r.env(r.call.Compute)
+	if err != nil {
+		return err
+	}
+	for i := range ir.NumElements(r.call.Space) {
+		r.load(env, i)
+		n, err := expr.Interpret(r.body.expr, r.a, env)
+		if err != nil {
+			return err
+		}
+		r.store(i, n, r.body.expr)
+	}
+	return nil
+}
+
+// store writes the value of body g to row-major position i of the result.
+func (r *runner[F]) store(i int, n expr.Number[F], g *expr.Graph) {
+	element.StoreFrom(r.call.Out[0], i, r.scalar(n, g.Result()), g.Result())
+}
+
+// A folding is the state of a reduction or scan: one accumulator.
+type folding[F any] struct {
+	*runner[F]
+	mapEnv, accEnv map[string]expr.Number[F]
+	acc            expr.Number[F]
+}
+
+func (r *runner[F]) newFolding() (f folding[F], err error) {
+	f.runner = r
+	if f.mapEnv, err = r.env(r.call.Compute); err != nil {
+		return f, err
+	}
+	f.accEnv, err = r.env(r.body.fold.Result())
+	return f, err
+}
+
+// start sets the accumulator to the identity.
+func (f *folding[F]) start() error {
+	n, err := expr.Interpret(f.body.init, f.a, f.accEnv)
+	// A literal has a kind of its own until it meets others.
+	f.acc = f.number(f.scalar(n, f.body.init.Result()), f.body.fold.Result())
+	return err
+}
+
+// add folds the element at row-major position i of the space.
+func (f *folding[F]) add(i int) error {
+	f.load(f.mapEnv, i)
+	n, err := expr.Interpret(f.body.fold, f.a, f.mapEnv)
+	if err != nil {
+		return err
+	}
+	f.accEnv["a"], f.accEnv["b"] = f.acc, n
+	f.acc, err = expr.Interpret(f.body.combine, f.a, f.accEnv)
+	return err
+}
+
+// finish writes what count elements came to to row-major position i of the
+// result.
+func (f *folding[F]) finish(i int, count int64) error {
+	f.accEnv["a"], f.accEnv["count"] = f.acc, expr.Number[F]{Int: count}
+	n, err := expr.Interpret(f.body.final, f.a, f.accEnv)
+	if err == nil {
+		f.store(i, n, f.body.final)
+	}
+	return err
+}
+
+// reduction folds, for every element of the space whose coordinates along the
+// reduced axes are 0, all that differ from it along these only.
+func (r *runner[F]) reduction() error {
+	f, err := r.newFolding()
+	if err != nil {
+		return err
+	}
+	space := r.call.Space
+	kept, reduced := slices.Clone(space), make([]int, len(space))
+	for a := range reduced {
+		reduced[a] = 1
+	}
+	for _, a := range r.call.Axes {
+		kept[a], reduced[a] = 1, space[a]
+	}
+	r.call = withShape(r.call, kept)
+	strides := ir.ContiguousStrides(space)
+	for i := range ir.NumElements(kept) {
+		first := element.Offset(kept, strides, i)
+		if err := f.start(); err != nil {
+			return err
+		}
+		for k := range ir.NumElements(reduced) {
+			if err := f.add(first + element.Offset(reduced, strides, k)); err != nil {
+				return err
+			}
+		}
+		if err := f.finish(i, r.call.ReducedCount()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withShape returns c with a result of the given shape, the same but for axes of
+// extent 1.
+func withShape(c *ir.Call, shape []int) *ir.Call {
+	with := *c
+	with.Out = []ir.View{c.Out[0]}
+	with.Out[0].Shape = shape
+	return &with
+}
+
+// scan folds along one axis and keeps every prefix.
+func (r *runner[F]) scan() error {
+	f, err := r.newFolding()
+	if err != nil {
+		return err
+	}
+	if len(r.call.Axes) != 1 {
+		return fmt.Errorf("a scan is along one axis, not %v", r.call.Axes)
+	}
+	space, axis := r.call.Space, r.call.Axes[0]
+	starts := slices.Clone(space)
+	starts[axis] = 1
+	strides := ir.ContiguousStrides(space)
+	for i := range ir.NumElements(starts) {
+		first := element.Offset(starts, strides, i)
+		if err := f.start(); err != nil {
+			return err
+		}
+		for k := range space[axis] {
+			at := first + k*strides[axis]
+			if err := f.add(at); err != nil {
+				return err
+			}
+			if err := f.finish(at, int64(k)+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

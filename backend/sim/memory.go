@@ -1,0 +1,224 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+const (
+	// rangeBits is the size of a device's range of addresses: device 0's begins
+	// at 1<<rangeBits, device 1's at 2<<rangeBits.
+	rangeBits = 44
+	// alignment is what addresses are multiples of. Blocks are as far apart at
+	// least, so that an access past the end of one is not in the next.
+	alignment = 512
+	// garbage is what memory holds before it is written.
+	garbage = 0xa5
+)
+
+// memory is one device's memory.
+type memory struct {
+	device   int
+	capacity int64
+
+	mu     sync.Mutex // guards what follows
+	used   int64
+	next   uint64   // lowest address that was never used
+	blocks []*block // live, by ascending address
+}
+
+// A block is one allocation. Its bytes exist from the first access on.
+type block struct {
+	addr  uint64
+	bytes int64
+	once  sync.Once
+	data  []uint64
+}
+
+func (m *memory) init(dev int, capacity int64) {
+	m.device, m.capacity, m.next = dev, capacity, rangeStart(dev)
+}
+
+func rangeStart(dev int) uint64 { return uint64(dev+1) << rangeBits }
+
+// ownerOf returns the device whose range holds addr; -1 for none.
+func ownerOf(addr uint64) int { return int(addr>>rangeBits) - 1 }
+
+func (m *memory) alloc(bytes int64) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if bytes > m.capacity-m.used {
+		return 0, fmt.Errorf("%w: %d bytes were asked for, and %d of %d are free", device.ErrOutOfMemory, bytes, m.capacity-m.used, m.capacity)
+	}
+	b := &block{addr: m.next, bytes: bytes}
+	m.next += uint64(bytes+2*alignment-1) / alignment * alignment
+	m.used += bytes
+	m.blocks = append(m.blocks, b)
+	return b.addr, nil
+}
+
+// find returns the index of the last block that begins at addr or before it.
+func (m *memory) find(addr uint64) int {
+	i, exact := slices.BinarySearchFunc(m.blocks, addr, func(b *block, addr uint64) int {
+		switch {
+		case b.addr < addr:
+			return -1
+		case b.addr > addr:
+			return 1
+		}
+		return 0
+	})
+	if exact {
+		return i
+	}
+	return i - 1
+}
+
+func (m *memory) free(addr uint64) (bytes int64, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := m.find(addr)
+	if i < 0 || m.blocks[i].addr != addr {
+		return 0, fmt.Errorf("address %#x is not the start of an allocation, or was freed", addr)
+	}
+	bytes = m.blocks[i].bytes
+	m.used -= bytes
+	m.blocks = slices.Delete(m.blocks, i, i+1)
+	return bytes, nil
+}
+
+// at returns where n bytes at addr are in host memory. They must lie in one
+// block.
+func (m *memory) at(addr uint64, n int64) (unsafe.Pointer, error) {
+	m.mu.Lock()
+	i := m.find(addr)
+	var b *block
+	if i >= 0 {
+		b = m.blocks[i]
+	}
+	m.mu.Unlock()
+	if b == nil || int64(addr-b.addr) >= b.bytes {
+		return nil, fmt.Errorf("address %#x is not allocated, or was freed", addr)
+	}
+	if off := int64(addr - b.addr); n > b.bytes-off {
+		return nil, fmt.Errorf("%d bytes at address %#x reach past the end of an allocation of %d bytes at %#x", n, addr, b.bytes, b.addr)
+	}
+	return unsafe.Add(b.base(), addr-b.addr), nil
+}
+
+// base returns the block's memory, 8-byte aligned.
+func (b *block) base() unsafe.Pointer {
+	b.once.Do(func() {
+		b.data = make([]uint64, (b.bytes+7)/8)
+		bytes := unsafe.Slice((*byte)(unsafe.Pointer(&b.data[0])), 8*len(b.data))
+		for i := range bytes {
+			bytes[i] = garbage
+		}
+	})
+	return unsafe.Pointer(&b.data[0])
+}
+
+// at returns where n bytes of device memory at addr are in host memory. The
+// memory must be the device's own or, with peers, of a device whose memory it
+// was given access to.
+func (a *accelerator) at(addr uint64, n int64, peers bool) (unsafe.Pointer, error) {
+	owner := ownerOf(addr)
+	if owner < 0 || owner >= len(a.driver.devices) {
+		return nil, fmt.Errorf("%s: address %#x is no device's memory", a, addr)
+	}
+	of := a.driver.devices[owner]
+	if of != a && !(peers && a.accesses(owner)) {
+		return nil, fmt.Errorf("%w: address %#x was used on %s but is memory of %s", device.ErrMismatch, addr, a, of)
+	}
+	p, err := of.memory.at(addr, n)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", of, err)
+	}
+	return p, nil
+}
+
+// MemoryInfo returns a device's free and total bytes.
+func (d *Driver) MemoryInfo(dev int) (free, total int64, err error) {
+	a, err := d.device(dev)
+	if err != nil {
+		return 0, 0, err
+	}
+	a.memory.mu.Lock()
+	defer a.memory.mu.Unlock()
+	return a.memory.capacity - a.memory.used, a.memory.capacity, nil
+}
+
+// Alloc returns bytes of a device's memory, full of garbage.
+func (d *Driver) Alloc(dev int, bytes int64) (device.Memory, error) {
+	a, err := d.device(dev)
+	if err != nil {
+		return device.Memory{}, err
+	}
+	if bytes <= 0 {
+		return device.Memory{}, fmt.Errorf("%s: an allocation of %d bytes", a, bytes)
+	}
+	if err := a.inject(FaultAlloc); err != nil {
+		return device.Memory{}, fmt.Errorf("%s: %w", a, err)
+	}
+	addr, err := a.memory.alloc(bytes)
+	if err != nil {
+		return device.Memory{}, fmt.Errorf("%s: %w", a, err)
+	}
+	a.count(func(c *Counters) {
+		c.Allocs++
+		c.LiveAllocs++
+		c.LiveBytes += bytes
+		c.PeakBytes = max(c.PeakBytes, c.LiveBytes)
+	})
+	return device.Memory{Addr: addr, Bytes: bytes}, nil
+}
+
+// Free returns memory of a device, after all work given to it is done.
+func (d *Driver) Free(dev int, m device.Memory) error {
+	a, err := d.device(dev)
+	if err != nil {
+		return err
+	}
+	if owner := ownerOf(m.Addr); owner != dev && owner >= 0 && owner < len(d.devices) {
+		return fmt.Errorf("%w: address %#x was freed on %s but is memory of %s", device.ErrMismatch, m.Addr, a, d.devices[owner])
+	}
+	for _, s := range d.streamsOf(a) {
+		if err := s.wait(context.Background()); err != nil {
+			return err
+		}
+	}
+	bytes, err := a.memory.free(m.Addr)
+	if err != nil {
+		return fmt.Errorf("%s: %w", a, err)
+	}
+	a.count(func(c *Counters) {
+		c.Frees++
+		c.LiveAllocs--
+		c.LiveBytes -= bytes
+	})
+	return nil
+}
+
+// AllocHost returns host memory. All of it can be copied from and to
+// asynchronously.
+func (d *Driver) AllocHost(bytes int64) (device.Memory, error) {
+	if bytes <= 0 {
+		return device.Memory{}, fmt.Errorf("an allocation of %d bytes of host memory", bytes)
+	}
+	data := make([]byte, bytes+63)
+	skip := -uintptr(unsafe.Pointer(&data[0])) & 63
+	return device.Memory{Host: unsafe.Pointer(&data[skip]), Bytes: bytes}, nil
+}
+
+// FreeHost returns host memory, which the collector takes back.
+func (d *Driver) FreeHost(m device.Memory) error {
+	if m.Host == nil {
+		return fmt.Errorf("memory to free is not host memory")
+	}
+	return nil
+}

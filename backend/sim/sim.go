@@ -1,0 +1,168 @@
+// Package sim provides simulated accelerators: devices with memory of their own,
+// asynchronous streams, events and peer access, whose kernels are run by the
+// reference backend. They behave as GPUs do where a program can tell, so that
+// everything about devices is tested on machines without one. The package knows
+// nothing of tensors.
+//
+// Device memory has addresses that mean nothing to the host: a range for each
+// device, in which no address is used twice, so that memory of another device
+// and memory that was freed are told apart from valid memory.
+package sim
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// DefaultMemory is a device's capacity in bytes unless Config says otherwise.
+const DefaultMemory = 1 << 30
+
+// A Config says what devices to simulate.
+type Config struct {
+	Devices int
+	Memory  int64       // bytes of each device; 0: DefaultMemory
+	Kind    device.Kind // the kind to stand for; 0: device.KindSim
+	// Peer says whether device dev can access the memory of peer; nil: every
+	// device that of every other.
+	Peer func(dev, peer int) bool
+	// Async lets calls return before their work is done. Without it a call
+	// returns when its work is done, with the work's error.
+	Async bool
+	// Delay is how long a stream waits before each piece of work.
+	Delay time.Duration
+}
+
+// A Driver provides simulated devices. It implements device.Driver; any
+// goroutine may make any call at any time.
+type Driver struct {
+	config  Config
+	devices []*accelerator
+
+	mu      sync.Mutex // guards what follows
+	streams map[device.StreamID]*stream
+	events  map[device.EventID]*event
+	nextID  uint64 // of streams and events
+}
+
+var _ device.Driver = (*Driver)(nil)
+
+// An accelerator is one simulated device.
+type accelerator struct {
+	driver *Driver
+	index  int
+	memory memory
+	first  *stream // the default stream
+
+	mu     sync.Mutex // guards what follows
+	late   error      // of work that was done after its call returned
+	peers  map[int]bool
+	counts Counters
+	faults []fault
+}
+
+// New returns a driver for the devices in c.
+func New(c Config) *Driver {
+	if c.Memory <= 0 {
+		c.Memory = DefaultMemory
+	}
+	if c.Kind == device.KindCPU {
+		c.Kind = device.KindSim
+	}
+	d := &Driver{config: c, streams: map[device.StreamID]*stream{}, events: map[device.EventID]*event{}}
+	for i := range c.Devices {
+		a := &accelerator{driver: d, index: i, peers: map[int]bool{}}
+		a.memory.init(i, c.Memory)
+		a.first = &stream{dev: a}
+		d.devices = append(d.devices, a)
+	}
+	return d
+}
+
+// Kind returns the kind of device that the driver stands for.
+func (d *Driver) Kind() device.Kind { return d.config.Kind }
+
+// DeviceCount returns how many devices are simulated.
+func (d *Driver) DeviceCount() (int, error) {
+	if len(d.devices) == 0 {
+		return 0, fmt.Errorf("no device is simulated")
+	}
+	return len(d.devices), nil
+}
+
+// Properties describes a device.
+func (d *Driver) Properties(dev int) (device.Properties, error) {
+	a, err := d.device(dev)
+	if err != nil {
+		return device.Properties{}, err
+	}
+	return device.Properties{
+		Name: "Simulated accelerator", TotalMemory: a.memory.capacity, UUID: fmt.Sprintf("SIM-%d", dev),
+	}, nil
+}
+
+// device returns a device by its index.
+func (d *Driver) device(dev int) (*accelerator, error) {
+	if dev < 0 || dev >= len(d.devices) {
+		return nil, fmt.Errorf("%w: %s: %d devices are simulated", device.ErrUnavailable, d.name(dev), len(d.devices))
+	}
+	return d.devices[dev], nil
+}
+
+// name returns the device string of a device.
+func (d *Driver) name(dev int) string { return device.Device{Kind: d.config.Kind, Index: dev}.String() }
+
+func (a *accelerator) String() string { return a.driver.name(a.index) }
+
+// fail keeps the error of late work for a later call. Of several the first is
+// kept.
+func (a *accelerator) fail(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.late == nil {
+		a.late = fmt.Errorf("%s: earlier asynchronous work: %w", a, err)
+	}
+}
+
+// lateError returns the error of late work once.
+func (a *accelerator) lateError() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	err := a.late
+	a.late = nil
+	return err
+}
+
+// CanAccessPeer reports whether dev can read and write peer's memory.
+func (d *Driver) CanAccessPeer(dev, peer int) bool {
+	_, err := d.device(dev)
+	_, peerErr := d.device(peer)
+	if err != nil || peerErr != nil || dev == peer {
+		return false
+	}
+	return d.config.Peer == nil || d.config.Peer(dev, peer)
+}
+
+// EnablePeerAccess lets dev's kernels read and write peer's memory. Doing so
+// again is no error.
+func (d *Driver) EnablePeerAccess(dev, peer int) error {
+	a, err := d.device(dev)
+	if err != nil {
+		return err
+	}
+	if !d.CanAccessPeer(dev, peer) {
+		return fmt.Errorf("%s cannot access the memory of %s", a, d.name(peer))
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.peers[peer] = true
+	return nil
+}
+
+func (a *accelerator) accesses(peer int) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.peers[peer]
+}

@@ -1,0 +1,210 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// A stream is a queue of work that is done in order. A goroutine works on it
+// while there is any.
+type stream struct {
+	id  device.StreamID
+	dev *accelerator
+
+	mu    sync.Mutex // guards what follows
+	queue []work
+	busy  bool // a goroutine works on the queue
+}
+
+// work is one entry of a queue.
+type work struct {
+	run  func() error
+	done func(error) // called with what run returned
+}
+
+// submit queues work. Without Config.Async it returns when the work is done,
+// with its error; otherwise the error comes from a later call on the device.
+func (s *stream) submit(run func() error) error {
+	if s.dev.driver.config.Async {
+		s.push(work{run, func(err error) {
+			if err != nil {
+				s.dev.fail(err)
+			}
+		}})
+		return nil
+	}
+	done := make(chan error, 1)
+	s.push(work{run, func(err error) { done <- err }})
+	return <-done
+}
+
+func (s *stream) push(w work) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = append(s.queue, w)
+	if !s.busy {
+		s.busy = true
+		go s.drain()
+	}
+}
+
+// drain works on the queue until it is empty.
+func (s *stream) drain() {
+	for {
+		s.mu.Lock()
+		if len(s.queue) == 0 {
+			s.busy, s.queue = false, nil
+			s.mu.Unlock()
+			return
+		}
+		w := s.queue[0]
+		s.queue = s.queue[1:]
+		s.mu.Unlock()
+		if delay := s.dev.driver.config.Delay; delay > 0 {
+			time.Sleep(delay)
+		}
+		w.done(w.run())
+	}
+}
+
+func (s *stream) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.busy
+}
+
+// wait waits until all work queued so far is done.
+func (s *stream) wait(ctx context.Context) error {
+	if s.idle() {
+		return nil
+	}
+	done := make(chan struct{})
+	s.push(work{func() error { return nil }, func(error) { close(done) }})
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// stream returns a stream of a device.
+func (d *Driver) stream(dev int, s device.StreamID) (*accelerator, *stream, error) {
+	a, err := d.device(dev)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s == 0 {
+		return a, a.first, nil
+	}
+	d.mu.Lock()
+	found := d.streams[s]
+	d.mu.Unlock()
+	switch {
+	case found == nil:
+		return nil, nil, fmt.Errorf("%s has no stream %d", a, s)
+	case found.dev != a:
+		return nil, nil, fmt.Errorf("%w: stream %d was used on %s but is a stream of %s", device.ErrMismatch, s, a, found.dev)
+	}
+	return a, found, nil
+}
+
+// streamsOf returns all streams of a device.
+func (d *Driver) streamsOf(a *accelerator) []*stream {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := []*stream{a.first}
+	for _, s := range d.streams {
+		if s.dev == a {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// enqueue gives work to a stream, or returns the error of earlier work.
+func (a *accelerator) enqueue(s *stream, run func() error) error {
+	if err := a.lateError(); err != nil {
+		return err
+	}
+	return s.submit(run)
+}
+
+// NewStream creates a stream. Priorities make no difference.
+func (d *Driver) NewStream(dev, priority int) (device.StreamID, error) {
+	a, err := d.device(dev)
+	if err != nil {
+		return 0, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.nextID++
+	s := &stream{id: device.StreamID(d.nextID), dev: a}
+	d.streams[s.id] = s
+	a.count(func(c *Counters) { c.LiveStreams++ })
+	return s.id, nil
+}
+
+// DestroyStream gives a stream back. Work given to it is still done.
+func (d *Driver) DestroyStream(dev int, s device.StreamID) error {
+	a, found, err := d.stream(dev, s)
+	if err != nil {
+		return err
+	}
+	if s == 0 {
+		return fmt.Errorf("%s: the default stream cannot be destroyed", a)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.streams[s] != found {
+		return fmt.Errorf("%s has no stream %d", a, s)
+	}
+	delete(d.streams, s)
+	a.count(func(c *Counters) { c.LiveStreams-- })
+	return nil
+}
+
+// PriorityRange returns the lowest and the highest priority.
+func (d *Driver) PriorityRange(dev int) (lowest, highest int) { return 0, -1 }
+
+// StreamIdle reports whether all work given to s is done.
+func (d *Driver) StreamIdle(dev int, s device.StreamID) (bool, error) {
+	_, found, err := d.stream(dev, s)
+	if err != nil {
+		return false, err
+	}
+	return found.idle(), nil
+}
+
+// SyncStream waits for all work given to s, and returns an error of late work on
+// the device.
+func (d *Driver) SyncStream(ctx context.Context, dev int, s device.StreamID) error {
+	a, found, err := d.stream(dev, s)
+	if err != nil {
+		return err
+	}
+	return a.sync(ctx, found)
+}
+
+// SyncDevice waits for all work given to the device's streams.
+func (d *Driver) SyncDevice(ctx context.Context, dev int) error {
+	a, err := d.device(dev)
+	if err != nil {
+		return err
+	}
+	return a.sync(ctx, d.streamsOf(a)...)
+}
+
+func (a *accelerator) sync(ctx context.Context, streams ...*stream) error {
+	a.count(func(c *Counters) { c.Syncs++ })
+	for _, s := range streams {
+		if err := s.wait(ctx); err != nil {
+			return fmt.Errorf("%s: waiting for stream %d: %w", a, s.id, err)
+		}
+	}
+	return a.lateError()
+}

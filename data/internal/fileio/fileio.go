@@ -1,0 +1,110 @@
+// Package fileio holds what the readers and writers of file formats share:
+// reading a declared number of bytes without trusting the declaration, and
+// replacing a file in one step. It knows nothing of tensors or formats.
+package fileio
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+)
+
+// firstChunk is how many bytes ReadN allocates before any has arrived.
+const firstChunk = 1 << 20
+
+// ReadN reads exactly n bytes from r. Its buffer at most doubles each time it is
+// full, so a declared n costs memory only as far as data arrives. An early end
+// is io.ErrUnexpectedEOF, wrapped with what was read and wanted.
+func ReadN(r io.Reader, n int) ([]byte, error) {
+	if n < 0 {
+		return nil, fmt.Errorf("cannot read %d bytes", n)
+	}
+	buf := make([]byte, min(n, firstChunk))
+	for got := 0; ; {
+		k, err := io.ReadFull(r, buf[got:])
+		got += k
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, fmt.Errorf("%w: read %d of %d bytes", io.ErrUnexpectedEOF, got, n)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("after %d of %d bytes: %w", got, n, err)
+		}
+		if got == n {
+			return buf, nil
+		}
+		grown := make([]byte, got+min(got, n-got))
+		copy(grown, buf)
+		buf = grown
+	}
+}
+
+// WriteFile replaces the file at path by what write writes, in one step: a
+// reader, or a crash at any moment, sees the old content or all of the new.
+// The bytes go to a temporary file beside it, are synced and then renamed. A
+// file that existed keeps its permissions; a symbolic link keeps pointing to
+// its target, which is replaced. On error the old file is untouched and the
+// temporary one removed.
+func WriteFile(path string, write func(io.Writer) error) (err error) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	old, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err == nil && !old.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", path)
+	}
+	dir, base := filepath.Split(path)
+	// os.CreateTemp would make the file private, whatever the umask says.
+	temp := filepath.Join(dir, fmt.Sprintf(".%s.%016x.tmp", base, rand.Uint64()))
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(temp)
+		}
+	}()
+	if old != nil {
+		if err := f.Chmod(old.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	w := bufio.NewWriterSize(f, 1<<16)
+	if err := errors.Join(write(w), w.Flush()); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return err
+	}
+	syncDir(dir)
+	return nil
+}
+
+// syncDir makes a rename in dir durable where the system can. It reports no
+// error: without it a crash may bring the old file back, never a torn one.
+func syncDir(dir string) {
+	if dir == "" {
+		dir = "."
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	_ = d.Sync()
+}

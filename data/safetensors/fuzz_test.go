@@ -1,0 +1,72 @@
+package safetensors
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// FuzzSafetensors checks that no input panics, that the two readers agree, and
+// that what was read survives being written and read again.
+func FuzzSafetensors(f *testing.F) {
+	paths, err := filepath.Glob("testdata/*.safetensors")
+	if err != nil || len(paths) == 0 {
+		f.Fatalf("no seeds: %v", err)
+	}
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	f.Add(file(tensor(`"F4"`, `[2,3]`, `[0,3]`), 3))
+	f.Add(file(tensor(`"F32"`, `[1,0,4294967296]`, `[0,0]`), 0))
+	f.Add(file(`{"__metadata__":{"a":"\u2028\ud800"},"\"":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}`, 1))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		streamed, metadata, streamErr := Read(bytes.NewReader(raw))
+		file, err := NewFile(bytes.NewReader(raw), int64(len(raw)))
+		if err != nil {
+			if streamErr == nil {
+				t.Fatalf("Read accepts what NewFile rejects: %v", err)
+			}
+			return
+		}
+		var lazy []Tensor
+		for _, name := range file.Names() {
+			var tensor Tensor
+			if tensor, err = file.Read(name); err != nil {
+				break
+			}
+			lazy = append(lazy, tensor)
+		}
+		if (err == nil) != (streamErr == nil) {
+			t.Fatalf("Read gives error %v, File.Read %v", streamErr, err)
+		}
+		if err != nil {
+			return
+		}
+		if diff := cmp.Diff(streamed, lazy, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("tensors (-Read +File.Read):\n%s", diff)
+		}
+		var again bytes.Buffer
+		if err := Write(&again, streamed, metadata); err != nil {
+			t.Fatalf("cannot write what was read: %v", err)
+		}
+		back, backMetadata, err := Read(&again)
+		if err != nil {
+			t.Fatalf("cannot read what was written: %v", err)
+		}
+		byName := cmpopts.SortSlices(func(a, b Tensor) bool { return a.Name < b.Name })
+		if diff := cmp.Diff(streamed, back, byName, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("tensors (-read +read again):\n%s", diff)
+		}
+		if diff := cmp.Diff(metadata, backMetadata, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("metadata (-read +read again):\n%s", diff)
+		}
+	})
+}

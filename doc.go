@@ -1,0 +1,51 @@
+// Package sinter is a tensor compiler: one schema, ops.yaml, says what every
+// operator means, and a generator turns it into the Go packages that programs
+// import, CPU kernels, CUDA kernels, gradients, tests and documentation. This
+// package holds the schema and nothing else.
+//
+// Programs import
+//
+//	generated/tensor   tensors and operators
+//	runtime/device     devices
+//	runtime/random     the random state
+//
+// and, as they need them, nn, optim, data and compile.
+//
+// # Map
+//
+// Arrows of imports go down; tests keep them so.
+//
+//	gen                 go run ./gen [-schema file] [-out dir] [-check]
+//	  gen/emit          from a checked schema to files, one artefact a file
+//	  gen/schema        from YAML to a checked schema
+//	generated/tensor    what programs import; emitted, like the next four
+//	  generated/ops     operators on core handles, gradients, descriptors
+//	  generated/cpu     scalar functions and loops
+//	  generated/cuda    names of device code; its source is in kernels
+//	  generated/opcases test data of every operator
+//	runtime/core        tensor handles, application of operators, differentiation
+//	runtime/device      devices and what a backend provides
+//	runtime/...         memory, streams, random state
+//	backend/ref         interprets the expressions of the schema; the oracle
+//	backend/cpu         worker pool and hand-written kernels
+//	ir                  dtypes, layouts, descriptors, calls
+//	  ir/expr           the scalar expression language and its lowerings
+//	  ir/num            its functions in Go
+//
+// A call of an operator passes core a pointer to the operator's descriptor
+// (ir.Op), and core passes the backend of the operands' device the same pointer
+// in an ir.Call. What the descriptor holds is what is supported: there is no
+// other list of operators.
+//
+// docs/schema.md is the grammar of the schema.
+package sinter
+
+import _ "embed"
+
+//go:generate go run ./gen
+
+// Schema is the schema of the standard operators. Other modules' schemas may
+// refer to what it defines.
+//
+//go:embed ops.yaml
+var Schema []byte

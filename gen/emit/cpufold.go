@@ -1,0 +1,339 @@
+package emit
+
+import (
+	"fmt"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/sinter-go/sinter/gen/schema"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/expr"
+)
+
+// fold is one variant of a reduction or scan for one compute dtype: its parts,
+// checked. Combine and finish compute in the accumulator's dtype.
+type fold struct {
+	acc                        ir.DType
+	init, mapped, comb, finish *expr.Graph
+}
+
+func checkFold(v schema.Variant, d ir.DType) (*fold, error) {
+	m, err := v.Map.Check(d)
+	if err != nil {
+		return nil, err
+	}
+	out := &fold{acc: m.Result(), mapped: m}
+	for _, part := range []struct {
+		to *(*expr.Graph)
+		x  *expr.Expr
+	}{{&out.init, v.Init}, {&out.comb, v.Combine}, {&out.finish, v.Finish}} {
+		if *part.to, err = part.x.Check(out.acc); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// accTypes are the Go types of the accumulator, where the operand has types.
+func (p *fold) accTypes(d ir.DType, types expr.GoTypes) expr.GoTypes {
+	if p.acc == d {
+		return types
+	}
+	return expr.GoTypes{T: goTypes[p.acc], Real: goTypes[p.acc.Real()]}
+}
+
+func (p *fold) text(d ir.DType, types expr.GoTypes) string {
+	at := p.accTypes(d, types)
+	return fmt.Sprint(printedText(p.mapped, types), printedText(p.init, at), printedText(p.comb, at), printedText(p.finish, at))
+}
+
+// folder prints the loops of one family of a reduction or scan.
+type folder struct {
+	*goFile
+	op   *schema.Op
+	name string
+	fam  *family
+	fold *fold
+	x, a expr.GoTypes // of operand and accumulator
+}
+
+// folds prints a reduction or a scan.
+func (f *goFile) folds(op *schema.Op) {
+	var table []jen.Code
+	for _, v := range op.Variants {
+		parts := map[ir.DType]*fold{}
+		for _, d := range computeDTypes(op) {
+			p, err := checkFold(v, d)
+			if err != nil {
+				f.e.fail(op, "%v", err)
+				return
+			}
+			if op.Kind == ir.Scan && v.Finish.Uses("count") {
+				f.e.fail(op, "scan: finish cannot read count: every prefix has its own")
+				return
+			}
+			parts[d] = p
+		}
+		fams := families(computeDTypes(op), func(d ir.DType, types expr.GoTypes) string { return parts[d].text(d, types) })
+		base := variantName(op, v)
+		var entries []jen.Code
+		for _, fam := range fams {
+			d := fam.dtypes[0]
+			w := &folder{f, op, base + fam.suffix, fam, parts[d], fam.types(), parts[d].accTypes(d, fam.types())}
+			f.Comment("// " + w.name + ": init " + v.Init.String() + ", map " + v.Map.String() + ", combine " + v.Combine.String() + ", finish " + v.Finish.String())
+			w.all()
+			for _, d := range fam.dtypes {
+				out := parts[d].finish.Result()
+				entries = append(entries, jen.Add(dtypeName(d)).Op(":").Add(fam.instance(w.name+"Loops", d)).Call(dtypeName(parts[d].acc), dtypeName(out)))
+			}
+		}
+		table = append(table, jen.Values(entries...))
+	}
+	f.doc(op.GoName + " holds the loops of " + op.Name + ", by variant and compute dtype.")
+	f.Var().Id(op.GoName).Op("=").Add(tableType(jen.Op("*").Add(irName("ReduceLoops")))).Add(rows(table...))
+	f.Line()
+}
+
+// all prints the scalar functions, the loops, and the function that collects them.
+func (w *folder) all() {
+	if !isIdentity(w.fold.mapped, w.op.Params[0].Name) {
+		w.scalarFunc(w.name+"Map", w.fam, w.x, w.fold.mapped)
+	}
+	w.scalarFunc(w.name+"Combine", w.accFamily(), w.a, w.fold.comb)
+	if !isIdentity(w.fold.finish, "a") {
+		w.scalarFunc(w.name+"Finish", w.accFamily(), w.a, w.fold.finish)
+	}
+	items := []jen.Code{field("Acc", jen.Id("acc")), field("Out", jen.Id("out"))}
+	add := func(fieldName, fn string, print func(string)) {
+		print(w.name + fn)
+		item := jen.Id(w.name + fn)
+		if w.fam.generic {
+			item = item.Types(jen.Id("T"))
+		}
+		items = append(items, field(fieldName, item))
+	}
+	add("Init", "Start", w.start)
+	add("Fold", "Fold", w.foldLoop)
+	add("Rows", "Rows", w.rowsLoop)
+	add("Merge", "Merge", w.merge)
+	add("Finish", "End", w.end)
+	if w.op.Kind == ir.Scan {
+		add("Prefix", "Prefix", w.prefix)
+	}
+	w.fn(w.name+"Loops", []jen.Code{jen.List(jen.Id("acc"), jen.Id("out")).Add(irName("DType"))}, jen.Op("*").Add(irName("ReduceLoops")),
+		jen.Return(jen.Op("&").Add(irName("ReduceLoops")).Add(rows(items...))))
+}
+
+// accFamily is the family with a type parameter only where the accumulator has
+// the operand's type.
+func (w *folder) accFamily() *family {
+	if w.a == w.x {
+		return w.fam
+	}
+	plain := *w.fam
+	plain.generic = false
+	return &plain
+}
+
+// isIdentity reports whether an expression is the one name given.
+func isIdentity(g *expr.Graph, name string) bool {
+	return g.Root.Op == expr.OpName && g.Root.Name == name
+}
+
+// fn prints a function of the family.
+func (w *folder) fn(name string, params []jen.Code, result code, body ...jen.Code) {
+	fn := w.Func().Id(name)
+	if tp := w.fam.typeParams(); tp != nil {
+		fn = fn.Types(tp...)
+	}
+	fn = fn.Params(params...)
+	if result != nil {
+		fn = fn.Add(result)
+	}
+	fn.Block(body...)
+	w.Line()
+}
+
+func unsafePointer() code { return jen.Qual("unsafe", "Pointer") }
+
+// outOf is the Go type of results.
+func (w *folder) outOf() string { return kindType(w.fold.finish.Root.Kind, w.a) }
+
+// setup reads the scalar arguments that some of the given graphs use.
+func (w *folder) setup(graphs ...*expr.Graph) (s code, stmts []jen.Code) {
+	s = jen.Id("_")
+	seen := map[string]bool{}
+	for _, g := range graphs {
+		types := w.a
+		if g == w.fold.mapped {
+			types = w.x
+		}
+		for _, in := range inputsOf(g) {
+			if !hasParam(w.op, in.name) || operandIndex(w.op, in.name) >= 0 || seen[in.name] {
+				continue
+			}
+			seen[in.name] = true
+			s = jen.Id("s")
+			stmts = append(stmts, jen.Id(loopLocal(in.name)).Op(":=").Add(scalarRead(w.op, in, types)))
+		}
+	}
+	return s, stmts
+}
+
+// call prints the application of one part to the values of its operands.
+func (w *folder) call(fn string, g *expr.Graph, values map[string]code) code {
+	var args []jen.Code
+	for _, in := range inputsOf(g) {
+		if v, ok := values[in.name]; ok {
+			args = append(args, v.Clone())
+			continue
+		}
+		args = append(args, jen.Id(loopLocal(in.name)))
+	}
+	fam := w.fam
+	if g != w.fold.mapped {
+		fam = w.accFamily()
+	}
+	return fam.typed(w.name+fn, g).Call(args...)
+}
+
+func (w *folder) mapOf(x code) code {
+	if isIdentity(w.fold.mapped, w.op.Params[0].Name) {
+		return x.Clone()
+	}
+	return w.call("Map", w.fold.mapped, map[string]code{w.op.Params[0].Name: x})
+}
+
+func (w *folder) combine(a, b code) code {
+	return w.call("Combine", w.fold.comb, map[string]code{"a": a, "b": b})
+}
+
+func (w *folder) finishOf(a, count code) code {
+	if isIdentity(w.fold.finish, "a") {
+		return a
+	}
+	return w.call("Finish", w.fold.finish, map[string]code{"a": a, "count": count})
+}
+
+// identity prints the value that accumulators start with.
+func (w *folder) identity() code {
+	text := w.fold.init.Go(w.a)
+	x := goExpr(text.Result)
+	if w.fold.init.Root.Op == expr.OpConst {
+		return jen.Id(w.a.T).Call(x)
+	}
+	return x
+}
+
+func (w *folder) start(name string) {
+	s, pre := w.setup(w.fold.init)
+	if len(w.fold.init.Go(w.a).Lets) > 0 {
+		w.e.fail(w.op, "init is too involved: want a constant or an argument")
+	}
+	body := append(pre, jen.Id("identity").Op(":=").Add(w.identity()),
+		jen.For(jen.List(jen.Id("i"), jen.Id("a")).Op(":=").List(jen.Lit(0), sliceOf(jen.Id("acc"), w.a.T)), jen.Id("i").Op("<").Len(jen.Id("a")), jen.Id("i").Op("++")).Block(
+			jen.Id("a").Index(jen.Id("i")).Op("=").Id("identity")))
+	w.fn(name, []jen.Code{jen.Id("n").Int(), jen.Id("acc").Add(unsafePointer()), s.Index().Add(irName("Scalar"))}, nil, body...)
+}
+
+// foldLoop prints a fold with four accumulators, each over a quarter of the
+// elements, so that they do not wait for one another; the elements' order is
+// kept, so combine need only be associative:
+//
+//	a0, a1, a2, a3 := *total, identity, identity, identity
+//	q := n / 4
+//	x0, x1, x2, x3 := x[:q], x[q:2*q], x[2*q:3*q], x[3*q:4*q]
+//	for i := range x0 { a0 = combine(a0, x0[i]) ... }
+//	for _, v := range x[4*q:] { a3 = combine(a3, v) }
+//	*total = combine(combine(a0, a1), combine(a2, a3))
+func (w *folder) foldLoop(name string) {
+	s, pre := w.setup(w.fold.init, w.fold.mapped, w.fold.comb)
+	at := func(lo, hi string) code { return jen.Id("xs").Op("[" + lo + ":" + hi + "]") }
+	var accs, starts, quarters, steps []jen.Code
+	bounds := []string{"", "q", "2*q", "3*q", "4*q"}
+	for i := range 4 {
+		a, xi := jen.Id(fmt.Sprintf("a%d", i)), fmt.Sprintf("x%d", i)
+		accs = append(accs, a)
+		start := jen.Id("identity")
+		if i == 0 {
+			start = jen.Op("*").Id("total")
+		}
+		starts = append(starts, start)
+		quarter := at(bounds[i], bounds[i+1])
+		if i > 0 {
+			quarter = quarter.Op("[:q]")
+		}
+		quarters = append(quarters, quarter)
+		steps = append(steps, a.Clone().Op("=").Add(w.combine(a, w.mapOf(jen.Id(xi).Index(jen.Id("i"))))))
+	}
+	a := func(i int) code { return jen.Id(fmt.Sprintf("a%d", i)) }
+	body := append([]jen.Code{
+		jen.List(jen.Id("total"), jen.Id("xs")).Op(":=").List(jen.Parens(jen.Op("*").Id(w.a.T)).Call(jen.Id("acc")), sliceOf(jen.Id("x"), w.x.T)),
+	}, pre...)
+	body = append(body,
+		jen.Id("identity").Op(":=").Add(w.identity()),
+		jen.List(accs...).Op(":=").List(starts...),
+		jen.Id("q").Op(":=").Id("n").Op("/").Lit(4),
+		jen.Id("x0").Op(",").Id("x1").Op(",").Id("x2").Op(",").Id("x3").Op(":=").List(quarters...),
+		jen.For(jen.Id("i").Op(":=").Range().Id("x0")).Block(steps...),
+		jen.For(jen.List(jen.Id("_"), jen.Id("v")).Op(":=").Range().Add(at("4*q", ""))).Block(
+			a(3).Op("=").Add(w.combine(a(3), w.mapOf(jen.Id("v"))))),
+		jen.Op("*").Id("total").Op("=").Add(w.combine(w.combine(a(0), a(1)), w.combine(a(2), a(3)))))
+	w.fn(name, w.accAndX(s), nil, body...)
+}
+
+// accAndX are the parameters of Fold and Rows.
+func (w *folder) accAndX(s code) []jen.Code {
+	return []jen.Code{jen.Id("n").Int(), jen.List(jen.Id("acc"), jen.Id("x")).Add(unsafePointer()), s.Index().Add(irName("Scalar"))}
+}
+
+func (w *folder) rowsLoop(name string) {
+	s, pre := w.setup(w.fold.mapped, w.fold.comb)
+	i := jen.Id("i")
+	body := append([]jen.Code{jen.List(jen.Id("a"), jen.Id("xs")).Op(":=").List(sliceOf(jen.Id("acc"), w.a.T), sliceOf(jen.Id("x"), w.x.T))}, pre...)
+	body = append(body, jen.For(i.Clone().Op(":=").Range().Id("a")).Block(
+		jen.Id("a").Index(i).Op("=").Add(w.combine(jen.Id("a").Index(i), w.mapOf(jen.Id("xs").Index(i))))))
+	w.fn(name, w.accAndX(s), nil, body...)
+}
+
+func (w *folder) merge(name string) {
+	s, pre := w.setup(w.fold.comb)
+	i := jen.Id("i")
+	body := append([]jen.Code{jen.List(jen.Id("a"), jen.Id("other")).Op(":=").List(sliceOf(jen.Id("acc"), w.a.T), sliceOf(jen.Id("b"), w.a.T))}, pre...)
+	body = append(body, jen.For(i.Clone().Op(":=").Range().Id("a")).Block(
+		jen.Id("a").Index(i).Op("=").Add(w.combine(jen.Id("a").Index(i), jen.Id("other").Index(i)))))
+	w.fn(name, []jen.Code{jen.Id("n").Int(), jen.List(jen.Id("acc"), jen.Id("b")).Add(unsafePointer()), s.Index().Add(irName("Scalar"))}, nil, body...)
+}
+
+func (w *folder) end(name string) {
+	s, pre := w.setup(w.fold.finish)
+	count := jen.Id("_")
+	for _, in := range inputsOf(w.fold.finish) {
+		if in.name == "count" {
+			count = jen.Id("count")
+		}
+	}
+	i := jen.Id("i")
+	body := append([]jen.Code{jen.List(jen.Id("results"), jen.Id("a")).Op(":=").List(sliceOf(jen.Id("out"), w.outOf()), sliceOf(jen.Id("acc"), w.a.T))}, pre...)
+	if isIdentity(w.fold.finish, "a") {
+		body = append(body, jen.Copy(jen.Id("results"), jen.Id("a")))
+	} else {
+		body = append(body, jen.For(i.Clone().Op(":=").Range().Id("results")).Block(
+			jen.Id("results").Index(i).Op("=").Add(w.finishOf(jen.Id("a").Index(i), jen.Id("count")))))
+	}
+	w.fn(name, []jen.Code{jen.Id("n").Int(), jen.List(jen.Id("out"), jen.Id("acc")).Add(unsafePointer()), s.Index().Add(irName("Scalar")), count.Int64()}, nil, body...)
+}
+
+func (w *folder) prefix(name string) {
+	s, pre := w.setup(w.fold.mapped, w.fold.comb, w.fold.finish)
+	i := jen.Id("i")
+	body := append([]jen.Code{jen.List(jen.Id("results"), jen.Id("total"), jen.Id("xs")).Op(":=").List(
+		sliceOf(jen.Id("out"), w.outOf()), jen.Parens(jen.Op("*").Id(w.a.T)).Call(jen.Id("acc")), sliceOf(jen.Id("x"), w.x.T))}, pre...)
+	body = append(body,
+		jen.Id("sum").Op(":=").Op("*").Id("total"),
+		jen.For(i.Clone().Op(":=").Range().Id("results")).Block(
+			jen.Id("sum").Op("=").Add(w.combine(jen.Id("sum"), w.mapOf(jen.Id("xs").Index(i)))),
+			jen.Id("results").Index(i).Op("=").Add(w.finishOf(jen.Id("sum"), jen.Lit(0)))),
+		jen.Op("*").Id("total").Op("=").Id("sum"))
+	w.fn(name, []jen.Code{jen.Id("n").Int(), jen.List(jen.Id("out"), jen.Id("acc"), jen.Id("x")).Add(unsafePointer()), s.Index().Add(irName("Scalar"))}, nil, body...)
+}

@@ -1,0 +1,232 @@
+package emit
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sinter-go/sinter/gen/schema"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/expr"
+)
+
+// kernelSources emits one CUDA source a group: a functor for each body and the
+// line that makes its kernels for each storage dtype. The loops are templates
+// written by hand.
+func (e *emitter) kernelSources() {
+	for _, g := range e.groups {
+		var b strings.Builder
+		for _, op := range g.ops {
+			switch op.Kind {
+			case ir.Elementwise:
+				e.cudaElementwise(&b, op)
+			case ir.Reduction, ir.Scan:
+				e.cudaFold(&b, op)
+			}
+		}
+		if b.Len() == 0 {
+			continue
+		}
+		src := "// " + e.target.Header() + "\n\n" + e.cudaIncludes(g) + "\nnamespace sinter {\n" + b.String() + "\n}  // namespace sinter\n"
+		e.add(path.Join(e.kernelDir, g.file+".cu"), []byte(src))
+	}
+}
+
+// cudaIncludes are the loop templates that a group's kernels are made of.
+func (e *emitter) cudaIncludes(g *group) string {
+	has := func(kind ir.BodyKind) bool {
+		return slices.ContainsFunc(g.ops, func(op *schema.Op) bool { return op.Kind == kind })
+	}
+	out := ""
+	if has(ir.Elementwise) {
+		out += "#include \"elementwise.cuh\"\n"
+	}
+	if has(ir.Reduction) {
+		out += "#include \"reduce.cuh\"\n"
+	}
+	if has(ir.Scan) {
+		out += "#include \"scan.cuh\"\n"
+	}
+	return out
+}
+
+// cudaTypes are the types that functors are printed with: T is the compute type
+// and a template parameter, R its real type.
+var cudaTypes = expr.CUDATypes{T: "T", Real: "R"}
+
+// functorName is the struct of one body.
+func functorName(op *schema.Op, v schema.Variant, suffix string) string {
+	return op.GoName + schema.GoName(v.Name) + suffix + "Fn"
+}
+
+// kernelName is the name of the kernels of one body for one storage dtype.
+func kernelName(op *schema.Op, v schema.Variant, d ir.DType) string {
+	if v.Name != "" {
+		return op.Name + "_" + v.Name + "_" + d.String()
+	}
+	return op.Name + "_" + d.String()
+}
+
+// cudaGroups groups compute dtypes by the text of what is printed for them.
+func cudaGroups(dtypes []ir.DType, text func(d ir.DType) string) []*family {
+	var out []*family
+	texts := map[*family]string{}
+	for _, d := range dtypes {
+		t := text(d)
+		i := slices.IndexFunc(out, func(f *family) bool { return texts[f] == t })
+		if i >= 0 {
+			out[i].dtypes = append(out[i].dtypes, d)
+			if out[i].category != d.Category() {
+				out[i].category = ir.CategoryNone
+			}
+			continue
+		}
+		f := &family{category: d.Category(), dtypes: []ir.DType{d}, generic: true}
+		texts[f] = t
+		out = append(out, f)
+	}
+	for _, f := range out {
+		if len(out) > 1 {
+			f.suffix = cudaSuffix(f, out)
+		}
+	}
+	return out
+}
+
+// cudaSuffix names a group by its category, or by its first dtype.
+func cudaSuffix(f *family, all []*family) string {
+	same := 0
+	for _, g := range all {
+		if slices.ContainsFunc(g.dtypes, func(d ir.DType) bool { return d.Category() == f.category }) {
+			same++
+		}
+	}
+	if same == 1 && f.category != ir.CategoryNone {
+		return categoryNames[f.category]
+	}
+	return dtypeConst[f.dtypes[0]]
+}
+
+// storageDTypes returns the dtypes that op's operands are stored as.
+func storageDTypes(op *schema.Op) []ir.DType {
+	if op.Promote == ir.PromoteFixed {
+		return []ir.DType{op.Fixed}
+	}
+	return op.DTypes.List()
+}
+
+// storedResult is the storage dtype of op's result for operands stored as d.
+func storedResult(op *schema.Op, d ir.DType) ir.DType {
+	switch {
+	case op.Results[0].DType != ir.Invalid:
+		return op.Results[0].DType
+	case op.Promote == ir.PromoteCompare:
+		return ir.Bool
+	case op.Promote == ir.PromoteToReal:
+		return d.Real()
+	}
+	return d
+}
+
+// cudaElementwise prints:
+//
+//	// <name>: <expression>
+//	template <class T> struct <Name>Fn {
+//	  typedef typename real_of<T>::type R;
+//	  T alpha;
+//	  SINTER_FN T operator()(long long index, T x) const {
+//	    return <expression>;
+//	  }
+//	};
+//	SINTER_ELEMENTWISE(<name>_float32, <Name>Fn<float32>, float32, float32)
+func (e *emitter) cudaElementwise(b *strings.Builder, op *schema.Op) {
+	for _, v := range op.Variants {
+		graphs := map[ir.DType]*expr.Graph{}
+		for _, d := range computeDTypes(op) {
+			g, err := v.Expr.Check(d)
+			if err != nil {
+				return // reported by the CPU's emitter
+			}
+			graphs[d] = g
+		}
+		groups := cudaGroups(computeDTypes(op), func(d ir.DType) string { return cudaText(graphs[d]) })
+		functors := map[ir.DType]string{}
+		for _, fam := range groups {
+			name := functorName(op, v, fam.suffix)
+			fmt.Fprintf(b, "\n// %s: %s\n", strings.TrimSuffix(name, "Fn"), v.Expr)
+			cudaFunctor(b, op, name, graphs[fam.dtypes[0]], "operator()", "long long index", op.Operands())
+			b.WriteString("};\n")
+			for _, d := range fam.dtypes {
+				functors[d] = name
+			}
+		}
+		for _, d := range storageDTypes(op) {
+			types := []string{storedResult(op, d).String()}
+			for _, p := range op.Operands() {
+				if p.Fixed != ir.Invalid {
+					types = append(types, p.Fixed.String())
+				} else {
+					types = append(types, d.String())
+				}
+			}
+			fmt.Fprintf(b, "SINTER_ELEMENTWISE(%s, %s<%s>, %s)\n", kernelName(op, v, d), functors[d.Compute()], d.Compute(), strings.Join(types, ", "))
+		}
+	}
+}
+
+func cudaText(g *expr.Graph) string {
+	c := g.CUDA(cudaTypes)
+	return fmt.Sprint(c.Lets, c.Result, g.Root.Kind)
+}
+
+// cudaFunctor prints the head of a functor: its fields, the scalar arguments in
+// their order, and one member function. The struct is left open.
+func cudaFunctor(b *strings.Builder, op *schema.Op, name string, g *expr.Graph, member, first string, operands []*schema.Param) {
+	fmt.Fprintf(b, "template <class T> struct %s {\n  typedef typename real_of<T>::type R;\n", name)
+	for _, p := range op.Attrs() {
+		if t := fieldType(p); t != "" {
+			fmt.Fprintf(b, "  %s %s;\n", t, p.Name)
+		}
+	}
+	params := []string{first}
+	for _, p := range operands {
+		t := "T"
+		switch p.Fixed.Category() {
+		case ir.CategoryBool:
+			t = "bool"
+		case ir.CategoryInt:
+			t = "long long"
+		}
+		params = append(params, t+" "+p.Name)
+	}
+	cudaMember(b, g, cudaTypes, member, strings.Join(params, ", "))
+}
+
+// fieldType is the C++ type of a scalar argument in a functor, or "".
+func fieldType(p *schema.Param) string {
+	switch p.Type {
+	case schema.Scalar:
+		return "T"
+	case schema.Float:
+		return "R"
+	case schema.Int:
+		return "long long"
+	case schema.Bool:
+		return "bool"
+	}
+	return ""
+}
+
+// cudaMember prints a member function that computes g.
+func cudaMember(b *strings.Builder, g *expr.Graph, types expr.CUDATypes, name, params string) {
+	code := g.CUDA(types)
+	fmt.Fprintf(b, "  SINTER_FN %s %s(%s) const {\n", types.CUDAType(g.Root.Kind), name, params)
+	for _, l := range code.Lets {
+		fmt.Fprintf(b, "    const %s %s = %s;\n", types.CUDAType(l.Kind), l.Name, l.Expr)
+	}
+	fmt.Fprintf(b, "    return %s;\n  }\n", code.Result)
+}
+
+// cudaFold prints the functor of a reduction or a scan.
+func (e *emitter) cudaFold(b *strings.Builder, op *schema.Op) {}

@@ -1,0 +1,423 @@
+package emit
+
+import (
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/sinter-go/sinter/gen/schema"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// coreForms are the functions of package core that apply each kind.
+var coreForms = map[ir.BodyKind]string{
+	ir.Elementwise: "Elementwise", ir.Reduction: "Reduce", ir.Scan: "Scan", ir.Kernel: "Kernel",
+}
+
+// hasOut reports whether op has a form that writes to a given tensor.
+func hasOut(op *schema.Op) bool {
+	return !op.NoOut && op.Tags&(ir.TagHidden|ir.TagView|ir.TagFactory) == 0 && op.Kind != ir.ViewBody &&
+		len(op.Results) == 1 && !op.Results[0].List
+}
+
+// hasInPlace reports whether op has a form that changes its first operand.
+func hasInPlace(op *schema.Op) bool {
+	if op.NoInPlace || op.Kind != ir.Elementwise || op.Tags&(ir.TagHidden|ir.TagFactory) != 0 {
+		return false
+	}
+	p := op.Params[0]
+	if p.Operand != 0 || p.Optional || p.Fixed != ir.Invalid || op.Results[0].DType != ir.Invalid {
+		return false
+	}
+	switch op.Promote {
+	case ir.PromoteCompare, ir.PromoteToReal, ir.PromoteOption:
+		return false
+	}
+	return keepsDType(op)
+}
+
+// functions prints the function of an operator and its other forms.
+func (f *goFile) functions(op *schema.Op) {
+	switch {
+	case op.Kind == ir.Composition:
+		f.composition(op)
+	case op.Kind == ir.ViewBody:
+		f.view(op)
+	default:
+		f.plain(op)
+	}
+	if hasOut(op) {
+		f.outForm(op)
+	}
+	if hasInPlace(op) {
+		name := op.GoName + "InPlace"
+		f.doc(name + " is " + op.GoName + " with the result written to " + local(op.Params[0].Name) + ".")
+		f.Func().Id(name).Params(f.e.coreParams(op)...).Error().Block(
+			jen.Return(coreName("ElementwiseInPlace").Call(f.applyCall(op))))
+		f.Line()
+	}
+}
+
+// goName is the name of op's function: unexported where it serves one gradient.
+func (e *emitter) funcName(op *schema.Op) string {
+	if e.derivedOps[op] {
+		return lower(op.GoName)
+	}
+	return op.GoName
+}
+
+func (f *goFile) applyCall(op *schema.Op) code {
+	return jen.Id(lower(op.GoName) + "Apply").Call(coreArgs(op)...)
+}
+
+// plain prints an operator that a backend runs:
+//
+//	func <Name>(<params>) *core.Tensor {
+//		return core.<Kind>(<name>Apply(<args>))
+//	}
+func (f *goFile) plain(op *schema.Op) {
+	name := f.e.funcName(op)
+	f.doc(opDoc(op, name))
+	fn := f.Func().Id(name).Params(f.e.coreParams(op)...).Add(coreResults(op))
+	apply := f.applyBody(op)
+	if hasOut(op) || hasInPlace(op) {
+		apply = f.applyCall(op)
+	}
+	call := coreName(coreForms[op.Kind]).Call(apply)
+	switch {
+	case op.Kind != ir.Kernel:
+		fn.Block(jen.Return(call))
+	case op.Results[0].List:
+		fn.Block(jen.Return(call))
+	case len(op.Results) == 1:
+		fn.Block(jen.Return(call.Index(jen.Lit(0))))
+	default:
+		var outs []jen.Code
+		for i := range op.Results {
+			outs = append(outs, jen.Id("results").Index(jen.Lit(i)))
+		}
+		fn.Block(jen.Id("results").Op(":=").Add(call), jen.Return(outs...))
+	}
+	f.Line()
+	if hasOut(op) || hasInPlace(op) {
+		f.Func().Id(lower(op.GoName) + "Apply").Params(f.e.coreParams(op)...).Add(coreName("Apply")).Block(
+			jen.Return(f.applyBody(op)))
+		f.Line()
+	}
+}
+
+// applyBody prints the core.Apply of one application.
+func (f *goFile) applyBody(op *schema.Op) code {
+	items := []jen.Code{field("Op", jen.Op("&").Id(opVar(op)))}
+	if len(op.Operands()) > 0 {
+		items = append(items, field("In", operandList(op)))
+	}
+	if attrs := op.Attrs(); len(attrs) > 0 {
+		var vals []jen.Code
+		for _, p := range attrs {
+			vals = append(vals, attrValue(p, jen.Id(local(p.Name))))
+		}
+		items = append(items, field("Attrs", jen.Index().Add(irName("Value")).Values(vals...)))
+	}
+	if op.Switch != nil {
+		items = append(items, field("Variant", jen.Int().Call(jen.Id(local(op.Switch.Name)))))
+	}
+	items = append(items, f.applyAxes(op)...)
+	if rule := f.shapes(op); rule != nil {
+		items = append(items, field("Shapes", rule))
+	}
+	if f.e.differentiable(op) {
+		items = append(items, field("Backward", jen.Id(backwardName(op))))
+		if save := f.e.saves(op); save != nil {
+			items = append(items, field("Save", save))
+		}
+	}
+	if op.Factory() {
+		items = append(items, field("Place", jen.Id("place")))
+	}
+	return coreName("Apply").Add(rows(items...))
+}
+
+func backwardName(op *schema.Op) string { return lower(op.GoName) + "Backward" }
+
+// operandList prints the operands as one slice, a list's members last.
+func operandList(op *schema.Op) code {
+	var items []jen.Code
+	var list code
+	for _, p := range op.Operands() {
+		if p.Type == schema.TensorList {
+			list = jen.Id(local(p.Name))
+			continue
+		}
+		items = append(items, jen.Id(local(p.Name)))
+	}
+	switch {
+	case list == nil:
+		return jen.Index().Add(tensorType()).Values(items...)
+	case len(items) == 0:
+		return list
+	}
+	return jen.Append(jen.Index().Add(tensorType()).Values(items...), list.Op("..."))
+}
+
+// applyAxes prints what reductions, scans and the dtype option add.
+func (f *goFile) applyAxes(op *schema.Op) []jen.Code {
+	var items []jen.Code
+	for _, p := range op.Attrs() {
+		switch {
+		case op.Kind == ir.Reduction && p.Name == "dim":
+			items = append(items, field("Dims", jen.Id(local(p.Name))))
+		case op.Kind == ir.Scan && p.Name == "dim":
+			items = append(items, field("Dims", jen.Index().Int().Values(jen.Id(local(p.Name)))))
+		case op.Kind == ir.Reduction && p.Name == "keepdim":
+			items = append(items, field("KeepDim", jen.Id(local(p.Name))))
+		case p.Type == schema.DType:
+			items = append(items, field("DType", jen.Id(local(p.Name))))
+		}
+	}
+	return items
+}
+
+// shapes prints the function that gives the results' shapes, or nothing where
+// they follow from the kind.
+func (f *goFile) shapes(op *schema.Op) code {
+	sig := jen.Func().Params().Params(jen.Index().Index().Int(), jen.Error())
+	if op.Kind == ir.Elementwise && op.Factory() && op.Shape == nil {
+		return sig.Block(jen.Return(jen.Index().Index().Int().Values(jen.Id(local(op.Params[0].Name))), jen.Nil()))
+	}
+	if op.Shape == nil || op.Kind == ir.Composition {
+		return nil
+	}
+	p := &block{e: f.e, op: op}
+	call := f.e.rule(op.Shape).Call(p.values(op.Shape.Args)...)
+	if len(op.Results) == 1 {
+		call = jen.Id("oneShape").Call(call)
+	}
+	return sig.Block(append(p.out, jen.Return(call))...)
+}
+
+// rule prints the function of a shape or view rule.
+func (e *emitter) rule(r *schema.Rule) code {
+	if r.Pkg == "" {
+		return irName(r.Func)
+	}
+	return jen.Qual(e.spec.Imports[r.Pkg], r.Func)
+}
+
+// view prints an operator whose result shares its operand's storage:
+//
+//	func <Name>(<params>) *core.Tensor {
+//		layout, err := ir.<Name>View(x.Layout(), <args>)
+//		return core.View(core.Apply{...}, layout, err)
+//	}
+func (f *goFile) view(op *schema.Op) {
+	name := f.e.funcName(op)
+	p := &block{e: f.e, op: op}
+	var args []jen.Code
+	for _, v := range op.View.Args {
+		if v.Kind == schema.NameValue && v.Type == schema.Tensor {
+			args = append(args, jen.Id(local(v.Name)).Dot("Layout").Call())
+			continue
+		}
+		args = append(args, p.value(v))
+	}
+	f.doc(opDoc(op, name))
+	f.Func().Id(name).Params(f.e.coreParams(op)...).Add(coreResults(op)).Block(append(p.out,
+		jen.List(jen.Id("layout"), jen.Err()).Op(":=").Add(f.e.rule(op.View)).Call(args...),
+		jen.Return(coreName("View").Call(f.applyBody(op), jen.Id("layout"), jen.Err())))...)
+	f.Line()
+}
+
+// outForm prints the form that writes to dst.
+func (f *goFile) outForm(op *schema.Op) {
+	name := op.GoName + "Out"
+	f.doc(name + " is " + op.GoName + " with the result written to dst, which has its shape and device.")
+	params := append([]jen.Code{jen.Id("dst").Add(tensorType())}, f.e.coreParams(op)...)
+	var list paramList
+	list.add("dst", tensorType())
+	for _, p := range op.Params {
+		list.add(local(p.Name), f.e.coreType(op, p))
+	}
+	params = list.code()
+	var ret code
+	if op.Kind == ir.Composition {
+		ret = coreName("CopyOut").Call(jen.Id("dst"), jen.Op("&").Id(opVar(op)), jen.Id(op.GoName).Call(coreArgs(op)...))
+	} else {
+		ret = coreName(coreForms[op.Kind]+"Out").Call(jen.Id("dst"), f.applyCall(op))
+	}
+	f.Func().Id(name).Params(params...).Error().Block(jen.Return(ret))
+	f.Line()
+}
+
+// composition prints an operator made of others:
+//
+//	func <Name>(<params>) *core.Tensor {
+//		in := []*core.Tensor{<operands>}
+//		if t := core.FirstError(in...); t != nil {
+//			return t
+//		}
+//		out := <name>Compose(<args>)
+//		core.Composed(&<name>Op, in, out)
+//		return out
+//	}
+func (f *goFile) composition(op *schema.Op) {
+	name := f.e.funcName(op)
+	f.doc(opDoc(op, name))
+	fn := f.Func().Id(name).Params(f.e.coreParams(op)...).Add(coreResults(op))
+	call := f.composed(op)
+	list := op.Results[0].List
+	if f.e.differentiable(op) { // by a gradient of its own
+		var values []jen.Code
+		for i := range op.Results {
+			values = append(values, jen.Id("results").Index(jen.Lit(i)))
+		}
+		forward := jen.Func().Params().Index().Add(tensorType()).BlockFunc(func(g *jen.Group) {
+			if len(op.Results) == 1 {
+				g.Return(jen.Index().Add(tensorType()).Values(call))
+				return
+			}
+			g.Return(jen.Id("list").Call(call))
+		})
+		fn.Block(
+			jen.Id("results").Op(":=").Add(coreName("Custom")).Call(f.applyBody(op), forward),
+			jen.Return(values...))
+		f.Line()
+		f.composeBody(op)
+		return
+	}
+	var outs []jen.Code
+	for i := range op.Results {
+		outs = append(outs, jen.Id(resultName(op, i)))
+	}
+	var body []jen.Code
+	if len(op.Operands()) > 0 {
+		body = append(body,
+			jen.Id("in").Op(":=").Add(operandList(op)),
+			jen.If(jen.Id("t").Op(":=").Add(coreName("FirstError")).Call(jen.Id("in").Op("..."))).Op(";").Id("t").Op("!=").Nil().Block(
+				f.e.returnFailed(op, jen.Id("t"), false)))
+	}
+	define := ":="
+	if len(op.Results) > 1 {
+		define = "="
+	}
+	if op.NoGrad {
+		if len(op.Results) == 1 {
+			body = append(body, jen.Var().Add(outs[0]).Add(coreResults(op)))
+			define = "="
+		}
+		body = append(body, coreName("NoGrad").Call(jen.Func().Params().Block(jen.List(outs...).Op(define).Add(call))))
+	} else {
+		body = append(body, jen.List(outs...).Op(define).Add(call))
+	}
+	named := append([]jen.Code{}, outs...)
+	if list {
+		named[0] = jen.Id(resultName(op, 0)).Op("...")
+	}
+	in := jen.Id("in")
+	if len(op.Operands()) == 0 {
+		in = jen.Nil()
+	}
+	body = append(body,
+		coreName("Composed").Call(append([]jen.Code{jen.Op("&").Id(opVar(op)), in}, named...)...),
+		jen.Return(outs...))
+	fn.Block(body...)
+	f.Line()
+	f.composeBody(op)
+}
+
+// resultName is the Go name of a result inside op's function.
+func resultName(op *schema.Op, i int) string {
+	if len(op.Results) == 1 {
+		return "out"
+	}
+	return local(op.Results[i].Name)
+}
+
+// composed prints the call of an operator's composition.
+func (f *goFile) composed(op *schema.Op) code {
+	if op.GoCompose != nil {
+		var args []jen.Code
+		for _, with := range op.GoCompose.With {
+			args = append(args, jen.Qual(f.e.opsOf(with), f.e.funcName(with)))
+		}
+		return f.e.goRef(*op.GoCompose).Call(append(args, coreArgs(op)...)...)
+	}
+	return jen.Id(lower(op.GoName) + "Compose").Call(coreArgs(op)...)
+}
+
+// composeBody prints the statements of a composition.
+func (f *goFile) composeBody(op *schema.Op) {
+	if op.GoCompose != nil {
+		return
+	}
+	var body []jen.Code
+	if op.Switch == nil {
+		body = f.e.composeStmts(op, 0)
+	} else {
+		var cases []jen.Code
+		for i, name := range op.Switch.Enum {
+			n, pkg := f.e.enumOf(op, op.Switch)
+			cases = append(cases, jen.Case(jen.Qual(pkg, n.value(name))).Block(f.e.composeStmts(op, i)...))
+		}
+		bad := coreName("Fail").Call(jen.Op("&").Id(opVar(op)), jen.Qual("fmt", "Errorf").Call(
+			jen.Lit("unknown "+op.Switch.Name+" %d"), jen.Id(local(op.Switch.Name))))
+		body = []jen.Code{jen.Switch(jen.Id(local(op.Switch.Name))).Block(cases...), f.e.returnFailed(op, bad, false)}
+	}
+	results := coreResults(op)
+	if len(op.Results) > 1 {
+		var types []jen.Code
+		for range op.Results {
+			types = append(types, tensorType())
+		}
+		results = jen.Params(types...)
+	}
+	f.Func().Id(lower(op.GoName) + "Compose").Params(f.e.coreParams(op)...).Add(results).Block(body...)
+	f.Line()
+}
+
+func (e *emitter) composeStmts(op *schema.Op, variant int) []jen.Code {
+	p := &block{e: e, op: op}
+	return p.statements(&op.Compose[variant])
+}
+
+// helpers prints the few functions that emitted operators share.
+func (f *goFile) helpers() {
+	shapes := jen.Index().Index().Int()
+	f.Line()
+	f.doc("oneShape makes a list of the one result's shape.")
+	f.Func().Id("oneShape").Params(jen.Id("shape").Index().Int(), jen.Err().Error()).Params(shapes, jen.Error()).Block(
+		jen.Return(jen.Index().Index().Int().Values(jen.Id("shape")), jen.Err()))
+	f.Line()
+	f.doc("list returns several results as one slice.")
+	f.Func().Id("list").Params(jen.Id("results").Op("...").Add(tensorType())).Index().Add(tensorType()).Block(jen.Return(jen.Id("results")))
+	f.Line()
+	f.doc("shapesOf returns the shapes of a list operand's members.")
+	f.Func().Id("shapesOf").Params(jen.Id("xs").Index().Add(tensorType())).Add(shapes).Block(
+		jen.Id("shapes").Op(":=").Make(shapes, jen.Len(jen.Id("xs"))),
+		jen.For(jen.List(jen.Id("i"), jen.Id("x")).Op(":=").Range().Id("xs")).Block(
+			jen.Id("shapes").Index(jen.Id("i")).Op("=").Id("x").Dot("Shape").Call()),
+		jen.Return(jen.Id("shapes")))
+	f.Line()
+	f.doc("inShapes returns the shapes of the operands from the first-th on.")
+	f.Func().Id("inShapes").Params(jen.Id("grad").Op("*").Add(coreName("Grad")), jen.Id("first").Int()).Add(shapes).Block(
+		jen.Var().Id("shapes").Add(shapes),
+		jen.For(jen.Id("i").Op(":=").Id("first").Op(";").Id("i").Op("<").Id("grad").Dot("NumIn").Call().Op(";").Id("i").Op("++")).Block(
+			jen.Id("shapes").Op("=").Append(jen.Id("shapes"), jen.Id("grad").Dot("InShape").Call(jen.Id("i")))),
+		jen.Return(jen.Id("shapes")))
+	f.Line()
+	sumTo, toDType := f.e.spec.Lookup("sum_to"), f.e.spec.Lookup("to_dtype")
+	if sumTo == nil || toDType == nil {
+		return
+	}
+	f.doc("fit gives the gradient dx the shape and dtype of operand i, which may have been broadcast and promoted.")
+	f.Func().Id("fit").Params(jen.Id("grad").Op("*").Add(coreName("Grad")), jen.Id("i").Int(), jen.Id("dx").Add(tensorType())).Add(tensorType()).Block(
+		jen.Id("dx").Op("=").Qual(f.e.opsOf(sumTo), sumTo.GoName).Call(jen.Id("dx"), jen.Id("grad").Dot("InShape").Call(jen.Id("i"))),
+		jen.Return(jen.Qual(f.e.opsOf(toDType), toDType.GoName).Call(jen.Id("dx"), jen.Id("grad").Dot("InDType").Call(jen.Id("i")))))
+}
+
+// differentiable reports whether op has a backward function of its own.
+func (e *emitter) differentiable(op *schema.Op) bool {
+	return !op.NoGrad && slices.ContainsFunc(op.Grads, func(g schema.Grad) bool {
+		return !g.None && (g.Block != nil || g.Derived != nil || g.ByRule && op.Kind != ir.Composition)
+	})
+}

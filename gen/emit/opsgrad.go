@@ -1,0 +1,436 @@
+package emit
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/sinter-go/sinter/gen/schema"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/expr"
+)
+
+// saves prints which operands and results a backward function reads, or nil.
+func (e *emitter) saves(op *schema.Op) code {
+	names := map[string]bool{}
+	for i := range op.Grads {
+		maps.Copy(names, e.gradReads(op, &op.Grads[i]))
+	}
+	var out code
+	add := func(c code) {
+		if out == nil {
+			out = c
+		} else {
+			out = out.Op("|").Add(c)
+		}
+	}
+	for i, p := range op.Operands() {
+		switch {
+		case !names[p.Name] || p.Name == "dy": // dy is the result's gradient
+		case p.Type == schema.TensorList:
+			add(coreName("SaveAllIn"))
+		default:
+			add(coreName("SaveIn").Call(jen.Lit(i)))
+		}
+	}
+	for i, r := range op.Results {
+		if names[r.Name] {
+			add(coreName("SaveOut").Call(jen.Lit(i)))
+		}
+	}
+	return out
+}
+
+// gradReads returns the names whose values the gradient of one operand needs.
+func (e *emitter) gradReads(op *schema.Op, g *schema.Grad) map[string]bool {
+	names := map[string]bool{}
+	switch {
+	case g.None:
+	case g.Block != nil:
+		return reads(g.Block)
+	case g.Derived != nil:
+		for _, x := range g.Derived {
+			for _, n := range namesIn(x) {
+				names[n] = true
+			}
+		}
+	case g.ByRule && op.Kind == ir.Reduction:
+		return e.reductionReads(op)
+	}
+	return names
+}
+
+// backward prints the backward function of an operator that has one of its own:
+//
+//	func <name>Backward(grad *core.Grad) {
+//		dy := grad.Dy(0)
+//		<operands, results and arguments that gradients read>
+//		if grad.Needs(0) {
+//			grad.Set(0, <gradient>)
+//		}
+//	}
+func (f *goFile) backward(op *schema.Op) {
+	if !f.e.differentiable(op) {
+		return
+	}
+	var parts []*gradPart
+	for i := range op.Grads {
+		if g := &op.Grads[i]; !g.None {
+			parts = append(parts, f.e.gradPart(op, g))
+		}
+	}
+	shared := map[string]int{}
+	for _, part := range parts {
+		for n := range part.names {
+			shared[n]++
+		}
+	}
+	var body []jen.Code
+	body = append(body, f.e.gradLocals(op, func(n string) bool { return shared[n] > 1 || shared[n] == 1 && len(parts) == 1 })...)
+	for _, part := range parts {
+		own := f.e.gradLocals(op, func(n string) bool { return part.names[n] && shared[n] == 1 && len(parts) > 1 })
+		if len(parts) == 1 { // a node is only recorded where some gradient is wanted
+			body = append(body, part.body...)
+			continue
+		}
+		needs := jen.Id("grad").Dot("Needs").Call(jen.Lit(part.operand))
+		if part.list {
+			body = append(body, append(own, part.body...)...)
+			continue
+		}
+		body = append(body, jen.If(needs).Block(append(own, part.body...)...))
+	}
+	f.Comment(backwardName(op) + " is the gradient of " + op.Name + ".")
+	f.Func().Id(backwardName(op)).Params(jen.Id("grad").Op("*").Add(coreName("Grad"))).Block(body...)
+	f.Line()
+	for _, part := range parts {
+		if part.helper != nil {
+			f.Add(part.helper)
+			f.Line()
+		}
+	}
+}
+
+// gradPart is the gradient of one operand.
+type gradPart struct {
+	operand int
+	list    bool
+	names   map[string]bool // what body reads: dy, operands, results, arguments
+	body    []jen.Code      // ends by setting the gradient
+	helper  code            // a function of its own, or nil
+}
+
+// gradLocals prints the definitions of the wanted names, in a fixed order.
+func (e *emitter) gradLocals(op *schema.Op, want func(name string) bool) []jen.Code {
+	var body []jen.Code
+	for i, r := range op.Results {
+		name := "dy"
+		if len(op.Results) > 1 {
+			name = "dy_" + r.Name
+		}
+		if want(name) {
+			body = append(body, jen.Id(local(name)).Op(":=").Id("grad").Dot("Dy").Call(jen.Lit(i)))
+		}
+	}
+	for i, p := range op.Operands() {
+		if want(p.Name) && p.Name != "dy" {
+			get := jen.Id("grad").Dot("In").Call(jen.Lit(i))
+			if p.Type == schema.TensorList {
+				get = jen.Id("listIn").Call(jen.Id("grad"), jen.Lit(i))
+			}
+			body = append(body, jen.Id(local(p.Name)).Op(":=").Add(get))
+		}
+	}
+	for i, r := range op.Results {
+		if want(r.Name) {
+			body = append(body, jen.Id(local(r.Name)).Op(":=").Id("grad").Dot("Out").Call(jen.Lit(i)))
+		}
+	}
+	for _, p := range op.Attrs() {
+		if want(p.Name) {
+			body = append(body, jen.Id(local(p.Name)).Op(":=").Add(e.attrRead(op, p, jen.Id("grad").Dot("Attr").Call(jen.Lit(p.Attr)))))
+		}
+	}
+	return body
+}
+
+func (e *emitter) gradPart(op *schema.Op, g *schema.Grad) *gradPart {
+	part := &gradPart{operand: g.Operand.Operand, list: g.Operand.Type == schema.TensorList}
+	switch {
+	case g.Block != nil:
+		e.blockGrad(op, g, part)
+	case op.Kind == ir.Reduction:
+		e.reductionGrad(op, part)
+	default:
+		e.derivedGrad(op, g, part)
+	}
+	return part
+}
+
+// set prints grad.Set for one operand. A gradient written in the schema may
+// still have the shape and dtype of the broadcast and promoted operands.
+func (e *emitter) set(op *schema.Op, part *gradPart, dx code) code {
+	i := jen.Lit(part.operand)
+	if e.mustFit(op) {
+		dx = jen.Id("fit").Call(jen.Id("grad"), i.Clone(), dx)
+	}
+	return jen.Id("grad").Dot("Set").Call(i, dx)
+}
+
+// mustFit reports whether operands may be broadcast or promoted.
+func (e *emitter) mustFit(op *schema.Op) bool {
+	if op.Kind == ir.ViewBody {
+		return false
+	}
+	return op.Promote != ir.PromoteNone || op.Kind == ir.Elementwise && len(op.Operands()) > 1
+}
+
+// blockGrad prints a gradient that the schema gives: in place where it is one
+// expression, else as a function of its own.
+func (e *emitter) blockGrad(op *schema.Op, g *schema.Grad, part *gradPart) {
+	p := &block{e: e, op: op, backward: true}
+	stmts := p.statements(g.Block)
+	names := reads(g.Block)
+	if !part.list && len(stmts) == 1 {
+		part.names = names
+		if e.usesPlace(g.Block) {
+			names[p.placeName()] = true
+		}
+		part.body = []jen.Code{e.set(op, part, p.value(g.Block.Stmts[0].Values[0]))}
+		return
+	}
+	part.names = map[string]bool{}
+	if e.usesPlace(g.Block) {
+		names[p.placeName()] = true
+	}
+	name := lower(op.GoName) + "Grad" + schema.GoName(g.Operand.Name)
+	if e.goNames[name] {
+		name += "Of"
+	}
+	result := tensorType()
+	if part.list {
+		result = jen.Index().Add(tensorType())
+	}
+	defs := e.gradLocals(op, func(n string) bool { return names[n] })
+	part.helper = jen.Func().Id(name).Params(jen.Id("grad").Op("*").Add(coreName("Grad"))).Add(result).Block(append(defs, stmts...)...)
+	call := jen.Id(name).Call(jen.Id("grad"))
+	if !part.list {
+		part.body = []jen.Code{e.set(op, part, call)}
+		return
+	}
+	dx := jen.Id("dx")
+	at := jen.Id("i")
+	if part.operand > 0 {
+		at = jen.Lit(part.operand).Op("+").Id("i")
+	}
+	if e.mustFit(op) {
+		dx = jen.Id("fit").Call(jen.Id("grad"), at.Clone(), dx)
+	}
+	part.body = []jen.Code{jen.For(jen.List(jen.Id("i"), jen.Id("dx")).Op(":=").Range().Add(call)).Block(
+		jen.Id("grad").Dot("Set").Call(at, dx))}
+}
+
+// usesPlace reports whether a block calls a factory.
+func (e *emitter) usesPlace(b *schema.Block) bool {
+	found := false
+	walkBlock(b, func(v, _ *schema.Value) {
+		found = found || v.Kind == schema.CallValue && v.Op.Factory()
+	})
+	return found
+}
+
+// placeName is the schema's name of the gradient that factories take the place of.
+func (p *block) placeName() string {
+	if len(p.op.Results) > 1 {
+		return "dy_" + firstDifferentiable(p.op)
+	}
+	return "dy"
+}
+
+// derivedGrad prints a gradient derived from an element-wise body: one fused
+// operator where nothing is recorded, and otherwise the same expression as
+// operators that can themselves be differentiated.
+func (e *emitter) derivedGrad(op *schema.Op, g *schema.Grad, part *gradPart) {
+	part.names = map[string]bool{}
+	compositions := make([]code, len(g.Derived))
+	cheap := true
+	placed := e.placed(op, g)
+	for i, x := range g.Derived {
+		if placed {
+			break
+		}
+		c := &composer{e: e, op: op}
+		compositions[i] = c.gradient(x, g.Operand.Operand)
+		cheap = cheap && c.calls <= 1
+		for _, n := range namesIn(x) {
+			part.names[n] = true
+		}
+		if c.calls == 0 && !isName(x, "dy") {
+			part.names["dy"] = true
+		}
+	}
+	if len(compositions) == 1 && cheap && !placed {
+		part.body = []jen.Code{e.set(op, part, compositions[0])}
+		return
+	}
+	fused := e.fused[op][g.Operand.Name]
+	var args []jen.Code
+	for _, p := range fused.Params {
+		args = append(args, jen.Id(local(p.Name)))
+		part.names[p.Name] = true
+	}
+	now := e.set(op, part, jen.Id(e.funcName(fused)).Call(args...))
+	if placed {
+		part.body = []jen.Code{now}
+		return
+	}
+	var recorded []jen.Code
+	if len(compositions) == 1 {
+		recorded = []jen.Code{e.set(op, part, compositions[0])}
+	} else {
+		var cases []jen.Code
+		for i, c := range compositions {
+			n, pkg := e.enumOf(op, op.Switch)
+			cases = append(cases, jen.Case(jen.Qual(pkg, n.value(op.Switch.Enum[i]))).Block(e.set(op, part, c)))
+		}
+		recorded = []jen.Code{jen.Switch(jen.Id(local(op.Switch.Name))).Block(cases...)}
+	}
+	part.body = []jen.Code{jen.If(jen.Id("grad").Dot("Recording").Call()).Block(recorded...).Else().Block(now)}
+}
+
+// fusedGrads returns, for each operand of op whose gradient is derived and not
+// trivial, the hidden operator that computes it in one pass.
+func (e *emitter) fusedGrads(op *schema.Op) map[string]*schema.Op {
+	out := map[string]*schema.Op{}
+	for i := range op.Grads {
+		g := &op.Grads[i]
+		if g.None || g.Derived == nil {
+			continue
+		}
+		cheap := true
+		for _, x := range g.Derived {
+			c := &composer{e: e, op: op, dry: true}
+			c.expr(x)
+			cheap = cheap && c.calls <= 1
+		}
+		placed := e.placed(op, g)
+		if cheap && len(g.Derived) == 1 && !placed {
+			continue
+		}
+		f := fusedGrad(op, g)
+		if placed {
+			e.selfAdjoint(op, f)
+		}
+		out[g.Operand.Name] = f
+	}
+	return out
+}
+
+// placed reports whether a derived gradient depends on the place of an element,
+// so that only a fused operator can compute it.
+func (e *emitter) placed(op *schema.Op, g *schema.Grad) bool {
+	for _, x := range g.Derived {
+		c := &composer{e: e, op: op, dry: true}
+		c.expr(x)
+		if c.placed {
+			return true
+		}
+	}
+	return false
+}
+
+// selfAdjoint gives the fused gradient f of op a gradient of its own. Where it
+// reads no tensor but dy it multiplies dy by real numbers, so that it is its own
+// gradient.
+func (e *emitter) selfAdjoint(op, f *schema.Op) {
+	call := schema.Value{Kind: schema.CallValue, Type: schema.Tensor, Op: f}
+	for i, p := range f.Params {
+		if p.Operand > 0 || p.Type == schema.Scalar {
+			e.fail(op, "its derived gradient depends on the place of the element and on %s, which has no gradient of its own; write grad", p.Name)
+		}
+		call.Args = append(call.Args, schema.Value{Kind: schema.NameValue, Type: p.Type, Name: p.Name})
+		if i == 0 {
+			f.Grads = []schema.Grad{{Operand: p, Block: &schema.Block{}}}
+		}
+	}
+	f.NoGrad = false
+	f.Grads[0].Block.Stmts = []schema.Stmt{{Return: true, Values: []schema.Value{call}}}
+}
+
+// fusedGrad describes the operator <name>_grad_<operand>: its operands are the
+// result's gradient and what the derived expressions read.
+func fusedGrad(op *schema.Op, g *schema.Grad) *schema.Op {
+	f := &schema.Op{
+		Name:    op.Name + "_grad_" + g.Operand.Name,
+		GoName:  op.GoName + "Grad" + schema.GoName(g.Operand.Name),
+		Doc:     "returns the gradient of " + op.Name + " with respect to " + g.Operand.Name + ", from the gradient dy of its result.",
+		Group:   op.Group,
+		Pos:     op.Pos,
+		Results: []schema.Result{{Name: "dx"}},
+		DTypes:  op.DTypes & (ir.ClassFloat | ir.ClassComplex),
+		Promote: ir.PromoteArith,
+		Kind:    ir.Elementwise,
+		NoGrad:  true,
+		Tags:    ir.TagHidden | ir.TagPointwise,
+	}
+	used := map[string]bool{"dy": true}
+	for i, x := range g.Derived {
+		for _, n := range namesIn(x) {
+			used[n] = true
+		}
+		v := schema.Variant{Expr: x}
+		if op.Switch != nil {
+			v.Name = op.Switch.Enum[i]
+			used[op.Switch.Name] = true
+		}
+		f.Variants = append(f.Variants, v)
+	}
+	operands, attrs := 0, 0
+	add := func(p schema.Param) {
+		p.Option, p.Optional, p.OrScalar, p.Default = false, false, false, schema.Literal{}
+		if p.Operand >= 0 {
+			p.Operand = operands
+			operands++
+		} else {
+			p.Attr = attrs
+			attrs++
+		}
+		if op.Switch != nil && p.Name == op.Switch.Name {
+			f.Switch = &p
+		}
+		f.Params = append(f.Params, &p)
+	}
+	add(schema.Param{Name: "dy", Type: schema.Tensor, Attr: -1})
+	for _, p := range op.Operands() {
+		if used[p.Name] {
+			add(*p)
+		}
+	}
+	for _, r := range op.Results {
+		if used[r.Name] {
+			add(schema.Param{Name: r.Name, Type: schema.Tensor, Attr: -1})
+		}
+	}
+	for _, p := range op.Attrs() {
+		if used[p.Name] {
+			add(*p)
+		}
+	}
+	return f
+}
+
+func isName(x *expr.Expr, name string) bool { return x.String() == name }
+
+// sortedOps returns all operators of the schema and those made for gradients,
+// by name.
+func (e *emitter) all() []*schema.Op {
+	out := slices.Clone(e.spec.Ops)
+	for _, op := range e.spec.Ops {
+		for _, f := range e.fused[op] {
+			out = append(out, f)
+		}
+	}
+	slices.SortFunc(out, byName)
+	return out
+}

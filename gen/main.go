@@ -1,0 +1,63 @@
+// Command gen turns a schema of operators into Go packages, CUDA sources, test
+// tables and documentation.
+//
+//	go run ./gen                                     in this module
+//	//go:generate go tool gen -schema ops.yaml -out .   in another one
+//
+// The other module names this command in its go.mod:
+//
+//	tool github.com/sinter-go/sinter/gen
+//
+// Nothing is written when there is any mistake. Files that did not change are
+// left alone, and files that an earlier run wrote and no operator needs any more
+// are deleted. With -check nothing is written either: what is stale or left over
+// is printed, and the exit status is 1.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		if err != flag.ErrHelp {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(1)
+	}
+}
+
+// run executes the command; out receives what -check finds.
+func run(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("gen", flag.ContinueOnError)
+	file := flags.String("schema", "ops.yaml", "schema `file`")
+	dir := flags.String("out", "", "output `directory` in the module (default: generated in this module, . elsewhere)")
+	check := flags.Bool("check", false, "write nothing; report what is stale or left over")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("gen: unexpected argument %q", flags.Arg(0))
+	}
+	p, err := load(*file, *dir)
+	if err != nil {
+		return err
+	}
+	changes, err := p.compare()
+	if err != nil {
+		return err
+	}
+	if *check {
+		for _, c := range changes {
+			fmt.Fprintln(out, c)
+		}
+		if len(changes) > 0 {
+			return fmt.Errorf("gen: %d files differ from %s; run go generate", len(changes), *file)
+		}
+		return nil
+	}
+	return p.apply(changes)
+}

@@ -1,0 +1,319 @@
+package schema
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/sinter-go/sinter/ir"
+	"go.yaml.in/yaml/v4"
+)
+
+// body reads the one body of an entry and the shape rule that goes with it.
+func (l *loader) body(e *entry) {
+	readers := []struct {
+		key  string
+		kind ir.BodyKind
+		read func(*entry, *yaml.Node)
+	}{
+		{"expr", ir.Elementwise, l.elementwise}, {"reduce", ir.Reduction, l.reduction}, {"scan", ir.Scan, l.scan},
+		{"view", ir.ViewBody, l.view}, {"compose", ir.Composition, l.compose}, {"kernel", ir.Kernel, l.kernel},
+	}
+	before := len(l.errs)
+	first := ""
+	for _, r := range readers {
+		f, ok := e.keys[r.key]
+		switch {
+		case !ok:
+		case first != "":
+			l.errorf(l.pos(f.key), "second body %s beside %s; an entry has one", r.key, first)
+		default:
+			first = r.key
+			e.op.Kind = r.kind
+			if e.parsed {
+				r.read(e, f.val)
+			}
+		}
+	}
+	if first == "" {
+		l.errorf(e.at, "body is missing: want one of expr, reduce, scan, view, compose, kernel")
+	}
+	f, hasShape := e.keys["shape"]
+	switch {
+	case first == "kernel" && !hasShape:
+		l.errorf(e.at, "key shape is missing: a kernel's results need a shape rule")
+	case first != "kernel" && hasShape && first != "":
+		l.errorf(l.pos(f.key), "shape: the shape of %s follows from its body; leave it out", first)
+	case hasShape && e.parsed:
+		e.op.Shape = l.rule(e, f.val, "shape", l.vocab.shape)
+	}
+	e.bodied = first != "" && e.parsed && len(l.errs) == before
+}
+
+// rule reads the call of a shape or view rule.
+func (l *loader) rule(e *entry, n *yaml.Node, what string, rules map[string]any) *Rule {
+	text, ok := l.text(n, what)
+	if !ok {
+		return nil
+	}
+	x := l.lang(e, n)
+	x.bindParams(e.op)
+	x.fset = token.NewFileSet()
+	tree, err := parser.ParseExprFrom(x.fset, "", callable(text), parser.SkipObjectResolution)
+	if err != nil {
+		x.syntax(err)
+		return nil
+	}
+	call, ok := tree.(*ast.CallExpr)
+	if !ok || call.Ellipsis.IsValid() {
+		l.errorf(l.pos(n), "%s: want a rule as name(arguments), have %q", what, text)
+		return nil
+	}
+	r := &Rule{Pos: x.at(call.Pos())}
+	switch fn := call.Fun.(type) {
+	case *ast.Ident:
+		name := operatorName(fn.Name)
+		f := rules[name]
+		if f == nil {
+			l.errorf(r.Pos, "%s: unknown rule %q (have %s)", what, name, keysOf(rules))
+			return nil
+		}
+		r.Func = goName(f)
+		t := reflect.TypeOf(f)
+		if what == "shape" {
+			l.ruleResults(e, r, name, t)
+		}
+		r.Args, _ = x.goArgs(call, "rule "+name, t)
+	case *ast.SelectorExpr:
+		pkg, isIdent := fn.X.(*ast.Ident)
+		if !isIdent || !token.IsExported(fn.Sel.Name) {
+			l.errorf(r.Pos, "%s: want a rule as name(arguments) or pkg.Func(arguments)", what)
+			return nil
+		}
+		l.imported(r.Pos, pkg.Name)
+		r.Pkg, r.Func = pkg.Name, fn.Sel.Name
+		for i, a := range call.Args {
+			v := x.value(a, nil)
+			want := map[Type]Type{Tensor: Ints, TensorList: ShapeList}[v.Type]
+			if what == "view" && i == 0 {
+				want = Layout
+			}
+			if want != NoType && !v.failed() {
+				v = x.metaArg(a, v, want, "argument")
+			}
+			r.Args = append(r.Args, v)
+		}
+	default:
+		l.errorf(r.Pos, "%s: want a rule as name(arguments)", what)
+		return nil
+	}
+	if what == "view" {
+		l.viewed(e, x, r)
+	}
+	return r
+}
+
+// ruleResults checks that a shape rule gives as many shapes as there are results.
+func (l *loader) ruleResults(e *entry, r *Rule, name string, t reflect.Type) {
+	several := len(e.op.Results) > 1 || e.op.Results[0].List
+	switch typeOfGo[t.Out(0)] {
+	case ShapeList:
+		if !several {
+			l.errorf(r.Pos, "shape: rule %s gives a list of shapes, but there is one result", name)
+		}
+	case Ints:
+		if several {
+			l.errorf(r.Pos, "shape: rule %s gives one shape, but there are several results", name)
+		}
+	}
+}
+
+// viewed checks a view rule's first argument and that every parameter is used.
+func (l *loader) viewed(e *entry, x *lang, r *Rule) {
+	ops := e.op.Operands()
+	if len(ops) != 1 || ops[0].Type != Tensor || ops[0].Optional || ops[0].OrScalar {
+		l.errorf(r.Pos, "view: a view has one operand, a Tensor")
+		return
+	}
+	if len(r.Args) == 0 || r.Args[0].Type != Layout && !r.Args[0].failed() {
+		l.errorf(r.Pos, "view: the first argument must be the operand %s", ops[0].Name)
+	}
+	l.unusedParams(e, []*lang{x}, "view")
+}
+
+// unusedParams notes the parameters that no text of a body names; those that no
+// gradient names either are reported.
+func (l *loader) unusedParams(e *entry, xs []*lang, what string) {
+	for _, p := range e.op.Params {
+		used := p == e.op.Switch
+		for _, x := range xs {
+			used = used || x.failed || x.names[p.Name].used
+		}
+		if !used {
+			e.unused = append(e.unused, p)
+		}
+	}
+	e.unusedIn = what
+}
+
+// reportUnused reports the unused parameters, once the gradients are read.
+func (l *loader) reportUnused(e *entry) {
+	for _, p := range e.unused {
+		l.errorf(p.Pos, "parameter %q is not used in %s", p.Name, e.unusedIn)
+	}
+}
+
+func (l *loader) view(e *entry, n *yaml.Node) {
+	e.op.Tags |= ir.TagView
+	if len(e.op.Results) != 1 || e.op.Results[0].List || e.op.Results[0].DType != ir.Invalid {
+		l.errorf(e.op.Pos, "view: a view has one result with its operand's dtype")
+	}
+	e.op.View = l.rule(e, n, "view", l.vocab.view)
+}
+
+// goFunc matches a composition in Go: pkg.Func, or pkg.Func(op, op) with the
+// operators it is handed before its own arguments.
+var goFunc = regexp.MustCompile(`^([A-Za-z_]\w*\.[A-Za-z_]\w*)(?:\(([\w, ]*)\))?$`)
+
+// composeInGo reads a composition written in Go and the operators it is handed.
+func (l *loader) composeInGo(e *entry, n *yaml.Node, fn, operators string) {
+	ref, ok := l.goFuncRef(n, fn, "compose")
+	if !ok {
+		return
+	}
+	for name := range strings.SplitSeq(operators, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		op := l.spec.Lookup(name)
+		if op == nil {
+			l.errorf(l.pos(n), "compose: %s is handed the unknown operator %q", fn, name)
+			return
+		}
+		ref.With = append(ref.With, op)
+	}
+	e.op.GoCompose = &ref
+}
+
+func (l *loader) compose(e *entry, n *yaml.Node) {
+	if m := goFunc.FindStringSubmatch(strings.TrimSpace(n.Value)); n.Kind == yaml.ScalarNode && m != nil {
+		l.composeInGo(e, n, m[1], m[2])
+		return
+	}
+	names, bodies := l.cases(e, n, "compose", n.Kind == yaml.MappingNode)
+	var xs []*lang
+	for i := range names {
+		if _, ok := l.text(bodies[i], "compose"); !ok {
+			continue
+		}
+		x := l.lang(e, bodies[i])
+		x.bindParams(e.op)
+		b := x.block()
+		if b == nil {
+			return
+		}
+		e.op.Compose = append(e.op.Compose, *b)
+		xs = append(xs, x)
+	}
+	if len(xs) > 0 {
+		l.unusedParams(e, xs, "compose")
+	}
+}
+
+func (l *loader) kernel(e *entry, n *yaml.Node) {
+	keys := l.known(n, "kernel", "cpu", "ref", "cuda")
+	k := &KernelRefs{}
+	for _, r := range []struct {
+		key string
+		to  *GoRef
+	}{{"cpu", &k.CPU}, {"ref", &k.Ref}} {
+		if f, ok := keys[r.key]; ok {
+			*r.to, _ = l.goRef(f.val, "kernel: "+r.key)
+		} else if n.Kind == yaml.MappingNode {
+			l.errorf(l.pos(n), "kernel: key %s is missing: want pkg.Func", r.key)
+		}
+	}
+	if f, ok := keys["cuda"]; ok {
+		if k.CUDA, ok = l.text(f.val, "kernel: cuda"); ok && !snakeCase(k.CUDA) {
+			l.errorf(l.pos(f.val), "kernel: cuda: want the name of a file kernels/<name>.cu without directory and ending, have %q", k.CUDA)
+		}
+	}
+	e.op.Kernel = k
+}
+
+// recursion reports compositions that reach themselves.
+func (l *loader) recursion() {
+	const (
+		unseen = iota
+		open
+		done
+	)
+	state := map[*Op]int{}
+	var visit func(op *Op)
+	visit = func(op *Op) {
+		state[op] = open
+		for _, callee := range composedOf(op) {
+			switch state[callee] {
+			case open:
+				l.reporter.op = op.Name
+				l.errorf(op.Pos, "compose: the composition reaches itself through %s", callee.Name)
+			case unseen:
+				visit(callee)
+			}
+		}
+		state[op] = done
+	}
+	for _, op := range l.spec.Ops {
+		if state[op] == unseen {
+			visit(op)
+		}
+	}
+}
+
+// composedOf returns the operators that a composition calls.
+func composedOf(op *Op) []*Op {
+	var out []*Op
+	for _, b := range op.Compose {
+		b.Walk(func(v *Value) {
+			if v.Kind == CallValue {
+				out = append(out, v.Op)
+			}
+		})
+	}
+	return out
+}
+
+// Walk calls f for every value in the block, arguments before their call.
+func (b *Block) Walk(f func(*Value)) {
+	walkStmts(b.Stmts, f)
+}
+
+func walkStmts(stmts []Stmt, f func(*Value)) {
+	for i := range stmts {
+		s := &stmts[i]
+		if s.If != nil {
+			s.If.walk(f)
+		}
+		walkStmts(s.Body, f)
+		for j := range s.Values {
+			s.Values[j].walk(f)
+		}
+	}
+}
+
+func (v *Value) walk(f func(*Value)) {
+	for i := range v.Args {
+		v.Args[i].walk(f)
+	}
+	f(v)
+}
+
+func keysOf(m map[string]any) string {
+	if len(m) == 0 {
+		return "none"
+	}
+	return strings.Join(sortedKeys(m), ", ")
+}

@@ -1,0 +1,239 @@
+package schema
+
+import (
+	"go/token"
+	"slices"
+	"strings"
+
+	"github.com/sinter-go/sinter/ir"
+	"go.yaml.in/yaml/v4"
+)
+
+// describe reads what an entry says besides its body, gradient and test.
+func (l *loader) describe(e *entry) {
+	if f, ok := e.keys["doc"]; !ok {
+		l.errorf(e.at, "key doc is missing: want a sentence that continues the operator's name")
+	} else if s, ok := l.text(f.val, "doc"); ok {
+		e.op.Doc = strings.TrimSpace(s)
+		if !strings.HasSuffix(e.op.Doc, ".") {
+			l.errorf(l.pos(f.val), "doc: want sentences that end in a period")
+		}
+		if 'A' <= e.op.Doc[0] && e.op.Doc[0] <= 'Z' {
+			l.errorf(l.pos(f.val), "doc: want a sentence that continues the operator's name, such as \"returns the sum of x\"")
+		}
+	}
+	if f, ok := e.keys["go"]; ok {
+		if s, ok := l.text(f.val, "go"); ok {
+			if !token.IsIdentifier(s) || !token.IsExported(s) {
+				l.errorf(l.pos(f.val), "go: want an exported Go name, have %q", s)
+			}
+			e.op.GoName = s
+		}
+	}
+	if len(e.op.Operands()) == 0 {
+		e.op.Tags |= ir.TagFactory
+	}
+	if f, ok := e.keys["tags"]; ok {
+		l.tags(e.op, f.val)
+	}
+	l.dtypes(e)
+	if f, ok := e.keys["promote"]; ok {
+		l.promote(e.op, f.val)
+	}
+}
+
+var tagBits = map[string]ir.Tag{
+	"nondeterministic": ir.TagNondeterministic, "syncs": ir.TagSyncs, "tf32": ir.TagTF32, "hidden": ir.TagHidden,
+	"seeded": ir.TagSeeded,
+}
+
+func (l *loader) tags(op *Op, n *yaml.Node) {
+	flags := map[string]*bool{"no_method": &op.NoMethod, "no_inplace": &op.NoInPlace, "no_out": &op.NoOut}
+	seen := map[string]bool{}
+	for _, item := range l.list(n, "tags") {
+		name, ok := l.text(item, "tag")
+		switch {
+		case !ok:
+		case seen[name]:
+			l.errorf(l.pos(item), "tag %q is there twice", name)
+		case flags[name] != nil:
+			*flags[name] = true
+		case tagBits[name] != 0:
+			op.Tags |= tagBits[name]
+		default:
+			l.errorf(l.pos(item), "unknown tag %q (have nondeterministic, syncs, tf32, seeded, hidden, no_method, no_inplace, no_out)", name)
+		}
+		seen[name] = true
+	}
+	if op.Tags&ir.TagSeeded != 0 {
+		l.seeded(op, n)
+	}
+}
+
+// seeded checks the arguments that a seeded operator draws its numbers by.
+func (l *loader) seeded(op *Op, n *yaml.Node) {
+	var names []string
+	for _, p := range op.Params {
+		if !p.Option && p.Type == Int {
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) < 2 || !slices.Equal(names[len(names)-2:], []string{"seed", "offset"}) {
+		l.errorf(l.pos(n), "tag seeded: the last two arguments before * must be seed int, offset int")
+	}
+}
+
+// dtypes reads the dtypes key: the compute dtypes, and what operands accept.
+func (l *loader) dtypes(e *entry) {
+	op := e.op
+	f, ok := e.keys["dtypes"]
+	if !ok {
+		op.DTypes = ir.ClassAll
+		for _, body := range []string{"expr", "reduce", "scan", "kernel"} {
+			if _, has := e.keys[body]; has {
+				l.errorf(e.at, "key dtypes is missing: an entry with %s must say which it accepts", body)
+			}
+		}
+		return
+	}
+	if f.val.Kind != yaml.MappingNode {
+		op.DTypes, _ = l.dtypeSet(f.val)
+		return
+	}
+	var free ir.DTypeSet // what operands that promote accept
+	for _, k := range l.fields(f.val, "dtypes") {
+		set, ok := l.dtypeSet(k.val)
+		if k.name == "T" {
+			op.DTypes = set
+			continue
+		}
+		i := slices.IndexFunc(op.Params, func(p *Param) bool { return p.Name == k.name && p.Operand >= 0 })
+		switch {
+		case i < 0:
+			if e.parsed {
+				l.errorf(l.pos(k.key), "dtypes: %q is no operand (have T and %s)", k.name, operandNames(op))
+			}
+		case !ok:
+		default:
+			p := op.Params[i]
+			p.DTypes = set
+			if ds := set.List(); len(ds) == 1 {
+				p.Fixed = ds[0]
+			} else {
+				free |= set
+			}
+		}
+	}
+	if op.DTypes == 0 {
+		op.DTypes = free
+	}
+	if op.DTypes == 0 { // every operand is fixed
+		for _, p := range op.Operands() {
+			op.DTypes |= p.DTypes
+		}
+	}
+}
+
+func operandNames(op *Op) string {
+	var names []string
+	for _, p := range op.Operands() {
+		names = append(names, p.Name)
+	}
+	if len(names) == 0 {
+		return "no operands"
+	}
+	return strings.Join(names, ", ")
+}
+
+// dtypeSet reads a class, a dtype, or a list of them.
+func (l *loader) dtypeSet(n *yaml.Node) (set ir.DTypeSet, ok bool) {
+	items := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		items = n.Content
+		if len(items) == 0 {
+			l.errorf(l.pos(n), "dtypes: the list is empty")
+			return 0, false
+		}
+	}
+	ok = true
+	for _, item := range items {
+		s, isText := l.text(item, "dtypes")
+		if !isText {
+			ok = false
+			continue
+		}
+		if class, is := ir.Classes[s]; is {
+			set |= class
+		} else if d, err := ir.ParseDType(s); err == nil {
+			set |= ir.SetOf(d)
+		} else {
+			l.errorf(l.pos(item), "dtypes: unknown class or dtype %q (classes are bool, int, float, complex, real, num, all)", s)
+			ok = false
+		}
+	}
+	return set, ok
+}
+
+var promotions = map[string]ir.Promotion{
+	"none": ir.PromoteNone, "arith": ir.PromoteArith, "arith_float": ir.PromoteArithFloat, "compare": ir.PromoteCompare,
+	"sum_acc": ir.PromoteSumAcc, "to_real": ir.PromoteToReal, "option": ir.PromoteOption,
+}
+
+func (l *loader) promote(op *Op, n *yaml.Node) {
+	s, ok := l.text(n, "promote")
+	if !ok {
+		return
+	}
+	if arg, ok := strings.CutPrefix(s, "fixed("); ok && strings.HasSuffix(arg, ")") {
+		d, err := ir.ParseDType(strings.TrimSuffix(arg, ")"))
+		if err != nil {
+			l.errorf(l.pos(n), "promote: %v", err)
+		}
+		op.Promote, op.Fixed = ir.PromoteFixed, d
+		return
+	}
+	p, ok := promotions[s]
+	if !ok {
+		l.errorf(l.pos(n), "promote: unknown rule %q (have none, arith, arith_float, compare, sum_acc, to_real, fixed(dtype), option)", s)
+		return
+	}
+	op.Promote = p
+	hasDType := slices.ContainsFunc(op.Params, func(p *Param) bool { return p.Type == DType })
+	if p == ir.PromoteOption && !hasDType {
+		l.errorf(l.pos(n), "promote: option needs a parameter of type dtype")
+	}
+}
+
+// firstEnum returns the parameter that selects the body, or nil.
+func firstEnum(op *Op) *Param {
+	for _, p := range op.Params {
+		if p.Type == Enum {
+			return p
+		}
+	}
+	return nil
+}
+
+// cases returns the bodies below a key, one for each name of the operator's
+// enum where isMap says that n is such a map, or n alone.
+func (l *loader) cases(e *entry, n *yaml.Node, what string, isMap bool) (names []string, bodies []*yaml.Node) {
+	if !isMap {
+		return []string{""}, []*yaml.Node{n}
+	}
+	sw := firstEnum(e.op)
+	if sw == nil {
+		l.errorf(l.pos(n), "%s: a map of bodies needs an enum among the parameters", what)
+		return nil, nil
+	}
+	e.op.Switch = sw
+	have := l.known(n, what, sw.Enum...)
+	for _, name := range sw.Enum {
+		f, ok := have[name]
+		if !ok {
+			l.errorf(l.pos(n), "%s: body for %s %s is missing", what, sw.Name, name)
+			continue
+		}
+		names, bodies = append(names, name), append(bodies, f.val)
+	}
+	return names, bodies
+}

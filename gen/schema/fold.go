@@ -1,0 +1,180 @@
+package schema
+
+import (
+	"slices"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/expr"
+	"go.yaml.in/yaml/v4"
+)
+
+// reduction reads a reduce body.
+func (l *loader) reduction(e *entry, n *yaml.Node) {
+	e.op.Tags |= ir.TagReduction
+	l.wantParam(e, "reduce", "dim", Ints, Literal{Nil: true})
+	l.wantParam(e, "reduce", "keepdim", Bool, Literal{Scalar: ir.BoolScalar(false)})
+	l.fold(e, n, "reduce", []string{"dim", "keepdim"})
+}
+
+// scan reads a scan body.
+func (l *loader) scan(e *entry, n *yaml.Node) {
+	i := slices.IndexFunc(e.op.Params, func(p *Param) bool { return p.Name == "dim" })
+	if i < 0 || e.op.Params[i].Type != Int || e.op.Params[i].Option {
+		l.errorf(e.op.Pos, "scan: want the argument dim int before *")
+	}
+	l.fold(e, n, "scan", []string{"dim"})
+}
+
+// wantParam reports that an option is missing or has another type or default.
+func (l *loader) wantParam(e *entry, what, name string, t Type, def Literal) {
+	i := slices.IndexFunc(e.op.Params, func(p *Param) bool { return p.Name == name })
+	if i >= 0 {
+		p := e.op.Params[i]
+		if p.Type == t && p.Option && p.Default.Nil == def.Nil && p.Default.Scalar == def.Scalar {
+			return
+		}
+	}
+	text := "nil"
+	if !def.Nil {
+		text = def.Scalar.String()
+	}
+	l.errorf(e.op.Pos, "%s: want the option %s %v = %s", what, name, t, text)
+}
+
+// foldKeys are the keys of a reduce or scan body.
+var foldKeys = []string{"init", "map", "combine", "finish", "empty"}
+
+// fold reads {init, map, combine, finish}, or one for each name of an enum.
+func (l *loader) fold(e *entry, n *yaml.Node, what string, known []string) {
+	op := e.op
+	if len(op.Params) == 0 || op.Params[0].Type != Tensor || op.Params[0].OrScalar || len(op.Operands()) != 1 {
+		l.errorf(op.Pos, "%s: want one operand, a Tensor, as the first parameter", what)
+		return
+	}
+	if len(op.Results) != 1 || op.Results[0].List {
+		l.errorf(op.Pos, "%s: gives one result", what)
+		return
+	}
+	for _, p := range op.Params {
+		if p.Name == "a" || p.Name == "b" || p.Name == "count" {
+			l.errorf(p.Pos, "%s: a, b and count have a meaning of their own here; choose another name than %q", what, p.Name)
+			return
+		}
+	}
+	isMap := firstEnum(op) != nil && n.Kind == yaml.MappingNode && !slices.ContainsFunc(n.Content, func(c *yaml.Node) bool {
+		return c.Kind == yaml.ScalarNode && c.Value == "combine"
+	})
+	names, bodies := l.cases(e, n, what, isMap)
+	complete := len(names) > 0
+	var types []typing
+	for i, body := range bodies {
+		v, ok := l.foldBody(e, body, what, &types)
+		v.Name = names[i]
+		op.Variants = append(op.Variants, v)
+		complete = complete && ok
+	}
+	if complete {
+		l.settle(op, l.pos(n), what, types)
+		l.unusedScalars(e, what, known)
+	}
+}
+
+// foldBody reads one {init, map, combine, finish} and adds the dtypes of its
+// results to types.
+func (l *loader) foldBody(e *entry, n *yaml.Node, what string, types *[]typing) (v Variant, ok bool) {
+	op := e.op
+	keys := l.known(n, what, foldKeys...)
+	if n.Kind != yaml.MappingNode {
+		return v, false
+	}
+	if f, has := keys["empty"]; has {
+		if op.EmptyFail = f.val.Value == "error"; !op.EmptyFail || what == "scan" {
+			l.errorf(l.pos(f.val), "%s: empty: want error, for a reduction", what)
+		}
+	}
+	finishEnv := environment(op, "a")
+	finishEnv.Params = append(finishEnv.Params, expr.Param{Name: "count", Kind: expr.IntParam})
+	noOperands := environment(op)
+	noOperands.Operands = nil
+	ok = true
+	for _, part := range []struct {
+		key, def string
+		env      expr.Env
+		to       **expr.Expr
+	}{
+		{"init", "", noOperands, &v.Init}, {"map", op.Params[0].Name, environment(op), &v.Map},
+		{"combine", "", environment(op, "a", "b"), &v.Combine}, {"finish", "a", finishEnv, &v.Finish},
+	} {
+		f, has := keys[part.key]
+		switch {
+		case has:
+			*part.to = l.expression(f.val, what+": "+part.key, part.env)
+		case part.def == "":
+			l.errorf(l.pos(n), "%s: key %s is missing", what, part.key)
+		default:
+			*part.to, _ = expr.Parse(part.def, part.env)
+		}
+		ok = ok && *part.to != nil
+	}
+	if !ok {
+		return v, false
+	}
+	for _, t := range computeDTypes(op) {
+		if !l.foldTypes(v, n, keys, what, t, types) {
+			return v, false
+		}
+	}
+	v.Init = computed(v.Init)
+	return v, true
+}
+
+// foldTypes checks one body for compute dtype t. The accumulator has the dtype
+// of map; combine and finish are checked with it as their compute dtype.
+func (l *loader) foldTypes(v Variant, n *yaml.Node, keys map[string]field, what string, t ir.DType, types *[]typing) bool {
+	node := func(key string) *yaml.Node {
+		if f, ok := keys[key]; ok {
+			return f.val
+		}
+		return n
+	}
+	acc := l.check(v.Map, node("map"), what+": map", t)
+	if acc == ir.Invalid {
+		return false
+	}
+	if root := v.Init.Root; root.Op == expr.OpConst { // it takes the accumulator's dtype
+		if !literalFits(root.Value, acc) {
+			l.errorf(l.pos(node("init")), "%s: init is %v, but map gives %v (for compute dtype %v)", what, root.Value, acc, t)
+			return false
+		}
+	} else if init := l.check(v.Init, node("init"), what+": init", acc); init != acc {
+		if init != ir.Invalid {
+			l.errorf(l.pos(node("init")), "%s: init gives %v, but map gives %v (for compute dtype %v)", what, init, acc, t)
+		}
+		return false
+	}
+	combined := l.check(v.Combine, node("combine"), what+": combine", acc)
+	if combined == ir.Invalid {
+		return false
+	}
+	if combined != acc {
+		l.errorf(l.pos(node("combine")), "%s: combine gives %v, but map gives %v (for compute dtype %v)", what, combined, acc, t)
+		return false
+	}
+	out := l.check(v.Finish, node("finish"), what+": finish", acc)
+	if out == ir.Invalid {
+		return false
+	}
+	*types = append(*types, typing{t, out})
+	return true
+}
+
+// literalFits reports whether a literal is a value of dtype d.
+func literalFits(s ir.Scalar, d ir.DType) bool {
+	switch d.Category() {
+	case ir.CategoryBool:
+		return s.Category() == ir.CategoryBool || s == ir.IntScalar(0) || s == ir.IntScalar(1)
+	case ir.CategoryInt:
+		return s.Category() == ir.CategoryInt
+	}
+	return s.Category() != ir.CategoryBool
+}

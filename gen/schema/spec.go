@@ -1,0 +1,262 @@
+// Package schema reads a schema file into a typed, checked Spec. It knows YAML,
+// the grammar in docs/schema.md and the vocabulary of package ir; it knows
+// nothing of Go or CUDA output, and nothing of what was emitted before.
+package schema
+
+import (
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/expr"
+)
+
+// A Pos is a place in a schema file.
+type Pos struct {
+	File      string
+	Line, Col int // both from 1
+}
+
+// A Spec is a checked schema.
+type Spec struct {
+	Package string            // name of the package users import
+	Imports map[string]string // local name to import path
+	Groups  []*Group          // in file order
+	Ops     []*Op             // every operator of this schema, sorted by name
+	Base    *Spec             // the standard schema, for a user's schema; else nil
+}
+
+// Lookup returns the operator with the given schema name, here or in Base.
+func (s *Spec) Lookup(name string) *Op {
+	for sp := s; sp != nil; sp = sp.Base {
+		for _, op := range sp.Ops {
+			if op.Name == name {
+				return op
+			}
+		}
+	}
+	return nil
+}
+
+// A Group is a section of operators.
+type Group struct {
+	Name, Doc string
+	Ops       []*Op // in file order
+}
+
+// Type is the type of a parameter, a result or a value in a tensor expression.
+type Type uint8
+
+// The types.
+const (
+	NoType     Type = iota
+	Tensor          // an operand, or a tensor value
+	TensorList      // []Tensor
+	Int             // int
+	Ints            // []int
+	Float           // float64
+	Bool            // bool
+	String          // string
+	Scalar          // ir.Scalar
+	DType           // ir.DType
+	Enum            // one of Param.Enum
+	ShapeList       // [][]int, of a list operand's shapes
+	Layout          // ir.Layout, of an operand
+	Several         // the results of an operator with several, before they are named or selected
+)
+
+var typeNames = [...]string{
+	NoType: "nothing", Tensor: "Tensor", TensorList: "[]Tensor", Int: "int", Ints: "[]int", Float: "float", Bool: "bool",
+	String: "string", Scalar: "Scalar", DType: "dtype", Enum: "enum", ShapeList: "[][]int", Layout: "layout",
+	Several: "several results",
+}
+
+// String returns the type as a schema writes it.
+func (t Type) String() string { return typeNames[t] }
+
+// A Param is one parameter of an operator's signature.
+type Param struct {
+	Name     string
+	Type     Type
+	Option   bool     // stands after *
+	Optional bool     // Tensor?
+	OrScalar bool     // Tensor|Scalar
+	Enum     []string // Type == Enum
+	Default  Literal  // Option: the default
+	DTypes   ir.DTypeSet
+	Fixed    ir.DType // loaded as this dtype, not promoted; else Invalid
+	Operand  int      // Tensor and TensorList: index among the operands; else -1
+	Attr     int      // others: index among the attributes; else -1
+	Pos      Pos
+}
+
+// A Literal is a default value. Nil stands for "not given".
+type Literal struct {
+	Nil    bool
+	Scalar ir.Scalar // Int, Float, Bool and Scalar
+	Ints   []int
+	Str    string // String, and an Enum's chosen name
+	DType  ir.DType
+}
+
+// A Result is one result of an operator.
+type Result struct {
+	Name  string   // "out" where the schema names none
+	DType ir.DType // fixed dtype, or Invalid
+	List  bool     // []Tensor
+}
+
+// An Op is one operator.
+type Op struct {
+	Name    string // as in the schema
+	GoName  string // exported Go name
+	Doc     string
+	Group   string
+	Pos     Pos
+	Params  []*Param // every parameter in signature order
+	Results []Result
+	DTypes  ir.DTypeSet
+	Promote ir.Promotion
+	Fixed   ir.DType
+	Shape   *Rule // nil: by kind
+	Kind    ir.BodyKind
+	Switch  *Param // the enum that selects the body, or nil
+
+	Variants  []Variant // Elementwise, Reduction, Scan: one for each name of Switch, or one
+	EmptyFail bool      // Reduction: no elements is an error
+	View      *Rule
+	Compose   []Block // one, or one for each name of Switch
+	GoCompose *GoRef  // Composition written in Go
+	Kernel    *KernelRefs
+
+	Grads                      []Grad // one an operand, in operand order; empty with NoGrad
+	NoGrad                     bool   // not differentiable
+	Tags                       ir.Tag
+	NoMethod, NoInPlace, NoOut bool
+	Test                       Test
+}
+
+// Operands returns the tensor parameters in order.
+func (o *Op) Operands() []*Param { return o.pick(func(p *Param) bool { return p.Operand >= 0 }) }
+
+// Attrs returns the other parameters in order.
+func (o *Op) Attrs() []*Param { return o.pick(func(p *Param) bool { return p.Attr >= 0 }) }
+
+// Factory reports whether the operator takes no tensor.
+func (o *Op) Factory() bool { return o.Tags&ir.TagFactory != 0 }
+
+func (o *Op) pick(want func(*Param) bool) []*Param {
+	var out []*Param
+	for _, p := range o.Params {
+		if want(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// A Variant is one body of an elementwise operator, a reduction or a scan.
+type Variant struct {
+	Name string // the enum's name, or ""
+	// Elementwise.
+	Expr *expr.Expr
+	// Reduction and Scan.
+	Init, Map, Combine, Finish *expr.Expr
+}
+
+// A Rule is a call of a metadata function: a shape rule or a view rule.
+type Rule struct {
+	Func string // function in package ir, such as "SameShape"
+	Pkg  string // import name for a user's function, else ""
+	Args []Value
+	Pos  Pos
+}
+
+// A GoRef is a Go function named in a schema.
+type GoRef struct {
+	Pkg, Func string // Pkg is a key of Spec.Imports
+	With      []*Op  // compose: operators handed to the function before its arguments
+	Pos       Pos
+}
+
+// KernelRefs names an operator's hand-written kernels.
+type KernelRefs struct {
+	CPU, Ref GoRef
+	CUDA     string // kernels/<name>.cu, or ""
+}
+
+// A Grad is the gradient of one operand.
+type Grad struct {
+	Operand *Param
+	None    bool
+	Block   *Block       // written in the schema
+	Derived []*expr.Expr // Elementwise, derived: by variant, over dy, operands, scalar arguments and out
+	ByRule  bool         // Reduction, derived: see Op.Variants; Composition, derived by its parts
+}
+
+// A Block is a checked body in the tensor language: statements, the last a return.
+type Block struct {
+	Stmts []Stmt
+	Pos   Pos
+}
+
+// A Stmt is a definition, an early return, or the final return.
+type Stmt struct {
+	Define string // name := Values[0]; several names for several results are joined with ","
+	Names  []string
+	If     *Value // condition of an early return, or nil
+	Body   []Stmt // If: definitions before the return, visible there alone
+	Return bool
+	Values []Value
+	Pos    Pos
+}
+
+// ValueKind says what a Value is.
+type ValueKind uint8
+
+// The kinds of value.
+const (
+	NameValue    ValueKind = iota // a parameter, dy, a result or a defined name: Name
+	LiteralValue                  // Literal
+	CallValue                     // operator Op with Args (all of its Params in order, defaults filled in)
+	HostValue                     // host function Name with Args: one of Builtins, or of ir.HostFuncs
+	BinaryValue                   // Name is the operator, Args two host values of one type; == and != also compare with nil and with an enum's name
+	UnaryValue                    // Name is - or !, Args[0] a host value
+	ListValue                     // []int{...} or []Tensor{...}: Args
+	IndexValue                    // Args[0][Args[1]] of an Ints or a TensorList
+	SliceValue                    // Args[0][Args[1]:Args[2]] of an Ints; absent bounds are NoType
+	SelectValue                   // Args[0].Name: result Name of a several-result call
+	ConvertValue                  // Args[0], a host number, as Type: Int, Float, Scalar, or Tensor (of a Scalar: a 0-dim host number)
+)
+
+// A Value is a typed expression of the tensor language.
+type Value struct {
+	Kind    ValueKind
+	Type    Type
+	Name    string
+	Literal Literal
+	Op      *Op
+	Args    []Value
+	Pos     Pos
+}
+
+// A Test is how an operator is tested.
+type Test struct {
+	Domain  [2]float64            // for operands without an entry in Domains
+	Domains map[string][2]float64 // by operand
+	ULP     float64
+	Avoid   []float64
+	Cases   []Case
+	Samples []Sample
+}
+
+// A Case is literal operand values with the expected result.
+type Case struct {
+	In   []ir.Scalar
+	Args map[string]Literal
+	Want ir.Scalar
+}
+
+// A Sample is a set of operand shapes and argument values to test with.
+type Sample struct {
+	Shapes [][]int // by operand; a list operand takes the rest
+	Args   map[string]Literal
+	Values map[string]string // by operand: "index(n)", "perm", "domain(lo, hi)"
+}

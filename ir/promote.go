@@ -1,0 +1,187 @@
+package ir
+
+import "fmt"
+
+// A TypeOperand is an operand as promotion sees it.
+type TypeOperand struct {
+	DType   DType
+	Rank    int
+	Wrapped bool // a host number given in place of a tensor
+}
+
+// Promote returns the dtype that operands of the given types are computed in,
+// by PyTorch's rules. Tensors with axes decide, then scalar tensors, then host
+// numbers: a later group only counts where its category is higher, and then
+// gives no more than that category needs. Values are never looked at. Without
+// operands the answer is Invalid.
+func Promote(in ...TypeOperand) DType {
+	var group [3]DType
+	for _, o := range in {
+		i := 0
+		switch {
+		case o.Wrapped:
+			i = 2
+		case o.Rank == 0:
+			i = 1
+		}
+		group[i] = PromotePair(group[i], o.DType)
+	}
+	return joinGroups(group[0], joinGroups(group[1], group[2]))
+}
+
+// joinGroups joins the dtypes of two groups, of which high decides.
+func joinGroups(high, low DType) DType {
+	switch {
+	case high == Invalid:
+		return low
+	case low.Category() <= high.Category():
+		return high
+	case high.IsFloat(): // low is complex
+		return complexOf(high)
+	}
+	return PromotePair(high, low)
+}
+
+// complexOf returns the complex dtype with parts that hold d.
+func complexOf(d DType) DType {
+	if d == Float64 {
+		return Complex128
+	}
+	return Complex64
+}
+
+// PromotePair returns the smallest dtype that two dtypes of equal standing
+// convert to: bool < integers < floats < complex. An integer and a float give
+// the float whatever their sizes. Invalid gives way to anything.
+func PromotePair(a, b DType) DType {
+	if a.Category() < b.Category() || (a.Category() == b.Category() && a.Size() < b.Size()) {
+		a, b = b, a
+	}
+	switch {
+	case a == b || b == Invalid:
+		return a
+	case a.IsComplex() && b == Float64:
+		return Complex128
+	case a.Category() != b.Category():
+		return a
+	case a.IsFloat() && a.Size() == b.Size(): // float16 and bfloat16
+		return Float32
+	case a.IsInt() && a.Size() == b.Size(): // uint8 and int8
+		return Int16
+	}
+	return a
+}
+
+// CanCast reports whether results of dtype from may be stored in a tensor of
+// dtype to: to a lower category only an integer of another size is left.
+func CanCast(from, to DType) bool {
+	switch {
+	case from == Invalid || to == Invalid:
+		return false
+	case from == to:
+		return true
+	case to == Bool:
+		return false
+	case from.IsComplex():
+		return to.IsComplex()
+	case from.IsFloat():
+		return to.Category() >= CategoryFloat
+	}
+	return true
+}
+
+// Types returns the dtype that o is computed in for operands of the given
+// types, before Compute widens it, and the dtype of a result that has the
+// compute dtype. In has an entry for each operand that takes part in promotion;
+// option is the dtype option, or Invalid; def is the default float.
+func (o *Op) Types(in []TypeOperand, option, def DType) (compute, result DType, err error) {
+	if compute, err = o.computeType(in, option, def); err != nil {
+		return Invalid, Invalid, err
+	}
+	if !o.DTypes.Has(compute) {
+		return Invalid, Invalid, fmt.Errorf("not implemented for %v (have %s)", compute, dtypeNames(o.DTypes))
+	}
+	switch {
+	case o.Promote == PromoteCompare:
+		return compute, Bool, nil
+	case o.Promote == PromoteToReal:
+		return compute, compute.Real(), nil
+	case o.Promote == PromoteOption && option != Invalid:
+		return compute, option, nil
+	}
+	return compute, compute, nil
+}
+
+func (o *Op) computeType(in []TypeOperand, option, def DType) (DType, error) {
+	if o.Promote == PromoteFixed {
+		return o.Fixed, nil
+	}
+	if len(in) == 0 {
+		return o.freeType(option, def), nil
+	}
+	switch o.Promote {
+	case PromoteNone, PromoteToReal, PromoteOption:
+		return agreedType(in)
+	}
+	t := Promote(in...)
+	exact := t.Category() <= CategoryInt
+	switch {
+	case o.Promote == PromoteArithFloat && exact:
+		return def, nil
+	case o.Promote == PromoteSumAcc && option != Invalid:
+		return option, nil
+	case o.Promote == PromoteSumAcc && exact:
+		return Int64, nil
+	}
+	return t, nil
+}
+
+// freeType returns the compute dtype where no operand decides it: that of a
+// factory, or of an operator whose operands all have fixed dtypes.
+func (o *Op) freeType(option, def DType) DType {
+	switch only := o.DTypes.List(); {
+	case option != Invalid:
+		return option
+	case len(only) == 1:
+		return only[0]
+	case !o.DTypes.Has(def) && len(only) > 0:
+		return only[0]
+	}
+	return def
+}
+
+// agreedType returns the one dtype of all tensors. A host number takes it if it
+// is of no higher category.
+func agreedType(in []TypeOperand) (DType, error) {
+	t := Invalid
+	for _, o := range in {
+		switch {
+		case o.Wrapped:
+		case t == Invalid:
+			t = o.DType
+		case t != o.DType:
+			return Invalid, fmt.Errorf("operands must have one dtype, have %v and %v", t, o.DType)
+		}
+	}
+	if t == Invalid {
+		return Promote(in...), nil
+	}
+	for _, o := range in {
+		if o.Wrapped && o.DType.Category() > t.Category() {
+			return Invalid, fmt.Errorf("a number of dtype %v does not fit a tensor of dtype %v", o.DType, t)
+		}
+	}
+	return t, nil
+}
+
+// dtypeNames lists a set for messages.
+func dtypeNames(s DTypeSet) string {
+	names := ""
+	for i, d := range s.List() {
+		if i > 0 {
+			names += ", "
+		}
+		names += d.String()
+	}
+	return names
+}

@@ -1,0 +1,237 @@
+package optest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// operandDType returns the dtype of operand i in a trial.
+func (r runner) operandDType(i int, dt ir.DType) ir.DType {
+	in := r.o.Op.In
+	p := in[min(i, len(in)-1)]
+	switch {
+	case p.Fixed != ir.Invalid:
+		return p.Fixed
+	case r.o.Op.Promote == ir.PromoteFixed && p.DTypes != 0:
+		return p.DTypes.List()[0]
+	case p.DTypes != 0 && !p.DTypes.Has(dt):
+		return p.DTypes.List()[0]
+	}
+	return dt
+}
+
+// draw returns the operands' values for a trial.
+func (r runner) draw(tr trial, special bool) [][]ir.Scalar {
+	s := newSource(r.o.Op.Name, tr.dtype, tr.sample.Shapes)
+	out := make([][]ir.Scalar, len(tr.sample.Shapes))
+	for i, shape := range tr.sample.Shapes {
+		dt := r.operandDType(i, tr.dtype)
+		switch {
+		case special:
+			out[i] = specials(dt)
+			if len(out[i]) != ir.NumElements(shape) {
+				out[i] = s.fill(r.o, i, tr.sample, dt)
+			}
+		default:
+			out[i] = s.fill(r.o, i, tr.sample, dt)
+		}
+		if tr.layout == expanded && len(shape) > 0 && ir.NumElements(shape) > 0 {
+			inner := ir.NumElements(shape[1:])
+			for k := range out[i] {
+				out[i][k] = out[i][k%inner]
+			}
+		}
+	}
+	return out
+}
+
+// operands builds the operands of a trial on a device.
+func (r runner) operands(tr trial, values [][]ir.Scalar, dev device.Device, wide bool) ([]*core.Tensor, error) {
+	in := make([]*core.Tensor, len(values))
+	for i, v := range values {
+		if tr.sample.Shapes[i] == nil {
+			continue
+		}
+		dt := r.operandDType(i, tr.dtype)
+		t, err := build(v, tr.sample.Shapes[i], dt, tr.layout, dev)
+		if err != nil {
+			return nil, err
+		}
+		if wide {
+			t = core.Cast(t, widen(dt))
+		}
+		in[i] = t
+	}
+	return in, nil
+}
+
+// widen returns the dtype that compositions are checked in.
+func widen(dt ir.DType) ir.DType {
+	switch {
+	case dt.IsFloat():
+		return ir.Float64
+	case dt.IsComplex():
+		return ir.Complex128
+	}
+	return dt
+}
+
+// compare applies the operator on the device under test and on the oracle.
+func (r runner) compare(tr trial, special bool) error {
+	if r.o.Op.Tags&ir.TagNondeterministic != 0 && tr.dtype == ir.Invalid {
+		return nil
+	}
+	values := r.draw(tr, special)
+	in, err := r.operands(tr, values, r.dev, false)
+	if err != nil {
+		return err
+	}
+	got := r.o.Call(r.args(tr, in, r.dev))
+	wide := r.o.Op.Kind == ir.Composition
+	ref, err := r.operands(tr, values, oracle, wide)
+	if err != nil {
+		return err
+	}
+	want := r.o.Call(r.args(tr, ref, oracle))
+	if len(got) != len(want) {
+		return fmt.Errorf("%d results, the reference has %d", len(got), len(want))
+	}
+	for i := range got {
+		if err := r.sameTensor(got[i], want[i], wide); err != nil {
+			return fmt.Errorf("result %d: %w", i, err)
+		}
+	}
+	if special || len(got) != 1 || wide {
+		return nil
+	}
+	return r.otherForms(tr, values, got[0])
+}
+
+func (r runner) args(tr trial, in []*core.Tensor, dev device.Device) Args {
+	return Args{In: in, Attrs: tr.sample.Attrs, Place: &core.Placement{Device: dev, DType: tr.dtype}}
+}
+
+// sameTensor compares a result with the reference's.
+func (r runner) sameTensor(got, want *core.Tensor, wide bool) error {
+	if err := got.Err(); err != nil {
+		if other := want.Err(); other != nil {
+			return nil // both refuse; what is refused has its own tests
+		}
+		return err
+	}
+	if err := want.Err(); err != nil {
+		return fmt.Errorf("the reference fails: %w", err)
+	}
+	if !slices.Equal(got.Shape(), want.Shape()) {
+		return fmt.Errorf("shape %v, want %v", got.Shape(), want.Shape())
+	}
+	if !wide && got.DType() != want.DType() {
+		return fmt.Errorf("dtype %s, want %s", got.DType(), want.DType())
+	}
+	g, err := core.Scalars(got)
+	if err != nil {
+		return err
+	}
+	w, err := core.Scalars(want)
+	if err != nil {
+		return err
+	}
+	scale := 0.0
+	for _, v := range w {
+		if f := math.Abs(v.Float()); !math.IsInf(f, 0) && !math.IsNaN(f) {
+			scale = max(scale, f)
+		}
+	}
+	b := boundOf(r.o, got.DType(), scale)
+	for i := range g {
+		if err := b.differ(g[i], w[i]); err != nil {
+			return fmt.Errorf("element %d of %v: %w", i, got.Shape(), err)
+		}
+	}
+	return nil
+}
+
+// otherForms checks that the out and in-place forms give the plain form's bits.
+func (r runner) otherForms(tr trial, values [][]ir.Scalar, plain *core.Tensor) error {
+	if plain.Err() != nil {
+		return nil
+	}
+	if r.o.Out != nil {
+		in, err := r.operands(tr, values, r.dev, false)
+		if err != nil {
+			return err
+		}
+		dst := core.Empty(plain.Shape(), core.Placement{Device: r.dev, DType: plain.DType()})
+		if err := r.o.Out(dst, r.args(tr, in, r.dev)); err != nil {
+			return fmt.Errorf("out form: %w", err)
+		}
+		if err := sameBits(dst, plain); err != nil {
+			return fmt.Errorf("out form: %w", err)
+		}
+	}
+	if r.o.InPlace == nil || tr.layout == expanded || !slices.Equal(plain.Shape(), tr.sample.Shapes[0]) || plain.DType() != r.operandDType(0, tr.dtype) {
+		return nil
+	}
+	in, err := r.operands(tr, values, r.dev, false)
+	if err != nil {
+		return err
+	}
+	before := in[0].Version()
+	if err := r.o.InPlace(r.args(tr, in, r.dev)); err != nil {
+		return fmt.Errorf("in-place form: %w", err)
+	}
+	if in[0].Version() != before+1 {
+		return fmt.Errorf("in-place form: version went from %d to %d", before, in[0].Version())
+	}
+	if err := sameBits(in[0], plain); err != nil {
+		return fmt.Errorf("in-place form: %w", err)
+	}
+	return nil
+}
+
+func sameBits(got, want *core.Tensor) error {
+	g, err := core.Bytes(got)
+	if err != nil {
+		return err
+	}
+	w, err := core.Bytes(want)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(g, w) {
+		return fmt.Errorf("differs from the plain form")
+	}
+	return nil
+}
+
+// cases compares the operator with the schema's literal results.
+func (r runner) cases(t *testing.T) {
+	for _, dt := range []ir.DType{ir.Float64, ir.Float32, ir.Int64, ir.Bool} {
+		if !r.o.Op.DTypes.Has(dt) || (dt == ir.Int64 || dt == ir.Bool) && r.o.Op.DTypes.Has(ir.Float64) {
+			continue
+		}
+		for _, c := range r.o.Cases {
+			in := make([]*core.Tensor, len(c.In))
+			for i, v := range c.In {
+				d := r.operandDType(i, dt)
+				in[i] = core.FromBytes(encode([]ir.Scalar{v}, d), d, nil, core.Placement{Device: r.dev})
+			}
+			out := r.o.Call(Args{In: in, Attrs: c.Attrs, Place: &core.Placement{Device: r.dev, DType: dt}})
+			got, err := core.Item(out[0])
+			if err != nil {
+				t.Errorf("%s%v: %v", dt, c.In, err)
+				continue
+			}
+			b := bound{dtype: out[0].DType(), ulp: r.o.ULP + 1, scale: 1e-3}
+			if err := b.differ(got, c.Want); err != nil {
+				t.Errorf("%s%v: %v", dt, c.In, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package optest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/sinter-go/sinter/backend/sim"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// oracle is the simulated device whose kernels are the reference interpreter.
+var oracle = device.Sim(0)
+
+// engine is what gradients need, taken from the public operators.
+var engine = core.Operators{
+	Add:      func(x, y *core.Tensor) *core.Tensor { return tensor.Wrap(x).Add(tensor.Wrap(y)).Handle() },
+	OnesLike: func(x *core.Tensor) *core.Tensor { return tensor.Wrap(x).OnesLike().Handle() },
+	Clone:    core.Copy,
+}
+
+// Run checks every operator of the table on the CPU. Each is compared with the
+// reference interpreter for every dtype, shape class and layout it takes, with
+// its literal cases, and its gradients with central differences.
+func Run(t *testing.T, table []Operator) { RunOn(t, table, device.CPU) }
+
+// RunOn is Run with the operators under test on dev.
+func RunOn(t *testing.T, table []Operator, dev device.Device) {
+	if _, err := device.DriverOf(device.KindSim); err != nil {
+		device.Install(sim.New(sim.Config{Devices: 1}))
+	}
+	for i := range table {
+		o := &table[i]
+		t.Run(o.Op.Name, func(t *testing.T) {
+			t.Parallel()
+			r := runner{o: o, dev: dev}
+			t.Run("cases", r.cases)
+			t.Run("values", r.values)
+			t.Run("gradients", r.gradients)
+		})
+	}
+}
+
+// runner checks one operator on one device.
+type runner struct {
+	o   *Operator
+	dev device.Device
+}
+
+// A trial is one application to check: shapes, attributes and dtype.
+type trial struct {
+	sample Sample
+	dtype  ir.DType
+	layout layoutKind
+}
+
+func (tr trial) String() string {
+	return fmt.Sprintf("%s %v %s", tr.dtype, tr.sample.Shapes, tr.layout)
+}
+
+// values compares the operator with the reference.
+func (r runner) values(t *testing.T) {
+	for _, dt := range r.o.Op.DTypes.List() {
+		for i, s := range r.samples() {
+			for layout := range numLayouts {
+				if layout != contiguous && (i > 6 && len(r.o.Samples) == 0 || layout == expanded && r.o.Op.Kind != ir.Elementwise) {
+					continue
+				}
+				tr := trial{s, dt, layout}
+				if err := r.compare(tr, false); err != nil {
+					t.Errorf("%s: %v", tr, err)
+				}
+			}
+		}
+		if r.o.Op.Kind == ir.Elementwise && len(r.o.Samples) == 0 && len(r.o.Op.In) > 0 {
+			if err := r.compare(r.specialTrial(dt), true); err != nil {
+				t.Errorf("%s special values: %v", dt, err)
+			}
+		}
+		if t.Failed() {
+			return // one dtype's failures are enough to read
+		}
+	}
+}
+
+// shapeClasses are the shapes that element-wise operators, reductions and scans
+// are tested with when their entry gives no samples.
+var shapeClasses = [][]int{{}, {0}, {1}, {5}, {2, 3}, {4, 1, 3}, {2, 3, 2, 2}, {31}, {33}, {257}, {1025}, {3, 0, 2}, {17, 65}}
+
+// broadcasts are the shapes of further operands beside the classes of the first.
+var broadcasts = [][]int{{}, {1}, {}, {1}, {3}, {2, 1}, {3, 1, 2}, {1}, {33}, {}, {1025}, {2}, {17, 1}}
+
+// samples returns the shapes and attributes to test with.
+func (r runner) samples() []Sample {
+	if len(r.o.Samples) > 0 {
+		return r.o.Samples
+	}
+	var out []Sample
+	operands := len(r.o.Op.In)
+	for i, shape := range shapeClasses {
+		if operands == 0 {
+			break
+		}
+		shapes := slices.Repeat([][]int{shape}, operands)
+		out = append(out, Sample{Shapes: shapes, Attrs: r.o.Defaults})
+		if operands > 1 && r.o.Op.Kind == ir.Elementwise {
+			mixed := slices.Clone(shapes)
+			mixed[1+i%(operands-1)] = broadcasts[i]
+			out = append(out, Sample{Shapes: mixed, Attrs: r.o.Defaults})
+		}
+	}
+	return r.variants(r.reduced(out))
+}
+
+// variants adds a sample for every other value of the operator's enums and
+// bools, on one shape.
+func (r runner) variants(in []Sample) []Sample {
+	if len(in) < 5 {
+		return in
+	}
+	for i, a := range r.o.Op.Attrs {
+		n := 0
+		switch a.Kind {
+		case ir.AttrEnum:
+			n = len(a.Enum)
+		case ir.AttrBool:
+			n = 2
+		}
+		for v := range n {
+			s := in[4]
+			s.Attrs = slices.Clone(s.Attrs)
+			s.Attrs[i] = ir.IntValue(v)
+			in = append(in, s)
+		}
+	}
+	return in
+}
+
+// reduced adds axes and kept dimensions to reductions, and axes to scans.
+func (r runner) reduced(in []Sample) []Sample {
+	dim := slices.IndexFunc(r.o.Op.Attrs, func(a ir.Attr) bool { return a.Name == "dim" })
+	if dim < 0 || (r.o.Op.Kind != ir.Reduction && r.o.Op.Kind != ir.Scan) {
+		return in
+	}
+	out := in
+	if r.o.Op.Kind == ir.Reduction && r.o.Op.EmptyFail {
+		out = slices.DeleteFunc(slices.Clone(in), func(s Sample) bool { return ir.NumElements(s.Shapes[0]) == 0 })
+		in = out
+	}
+	for _, s := range in {
+		for axis := range s.Shapes[0] {
+			if r.o.Op.EmptyFail && s.Shapes[0][axis] == 0 {
+				continue
+			}
+			v := s
+			v.Attrs = slices.Clone(s.Attrs)
+			v.Attrs[dim] = ir.Value{Int: int64(axis), Ints: []int{axis}}
+			if axis > 0 {
+				v.Attrs[dim] = ir.Value{Int: int64(axis - len(s.Shapes[0])), Ints: []int{0, axis}}
+			}
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// specialTrial pairs every special value of a dtype with every other.
+func (r runner) specialTrial(dt ir.DType) trial {
+	n := len(specials(dt))
+	shapes := make([][]int, len(r.o.Op.In))
+	for i := range shapes {
+		shapes[i] = make([]int, len(shapes))
+		for a := range shapes[i] {
+			shapes[i][a] = 1
+		}
+		shapes[i][i] = n
+	}
+	return trial{Sample{Shapes: shapes, Attrs: r.o.Defaults}, dt, contiguous}
+}
