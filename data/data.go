@@ -55,7 +55,7 @@ func (d *tensors) Batch(indices []int) ([]tensor.Tensor, error) {
 	}
 	out := make([]tensor.Tensor, len(d.fields))
 	for i, f := range d.fields {
-		index := tensor.From(which, tensor.On(f.Device()))
+		index := tensor.FromOn(which, nil, tensor.On(f.Device()))
 		out[i] = f.IndexSelect(0, index)
 		if err := out[i].Err(); err != nil {
 			return nil, fmt.Errorf("data: field %d: %w", i, err)

@@ -35,6 +35,7 @@ var HostFuncs = map[string]any{
 	"channel_dims":    HostChannelDims,
 	"sum_to_dims":     HostSumToDims,
 	"kept_shape":      HostKeptShape,
+	"reduced_shape":   HostReducedShape,
 	"reduced_numel":   HostReducedNumel,
 	"reduced_rank":    HostReducedRank,
 	"reduced_last":    HostReducedLast,

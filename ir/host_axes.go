@@ -44,6 +44,15 @@ func HostKeptShape(shape, dims []int) []int {
 	return out
 }
 
+// HostReducedShape returns the shape of a reduction of shape over dims (nil: all).
+func HostReducedShape(shape, dims []int) []int {
+	out, err := ReduceShape(shape, dims, false)
+	if err != nil {
+		return shape
+	}
+	return out
+}
+
 // HostReducedNumel returns how many elements a reduction of shape over dims
 // (nil: all) folds into each result.
 func HostReducedNumel(shape, dims []int) int {

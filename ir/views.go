@@ -1,6 +1,9 @@
 package ir
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // ViewRules holds the rules that a schema's `view:` may name. A rule takes the
 // operand's layout and the arguments, and returns the layout of a view of the
@@ -24,6 +27,7 @@ var ViewRules = map[string]any{
 	"least_rank":   LeastRankView,
 	"most_rank":    MostRankView,
 	"padded_axes":  PaddedAxesView,
+	"value_range":  ValueRangeView,
 }
 
 // SameView returns l.
@@ -58,6 +62,14 @@ func MostRankView(l Layout, rank int) (Layout, error) {
 func PaddedAxesView(l Layout, padding []int, most int) (Layout, error) {
 	if len(padding)%2 != 0 || len(padding) > 2*min(most, len(l.Shape)) || slices.ContainsFunc(padding, func(p int) bool { return p < 0 }) {
 		return Layout{}, shapeErrorf("padding %v must hold a pair of numbers, 0 or more, for each of at most the last %d axes of shape %v", padding, min(most, len(l.Shape)), l.Shape)
+	}
+	return l, nil
+}
+
+// ValueRangeView returns l if value is between lo and hi, both included.
+func ValueRangeView(l Layout, what string, value, lo, hi float64) (Layout, error) {
+	if !(lo <= value && value <= hi) {
+		return Layout{}, fmt.Errorf("%s is %v, want a number from %v to %v", what, value, lo, hi)
 	}
 	return l, nil
 }

@@ -41,10 +41,6 @@ namespace sinter {
 
 constexpr int elementwise_threads = 256;
 
-template <int n> struct Pointers {
-  void* at[n];
-};
-
 // Identity is the functor of copies and conversions.
 struct Identity {
   template <class T> SINTER_FN T operator()(long long, T x) const { return x; }

@@ -204,7 +204,7 @@ template <class T, if_float<T> = 0> SINTER_FN T remainder(T a, T b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-template <class T, if_float<T> = 0> SINTER_FN T floordiv(T a, T b) {
+template <class T, if_float<T> = 0> SINTER_LONG_FN T floordiv(T a, T b) {
   if (b == 0) return a / b;
   T r = fmod(a, b);
   T q = (a - r) / b;

@@ -52,16 +52,21 @@ SINTER_FN void locate(const Space<operands>& s, Index (&i)[each], Offset (&at)[e
   }
 }
 
-// locate_any is locate of one position of either width.
+// locate_any is locate of one position in a space of either width.
 template <int operands> SINTER_FN void locate_any(const Space<operands>& s, long long i, long long (&at)[1][operands]) {
   if (s.narrow) {
-    unsigned narrow[1] = {unsigned(i)};
-    locate(s, narrow, at);
+    unsigned position[1] = {unsigned(i)};
+    locate(s, position, at);
   } else {
-    long long wide[1] = {i};
-    locate(s, wide, at);
+    long long position[1] = {i};
+    locate(s, position, at);
   }
 }
+
+// The pointers of a kernel: the result's, then the operands'.
+template <int n> struct Pointers {
+  void* at[n];
+};
 
 // Raw<n> is a type of n bytes that is loaded and stored in one access.
 template <int bytes> struct Raw;
@@ -120,13 +125,14 @@ template <int... i> struct Sequence {};
 template <int n, int... i> struct Indices : Indices<n - 1, n - 1, i...> {};
 template <int... i> struct Indices<0, i...> { typedef Sequence<i...> type; };
 
-// shuffled returns the value that lane mine ^ mask, or mine - delta, holds.
+// Words are a value as the shuffle instructions take it.
 template <class A> union Words {
   A value;
   unsigned words[(sizeof(A) + 3) / 4];
   SINTER_FN Words() {}
 };
 
+// shuffle_xor returns what the lane with the number of this one ^ mask holds.
 template <class A> SINTER_FN A shuffle_xor(A a, int mask) {
   Words<A> w;
   w.words[sizeof(w.words) / 4 - 1] = 0;
@@ -136,6 +142,7 @@ template <class A> SINTER_FN A shuffle_xor(A a, int mask) {
   return w.value;
 }
 
+// shuffle_up returns what the lane delta below this one holds; its own below that.
 template <class A> SINTER_FN A shuffle_up(A a, int delta) {
   Words<A> w;
   w.words[sizeof(w.words) / 4 - 1] = 0;

@@ -29,7 +29,7 @@ func ReLU() Module { return Func(func(x tensor.Tensor) tensor.Tensor { return x.
 
 // Flatten joins all axes but the first.
 func Flatten() Module {
-	return Func(func(x tensor.Tensor) tensor.Tensor { return x.Flatten(tensor.StartDim(1)) })
+	return Func(func(x tensor.Tensor) tensor.Tensor { return x.Flatten(tensor.Start(1)) })
 }
 
 // A Dropout zeroes elements with probability P in training and scales the others

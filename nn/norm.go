@@ -2,7 +2,7 @@ package nn
 
 import (
 	"github.com/sinter-go/sinter/generated/tensor"
-	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/core"
 )
 
 // A LayerNorm normalizes over the last axes.
@@ -60,11 +60,11 @@ func NewRMSNorm(shape []int, opts ...Option) *RMSNorm {
 
 // Forward normalizes x.
 func (l *RMSNorm) Forward(x tensor.Tensor) tensor.Tensor {
-	opts := []tensor.RMSNormOption{tensor.Eps(l.eps)}
+	opts := []tensor.RmsNormOption{tensor.Eps(l.eps)}
 	if l.Weight != nil {
 		opts = append(opts, tensor.Weight(l.Weight.Tensor))
 	}
-	return x.RMSNorm(l.shape, opts...)
+	return x.RmsNorm(l.shape, opts...)
 }
 
 // A GroupNorm normalizes groups of channels of each sample.
@@ -130,35 +130,35 @@ func (b *BatchNorm) setTraining(on bool) { b.evaluation = !on }
 
 // Forward normalizes x.
 func (b *BatchNorm) Forward(x tensor.Tensor) tensor.Tensor {
-	if x.Err() != nil || x.Rank() < 2 || x.DType() == ir.Invalid {
-		return x.BatchNorm() // which says what is wrong
+	if b.evaluation {
+		opts := []tensor.BatchNormOption{tensor.Eps(b.eps)}
+		if b.Weight != nil {
+			opts = append(opts, tensor.Weight(b.Weight.Tensor), tensor.Bias(b.Bias.Tensor))
+		}
+		return x.BatchNorm(b.RunningMean.Tensor, b.RunningVar.Tensor, opts...)
 	}
-	opts := []tensor.BatchNormOption{tensor.Eps(b.eps)}
+	opts := []tensor.BatchNormTrainOption{tensor.Eps(b.eps)}
 	if b.Weight != nil {
 		opts = append(opts, tensor.Weight(b.Weight.Tensor), tensor.Bias(b.Bias.Tensor))
 	}
-	if b.evaluation {
-		opts = append(opts, tensor.Mean(b.RunningMean.Tensor), tensor.Var(b.RunningVar.Tensor))
-		return x.BatchNorm(opts...)
+	out, mean, variance := x.BatchNormTrain(opts...)
+	if x.Err() != nil || out.Err() != nil {
+		return out
 	}
-	if err := b.update(x); err != nil {
-		return tensor.Failed(err)
+	if err := b.update(mean, variance, x.NumElements()/x.Size(1)); err != nil {
+		return tensor.Wrap(core.Failed(err))
 	}
-	return x.BatchNorm(opts...)
+	return out
 }
 
-// update moves the running statistics towards those of x.
-func (b *BatchNorm) update(x tensor.Tensor) error {
-	dims := []int{0}
-	for i := 2; i < x.Rank(); i++ {
-		dims = append(dims, i)
-	}
+// update moves the running statistics towards those of a batch with n elements
+// a channel; the running variance is the unbiased one.
+func (b *BatchNorm) update(mean, variance tensor.Tensor, n int) error {
 	var err error
 	tensor.NoGrad(func() {
-		mean := x.Mean(tensor.Dim(dims...))
-		variance := x.Var(tensor.Dim(dims...))
-		if err = b.RunningMean.LerpInPlaceScalar(mean, b.momentum); err == nil {
-			err = b.RunningVar.LerpInPlaceScalar(variance, b.momentum)
+		unbiased := variance.Detach().MulScalar(float64(n) / float64(max(n-1, 1)))
+		if err = b.RunningMean.LerpScalarInPlace(mean.Detach(), b.momentum); err == nil {
+			err = b.RunningVar.LerpScalarInPlace(unbiased, b.momentum)
 		}
 	})
 	return err

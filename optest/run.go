@@ -18,7 +18,7 @@ var oracle = device.Sim(0)
 // engine is what gradients need, taken from the public operators.
 var engine = core.Operators{
 	Add:      func(x, y *core.Tensor) *core.Tensor { return tensor.Wrap(x).Add(tensor.Wrap(y)).Handle() },
-	OnesLike: func(x *core.Tensor) *core.Tensor { return tensor.Wrap(x).OnesLike().Handle() },
+	OnesLike: func(x *core.Tensor) *core.Tensor { return tensor.OnesLike(tensor.Wrap(x)).Handle() },
 	Clone:    core.Copy,
 }
 

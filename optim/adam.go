@@ -61,7 +61,7 @@ func (a *Adam) update(i int, p, g tensor.Tensor) error {
 				return err
 			}
 		} else {
-			g = g.Add(p, tensor.Alpha(a.o.WeightDecay))
+			g = g.AddScaled(p, a.o.WeightDecay)
 		}
 	}
 	m, v := a.slot(i, 0), a.slot(i, 1)

@@ -15,7 +15,7 @@ func ClipGradNorm(params []*nn.Parameter, limit float64) (float64, error) {
 	var total float64
 	err := eachGrad(params, func(_ *nn.Parameter, g tensor.Tensor) error {
 		sum, err := g.Mul(g).Sum().Item()
-		total += sum.Float()
+		total += sum
 		return err
 	})
 	if err != nil {
@@ -37,7 +37,7 @@ func ClipGradNorm(params []*nn.Parameter, limit float64) (float64, error) {
 // ClipGradValue limits every element of every gradient to [-limit, limit].
 func ClipGradValue(params []*nn.Parameter, limit float64) error {
 	return eachGrad(params, func(p *nn.Parameter, g tensor.Tensor) error {
-		return p.SetGrad(g.Clamp(tensor.Min(-limit), tensor.Max(limit)))
+		return p.SetGrad(g.ClampScalar(-limit, limit))
 	})
 }
 
@@ -50,7 +50,7 @@ func eachGrad(params []*nn.Parameter, f func(p *nn.Parameter, g tensor.Tensor) e
 			if !ok {
 				continue
 			}
-			tensor.Scope(func(*tensor.ScopeState) { err = f(p, g) })
+			tensor.Scope(func(func(...tensor.Tensor)) { err = f(p, g) })
 			if err != nil {
 				err = fmt.Errorf("parameter %d: %w", i, err)
 				return

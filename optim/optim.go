@@ -8,6 +8,7 @@ import (
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/runtime/core"
 )
 
 // ErrState is wrapped when a saved state does not fit an optimizer.
@@ -29,17 +30,23 @@ type Optimizer interface {
 	SetState(map[string]tensor.Tensor) error
 }
 
+// slot is a tensor kept beside a parameter, made when it is first used.
+type slot struct {
+	t    tensor.Tensor
+	used bool
+}
+
 // slots holds the tensors an optimizer keeps beside each parameter.
 type slots struct {
 	params []*nn.Parameter
 	lr     float64
 	steps  int64
-	names  []string          // of the kinds of tensor kept
-	kept   [][]tensor.Tensor // by parameter, then by name; zero until first used
+	names  []string // of the kinds of tensor kept
+	kept   [][]slot // by parameter, then by name
 }
 
 func newSlots(params []*nn.Parameter, lr float64, names ...string) (slots, error) {
-	s := slots{params: params, lr: lr, names: names, kept: make([][]tensor.Tensor, len(params))}
+	s := slots{params: params, lr: lr, names: names, kept: make([][]slot, len(params))}
 	if len(params) == 0 {
 		return s, fmt.Errorf("optim: no parameters to optimize")
 	}
@@ -50,7 +57,7 @@ func newSlots(params []*nn.Parameter, lr float64, names ...string) (slots, error
 		if err := p.Err(); err != nil {
 			return s, fmt.Errorf("optim: parameter %d: %w", i, err)
 		}
-		s.kept[i] = make([]tensor.Tensor, len(names))
+		s.kept[i] = make([]slot, len(names))
 	}
 	return s, nil
 }
@@ -69,10 +76,10 @@ func (s *slots) ZeroGrad() error {
 
 // slot returns the k-th tensor kept for parameter i, zeros at first.
 func (s *slots) slot(i, k int) tensor.Tensor {
-	if !s.kept[i][k].Valid() {
-		s.kept[i][k] = s.params[i].Detach().ZerosLike()
+	if kept := &s.kept[i][k]; !kept.used {
+		core.OutsideScope(func() { *kept = slot{tensor.ZerosLike(s.params[i].Detach()), true} })
 	}
-	return s.kept[i][k]
+	return s.kept[i][k].t
 }
 
 // each calls update for every parameter that has a gradient, with recording
@@ -89,7 +96,7 @@ func (s *slots) each(update func(i int, p, grad tensor.Tensor) error) error {
 			for k := range s.names {
 				s.slot(i, k)
 			}
-			tensor.Scope(func(*tensor.ScopeState) { err = update(i, p.Tensor, g) })
+			tensor.Scope(func(func(...tensor.Tensor)) { err = update(i, p.Tensor, g) })
 			if err != nil {
 				err = fmt.Errorf("optim: parameter %d: %w", i, err)
 				return
@@ -103,13 +110,13 @@ const stepsName = "steps"
 
 // State returns copies of the tensors kept and the number of steps.
 func (s *slots) State() (map[string]tensor.Tensor, error) {
-	out := map[string]tensor.Tensor{stepsName: tensor.From([]int64{s.steps})}
+	out := map[string]tensor.Tensor{stepsName: tensor.From([]int64{s.steps}, 1)}
 	for i, kept := range s.kept {
-		for k, t := range kept {
-			if !t.Valid() {
+		for k, kept := range kept {
+			if !kept.used {
 				continue
 			}
-			c := t.Clone()
+			c := kept.t.Clone()
 			if err := c.Err(); err != nil {
 				return nil, err
 			}
@@ -125,22 +132,22 @@ func (s *slots) SetState(state map[string]tensor.Tensor) error {
 	if !ok {
 		return fmt.Errorf("optim: %w: %q is missing", ErrState, stepsName)
 	}
-	n, err := steps.Item()
+	n, err := steps.ItemInt()
 	if err != nil {
 		return fmt.Errorf("optim: %w: %s: %w", ErrState, stepsName, err)
 	}
-	fresh := make([][]tensor.Tensor, len(s.params))
+	fresh := make([][]slot, len(s.params))
 	used := 1
 	for i, p := range s.params {
-		fresh[i] = make([]tensor.Tensor, len(s.names))
+		fresh[i] = make([]slot, len(s.names))
 		for k, name := range s.names {
 			t, ok := state[fmt.Sprintf("%s.%d", name, i)]
 			if !ok {
 				continue
 			}
 			used++
-			fresh[i][k] = t.To(p.Device()).Clone().Detach()
-			if err := fresh[i][k].Err(); err != nil {
+			fresh[i][k] = slot{t.To(p.Device()).Clone().Detach(), true}
+			if err := fresh[i][k].t.Err(); err != nil {
 				return fmt.Errorf("optim: %w: %s.%d: %w", ErrState, name, i, err)
 			}
 			if fmt.Sprint(t.Shape(), t.DType()) != fmt.Sprint(p.Shape(), p.DType()) {
@@ -151,6 +158,6 @@ func (s *slots) SetState(state map[string]tensor.Tensor) error {
 	if used != len(state) {
 		return fmt.Errorf("optim: %w: %d of %d entries are for other parameters", ErrState, len(state)-used, len(state))
 	}
-	s.kept, s.steps = fresh, n.Int()
+	s.kept, s.steps = fresh, n
 	return nil
 }

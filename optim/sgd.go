@@ -42,7 +42,7 @@ func (s *SGD) Step() error { return s.each(s.update) }
 
 func (s *SGD) update(i int, p, g tensor.Tensor) error {
 	if s.o.WeightDecay != 0 {
-		g = g.Add(p, tensor.Alpha(s.o.WeightDecay))
+		g = g.AddScaled(p, s.o.WeightDecay)
 	}
 	if s.o.Momentum != 0 {
 		v := s.slot(i, 0)
@@ -53,14 +53,14 @@ func (s *SGD) update(i int, p, g tensor.Tensor) error {
 		if s.steps == 1 {
 			damp = 1
 		}
-		if err := v.AddInPlace(g, tensor.Alpha(damp)); err != nil {
+		if err := v.AddScaledInPlace(g, damp); err != nil {
 			return err
 		}
 		if s.o.Nesterov {
-			g = g.Add(v, tensor.Alpha(s.o.Momentum))
+			g = g.AddScaled(v, s.o.Momentum)
 		} else {
 			g = v
 		}
 	}
-	return p.AddInPlace(g, tensor.Alpha(-s.lr))
+	return p.AddScaledInPlace(g, -s.lr)
 }

@@ -101,7 +101,7 @@ func (d *Driver) CopyPeer(srcDev int, s device.StreamID, dstDev int, dst, src ui
 // Zero clears n bytes of device or host memory, in stream order.
 func (d *Driver) Zero(dev int, s device.StreamID, m device.Memory, n int64) error {
 	a, on, err := d.stream(dev, s)
-	if err != nil || n == 0 {
+	if err != nil || n <= 0 {
 		return err
 	}
 	to := m.Host

@@ -94,8 +94,8 @@ func (d *Driver) RecordEvent(dev int, e device.EventID, s device.StreamID) error
 	d.mu.Lock()
 	found.last = r
 	d.mu.Unlock()
-	// Not by enqueue: a record whose place is never passed would be waited for
-	// in vain.
+	// Also after an error of earlier work: a record that is never passed would be
+	// waited for in vain.
 	err = on.submit(func() error {
 		r.at = time.Now()
 		close(r.done)
@@ -115,10 +115,11 @@ func (d *Driver) WaitEvent(dev int, s device.StreamID, eventDev int, e device.Ev
 	if err != nil || r == nil {
 		return err
 	}
-	return a.enqueue(on, func() error {
+	err = on.submit(func() error {
 		<-r.done
 		return nil
 	})
+	return errors.Join(err, a.lateError())
 }
 
 // EventDone reports whether the work before what e marks is done; true when it

@@ -18,7 +18,7 @@ const (
 	// least, so that an access past the end of one is not in the next.
 	alignment = 512
 	// garbage is what memory holds before it is written.
-	garbage = 0xa5
+	garbage = 0xa5a5a5a5a5a5a5a5
 )
 
 // memory is one device's memory.
@@ -115,9 +115,8 @@ func (m *memory) at(addr uint64, n int64) (unsafe.Pointer, error) {
 func (b *block) base() unsafe.Pointer {
 	b.once.Do(func() {
 		b.data = make([]uint64, (b.bytes+7)/8)
-		bytes := unsafe.Slice((*byte)(unsafe.Pointer(&b.data[0])), 8*len(b.data))
-		for i := range bytes {
-			bytes[i] = garbage
+		for i := range b.data {
+			b.data[i] = garbage
 		}
 	})
 	return unsafe.Pointer(&b.data[0])

@@ -31,7 +31,7 @@ type Config struct {
 	// Async lets calls return before their work is done. Without it a call
 	// returns when its work is done, with the work's error.
 	Async bool
-	// Delay is how long a stream waits before each piece of work.
+	// Delay is how long a stream waits before each copy and kernel.
 	Delay time.Duration
 }
 
@@ -43,6 +43,7 @@ type Driver struct {
 
 	mu      sync.Mutex // guards what follows
 	streams map[device.StreamID]*stream
+	ending  []*stream // destroyed, perhaps with work that is not done
 	events  map[device.EventID]*event
 	nextID  uint64 // of streams and events
 }

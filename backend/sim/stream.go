@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,9 +16,10 @@ type stream struct {
 	id  device.StreamID
 	dev *accelerator
 
-	mu    sync.Mutex // guards what follows
-	queue []work
-	busy  bool // a goroutine works on the queue
+	mu      sync.Mutex // guards what follows
+	queue   []work
+	pending int  // work that is not done, in the queue or just out of it
+	busy    bool // a goroutine works on the queue
 }
 
 // work is one entry of a queue.
@@ -46,6 +48,7 @@ func (s *stream) push(w work) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue = append(s.queue, w)
+	s.pending++
 	if !s.busy {
 		s.busy = true
 		go s.drain()
@@ -64,17 +67,18 @@ func (s *stream) drain() {
 		w := s.queue[0]
 		s.queue = s.queue[1:]
 		s.mu.Unlock()
-		if delay := s.dev.driver.config.Delay; delay > 0 {
-			time.Sleep(delay)
-		}
-		w.done(w.run())
+		err := w.run()
+		s.mu.Lock()
+		s.pending--
+		s.mu.Unlock()
+		w.done(err)
 	}
 }
 
 func (s *stream) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.busy
+	return s.pending == 0
 }
 
 // wait waits until all work queued so far is done.
@@ -113,12 +117,18 @@ func (d *Driver) stream(dev int, s device.StreamID) (*accelerator, *stream, erro
 	return a, found, nil
 }
 
-// streamsOf returns all streams of a device.
+// streamsOf returns all streams of a device that may have work.
 func (d *Driver) streamsOf(a *accelerator) []*stream {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.ending = slices.DeleteFunc(d.ending, (*stream).idle)
 	all := []*stream{a.first}
 	for _, s := range d.streams {
+		if s.dev == a {
+			all = append(all, s)
+		}
+	}
+	for _, s := range d.ending {
 		if s.dev == a {
 			all = append(all, s)
 		}
@@ -126,12 +136,16 @@ func (d *Driver) streamsOf(a *accelerator) []*stream {
 	return all
 }
 
-// enqueue gives work to a stream, or returns the error of earlier work.
+// enqueue gives a copy or a kernel to a stream, or returns the error of earlier
+// work.
 func (a *accelerator) enqueue(s *stream, run func() error) error {
 	if err := a.lateError(); err != nil {
 		return err
 	}
-	return s.submit(run)
+	return s.submit(func() error {
+		time.Sleep(a.driver.config.Delay)
+		return run()
+	})
 }
 
 // NewStream creates a stream. Priorities make no difference.
@@ -164,6 +178,7 @@ func (d *Driver) DestroyStream(dev int, s device.StreamID) error {
 		return fmt.Errorf("%s has no stream %d", a, s)
 	}
 	delete(d.streams, s)
+	d.ending = append(d.ending, found)
 	a.count(func(c *Counters) { c.LiveStreams-- })
 	return nil
 }

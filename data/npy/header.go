@@ -21,6 +21,9 @@ const (
 	// can express. Later versions allow more for records with many fields, which
 	// are not supported; NumPy itself refuses more than 10,000 unless told.
 	maxHeader = 1<<16 - 1
+	// maxRank is the most axes a NumPy array has; it keeps what is written within
+	// a header of version 1.0.
+	maxRank = 64
 	// alignment is what the data's offset in the file is a multiple of.
 	alignment = 64
 	// growth is how many digits NumPy leaves room for in the first extent, so
@@ -107,7 +110,7 @@ func parseHeader(s string) (h header, err error) {
 	if h.shape, ok = fields["shape"].([]int); !ok {
 		return header{}, fmt.Errorf("%w: shape is %v; want a tuple of integers", ErrFormat, fields["shape"])
 	}
-	if err := ir.CheckShape(h.shape); err != nil { // leaves room for 16 bytes an element
+	if err := checkShape(h.shape); err != nil {
 		return header{}, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	descr, ok := fields["descr"].(string)
@@ -116,6 +119,14 @@ func parseHeader(s string) (h header, err error) {
 	}
 	h.dtype, h.bigEndian, err = parseDescr(descr)
 	return h, err
+}
+
+// checkShape reports a shape that NumPy has not or memory could not hold.
+func checkShape(shape []int) error {
+	if len(shape) > maxRank {
+		return fmt.Errorf("%w: %d axes; at most %d are accepted", ir.ErrShape, len(shape), maxRank)
+	}
+	return ir.CheckShape(shape) // leaves room for 16 bytes an element
 }
 
 // parseDescr returns the dtype and byte order that NumPy describes as s.
@@ -134,7 +145,8 @@ func parseDescr(s string) (d ir.DType, bigEndian bool, err error) {
 	return ir.Invalid, false, fmt.Errorf("%w %.80q (have %q, and those with > for <)", ErrDType, s, have)
 }
 
-// appendHeader appends to b all that comes before the data, as NumPy writes it.
+// appendHeader appends to b all that comes before the data of an array that was
+// checked, as NumPy writes it.
 func appendHeader(b []byte, d ir.DType, shape []int) []byte {
 	text := fmt.Appendf(nil, "{'descr': '%s', 'fortran_order': False, 'shape': (", descrs[d])
 	for i, extent := range shape {
@@ -151,17 +163,9 @@ func appendHeader(b []byte, d ir.DType, shape []int) []byte {
 		digits := len(strconv.Itoa(shape[0]))
 		text = append(text, bytes.Repeat([]byte{' '}, growth-digits)...)
 	}
-	// The length of the length depends on the version, and that on the length.
-	pad := func(lengthBytes int) int {
-		return alignment - (len(magic)+2+lengthBytes+len(text)+1)%alignment
-	}
-	b = append(b, magic...)
-	if n := len(text) + pad(2) + 1; n <= maxHeader {
-		text = append(text, bytes.Repeat([]byte{' '}, pad(2))...)
-		b = binary.LittleEndian.AppendUint16(append(b, 1, 0), uint16(n))
-	} else {
-		text = append(text, bytes.Repeat([]byte{' '}, pad(4))...)
-		b = binary.LittleEndian.AppendUint32(append(b, 2, 0), uint32(len(text)+1))
-	}
+	before := len(magic) + 4 // version and length
+	text = append(text, bytes.Repeat([]byte{' '}, alignment-(before+len(text)+1)%alignment)...)
+	b = append(append(b, magic...), 1, 0)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(text)+1))
 	return append(append(b, text...), '\n')
 }

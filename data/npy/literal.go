@@ -113,13 +113,13 @@ func (p *parser) tuple() ([]int, error) {
 		if p.take(",") {
 			continue
 		}
-		if len(list) == 1 {
-			return nil, fmt.Errorf("(%d) is a number, not a tuple", v)
-		}
 		if err := p.expect(")"); err != nil {
 			return nil, err
 		}
-		break
+		if len(list) == 1 {
+			return nil, fmt.Errorf("(%d) is a number, not a tuple", v)
+		}
+		return list, nil
 	}
 	return list, nil
 }

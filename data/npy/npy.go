@@ -3,8 +3,8 @@
 // tensors on devices.
 //
 // Read, versions 1.0, 2.0 and 3.0, either byte order and either memory order;
-// written, the oldest version that serves, little-endian and row-major, the
-// bytes that numpy.save writes. NumPy has no bfloat16; arrays of the ml_dtypes
+// written, version 1.0, little-endian and row-major: the bytes that numpy.save
+// writes. NumPy has no bfloat16; arrays of the ml_dtypes
 // package that JAX and others use have dtype '<V2' in files, and this package
 // reads and writes bfloat16 as that. Plain two-byte records are '|V2' and, as
 // other dtypes that package ir lacks, an error.
@@ -209,7 +209,7 @@ func (a Array) check() error {
 	if _, ok := descrs[a.DType]; !ok {
 		return fmt.Errorf("%w %v (have %v)", ErrDType, a.DType, ir.AllDTypes())
 	}
-	if err := ir.CheckShape(a.Shape); err != nil {
+	if err := checkShape(a.Shape); err != nil {
 		return err
 	}
 	if size := ir.NumElements(a.Shape) * a.DType.Size(); len(a.Data) != size {

@@ -2,6 +2,8 @@ package npy
 
 import (
 	"archive/zip"
+	"compress/flate"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -108,9 +110,18 @@ func (a *Archive) Read(name string) (Array, error) {
 	defer r.Close()
 	array, err := readOnly(r, int64(min(f.UncompressedSize64, 1<<62)))
 	if err != nil {
-		return Array{}, fmt.Errorf("npz: array %q: %w", name, err)
+		return Array{}, fmt.Errorf("npz: array %q: %w", name, corrupt(err))
 	}
 	return array, nil
+}
+
+// corrupt marks what the zip reader found wrong as a fault of the file.
+func corrupt(err error) error {
+	var broken flate.CorruptInputError
+	if errors.Is(err, zip.ErrChecksum) || errors.Is(err, zip.ErrFormat) || errors.As(err, &broken) {
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	return err
 }
 
 // ReadArchive reads all arrays of the .npz file at path, in its order.

@@ -37,13 +37,20 @@ func (l *lang) call(e *ast.CallExpr) Value {
 	id = &ast.Ident{NamePos: id.NamePos, Name: operatorName(id.Name)}
 	op := l.spec.Lookup(id.Name)
 	host := l.vocab.host[id.Name]
+	if op != nil && (host != nil || slices.Contains(Builtins, id.Name)) { // the first argument decides
+		if l.takesTensor(e) {
+			host = nil
+		} else {
+			op = nil
+		}
+	}
 	switch {
-	case host != nil && (op == nil || !l.takesTensor(e)):
+	case host != nil:
 		return l.hostCall(e, id.Name, host)
+	case op != nil:
+		return l.opCall(op, e)
 	case metadata[id.Name] != NoType:
 		return l.metadata(e, id.Name)
-	case op != nil && (!slices.Contains(Builtins, id.Name) || l.takesTensor(e)):
-		return l.opCall(op, e)
 	}
 	switch id.Name {
 	case "len":
@@ -62,14 +69,15 @@ func (l *lang) takesTensor(e *ast.CallExpr) bool {
 	if len(e.Args) == 0 {
 		return false
 	}
-	t, ok := l.types[e.Args[0]]
-	if !ok {
-		l.muted++
-		t = l.value(e.Args[0], nil).Type
-		l.muted--
-		l.types[e.Args[0]] = t
-	}
-	return t == Tensor || t == TensorList
+	v := l.value(e.Args[0], nil)
+	l.first = &firstArg{e.Args[0], v} // so that it is not looked at again
+	return v.Type == Tensor || v.Type == TensorList
+}
+
+// A firstArg is an argument that was checked to choose the function.
+type firstArg struct {
+	expr  ast.Expr
+	value Value
 }
 
 // args checks that a call has n arguments and returns them without a hint.

@@ -22,9 +22,8 @@ type lang struct {
 	skew  int // bytes put before the source for the Go parser
 
 	names  map[string]*binding
-	types  map[ast.Expr]Type // found by takesTensor, which would else look at nested calls again and again
-	muted  int  // mistakes are not reported while positive
-	failed bool // a mistake was reported
+	first  *firstArg // set while a call's function is chosen
+	failed bool      // a mistake was reported
 
 	results int  // values a return gives
 	list    bool // the one value is a []Tensor
@@ -54,10 +53,8 @@ func (l *lang) at(p token.Pos) Pos {
 }
 
 func (l *lang) mistake(p token.Pos, format string, args ...any) Value {
-	if l.muted == 0 {
-		l.failed = true
-		l.errorf(l.at(p), format, args...)
-	}
+	l.failed = true
+	l.errorf(l.at(p), format, args...)
 	return Value{}
 }
 

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"go/ast"
 	"go/token"
 	"os"
 	"slices"
@@ -224,7 +223,7 @@ func (l *loader) operators() {
 func (l *loader) lang(e *entry, n *yaml.Node) *lang {
 	x := &lang{
 		document: l.document, spec: l.spec, vocab: l.vocab, src: l.source(n),
-		names: map[string]*binding{}, types: map[ast.Expr]Type{},
+		names: map[string]*binding{},
 	}
 	x.results = len(e.op.Results)
 	x.list = x.results == 1 && e.op.Results[0].List

@@ -224,7 +224,7 @@ func TestOrder(t *testing.T) {
 
 // TestDeep checks that the work grows with the text, not with its nesting.
 func TestDeep(t *testing.T) {
-	const n = 2000
+	const n = 200
 	src := "schema: 1\npackage: p\nimports: {k: example.com/k}\ngroups:\n- group: g\n  doc: Operators.\n  ops:\n" +
 		"  - {op: max(x Tensor) -> Tensor, doc: finds., compose: k.F}\n" +
 		"  - {op: f(x Tensor) -> Tensor, doc: nests., compose: " + strings.Repeat("max(", n) + "x" + strings.Repeat(")", n) + "}\n"

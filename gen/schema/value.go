@@ -12,6 +12,11 @@ import (
 // value checks one expression. A hint is the parameter the value is for: it
 // makes an enum's or a dtype's name a literal.
 func (l *lang) value(e ast.Expr, hint *Param) Value {
+	if l.first != nil && l.first.expr == e {
+		v := l.first.value
+		l.first = nil
+		return v
+	}
 	v := l.value1(e, hint)
 	v.Pos = l.at(e.Pos())
 	return v

@@ -27,50 +27,51 @@ var Bernoulli = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: bernoulliLoop[float32], ir.Float64: bernoulliLoop[float64]},
 }
 
-// dropout: where(uniform(seed, offset) < p, 0, x/(1 - p))
-func dropout[T num.Float](x, p T, seed, offset, index int64) T {
+// dropoutElements: where(uniform(seed, offset) < p, 0, x/(1 - p))
+func dropoutElements[T num.Float](x, p T, seed, offset, index int64) T {
 	return num.Where(num.Uniform[T](seed, offset, index) < p, 0, x/(1-p))
 }
 
-func dropoutLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+func dropoutElementsLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	pValue := T(s[0].Float())
 	seed := s[1].Int()
 	offset := s[2].Int()
 	for i := range out {
-		out[i] = dropout(x[i], pValue, seed, offset, index+int64(i))
+		out[i] = dropoutElements(x[i], pValue, seed, offset, index+int64(i))
 	}
 }
 
-// Dropout holds the loops of dropout, by variant and compute dtype.
-var Dropout = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: dropoutLoop[float32], ir.Float64: dropoutLoop[float64]},
+// DropoutElements holds the loops of dropout_elements, by variant and compute
+// dtype.
+var DropoutElements = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: dropoutElementsLoop[float32], ir.Float64: dropoutElementsLoop[float64]},
 }
 
-// dropoutGradX: where(uniform(seed, offset) < p, 0, dy/(1 - p))
-func dropoutGradX[T num.Float](dy, p T, seed, offset, index int64) T {
+// dropoutElementsGradX: where(uniform(seed, offset) < p, 0, dy/(1 - p))
+func dropoutElementsGradX[T num.Float](dy, p T, seed, offset, index int64) T {
 	return num.Where(num.Uniform[T](seed, offset, index) < p, 0, dy/(1-p))
 }
 
-func dropoutGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+func dropoutElementsGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	out, dy := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	pValue := T(s[0].Float())
 	seed := s[1].Int()
 	offset := s[2].Int()
 	for i := range out {
-		out[i] = dropoutGradX(dy[i], pValue, seed, offset, index+int64(i))
+		out[i] = dropoutElementsGradX(dy[i], pValue, seed, offset, index+int64(i))
 	}
 }
 
-// DropoutGradX holds the loops of dropout_grad_x, by variant and compute
-// dtype.
-var DropoutGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: dropoutGradXLoop[float32], ir.Float64: dropoutGradXLoop[float64]},
+// DropoutElementsGradX holds the loops of dropout_elements_grad_x, by variant
+// and compute dtype.
+var DropoutElementsGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: dropoutElementsGradXLoop[float32], ir.Float64: dropoutElementsGradXLoop[float64]},
 }
 
-// race: log(x) - log(-log1p(-uniform(seed, offset)))
+// race: where(x > 0, log(x) - log(-log1p(-uniform(seed, offset))), -Inf)
 func race[T num.Float](x T, seed, offset, index int64) T {
-	return num.Log(x) - num.Log(-num.Log1p(-num.Uniform[T](seed, offset, index)))
+	return num.Where(x > 0, num.Log(x)-num.Log(-num.Log1p(-num.Uniform[T](seed, offset, index))), -num.Inf[T](1))
 }
 
 func raceLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -87,25 +88,26 @@ var Race = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: raceLoop[float32], ir.Float64: raceLoop[float64]},
 }
 
-// randint: low + random_bits(seed, offset)%(high - low)
-func randint(low, high, seed, offset, index int64) int64 {
-	return low + num.ITruncRem(num.RandomBits(seed, offset, index), high-low)
+// randintElements: low + remainder(random_bits(seed, offset), high - low)
+func randintElements(low, high, seed, offset, index int64) int64 {
+	return low + num.IRemainder(num.RandomBits(seed, offset, index), high-low)
 }
 
-func randintLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+func randintElementsLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	out := unsafe.Slice((*int64)(p[0]), n)
 	low := s[0].Int()
 	high := s[1].Int()
 	seed := s[2].Int()
 	offset := s[3].Int()
 	for i := range out {
-		out[i] = randint(low, high, seed, offset, index+int64(i))
+		out[i] = randintElements(low, high, seed, offset, index+int64(i))
 	}
 }
 
-// Randint holds the loops of randint, by variant and compute dtype.
-var Randint = []*[ir.NumDTypes]ir.Loop{
-	{ir.Int64: randintLoop},
+// RandintElements holds the loops of randint_elements, by variant and compute
+// dtype.
+var RandintElements = []*[ir.NumDTypes]ir.Loop{
+	{ir.Int64: randintElementsLoop},
 }
 
 // randn: normal(seed, offset)
@@ -127,9 +129,9 @@ var Randn = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: randnLoop[float32], ir.Float64: randnLoop[float64]},
 }
 
-// randomKeys: random_bits(seed, offset)
+// randomKeys: random_bits(seed, offset)&MaxValue
 func randomKeys(seed, offset, index int64) int64 {
-	return num.RandomBits(seed, offset, index)
+	return num.RandomBits(seed, offset, index) & 9223372036854775807
 }
 
 func randomKeysLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {

@@ -644,3 +644,21 @@ func rootLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 var Root = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: rootLoop[float32], ir.Float64: rootLoop[float64]},
 }
+
+// rootOf: pow(x, 1/p)
+func rootOf[T num.Float](x, p T) T {
+	return num.Pow(x, 1/p)
+}
+
+func rootOfLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	pValue := T(s[0].Float())
+	for i := range out {
+		out[i] = rootOf(x[i], pValue)
+	}
+}
+
+// RootOf holds the loops of root_of, by variant and compute dtype.
+var RootOf = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: rootOfLoop[float32], ir.Float64: rootOfLoop[float64]},
+}

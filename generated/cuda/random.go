@@ -7,17 +7,17 @@ import "github.com/sinter-go/sinter/ir"
 // Bernoulli names the device code of bernoulli.
 var Bernoulli = ir.CUDAKernels{Module: "random", Symbol: "bernoulli"}
 
-// Dropout names the device code of dropout.
-var Dropout = ir.CUDAKernels{Module: "random", Symbol: "dropout"}
+// DropoutElements names the device code of dropout_elements.
+var DropoutElements = ir.CUDAKernels{Module: "random", Symbol: "dropout_elements"}
 
-// DropoutGradX names the device code of dropout_grad_x.
-var DropoutGradX = ir.CUDAKernels{Module: "random", Symbol: "dropout_grad_x"}
+// DropoutElementsGradX names the device code of dropout_elements_grad_x.
+var DropoutElementsGradX = ir.CUDAKernels{Module: "random", Symbol: "dropout_elements_grad_x"}
 
 // Race names the device code of race.
 var Race = ir.CUDAKernels{Module: "random", Symbol: "race"}
 
-// Randint names the device code of randint.
-var Randint = ir.CUDAKernels{Module: "random", Symbol: "randint"}
+// RandintElements names the device code of randint_elements.
+var RandintElements = ir.CUDAKernels{Module: "random", Symbol: "randint_elements"}
 
 // Randn names the device code of randn.
 var Randn = ir.CUDAKernels{Module: "random", Symbol: "randn"}

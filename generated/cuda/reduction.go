@@ -25,5 +25,8 @@ var Prod = ir.CUDAKernels{Module: "reduction", Symbol: "prod"}
 // Root names the device code of root.
 var Root = ir.CUDAKernels{Module: "reduction", Symbol: "root"}
 
+// RootOf names the device code of root_of.
+var RootOf = ir.CUDAKernels{Module: "reduction", Symbol: "root_of"}
+
 // Sum names the device code of sum.
 var Sum = ir.CUDAKernels{Module: "reduction", Symbol: "sum"}

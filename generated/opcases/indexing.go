@@ -59,6 +59,17 @@ var gatherCase = optest.Operator{
 	Grad: []bool{true, false},
 }
 
+var inRangeCase = optest.Operator{
+	Op: ops.InRangeOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.InRange(a.In[0], a.Attrs[0].Str, a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float(), a.Attrs[3].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.StringValue(""), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Grad:     []bool{true},
+}
+
 var indexAddCase = optest.Operator{
 	Op: ops.IndexAddOp(),
 	Call: func(a optest.Args) []*core.Tensor {

@@ -48,8 +48,19 @@ var dropoutCase = optest.Operator{
 	Out: func(dst *core.Tensor, a optest.Args) error {
 		return ops.DropoutOut(dst, a.In[0], a.Attrs[0].Scalar.Float(), int(a.Attrs[1].Int), int(a.Attrs[2].Int))
 	},
-	InPlace: func(a optest.Args) error {
-		return ops.DropoutInPlace(a.In[0], a.Attrs[0].Scalar.Float(), int(a.Attrs[1].Int), int(a.Attrs[2].Int))
+	Defaults: []ir.Value{ir.FloatValue(0), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(0.5), ir.IntValue(1), ir.IntValue(0)}},
+	},
+	Grad: []bool{true},
+}
+
+var dropoutElementsCase = optest.Operator{
+	Op: ops.DropoutElementsOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.DropoutElements(a.In[0], a.Attrs[0].Scalar.Float(), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
 	},
 	Defaults: []ir.Value{ir.FloatValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-4, 4},
@@ -106,6 +117,17 @@ var randintCase = optest.Operator{
 	Op: ops.RandintOp(),
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Randint(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int), int(a.Attrs[4].Int), a.Place)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Grad:     []bool{},
+}
+
+var randintElementsCase = optest.Operator{
+	Op: ops.RandintElementsOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RandintElements(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int), int(a.Attrs[4].Int), a.Place)}
 	},
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},

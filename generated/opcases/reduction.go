@@ -222,6 +222,20 @@ var rootCase = optest.Operator{
 	Grad: []bool{true},
 }
 
+var rootOfCase = optest.Operator{
+	Op: ops.RootOfOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RootOf(a.In[0], a.Attrs[0].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.FloatValue(0)},
+	Domain:   [2]float64{0.1, 4},
+	ULP:      4,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.FloatValue(3)}},
+	},
+	Grad: []bool{true},
+}
+
 var stdCase = optest.Operator{
 	Op: ops.StdOp(),
 	Call: func(a optest.Args) []*core.Tensor {

@@ -92,7 +92,7 @@ func EqOut(dst, x, y *core.Tensor) error {
 
 var equalOp = ir.Op{
 	Name:    "equal",
-	Doc:     "returns, as a bool scalar, whether x and y have equal elements.",
+	Doc:     "returns, as a bool scalar, whether x and y have one shape and equal elements.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -106,8 +106,8 @@ func EqualOp() *ir.Op {
 	return &equalOp
 }
 
-// Equal returns, as a bool scalar, whether x and y have equal elements.
-// Shapes broadcast, unlike PyTorch's.
+// Equal returns, as a bool scalar, whether x and y have one shape and equal
+// elements.
 func Equal(x, y *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, y}
 	if t := core.FirstError(in...); t != nil {
@@ -122,6 +122,9 @@ func Equal(x, y *core.Tensor) *core.Tensor {
 }
 
 func equalCompose(x, y *core.Tensor) *core.Tensor {
+	if !ir.HostEqualInts(x.Shape(), y.Shape()) {
+		return Ne(Zeros([]int{}, core.PlacementLike(x)), core.ScalarTensor(ir.IntScalar(0)))
+	}
 	return All(Eq(x, y), nil, false)
 }
 

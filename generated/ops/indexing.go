@@ -150,6 +150,42 @@ func gatherBackward(grad *core.Grad) {
 	grad.Set(0, ScatterAdd(Zeros(grad.InShape(0), core.PlacementLike(dy)), dim, index, dy))
 }
 
+var inRangeOp = ir.Op{
+	Name:    "in_range",
+	Doc:     "returns x if a value is between lo and hi, both included.",
+	Kind:    ir.ViewBody,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "what", Kind: ir.AttrString}, {Name: "value", Kind: ir.AttrFloat}, {Name: "lo", Kind: ir.AttrFloat}, {Name: "hi", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagView | ir.TagHidden,
+}
+
+// InRangeOp returns the descriptor of in_range, which must not be changed.
+func InRangeOp() *ir.Op {
+	return &inRangeOp
+}
+
+// InRange returns x if a value is between lo and hi, both included. What
+// names it in the error.
+func InRange(x *core.Tensor, what string, value, lo, hi float64) *core.Tensor {
+	layout, err := ir.ValueRangeView(x.Layout(), what, value, lo, hi)
+	return core.View(core.Apply{
+		Op:       &inRangeOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.StringValue(what), ir.FloatValue(value), ir.FloatValue(lo), ir.FloatValue(hi)},
+		Backward: inRangeBackward,
+	}, layout, err)
+}
+
+// inRangeBackward is the gradient of in_range.
+func inRangeBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	grad.Set(0, dy)
+}
+
 var indexAddOp = ir.Op{
 	Name:    "index_add",
 	Doc:     "returns a copy of x to whose slices along dim those of src are added: slice i of src goes to slice index[i] of x.",
@@ -631,92 +667,4 @@ func scatterGradSrc(grad *core.Grad) *core.Tensor {
 		return g
 	}
 	return PadConstant(g, ir.HostPadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0))
-}
-
-var scatterAddOp = ir.Op{
-	Name:    "scatter_add",
-	Doc:     "returns a copy of x to which the elements of src are added where index says: out[index[i][j]][j] += src[i][j] for dim 0.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ScatterAdd},
-	Ref:     kernel1.ScatterAdd,
-	Tags:    ir.TagNondeterministic,
-}
-
-// ScatterAddOp returns the descriptor of scatter_add, which must not be
-// changed.
-func ScatterAddOp() *ir.Op {
-	return &scatterAddOp
-}
-
-// ScatterAdd returns a copy of x to which the elements of src are added where
-// index says: out[index[i][j]][j] += src[i][j] for dim 0. Index is an int64
-// tensor of x's rank, no larger than src, and no larger than x along the
-// other axes.
-func ScatterAdd(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
-	return core.Kernel(scatterAddApply(x, dim, index, src))[0]
-}
-
-func scatterAddApply(x *core.Tensor, dim int, index, src *core.Tensor) core.Apply {
-	return core.Apply{
-		Op:    &scatterAddOp,
-		In:    []*core.Tensor{x, index, src},
-		Attrs: []ir.Value{ir.IntValue(dim)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
-		},
-		Backward: scatterAddBackward,
-		Save:     core.SaveIn(1),
-	}
-}
-
-// ScatterAddOut is ScatterAdd with the result written to dst, which has its
-// shape and device.
-func ScatterAddOut(dst, x *core.Tensor, dim int, index, src *core.Tensor) error {
-	return core.KernelOut(dst, scatterAddApply(x, dim, index, src))
-}
-
-// scatterAddBackward is the gradient of scatter_add.
-func scatterAddBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	if grad.Needs(0) {
-		grad.Set(0, dy)
-	}
-	if grad.Needs(2) {
-		index := grad.In(1)
-		dim := int(grad.Attr(0).Int)
-		grad.Set(2, PadConstant(Gather(dy, dim, index), ir.HostPadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0)))
-	}
-}
-
-var stopGradientOp = ir.Op{
-	Name:    "stop_gradient",
-	Doc:     "returns x, to which no gradient goes through the result.",
-	Kind:    ir.ViewBody,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagView | ir.TagHidden,
-}
-
-// StopGradientOp returns the descriptor of stop_gradient, which must not be
-// changed.
-func StopGradientOp() *ir.Op {
-	return &stopGradientOp
-}
-
-// StopGradient returns x, to which no gradient goes through the result.
-func StopGradient(x *core.Tensor) *core.Tensor {
-	layout, err := ir.SameView(x.Layout())
-	return core.View(core.Apply{
-		Op: &stopGradientOp,
-		In: []*core.Tensor{x},
-	}, layout, err)
 }

@@ -3,11 +3,101 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/kernel"
+	kernel1 "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var scatterAddOp = ir.Op{
+	Name:    "scatter_add",
+	Doc:     "returns a copy of x to which the elements of src are added where index says: out[index[i][j]][j] += src[i][j] for dim 0.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.ScatterAdd},
+	Ref:     kernel1.ScatterAdd,
+	Tags:    ir.TagNondeterministic,
+}
+
+// ScatterAddOp returns the descriptor of scatter_add, which must not be
+// changed.
+func ScatterAddOp() *ir.Op {
+	return &scatterAddOp
+}
+
+// ScatterAdd returns a copy of x to which the elements of src are added where
+// index says: out[index[i][j]][j] += src[i][j] for dim 0. Index is an int64
+// tensor of x's rank, no larger than src, and no larger than x along the
+// other axes.
+func ScatterAdd(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
+	return core.Kernel(scatterAddApply(x, dim, index, src))[0]
+}
+
+func scatterAddApply(x *core.Tensor, dim int, index, src *core.Tensor) core.Apply {
+	return core.Apply{
+		Op:    &scatterAddOp,
+		In:    []*core.Tensor{x, index, src},
+		Attrs: []ir.Value{ir.IntValue(dim)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
+		},
+		Backward: scatterAddBackward,
+		Save:     core.SaveIn(1),
+	}
+}
+
+// ScatterAddOut is ScatterAdd with the result written to dst, which has its
+// shape and device.
+func ScatterAddOut(dst, x *core.Tensor, dim int, index, src *core.Tensor) error {
+	return core.KernelOut(dst, scatterAddApply(x, dim, index, src))
+}
+
+// scatterAddBackward is the gradient of scatter_add.
+func scatterAddBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	if grad.Needs(0) {
+		grad.Set(0, dy)
+	}
+	if grad.Needs(2) {
+		index := grad.In(1)
+		dim := int(grad.Attr(0).Int)
+		grad.Set(2, PadConstant(Gather(dy, dim, index), ir.HostPadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0)))
+	}
+}
+
+var stopGradientOp = ir.Op{
+	Name:    "stop_gradient",
+	Doc:     "returns x, to which no gradient goes through the result.",
+	Kind:    ir.ViewBody,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagView | ir.TagHidden,
+}
+
+// StopGradientOp returns the descriptor of stop_gradient, which must not be
+// changed.
+func StopGradientOp() *ir.Op {
+	return &stopGradientOp
+}
+
+// StopGradient returns x, to which no gradient goes through the result.
+func StopGradient(x *core.Tensor) *core.Tensor {
+	layout, err := ir.SameView(x.Layout())
+	return core.View(core.Apply{
+		Op: &stopGradientOp,
+		In: []*core.Tensor{x},
+	}, layout, err)
+}
 
 var takeOp = ir.Op{
 	Name:    "take",

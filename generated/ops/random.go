@@ -98,6 +98,47 @@ func drawCompose(x *core.Tensor, n, seed, offset int) *core.Tensor {
 var dropoutOp = ir.Op{
 	Name:    "dropout",
 	Doc:     "returns x with each element 0 with probability p and otherwise divided by 1 - p.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagSeeded,
+}
+
+// DropoutOp returns the descriptor of dropout, which must not be changed.
+func DropoutOp() *ir.Op {
+	return &dropoutOp
+}
+
+// Dropout returns x with each element 0 with probability p and otherwise
+// divided by 1 - p. It always drops; outside of training leave it out. P must
+// be between 0 and 1.
+func Dropout(x *core.Tensor, p float64, seed, offset int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := dropoutCompose(x, p, seed, offset)
+	core.Composed(&dropoutOp, in, out)
+	return out
+}
+
+func dropoutCompose(x *core.Tensor, p float64, seed, offset int) *core.Tensor {
+	return DropoutElements(InRange(x, "p", p, 0, 1), p, seed, offset)
+}
+
+// DropoutOut is Dropout with the result written to dst, which has its shape
+// and device.
+func DropoutOut(dst, x *core.Tensor, p float64, seed, offset int) error {
+	return core.CopyOut(dst, &dropoutOp, Dropout(x, p, seed, offset))
+}
+
+var dropoutElementsOp = ir.Op{
+	Name:    "dropout_elements",
+	Doc:     "returns dropout of a p between 0 and 1.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
@@ -108,54 +149,39 @@ var dropoutOp = ir.Op{
 	Bodies: []ir.Body{
 		{Expr: "where(uniform(seed, offset) < p, 0, x/(1 - p))"},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Dropout},
-	CUDA: cuda.Dropout,
-	Tags: ir.TagPointwise | ir.TagSeeded,
+	CPU:  ir.CPUKernels{Elementwise: cpu.DropoutElements},
+	CUDA: cuda.DropoutElements,
+	Tags: ir.TagPointwise | ir.TagSeeded | ir.TagHidden,
 }
 
-// DropoutOp returns the descriptor of dropout, which must not be changed.
-func DropoutOp() *ir.Op {
-	return &dropoutOp
+// DropoutElementsOp returns the descriptor of dropout_elements, which must
+// not be changed.
+func DropoutElementsOp() *ir.Op {
+	return &dropoutElementsOp
 }
 
-// Dropout returns x with each element 0 with probability p and otherwise
-// divided by 1 - p. It always drops; outside of training leave it out.
-func Dropout(x *core.Tensor, p float64, seed, offset int) *core.Tensor {
-	return core.Elementwise(dropoutApply(x, p, seed, offset))
-}
-
-func dropoutApply(x *core.Tensor, p float64, seed, offset int) core.Apply {
-	return core.Apply{
-		Op:       &dropoutOp,
+// DropoutElements returns dropout of a p between 0 and 1.
+func DropoutElements(x *core.Tensor, p float64, seed, offset int) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &dropoutElementsOp,
 		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.FloatValue(p), ir.IntValue(seed), ir.IntValue(offset)},
-		Backward: dropoutBackward,
-	}
+		Backward: dropoutElementsBackward,
+	})
 }
 
-// DropoutOut is Dropout with the result written to dst, which has its shape
-// and device.
-func DropoutOut(dst, x *core.Tensor, p float64, seed, offset int) error {
-	return core.ElementwiseOut(dst, dropoutApply(x, p, seed, offset))
-}
-
-// DropoutInPlace is Dropout with the result written to x.
-func DropoutInPlace(x *core.Tensor, p float64, seed, offset int) error {
-	return core.ElementwiseInPlace(dropoutApply(x, p, seed, offset))
-}
-
-// dropoutBackward is the gradient of dropout.
-func dropoutBackward(grad *core.Grad) {
+// dropoutElementsBackward is the gradient of dropout_elements.
+func dropoutElementsBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	p := grad.Attr(0).Scalar.Float()
 	seed := int(grad.Attr(1).Int)
 	offset := int(grad.Attr(2).Int)
-	grad.Set(0, dropoutGradX(dy, p, seed, offset))
+	grad.Set(0, dropoutElementsGradX(dy, p, seed, offset))
 }
 
-var dropoutGradXOp = ir.Op{
-	Name:    "dropout_grad_x",
-	Doc:     "returns the gradient of dropout with respect to x, from the gradient dy of its result.",
+var dropoutElementsGradXOp = ir.Op{
+	Name:    "dropout_elements_grad_x",
+	Doc:     "returns the gradient of dropout_elements with respect to x, from the gradient dy of its result.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}},
 	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
@@ -166,29 +192,29 @@ var dropoutGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Expr: "where(uniform(seed, offset) < p, 0, dy/(1 - p))"},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.DropoutGradX},
-	CUDA: cuda.DropoutGradX,
+	CPU:  ir.CPUKernels{Elementwise: cpu.DropoutElementsGradX},
+	CUDA: cuda.DropoutElementsGradX,
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// dropoutGradX returns the gradient of dropout with respect to x, from the
-// gradient dy of its result.
-func dropoutGradX(dy *core.Tensor, p float64, seed, offset int) *core.Tensor {
+// dropoutElementsGradX returns the gradient of dropout_elements with respect
+// to x, from the gradient dy of its result.
+func dropoutElementsGradX(dy *core.Tensor, p float64, seed, offset int) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op:       &dropoutGradXOp,
+		Op:       &dropoutElementsGradXOp,
 		In:       []*core.Tensor{dy},
 		Attrs:    []ir.Value{ir.FloatValue(p), ir.IntValue(seed), ir.IntValue(offset)},
-		Backward: dropoutGradXBackward,
+		Backward: dropoutElementsGradXBackward,
 	})
 }
 
-// dropoutGradXBackward is the gradient of dropout_grad_x.
-func dropoutGradXBackward(grad *core.Grad) {
+// dropoutElementsGradXBackward is the gradient of dropout_elements_grad_x.
+func dropoutElementsGradXBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	p := grad.Attr(0).Scalar.Float()
 	seed := int(grad.Attr(1).Int)
 	offset := int(grad.Attr(2).Int)
-	grad.Set(0, fit(grad, 0, dropoutGradX(dy, p, seed, offset)))
+	grad.Set(0, fit(grad, 0, dropoutElementsGradX(dy, p, seed, offset)))
 }
 
 var multinomialOp = ir.Op{
@@ -252,7 +278,7 @@ var raceOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "log(x) - log(-log1p(-uniform(seed, offset)))"},
+		{Expr: "where(x > 0, log(x) - log(-log1p(-uniform(seed, offset))), -Inf)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Race},
 	CUDA: cuda.Race,
@@ -309,19 +335,13 @@ func randCompose(shape []int, seed, offset int, place *core.Placement) *core.Ten
 var randintOp = ir.Op{
 	Name:    "randint",
 	Doc:     "returns random int64 numbers uniform from low to before high, which must be greater.",
-	Kind:    ir.Elementwise,
+	Kind:    ir.Composition,
 	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "low", Kind: ir.AttrInt}, {Name: "high", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.SetOf(ir.Int64),
-	Promote: ir.PromoteFixed,
-	Fixed:   ir.Int64,
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "low + random_bits(seed, offset)%(high - low)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Randint},
-	CUDA: cuda.Randint,
-	Tags: ir.TagSeeded | ir.TagFactory,
+	Tags:    ir.TagSeeded | ir.TagFactory,
 }
 
 // RandintOp returns the descriptor of randint, which must not be changed.
@@ -332,8 +352,46 @@ func RandintOp() *ir.Op {
 // Randint returns random int64 numbers uniform from low to before high, which
 // must be greater.
 func Randint(shape []int, low, high, seed, offset int, place *core.Placement) *core.Tensor {
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = randintCompose(shape, low, high, seed, offset, place)
+	})
+	core.Composed(&randintOp, nil, out)
+	return out
+}
+
+func randintCompose(shape []int, low, high, seed, offset int, place *core.Placement) *core.Tensor {
+	return InRange(RandintElements(shape, low, high, seed, offset, place), "high - low", float64(high-low), 1, 9.3e+18)
+}
+
+var randintElementsOp = ir.Op{
+	Name:    "randint_elements",
+	Doc:     "returns randint of a high that is greater than low.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "low", Kind: ir.AttrInt}, {Name: "high", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Int64),
+	Promote: ir.PromoteFixed,
+	Fixed:   ir.Int64,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "low + remainder(random_bits(seed, offset), high - low)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RandintElements},
+	CUDA: cuda.RandintElements,
+	Tags: ir.TagSeeded | ir.TagFactory | ir.TagHidden,
+}
+
+// RandintElementsOp returns the descriptor of randint_elements, which must
+// not be changed.
+func RandintElementsOp() *ir.Op {
+	return &randintElementsOp
+}
+
+// RandintElements returns randint of a high that is greater than low.
+func RandintElements(shape []int, low, high, seed, offset int, place *core.Placement) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op:    &randintOp,
+		Op:    &randintElementsOp,
 		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(low), ir.IntValue(high), ir.IntValue(seed), ir.IntValue(offset)},
 		Shapes: func() ([][]int, error) {
 			return [][]int{shape}, nil
@@ -387,7 +445,7 @@ var randomKeysOp = ir.Op{
 	Fixed:   ir.Int64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "random_bits(seed, offset)"},
+		{Expr: "random_bits(seed, offset)&MaxValue"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.RandomKeys},
 	CUDA: cuda.RandomKeys,

@@ -150,7 +150,7 @@ var logsumexpOp = ir.Op{
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArithFloat,
+	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
 
@@ -181,7 +181,7 @@ func logsumexpCompose(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
 	if keepDim {
 		return s
 	}
-	return Reshape(s, Sum(m, dim, false, ir.Invalid).Shape())
+	return Reshape(s, ir.HostReducedShape(x.Shape(), dim))
 }
 
 // LogsumexpOut is Logsumexp with the result written to dst, which has its
@@ -196,7 +196,7 @@ func logsumexpBackward(grad *core.Grad) {
 	x := grad.In(0)
 	out := grad.Out(0)
 	dim := grad.Attr(0).Ints
-	grad.Set(0, fit(grad, 0, Mul(Reshape(dy, ir.HostKeptShape(grad.InShape(0), dim)), Exp(Sub(x, Reshape(out, ir.HostKeptShape(grad.InShape(0), dim)))))))
+	grad.Set(0, Mul(Reshape(dy, ir.HostKeptShape(grad.InShape(0), dim)), Exp(Sub(x, Reshape(out, ir.HostKeptShape(grad.InShape(0), dim))))))
 }
 
 var maxOp = ir.Op{
@@ -496,7 +496,7 @@ func normCompose(x *core.Tensor, p float64, dim []int, keepDim bool) *core.Tenso
 	if ir.HostIsInf(p) {
 		return Min(Abs(x), dim, keepDim)
 	}
-	return Pow(Sum(Pow(Abs(x), core.ScalarTensor(ir.FloatScalar(p))), dim, keepDim, ir.Invalid), core.ScalarTensor(ir.FloatScalar(1/p)))
+	return RootOf(Sum(Pow(Abs(x), core.ScalarTensor(ir.FloatScalar(p))), dim, keepDim, ir.Invalid), p)
 }
 
 // NormOut is Norm with the result written to dst, which has its shape and
@@ -616,6 +616,50 @@ func rootBackward(grad *core.Grad) {
 	grad.Set(0, MaskedFill(Div(dy, Mul(out, core.ScalarTensor(ir.IntScalar(2)))), Eq(out, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))))
 }
 
+var rootOfOp = ir.Op{
+	Name:    "root_of",
+	Doc:     "returns x to the power 1/p, with a gradient of zero where it is zero.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "pow(x, 1/p)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RootOf},
+	CUDA: cuda.RootOf,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// RootOfOp returns the descriptor of root_of, which must not be changed.
+func RootOfOp() *ir.Op {
+	return &rootOfOp
+}
+
+// RootOf returns x to the power 1/p, with a gradient of zero where it is
+// zero.
+func RootOf(x *core.Tensor, p float64) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &rootOfOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.FloatValue(p)},
+		Backward: rootOfBackward,
+		Save:     core.SaveIn(0) | core.SaveOut(0),
+	})
+}
+
+// rootOfBackward is the gradient of root_of.
+func rootOfBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	out := grad.Out(0)
+	p := grad.Attr(0).Scalar.Float()
+	grad.Set(0, MaskedFill(Div(Mul(dy, out), Mul(x, core.ScalarTensor(ir.FloatScalar(p)))), Eq(out, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))))
+}
+
 var stdOp = ir.Op{
 	Name:    "std",
 	Doc:     "returns the square root of var.",
@@ -652,58 +696,4 @@ func stdCompose(x *core.Tensor, dim []int, correction int, keepDim bool) *core.T
 // device.
 func StdOut(dst, x *core.Tensor, dim []int, correction int, keepDim bool) error {
 	return core.CopyOut(dst, &stdOp, Std(x, dim, correction, keepDim))
-}
-
-var sumOp = ir.Op{
-	Name:    "sum",
-	Doc:     "returns the sum of the elements of x over dim, and 0 over no elements.",
-	Kind:    ir.Reduction,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}, {Name: "dtype", Kind: ir.AttrDType}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteSumAcc,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Init: "cast(0)", Map: "x", Combine: "a + b", Finish: "a"},
-	},
-	CPU:  ir.CPUKernels{Reduce: cpu.Sum},
-	CUDA: cuda.Sum,
-	Tags: ir.TagReduction,
-}
-
-// SumOp returns the descriptor of sum, which must not be changed.
-func SumOp() *ir.Op {
-	return &sumOp
-}
-
-// Sum returns the sum of the elements of x over dim, and 0 over no elements.
-// Bools and integers are summed as int64 unless dtype is given; 16-bit floats
-// are summed in float32 and rounded once.
-func Sum(x *core.Tensor, dim []int, keepDim bool, dType ir.DType) *core.Tensor {
-	return core.Reduce(sumApply(x, dim, keepDim, dType))
-}
-
-func sumApply(x *core.Tensor, dim []int, keepDim bool, dType ir.DType) core.Apply {
-	return core.Apply{
-		Op:       &sumOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim), ir.IntValue(dType)},
-		Dims:     dim,
-		KeepDim:  keepDim,
-		DType:    dType,
-		Backward: sumBackward,
-	}
-}
-
-// SumOut is Sum with the result written to dst, which has its shape and
-// device.
-func SumOut(dst, x *core.Tensor, dim []int, keepDim bool, dType ir.DType) error {
-	return core.ReduceOut(dst, sumApply(x, dim, keepDim, dType))
-}
-
-// sumBackward is the gradient of sum.
-func sumBackward(grad *core.Grad) {
-	dy := Reshape(grad.Dy(0), ir.HostKeptShape(grad.InShape(0), grad.Dims()))
-	grad.Set(0, fit(grad, 0, Expand(dy, grad.InShape(0))))
 }

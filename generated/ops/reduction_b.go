@@ -3,9 +3,65 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/generated/cpu"
+	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var sumOp = ir.Op{
+	Name:    "sum",
+	Doc:     "returns the sum of the elements of x over dim, and 0 over no elements.",
+	Kind:    ir.Reduction,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}, {Name: "dtype", Kind: ir.AttrDType}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteSumAcc,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Init: "cast(0)", Map: "x", Combine: "a + b", Finish: "a"},
+	},
+	CPU:  ir.CPUKernels{Reduce: cpu.Sum},
+	CUDA: cuda.Sum,
+	Tags: ir.TagReduction,
+}
+
+// SumOp returns the descriptor of sum, which must not be changed.
+func SumOp() *ir.Op {
+	return &sumOp
+}
+
+// Sum returns the sum of the elements of x over dim, and 0 over no elements.
+// Bools and integers are summed as int64 unless dtype is given; 16-bit floats
+// are summed in float32 and rounded once.
+func Sum(x *core.Tensor, dim []int, keepDim bool, dType ir.DType) *core.Tensor {
+	return core.Reduce(sumApply(x, dim, keepDim, dType))
+}
+
+func sumApply(x *core.Tensor, dim []int, keepDim bool, dType ir.DType) core.Apply {
+	return core.Apply{
+		Op:       &sumOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim), ir.IntValue(dType)},
+		Dims:     dim,
+		KeepDim:  keepDim,
+		DType:    dType,
+		Backward: sumBackward,
+	}
+}
+
+// SumOut is Sum with the result written to dst, which has its shape and
+// device.
+func SumOut(dst, x *core.Tensor, dim []int, keepDim bool, dType ir.DType) error {
+	return core.ReduceOut(dst, sumApply(x, dim, keepDim, dType))
+}
+
+// sumBackward is the gradient of sum.
+func sumBackward(grad *core.Grad) {
+	dy := Reshape(grad.Dy(0), ir.HostKeptShape(grad.InShape(0), grad.Dims()))
+	grad.Set(0, fit(grad, 0, Expand(dy, grad.InShape(0))))
+}
 
 var sumToOp = ir.Op{
 	Name:    "sum_to",

@@ -72,8 +72,8 @@ func EqScalarOut(dst, x Tensor, y Scalar) error {
 	return ops.EqOut(dst.Handle(), x.Handle(), number(ops.EqOp(), y))
 }
 
-// Equal returns, as a bool scalar, whether x and y have equal elements.
-// Shapes broadcast, unlike PyTorch's.
+// Equal returns, as a bool scalar, whether x and y have one shape and equal
+// elements.
 //
 // Dtypes: all.
 func Equal(x, y Tensor) Tensor {
@@ -81,7 +81,7 @@ func Equal(x, y Tensor) Tensor {
 }
 
 // Equal is the function Equal on x. It returns, as a bool scalar, whether x
-// and y have equal elements.
+// and y have one shape and equal elements.
 func (x Tensor) Equal(y Tensor) Tensor {
 	return Wrap(ops.Equal(x.Handle(), y.Handle()))
 }

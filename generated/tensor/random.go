@@ -39,7 +39,8 @@ func (x Tensor) BernoulliInPlace() error {
 }
 
 // Dropout returns x with each element 0 with probability p and otherwise
-// divided by 1 - p. It always drops; outside of training leave it out.
+// divided by 1 - p. It always drops; outside of training leave it out. P must
+// be between 0 and 1.
 //
 // Dtypes: float.
 func Dropout(x Tensor, p float64) Tensor {
@@ -59,13 +60,6 @@ func (x Tensor) Dropout(p float64) Tensor {
 func DropoutOut(dst, x Tensor, p float64) error {
 	seed, offset := random.Next()
 	return ops.DropoutOut(dst.Handle(), x.Handle(), p, seed, offset)
-}
-
-// DropoutInPlace is Dropout with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) DropoutInPlace(p float64) error {
-	seed, offset := random.Next()
-	return ops.DropoutInPlace(x.Handle(), p, seed, offset)
 }
 
 // A MultinomialOption is an option of Multinomial: Replacement.

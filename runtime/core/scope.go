@@ -48,8 +48,9 @@ func scopeAdd(t *Tensor) {
 	}
 }
 
-// outsideScope calls f such that tensors it makes belong to no scope.
-func outsideScope(f func()) {
+// OutsideScope calls f such that tensors it makes belong to no scope. It is for
+// state that outlives the scope its first use falls in.
+func OutsideScope(f func()) {
 	if s, ok := scopes.Get(); ok && s != nil {
 		scopes.With(nil, f)
 		return

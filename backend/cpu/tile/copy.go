@@ -17,6 +17,9 @@ func Copy(dst, src ir.View) {
 	if n == 0 {
 		return
 	}
+	if copyBlocks(dst, src) {
+		return
+	}
 	to, from := Of(dst, dst.DType), Of(src, dst.DType)
 	if to.Contiguous() {
 		size := dst.DType.Size()

@@ -1,0 +1,224 @@
+// Loops of inclusive scans along one axis, over the functor of a reduction
+// (reduce.cuh). The line
+//
+//   SINTER_SCAN(cumsum_float16, Sum<float>, float16, float16)
+//
+// names the kernels, the functor, and the storage types of the result and of
+// the operand. Result i of a line is finish(the fold of elements 0 to i, i + 1);
+// combine is associative, and its operands keep their order. kept has the axes
+// that are not scanned, with the strides of the result and of the operand. The
+// line defines
+//
+//   NAME_rows(Space<2> kept, Line line, Pointers<2> p, const void* carry, Functor f)
+//       where consecutive elements of a line lie closest together. Blocks of
+//       (32, lines), or of (threads, 1) with threads a multiple of 32, at most
+//       256 in all. Grid (any, slices).
+//   NAME_columns(Space<2> kept, Line line, Pointers<2> p, Functor f)
+//       where elements of neighbouring lines do. A thread takes a line; any grid.
+//
+// Both are right for every layout and grid. A few long lines are cut into
+// slices, which take three launches of the same grid, the second of one slice:
+//
+//   NAME_totals(Space<2> kept, Line line, Pointers<2> p, void* carry, Functor f)
+//       as NAME_rows, leaves the fold of each slice in carry, which has room for
+//       kept.count * slices accumulators;
+//   NAME_carry(long long lines, long long slices, void* carry, Functor f)
+//       replaces each by the fold of the slices before it; a warp takes a line;
+//   NAME_rows with that carry. Without slices carry is null.
+
+#pragma once
+
+#include "num.cuh"
+#include "space.cuh"
+
+namespace sinter {
+
+constexpr int scan_threads = 256;
+
+// A Line is the scanned axis.
+struct Line {
+  long long extent;
+  long long out_step, x_step;  // in elements
+};
+
+template <class F, class Out, class In> struct Scan {
+  typedef typename F::Acc Acc;
+  static constexpr int widest = sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out);
+  static constexpr int items = widest > 8 ? 2 : widest > 4 ? 4 : 8;  // consecutive elements a thread takes
+  static constexpr int in_width = items * sizeof(In) > 16 ? 16 / sizeof(In) : items;
+  static constexpr int out_width = items * sizeof(Out) > 16 ? 16 / sizeof(Out) : items;
+
+  // warp_scan replaces a by the fold of it and of the lanes' below.
+  static SINTER_FN Acc warp_scan(const F& f, Acc a) {
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) {
+      Acc below = shuffle_up(a, d);
+      if (threadIdx.x % 32 >= d) a = f.combine(below, a);
+    }
+    return a;
+  }
+
+  // read fetches n <= items elements, the identity for the rest, mapped.
+  static SINTER_FN void read(const F& f, const In* x, long long step, int n, Acc (&a)[items]) {
+    if (step == 1 && n == items && aligned(x, sizeof(In) * in_width)) {
+      Vector<In, in_width> t[items / in_width];
+#pragma unroll
+      for (int v = 0; v < items / in_width; v++) t[v] = load<in_width>(x + v * in_width);
+#pragma unroll
+      for (int i = 0; i < items; i++) a[i] = f.map(cast<compute_t<In>>(t[i / in_width].at[i % in_width]));
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < items; i++) {
+      a[i] = f.init();
+      if (i < n) a[i] = f.map(cast<compute_t<In>>(x[i * step]));
+    }
+  }
+
+  // write finishes n <= items folds, the first of which has position first.
+  static SINTER_FN void write(const F& f, Out* out, long long step, int n, long long first, Acc before, const Acc (&a)[items]) {
+    Vector<Out, out_width> t[items / out_width];
+#pragma unroll
+    for (int i = 0; i < items; i++) {
+      t[i / out_width].at[i % out_width] = cast<Out>(f.finish(f.combine(before, a[i]), first + i + 1));
+    }
+    if (step == 1 && n == items && aligned(out, sizeof(Out) * out_width)) {
+#pragma unroll
+      for (int v = 0; v < items / out_width; v++) store(out + v * out_width, t[v]);
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < items; i++) {
+      if (i < n) out[i * step] = t[i / out_width].at[i % out_width];
+    }
+  }
+
+  // line scans the positions [first, end), carrying on from acc, and returns the
+  // fold of all. The lanes of the line call it; out is null where only the fold
+  // is wanted.
+  static SINTER_FN Acc line(const F& f, const Line& l, const In* x, Out* out, long long first, long long end, Acc acc) {
+    __shared__ alignas(16) unsigned char memory[sizeof(Acc) * (scan_threads / 32)];
+    Acc* warps = reinterpret_cast<Acc*>(memory);
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, count = blockDim.x / 32;
+#pragma unroll 1
+    for (long long base = first; base < end; base += blockDim.x * items) {
+      const long long from = base + threadIdx.x * items;
+      const int n = from >= end ? 0 : end - from < items ? int(end - from) : items;
+      Acc a[items];
+      read(f, x + from * l.x_step, l.x_step, n, a);
+#pragma unroll
+      for (int i = 1; i < items; i++) a[i] = f.combine(a[i - 1], a[i]);
+      Acc through = warp_scan(f, a[items - 1]), below = shuffle_up(through, 1);
+      Acc before = acc;
+      if (count == 1) {
+        acc = f.combine(acc, from_last(through));
+      } else {
+        if (lane == 31) warps[warp] = through;
+        __syncthreads();
+        for (int w = 0; w < count; w++) {
+          if (w == warp) before = acc;
+          acc = f.combine(acc, warps[w]);
+        }
+        __syncthreads();
+      }
+      if (lane > 0) before = f.combine(before, below);
+      if (out && n > 0) write(f, out + from * l.out_step, l.out_step, n, from, before, a);
+    }
+    return acc;
+  }
+
+  // from_last returns what lane 31 holds.
+  static SINTER_FN Acc from_last(Acc a) {
+    Words<Acc> w;
+    w.words[sizeof(w.words) / 4 - 1] = 0;
+    w.value = a;
+#pragma unroll
+    for (int i = 0; i < int(sizeof(w.words) / 4); i++) w.words[i] = __shfl_sync(0xffffffffu, w.words[i], 31);
+    return w.value;
+  }
+
+  // slices calls line for every line of the block's slice. All threads of the
+  // block take part in every step of the loop.
+  template <bool totals>
+  static SINTER_FN void slices(const Space<2>& kept, const Line& l, const Pointers<2>& p, void* carry, const F& f) {
+    const long long each = (l.extent + gridDim.y - 1) / gridDim.y;
+    const long long first = each * blockIdx.y < l.extent ? each * blockIdx.y : l.extent;
+    const long long end = first + each < l.extent ? first + each : l.extent;
+    const long long step = (long long)gridDim.x * blockDim.y;
+#pragma unroll 1
+    for (long long i = (long long)blockIdx.x * blockDim.y + threadIdx.y; i < kept.count; i += step) {
+      long long at[1][2] = {};
+      locate_any(kept, i, at);
+      const In* x = static_cast<const In*>(p.at[1]) + at[0][1];
+      Acc* slot = static_cast<Acc*>(carry) + i * gridDim.y + blockIdx.y;
+      if constexpr (totals) {
+        Acc all = line(f, l, x, nullptr, first, end, f.init());
+        if (threadIdx.x == 0) *slot = all;
+      } else {
+        line(f, l, x, static_cast<Out*>(p.at[0]) + at[0][0], first, end, carry ? *slot : f.init());
+      }
+    }
+  }
+
+  // carries makes totals exclusive prefixes.
+  static SINTER_FN void carries(long long lines, long long count, void* carry, const F& f) {
+    const int lane = threadIdx.x % 32, warps = blockDim.x / 32;
+#pragma unroll 1
+    for (long long i = (long long)blockIdx.x * warps + threadIdx.x / 32; i < lines; i += (long long)gridDim.x * warps) {
+      Acc* slots = static_cast<Acc*>(carry) + i * count;
+      Acc acc = f.init();
+#pragma unroll 1
+      for (long long base = 0; base < count; base += 32) {
+        Acc a = base + lane < count ? slots[base + lane] : f.init();
+        Acc through = warp_scan(f, a), below = shuffle_up(through, 1);
+        if (base + lane < count) slots[base + lane] = lane > 0 ? f.combine(acc, below) : acc;
+        acc = f.combine(acc, from_last(through));
+      }
+    }
+  }
+
+  static SINTER_FN void columns(const Space<2>& kept, const Line& l, const Pointers<2>& p, const F& f) {
+    constexpr int unroll = 4;  // loads in flight
+    const long long step = (long long)gridDim.x * blockDim.x;
+#pragma unroll 1
+    for (long long c = (long long)blockIdx.x * blockDim.x + threadIdx.x; c < kept.count; c += step) {
+      long long at[1][2] = {};
+      locate_any(kept, c, at);
+      const In* x = static_cast<const In*>(p.at[1]) + at[0][1];
+      Out* out = static_cast<Out*>(p.at[0]) + at[0][0];
+      Acc acc = f.init();
+#pragma unroll 1
+      for (long long i = 0; i < l.extent; i += unroll) {
+        In t[unroll];
+#pragma unroll
+        for (int u = 0; u < unroll; u++) t[u] = x[(i + u < l.extent ? i + u : i) * l.x_step];
+#pragma unroll
+        for (int u = 0; u < unroll; u++) {
+          if (i + u >= l.extent) break;
+          acc = f.combine(acc, f.map(cast<compute_t<In>>(t[u])));
+          out[(i + u) * l.out_step] = cast<Out>(f.finish(acc, i + u + 1));
+        }
+      }
+    }
+  }
+};
+
+}  // namespace sinter
+
+#define SINTER_SCAN(name, functor, out, in)                                                                             \
+  extern "C" __global__ void __launch_bounds__(sinter::scan_threads) name##_rows(                                      \
+      sinter::Space<2> kept, sinter::Line line, sinter::Pointers<2> p, const void* carry, functor f) {                 \
+    sinter::Scan<functor, out, in>::template slices<false>(kept, line, p, const_cast<void*>(carry), f);                \
+  }                                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(sinter::scan_threads) name##_totals(                                    \
+      sinter::Space<2> kept, sinter::Line line, sinter::Pointers<2> p, void* carry, functor f) {                       \
+    sinter::Scan<functor, out, in>::template slices<true>(kept, line, p, carry, f);                                    \
+  }                                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(sinter::scan_threads) name##_carry(long long lines, long long slices,   \
+                                                                                  void* carry, functor f) {            \
+    sinter::Scan<functor, out, in>::carries(lines, slices, carry, f);                                                  \
+  }                                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(sinter::scan_threads) name##_columns(                                   \
+      sinter::Space<2> kept, sinter::Line line, sinter::Pointers<2> p, functor f) {                                    \
+    sinter::Scan<functor, out, in>::columns(kept, line, p, f);                                                         \
+  }
