@@ -8,9 +8,7 @@ namespace sinter {
 template <class T> struct CeluFn {
   typedef typename real_of<T>::type R;
   T alpha;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((x > T(0.0)) ? x : (alpha * sinter::expm1(x / alpha)));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((x > T(0.0)) ? x : (alpha * sinter::expm1(x / alpha))); }
 };
 SINTER_ELEMENTWISE(celu_float16, CeluFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(celu_bfloat16, CeluFn<float32>, bfloat16, bfloat16)
@@ -21,9 +19,7 @@ SINTER_ELEMENTWISE(celu_float64, CeluFn<float64>, float64, float64)
 template <class T> struct CeluGradXFn {
   typedef typename real_of<T>::type R;
   T alpha;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return ((x > T(0.0)) ? dy : (dy * (alpha * ((sinter::expm1(x / alpha) + T(1.0)) / alpha))));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x > T(0.0)) ? dy : (dy * (alpha * ((sinter::expm1(x / alpha) + T(1.0)) / alpha)))); }
 };
 SINTER_ELEMENTWISE(celu_grad_x_float16, CeluGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(celu_grad_x_bfloat16, CeluGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -34,9 +30,7 @@ SINTER_ELEMENTWISE(celu_grad_x_float64, CeluGradXFn<float64>, float64, float64, 
 template <class T> struct EluFn {
   typedef typename real_of<T>::type R;
   T alpha;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((x > T(0.0)) ? x : (alpha * sinter::expm1(x)));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((x > T(0.0)) ? x : (alpha * sinter::expm1(x))); }
 };
 SINTER_ELEMENTWISE(elu_float16, EluFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(elu_bfloat16, EluFn<float32>, bfloat16, bfloat16)
@@ -47,9 +41,7 @@ SINTER_ELEMENTWISE(elu_float64, EluFn<float64>, float64, float64)
 template <class T> struct EluGradXFn {
   typedef typename real_of<T>::type R;
   T alpha;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return ((x > T(0.0)) ? dy : (dy * (alpha * (sinter::expm1(x) + T(1.0)))));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x > T(0.0)) ? dy : (dy * (alpha * (sinter::expm1(x) + T(1.0))))); }
 };
 SINTER_ELEMENTWISE(elu_grad_x_float16, EluGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(elu_grad_x_bfloat16, EluGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -59,9 +51,7 @@ SINTER_ELEMENTWISE(elu_grad_x_float64, EluGradXFn<float64>, float64, float64, fl
 // GeluNone: 0.5*x*(1 + erf(x*Sqrt1_2))
 template <class T> struct GeluNoneFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return T(0.5) * x * (T(1.0) + sinter::erf(x * T(0.7071067811865476)));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return T(0.5) * x * (T(1.0) + sinter::erf(x * T(0.7071067811865476))); }
 };
 SINTER_ELEMENTWISE(gelu_none_float16, GeluNoneFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(gelu_none_bfloat16, GeluNoneFn<float32>, bfloat16, bfloat16)
@@ -71,9 +61,7 @@ SINTER_ELEMENTWISE(gelu_none_float64, GeluNoneFn<float64>, float64, float64)
 // GeluTanh: 0.5*x*(1 + tanh(Sqrt2OverPi*(x + 0.044715*x*x*x)))
 template <class T> struct GeluTanhFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return T(0.5) * x * (T(1.0) + sinter::tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x)));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return T(0.5) * x * (T(1.0) + sinter::tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x))); }
 };
 SINTER_ELEMENTWISE(gelu_tanh_float16, GeluTanhFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(gelu_tanh_bfloat16, GeluTanhFn<float32>, bfloat16, bfloat16)
@@ -112,9 +100,7 @@ SINTER_ELEMENTWISE(gelu_grad_x_tanh_float64, GeluGradXTanhFn<float64>, float64, 
 template <class T> struct HardshrinkFn {
   typedef typename real_of<T>::type R;
   R lambd;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((sinter::abs(x) <= lambd) ? T(0.0) : x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((sinter::abs(x) <= lambd) ? T(0.0) : x); }
 };
 SINTER_ELEMENTWISE(hardshrink_float16, HardshrinkFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(hardshrink_bfloat16, HardshrinkFn<float32>, bfloat16, bfloat16)
@@ -125,9 +111,7 @@ SINTER_ELEMENTWISE(hardshrink_float64, HardshrinkFn<float64>, float64, float64)
 template <class T> struct HardshrinkGradXFn {
   typedef typename real_of<T>::type R;
   R lambd;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return ((sinter::abs(x) <= lambd) ? T(0.0) : dy);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((sinter::abs(x) <= lambd) ? T(0.0) : dy); }
 };
 SINTER_ELEMENTWISE(hardshrink_grad_x_float16, HardshrinkGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(hardshrink_grad_x_bfloat16, HardshrinkGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -137,9 +121,7 @@ SINTER_ELEMENTWISE(hardshrink_grad_x_float64, HardshrinkGradXFn<float64>, float6
 // Hardsigmoid: where(x <= -3, 0, where(x >= 3, 1, (x + 3)/6))
 template <class T> struct HardsigmoidFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((x <= T(-3.0)) ? T(0.0) : ((x >= T(3.0)) ? T(1.0) : ((x + T(3.0)) / T(6.0))));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((x <= T(-3.0)) ? T(0.0) : ((x >= T(3.0)) ? T(1.0) : ((x + T(3.0)) / T(6.0)))); }
 };
 SINTER_ELEMENTWISE(hardsigmoid_float16, HardsigmoidFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(hardsigmoid_bfloat16, HardsigmoidFn<float32>, bfloat16, bfloat16)
@@ -149,9 +131,7 @@ SINTER_ELEMENTWISE(hardsigmoid_float64, HardsigmoidFn<float64>, float64, float64
 // HardsigmoidGradX: where(x <= -3, 0, where(x >= 3, 0, dy/6))
 template <class T> struct HardsigmoidGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return ((x <= T(-3.0)) ? T(0.0) : ((x >= T(3.0)) ? T(0.0) : (dy / T(6.0))));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x <= T(-3.0)) ? T(0.0) : ((x >= T(3.0)) ? T(0.0) : (dy / T(6.0)))); }
 };
 SINTER_ELEMENTWISE(hardsigmoid_grad_x_float16, HardsigmoidGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(hardsigmoid_grad_x_bfloat16, HardsigmoidGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -161,9 +141,7 @@ SINTER_ELEMENTWISE(hardsigmoid_grad_x_float64, HardsigmoidGradXFn<float64>, floa
 // Hardswish: where(x <= -3, 0, where(x >= 3, x, x*(x + 3)/6))
 template <class T> struct HardswishFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((x <= T(-3.0)) ? T(0.0) : ((x >= T(3.0)) ? x : (x * (x + T(3.0)) / T(6.0))));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((x <= T(-3.0)) ? T(0.0) : ((x >= T(3.0)) ? x : (x * (x + T(3.0)) / T(6.0)))); }
 };
 SINTER_ELEMENTWISE(hardswish_float16, HardswishFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(hardswish_bfloat16, HardswishFn<float32>, bfloat16, bfloat16)
@@ -173,9 +151,7 @@ SINTER_ELEMENTWISE(hardswish_float64, HardswishFn<float64>, float64, float64)
 // HardswishGradX: where(x <= -3, 0, where(x >= 3, dy, dy*((x + 3 + x)/6)))
 template <class T> struct HardswishGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return ((x <= T(-3.0)) ? T(0.0) : ((x >= T(3.0)) ? dy : (dy * ((x + T(3.0) + x) / T(6.0)))));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x <= T(-3.0)) ? T(0.0) : ((x >= T(3.0)) ? dy : (dy * ((x + T(3.0) + x) / T(6.0))))); }
 };
 SINTER_ELEMENTWISE(hardswish_grad_x_float16, HardswishGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(hardswish_grad_x_bfloat16, HardswishGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -187,9 +163,7 @@ template <class T> struct HardtanhFn {
   typedef typename real_of<T>::type R;
   T lo;
   T hi;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((x <= lo) ? lo : ((x >= hi) ? hi : x));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((x <= lo) ? lo : ((x >= hi) ? hi : x)); }
 };
 SINTER_ELEMENTWISE(hardtanh_float16, HardtanhFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(hardtanh_bfloat16, HardtanhFn<float32>, bfloat16, bfloat16)
@@ -201,9 +175,7 @@ template <class T> struct HardtanhGradXFn {
   typedef typename real_of<T>::type R;
   T lo;
   T hi;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return ((x <= lo) ? T(0.0) : ((x >= hi) ? T(0.0) : dy));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x <= lo) ? T(0.0) : ((x >= hi) ? T(0.0) : dy)); }
 };
 SINTER_ELEMENTWISE(hardtanh_grad_x_float16, HardtanhGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(hardtanh_grad_x_bfloat16, HardtanhGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -213,17 +185,13 @@ SINTER_ELEMENTWISE(hardtanh_grad_x_float64, HardtanhGradXFn<float64>, float64, f
 // HeavisideInt: where(x == 0, values, where(x < 0, 0, where(isnan(x), x, 1)))
 template <class T> struct HeavisideIntFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T values) const {
-    return ((x == T(0)) ? values : ((x < T(0)) ? T(0) : (sinter::isnan(x) ? x : T(1))));
-  }
+  SINTER_FN T operator()(long long index, T x, T values) const { return ((x == T(0)) ? values : ((x < T(0)) ? T(0) : (sinter::isnan(x) ? x : T(1)))); }
 };
 
 // HeavisideFloat: where(x == 0, values, where(x < 0, 0, where(isnan(x), x, 1)))
 template <class T> struct HeavisideFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T values) const {
-    return ((x == T(0.0)) ? values : ((x < T(0.0)) ? T(0.0) : (sinter::isnan(x) ? x : T(1.0))));
-  }
+  SINTER_FN T operator()(long long index, T x, T values) const { return ((x == T(0.0)) ? values : ((x < T(0.0)) ? T(0.0) : (sinter::isnan(x) ? x : T(1.0)))); }
 };
 SINTER_ELEMENTWISE(heaviside_uint8, HeavisideIntFn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(heaviside_int8, HeavisideIntFn<int8>, int8, int8, int8)
@@ -239,9 +207,7 @@ SINTER_ELEMENTWISE(heaviside_float64, HeavisideFloatFn<float64>, float64, float6
 template <class T> struct LeakyReluFn {
   typedef typename real_of<T>::type R;
   R negative_slope;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((x > T(0.0)) ? x : (negative_slope * x));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((x > T(0.0)) ? x : (negative_slope * x)); }
 };
 SINTER_ELEMENTWISE(leaky_relu_float16, LeakyReluFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(leaky_relu_bfloat16, LeakyReluFn<float32>, bfloat16, bfloat16)
@@ -252,9 +218,7 @@ SINTER_ELEMENTWISE(leaky_relu_float64, LeakyReluFn<float64>, float64, float64)
 template <class T> struct LeakyReluGradXFn {
   typedef typename real_of<T>::type R;
   R negative_slope;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return ((x > T(0.0)) ? dy : (dy * negative_slope));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x > T(0.0)) ? dy : (dy * negative_slope)); }
 };
 SINTER_ELEMENTWISE(leaky_relu_grad_x_float16, LeakyReluGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(leaky_relu_grad_x_bfloat16, LeakyReluGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -264,9 +228,7 @@ SINTER_ELEMENTWISE(leaky_relu_grad_x_float64, LeakyReluGradXFn<float64>, float64
 // Logsigmoid: min(x, 0) - log1p(exp(-abs(x)))
 template <class T> struct LogsigmoidFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::min(x, T(0.0)) - sinter::log1p(sinter::exp(-sinter::abs(x)));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::min(x, T(0.0)) - sinter::log1p(sinter::exp(-sinter::abs(x))); }
 };
 SINTER_ELEMENTWISE(logsigmoid_float16, LogsigmoidFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(logsigmoid_bfloat16, LogsigmoidFn<float32>, bfloat16, bfloat16)
@@ -276,9 +238,7 @@ SINTER_ELEMENTWISE(logsigmoid_float64, LogsigmoidFn<float64>, float64, float64)
 // Mish: x*tanh(where(x > 20, x, log1p(exp(x))))
 template <class T> struct MishFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return x * sinter::tanh(((x > T(20.0)) ? x : sinter::log1p(sinter::exp(x))));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return x * sinter::tanh(((x > T(20.0)) ? x : sinter::log1p(sinter::exp(x)))); }
 };
 SINTER_ELEMENTWISE(mish_float16, MishFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(mish_bfloat16, MishFn<float32>, bfloat16, bfloat16)
@@ -304,9 +264,7 @@ SINTER_ELEMENTWISE(mish_grad_x_float64, MishGradXFn<float64>, float64, float64, 
 // Prelu: where(x > 0, x, weight*x)
 template <class T> struct PreluFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T weight) const {
-    return ((x > T(0.0)) ? x : (weight * x));
-  }
+  SINTER_FN T operator()(long long index, T x, T weight) const { return ((x > T(0.0)) ? x : (weight * x)); }
 };
 SINTER_ELEMENTWISE(prelu_float16, PreluFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(prelu_bfloat16, PreluFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -316,9 +274,7 @@ SINTER_ELEMENTWISE(prelu_float64, PreluFn<float64>, float64, float64, float64)
 // PreluGradWeight: where(x > 0, 0, dy*x)
 template <class T> struct PreluGradWeightFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return ((x > T(0.0)) ? T(0.0) : (dy * x));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x > T(0.0)) ? T(0.0) : (dy * x)); }
 };
 SINTER_ELEMENTWISE(prelu_grad_weight_float16, PreluGradWeightFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(prelu_grad_weight_bfloat16, PreluGradWeightFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -328,9 +284,7 @@ SINTER_ELEMENTWISE(prelu_grad_weight_float64, PreluGradWeightFn<float64>, float6
 // PreluGradX: where(x > 0, dy, dy*weight)
 template <class T> struct PreluGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T weight) const {
-    return ((x > T(0.0)) ? dy : (dy * weight));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T weight) const { return ((x > T(0.0)) ? dy : (dy * weight)); }
 };
 SINTER_ELEMENTWISE(prelu_grad_x_float16, PreluGradXFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(prelu_grad_x_bfloat16, PreluGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -340,17 +294,13 @@ SINTER_ELEMENTWISE(prelu_grad_x_float64, PreluGradXFn<float64>, float64, float64
 // ReluInt: where(x <= 0, 0, x)
 template <class T> struct ReluIntFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((x <= T(0)) ? T(0) : x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((x <= T(0)) ? T(0) : x); }
 };
 
 // ReluFloat: where(x <= 0, 0, x)
 template <class T> struct ReluFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((x <= T(0.0)) ? T(0.0) : x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((x <= T(0.0)) ? T(0.0) : x); }
 };
 SINTER_ELEMENTWISE(relu_uint8, ReluIntFn<uint8>, uint8, uint8)
 SINTER_ELEMENTWISE(relu_int8, ReluIntFn<int8>, int8, int8)
@@ -365,17 +315,13 @@ SINTER_ELEMENTWISE(relu_float64, ReluFloatFn<float64>, float64, float64)
 // Relu6Int: where(x <= 0, 0, where(x >= 6, 6, x))
 template <class T> struct Relu6IntFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((x <= T(0)) ? T(0) : ((x >= T(6)) ? T(6) : x));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((x <= T(0)) ? T(0) : ((x >= T(6)) ? T(6) : x)); }
 };
 
 // Relu6Float: where(x <= 0, 0, where(x >= 6, 6, x))
 template <class T> struct Relu6FloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((x <= T(0.0)) ? T(0.0) : ((x >= T(6.0)) ? T(6.0) : x));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((x <= T(0.0)) ? T(0.0) : ((x >= T(6.0)) ? T(6.0) : x)); }
 };
 SINTER_ELEMENTWISE(relu6_uint8, Relu6IntFn<uint8>, uint8, uint8)
 SINTER_ELEMENTWISE(relu6_int8, Relu6IntFn<int8>, int8, int8)
@@ -390,9 +336,7 @@ SINTER_ELEMENTWISE(relu6_float64, Relu6FloatFn<float64>, float64, float64)
 // Relu6GradX: where(x <= 0, 0, where(x >= 6, 0, dy))
 template <class T> struct Relu6GradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return ((x <= T(0.0)) ? T(0.0) : ((x >= T(6.0)) ? T(0.0) : dy));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x <= T(0.0)) ? T(0.0) : ((x >= T(6.0)) ? T(0.0) : dy)); }
 };
 SINTER_ELEMENTWISE(relu6_grad_x_float16, Relu6GradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(relu6_grad_x_bfloat16, Relu6GradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -402,9 +346,7 @@ SINTER_ELEMENTWISE(relu6_grad_x_float64, Relu6GradXFn<float64>, float64, float64
 // ReluGradX: where(x <= 0, 0, dy)
 template <class T> struct ReluGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return ((x <= T(0.0)) ? T(0.0) : dy);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x <= T(0.0)) ? T(0.0) : dy); }
 };
 SINTER_ELEMENTWISE(relu_grad_x_float16, ReluGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(relu_grad_x_bfloat16, ReluGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -414,9 +356,7 @@ SINTER_ELEMENTWISE(relu_grad_x_float64, ReluGradXFn<float64>, float64, float64, 
 // Selu: where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))
 template <class T> struct SeluFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((x > T(0.0)) ? (T(1.0507009873554805) * x) : (T(1.7580993408473768) * sinter::expm1(x)));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((x > T(0.0)) ? (T(1.0507009873554805) * x) : (T(1.7580993408473768) * sinter::expm1(x))); }
 };
 SINTER_ELEMENTWISE(selu_float16, SeluFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(selu_bfloat16, SeluFn<float32>, bfloat16, bfloat16)
@@ -426,9 +366,7 @@ SINTER_ELEMENTWISE(selu_float64, SeluFn<float64>, float64, float64)
 // SeluGradX: where(x > 0, 1.0507009873554805*dy, dy*(1.7580993408473768*(expm1(x) + 1)))
 template <class T> struct SeluGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return ((x > T(0.0)) ? (T(1.0507009873554805) * dy) : (dy * (T(1.7580993408473768) * (sinter::expm1(x) + T(1.0)))));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x > T(0.0)) ? (T(1.0507009873554805) * dy) : (dy * (T(1.7580993408473768) * (sinter::expm1(x) + T(1.0))))); }
 };
 SINTER_ELEMENTWISE(selu_grad_x_float16, SeluGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(selu_grad_x_bfloat16, SeluGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -438,9 +376,7 @@ SINTER_ELEMENTWISE(selu_grad_x_float64, SeluGradXFn<float64>, float64, float64, 
 // Silu: x*sigmoid(x)
 template <class T> struct SiluFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return x * sinter::sigmoid(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return x * sinter::sigmoid(x); }
 };
 SINTER_ELEMENTWISE(silu_float16, SiluFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(silu_bfloat16, SiluFn<float32>, bfloat16, bfloat16)
@@ -495,9 +431,7 @@ SINTER_ELEMENTWISE(softplus_grad_x_float64, SoftplusGradXFn<float64>, float64, f
 template <class T> struct SoftshrinkFn {
   typedef typename real_of<T>::type R;
   R lambd;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((x > lambd) ? (x - lambd) : ((x < (-lambd)) ? (x + lambd) : (T(0.0) * x)));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((x > lambd) ? (x - lambd) : ((x < (-lambd)) ? (x + lambd) : (T(0.0) * x))); }
 };
 SINTER_ELEMENTWISE(softshrink_float16, SoftshrinkFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(softshrink_bfloat16, SoftshrinkFn<float32>, bfloat16, bfloat16)
@@ -508,9 +442,7 @@ SINTER_ELEMENTWISE(softshrink_float64, SoftshrinkFn<float64>, float64, float64)
 template <class T> struct SoftshrinkGradXFn {
   typedef typename real_of<T>::type R;
   R lambd;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return ((x > lambd) ? dy : ((x < (-lambd)) ? dy : T(0.0)));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x > lambd) ? dy : ((x < (-lambd)) ? dy : T(0.0))); }
 };
 SINTER_ELEMENTWISE(softshrink_grad_x_float16, SoftshrinkGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(softshrink_grad_x_bfloat16, SoftshrinkGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -520,9 +452,7 @@ SINTER_ELEMENTWISE(softshrink_grad_x_float64, SoftshrinkGradXFn<float64>, float6
 // Softsign: x/(1 + abs(x))
 template <class T> struct SoftsignFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return x / (T(1.0) + sinter::abs(x));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return x / (T(1.0) + sinter::abs(x)); }
 };
 SINTER_ELEMENTWISE(softsign_float16, SoftsignFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(softsign_bfloat16, SoftsignFn<float32>, bfloat16, bfloat16)
@@ -532,9 +462,7 @@ SINTER_ELEMENTWISE(softsign_float64, SoftsignFn<float64>, float64, float64)
 // Tanhshrink: x - tanh(x)
 template <class T> struct TanhshrinkFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return x - sinter::tanh(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return x - sinter::tanh(x); }
 };
 SINTER_ELEMENTWISE(tanhshrink_float16, TanhshrinkFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(tanhshrink_bfloat16, TanhshrinkFn<float32>, bfloat16, bfloat16)
@@ -559,9 +487,7 @@ template <class T> struct ThresholdFn {
   typedef typename real_of<T>::type R;
   R limit;
   T value;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((x > limit) ? x : value);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((x > limit) ? x : value); }
 };
 SINTER_ELEMENTWISE(threshold_float16, ThresholdFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(threshold_bfloat16, ThresholdFn<float32>, bfloat16, bfloat16)
@@ -572,9 +498,7 @@ SINTER_ELEMENTWISE(threshold_float64, ThresholdFn<float64>, float64, float64)
 template <class T> struct ThresholdGradXFn {
   typedef typename real_of<T>::type R;
   R limit;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return ((x > limit) ? dy : T(0.0));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x > limit) ? dy : T(0.0)); }
 };
 SINTER_ELEMENTWISE(threshold_grad_x_float16, ThresholdGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(threshold_grad_x_bfloat16, ThresholdGradXFn<float32>, bfloat16, bfloat16, bfloat16)

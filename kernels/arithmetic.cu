@@ -7,17 +7,13 @@ namespace sinter {
 // AbsUint8: abs(x)
 template <class T> struct AbsUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::abs(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::abs(x); }
 };
 
 // AbsComplex: abs(x)
 template <class T> struct AbsComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN R operator()(long long index, T x) const {
-    return sinter::abs(x);
-  }
+  SINTER_FN R operator()(long long index, T x) const { return sinter::abs(x); }
 };
 SINTER_ELEMENTWISE(abs_uint8, AbsUint8Fn<uint8>, uint8, uint8)
 SINTER_ELEMENTWISE(abs_int8, AbsUint8Fn<int8>, int8, int8)
@@ -34,25 +30,19 @@ SINTER_ELEMENTWISE(abs_complex128, AbsComplexFn<complex128>, float64, complex128
 // AddBool: x + y
 template <class T> struct AddBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return x || y;
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return x || y; }
 };
 
 // AddUint8: x + y
 template <class T> struct AddUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return T(x + y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return T(x + y); }
 };
 
 // AddInt32: x + y
 template <class T> struct AddInt32Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return x + y;
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return x + y; }
 };
 SINTER_ELEMENTWISE(add_bool, AddBoolFn<bool>, bool, bool, bool)
 SINTER_ELEMENTWISE(add_uint8, AddUint8Fn<uint8>, uint8, uint8, uint8)
@@ -71,18 +61,14 @@ SINTER_ELEMENTWISE(add_complex128, AddInt32Fn<complex128>, complex128, complex12
 template <class T> struct AddScaledUint8Fn {
   typedef typename real_of<T>::type R;
   T alpha;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return T(x + T(alpha * y));
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return T(x + T(alpha * y)); }
 };
 
 // AddScaledInt32: x + alpha*y
 template <class T> struct AddScaledInt32Fn {
   typedef typename real_of<T>::type R;
   T alpha;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return x + alpha * y;
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return x + alpha * y; }
 };
 SINTER_ELEMENTWISE(add_scaled_uint8, AddScaledUint8Fn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(add_scaled_int8, AddScaledUint8Fn<int8>, int8, int8, int8)
@@ -100,18 +86,14 @@ SINTER_ELEMENTWISE(add_scaled_complex128, AddScaledInt32Fn<complex128>, complex1
 template <class T> struct AddScaledGradYFloatFn {
   typedef typename real_of<T>::type R;
   T alpha;
-  SINTER_FN T operator()(long long index, T dy) const {
-    return dy * alpha;
-  }
+  SINTER_FN T operator()(long long index, T dy) const { return dy * alpha; }
 };
 
 // AddScaledGradYComplex: dy*conj(alpha)
 template <class T> struct AddScaledGradYComplexFn {
   typedef typename real_of<T>::type R;
   T alpha;
-  SINTER_FN T operator()(long long index, T dy) const {
-    return dy * sinter::conj(alpha);
-  }
+  SINTER_FN T operator()(long long index, T dy) const { return dy * sinter::conj(alpha); }
 };
 SINTER_ELEMENTWISE(add_scaled_grad_y_float16, AddScaledGradYFloatFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(add_scaled_grad_y_bfloat16, AddScaledGradYFloatFn<float32>, bfloat16, bfloat16)
@@ -124,9 +106,7 @@ SINTER_ELEMENTWISE(add_scaled_grad_y_complex128, AddScaledGradYComplexFn<complex
 template <class T> struct AddcdivFn {
   typedef typename real_of<T>::type R;
   T value;
-  SINTER_FN T operator()(long long index, T x, T y, T z) const {
-    return x + value * y / z;
-  }
+  SINTER_FN T operator()(long long index, T x, T y, T z) const { return x + value * y / z; }
 };
 SINTER_ELEMENTWISE(addcdiv_float16, AddcdivFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(addcdiv_bfloat16, AddcdivFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -139,18 +119,14 @@ SINTER_ELEMENTWISE(addcdiv_complex128, AddcdivFn<complex128>, complex128, comple
 template <class T> struct AddcdivGradYFloatFn {
   typedef typename real_of<T>::type R;
   T value;
-  SINTER_FN T operator()(long long index, T dy, T z) const {
-    return dy * (value / z);
-  }
+  SINTER_FN T operator()(long long index, T dy, T z) const { return dy * (value / z); }
 };
 
 // AddcdivGradYComplex: dy*conj(value/z)
 template <class T> struct AddcdivGradYComplexFn {
   typedef typename real_of<T>::type R;
   T value;
-  SINTER_FN T operator()(long long index, T dy, T z) const {
-    return dy * sinter::conj(value / z);
-  }
+  SINTER_FN T operator()(long long index, T dy, T z) const { return dy * sinter::conj(value / z); }
 };
 SINTER_ELEMENTWISE(addcdiv_grad_y_float16, AddcdivGradYFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(addcdiv_grad_y_bfloat16, AddcdivGradYFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -163,18 +139,14 @@ SINTER_ELEMENTWISE(addcdiv_grad_y_complex128, AddcdivGradYComplexFn<complex128>,
 template <class T> struct AddcdivGradZFloatFn {
   typedef typename real_of<T>::type R;
   T value;
-  SINTER_FN T operator()(long long index, T dy, T y, T z) const {
-    return dy * (-(value * y / z) / z);
-  }
+  SINTER_FN T operator()(long long index, T dy, T y, T z) const { return dy * (-(value * y / z) / z); }
 };
 
 // AddcdivGradZComplex: dy*conj(-(value*y/z)/z)
 template <class T> struct AddcdivGradZComplexFn {
   typedef typename real_of<T>::type R;
   T value;
-  SINTER_FN T operator()(long long index, T dy, T y, T z) const {
-    return dy * sinter::conj(-(value * y / z) / z);
-  }
+  SINTER_FN T operator()(long long index, T dy, T y, T z) const { return dy * sinter::conj(-(value * y / z) / z); }
 };
 SINTER_ELEMENTWISE(addcdiv_grad_z_float16, AddcdivGradZFloatFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(addcdiv_grad_z_bfloat16, AddcdivGradZFloatFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -187,18 +159,14 @@ SINTER_ELEMENTWISE(addcdiv_grad_z_complex128, AddcdivGradZComplexFn<complex128>,
 template <class T> struct AddcmulUint8Fn {
   typedef typename real_of<T>::type R;
   T value;
-  SINTER_FN T operator()(long long index, T x, T y, T z) const {
-    return T(x + T(T(value * y) * z));
-  }
+  SINTER_FN T operator()(long long index, T x, T y, T z) const { return T(x + T(T(value * y) * z)); }
 };
 
 // AddcmulInt32: x + value*y*z
 template <class T> struct AddcmulInt32Fn {
   typedef typename real_of<T>::type R;
   T value;
-  SINTER_FN T operator()(long long index, T x, T y, T z) const {
-    return x + value * y * z;
-  }
+  SINTER_FN T operator()(long long index, T x, T y, T z) const { return x + value * y * z; }
 };
 SINTER_ELEMENTWISE(addcmul_uint8, AddcmulUint8Fn<uint8>, uint8, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(addcmul_int8, AddcmulUint8Fn<int8>, int8, int8, int8, int8)
@@ -216,18 +184,14 @@ SINTER_ELEMENTWISE(addcmul_complex128, AddcmulInt32Fn<complex128>, complex128, c
 template <class T> struct AddcmulGradYFloatFn {
   typedef typename real_of<T>::type R;
   T value;
-  SINTER_FN T operator()(long long index, T dy, T z) const {
-    return dy * (z * value);
-  }
+  SINTER_FN T operator()(long long index, T dy, T z) const { return dy * (z * value); }
 };
 
 // AddcmulGradYComplex: dy*conj(z*value)
 template <class T> struct AddcmulGradYComplexFn {
   typedef typename real_of<T>::type R;
   T value;
-  SINTER_FN T operator()(long long index, T dy, T z) const {
-    return dy * sinter::conj(z * value);
-  }
+  SINTER_FN T operator()(long long index, T dy, T z) const { return dy * sinter::conj(z * value); }
 };
 SINTER_ELEMENTWISE(addcmul_grad_y_float16, AddcmulGradYFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(addcmul_grad_y_bfloat16, AddcmulGradYFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -240,18 +204,14 @@ SINTER_ELEMENTWISE(addcmul_grad_y_complex128, AddcmulGradYComplexFn<complex128>,
 template <class T> struct AddcmulGradZFloatFn {
   typedef typename real_of<T>::type R;
   T value;
-  SINTER_FN T operator()(long long index, T dy, T y) const {
-    return dy * (value * y);
-  }
+  SINTER_FN T operator()(long long index, T dy, T y) const { return dy * (value * y); }
 };
 
 // AddcmulGradZComplex: dy*conj(value*y)
 template <class T> struct AddcmulGradZComplexFn {
   typedef typename real_of<T>::type R;
   T value;
-  SINTER_FN T operator()(long long index, T dy, T y) const {
-    return dy * sinter::conj(value * y);
-  }
+  SINTER_FN T operator()(long long index, T dy, T y) const { return dy * sinter::conj(value * y); }
 };
 SINTER_ELEMENTWISE(addcmul_grad_z_float16, AddcmulGradZFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(addcmul_grad_z_bfloat16, AddcmulGradZFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -263,9 +223,7 @@ SINTER_ELEMENTWISE(addcmul_grad_z_complex128, AddcmulGradZComplexFn<complex128>,
 // Clamp: min(max(x, lo), hi)
 template <class T> struct ClampFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T lo, T hi) const {
-    return sinter::min(sinter::max(x, lo), hi);
-  }
+  SINTER_FN T operator()(long long index, T x, T lo, T hi) const { return sinter::min(sinter::max(x, lo), hi); }
 };
 SINTER_ELEMENTWISE(clamp_uint8, ClampFn<uint8>, uint8, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(clamp_int8, ClampFn<int8>, int8, int8, int8, int8)
@@ -280,9 +238,7 @@ SINTER_ELEMENTWISE(clamp_float64, ClampFn<float64>, float64, float64, float64, f
 // ClampMax: min(x, hi)
 template <class T> struct ClampMaxFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T hi) const {
-    return sinter::min(x, hi);
-  }
+  SINTER_FN T operator()(long long index, T x, T hi) const { return sinter::min(x, hi); }
 };
 SINTER_ELEMENTWISE(clamp_max_uint8, ClampMaxFn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(clamp_max_int8, ClampMaxFn<int8>, int8, int8, int8)
@@ -297,9 +253,7 @@ SINTER_ELEMENTWISE(clamp_max_float64, ClampMaxFn<float64>, float64, float64, flo
 // ClampMin: max(x, lo)
 template <class T> struct ClampMinFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T lo) const {
-    return sinter::max(x, lo);
-  }
+  SINTER_FN T operator()(long long index, T x, T lo) const { return sinter::max(x, lo); }
 };
 SINTER_ELEMENTWISE(clamp_min_uint8, ClampMinFn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(clamp_min_int8, ClampMinFn<int8>, int8, int8, int8)
@@ -314,9 +268,7 @@ SINTER_ELEMENTWISE(clamp_min_float64, ClampMinFn<float64>, float64, float64, flo
 // Copysign: copysign(x, y)
 template <class T> struct CopysignFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return sinter::copysign(x, y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::copysign(x, y); }
 };
 SINTER_ELEMENTWISE(copysign_float16, CopysignFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(copysign_bfloat16, CopysignFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -326,9 +278,7 @@ SINTER_ELEMENTWISE(copysign_float64, CopysignFn<float64>, float64, float64, floa
 // CopysignGradX: where(x == 0, 0, dy*(sign(x)*copysign(1, y)))
 template <class T> struct CopysignGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return ((x == T(0.0)) ? T(0.0) : (dy * (sinter::sign(x) * sinter::copysign(T(1.0), y))));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return ((x == T(0.0)) ? T(0.0) : (dy * (sinter::sign(x) * sinter::copysign(T(1.0), y)))); }
 };
 SINTER_ELEMENTWISE(copysign_grad_x_float16, CopysignGradXFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(copysign_grad_x_bfloat16, CopysignGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -338,9 +288,7 @@ SINTER_ELEMENTWISE(copysign_grad_x_float64, CopysignGradXFn<float64>, float64, f
 // Deg2rad: x*(Pi/180)
 template <class T> struct Deg2radFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return x * (T(3.141592653589793) / T(180.0));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return x * (T(3.141592653589793) / T(180.0)); }
 };
 SINTER_ELEMENTWISE(deg2rad_float16, Deg2radFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(deg2rad_bfloat16, Deg2radFn<float32>, bfloat16, bfloat16)
@@ -350,9 +298,7 @@ SINTER_ELEMENTWISE(deg2rad_float64, Deg2radFn<float64>, float64, float64)
 // Div: x/y
 template <class T> struct DivFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return x / y;
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return x / y; }
 };
 SINTER_ELEMENTWISE(div_float16, DivFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(div_bfloat16, DivFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -364,17 +310,13 @@ SINTER_ELEMENTWISE(div_complex128, DivFn<complex128>, complex128, complex128, co
 // DivGradXFloat: dy*conj(1/y)
 template <class T> struct DivGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y) const {
-    return dy * (T(1.0) / y);
-  }
+  SINTER_FN T operator()(long long index, T dy, T y) const { return dy * (T(1.0) / y); }
 };
 
 // DivGradXComplex: dy*conj(1/y)
 template <class T> struct DivGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y) const {
-    return dy * sinter::conj(T(R(1.0)) / y);
-  }
+  SINTER_FN T operator()(long long index, T dy, T y) const { return dy * sinter::conj(T(R(1.0)) / y); }
 };
 SINTER_ELEMENTWISE(div_grad_x_float16, DivGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(div_grad_x_bfloat16, DivGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -386,17 +328,13 @@ SINTER_ELEMENTWISE(div_grad_x_complex128, DivGradXComplexFn<complex128>, complex
 // DivGradYFloat: dy*conj(-(x/y)/y)
 template <class T> struct DivGradYFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return dy * (-(x / y) / y);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * (-(x / y) / y); }
 };
 
 // DivGradYComplex: dy*conj(-(x/y)/y)
 template <class T> struct DivGradYComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return dy * sinter::conj(-(x / y) / y);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * sinter::conj(-(x / y) / y); }
 };
 SINTER_ELEMENTWISE(div_grad_y_float16, DivGradYFloatFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(div_grad_y_bfloat16, DivGradYFloatFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -408,9 +346,7 @@ SINTER_ELEMENTWISE(div_grad_y_complex128, DivGradYComplexFn<complex128>, complex
 // FloorDivide: floordiv(x, y)
 template <class T> struct FloorDivideFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return sinter::floordiv(x, y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::floordiv(x, y); }
 };
 SINTER_ELEMENTWISE(floor_divide_uint8, FloorDivideFn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(floor_divide_int8, FloorDivideFn<int8>, int8, int8, int8)
@@ -425,9 +361,7 @@ SINTER_ELEMENTWISE(floor_divide_float64, FloorDivideFn<float64>, float64, float6
 // Fmax: fmax(x, y)
 template <class T> struct FmaxFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return sinter::fmax(x, y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::fmax(x, y); }
 };
 SINTER_ELEMENTWISE(fmax_float16, FmaxFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(fmax_bfloat16, FmaxFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -437,9 +371,7 @@ SINTER_ELEMENTWISE(fmax_float64, FmaxFn<float64>, float64, float64, float64)
 // FmaxGradX: where(x >= y || isnan(y), dy, 0)
 template <class T> struct FmaxGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return (((x >= y) || sinter::isnan(y)) ? dy : T(0.0));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return (((x >= y) || sinter::isnan(y)) ? dy : T(0.0)); }
 };
 SINTER_ELEMENTWISE(fmax_grad_x_float16, FmaxGradXFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(fmax_grad_x_bfloat16, FmaxGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -449,9 +381,7 @@ SINTER_ELEMENTWISE(fmax_grad_x_float64, FmaxGradXFn<float64>, float64, float64, 
 // FmaxGradY: where(x >= y || isnan(y), 0, dy)
 template <class T> struct FmaxGradYFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return (((x >= y) || sinter::isnan(y)) ? T(0.0) : dy);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return (((x >= y) || sinter::isnan(y)) ? T(0.0) : dy); }
 };
 SINTER_ELEMENTWISE(fmax_grad_y_float16, FmaxGradYFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(fmax_grad_y_bfloat16, FmaxGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -461,9 +391,7 @@ SINTER_ELEMENTWISE(fmax_grad_y_float64, FmaxGradYFn<float64>, float64, float64, 
 // Fmin: fmin(x, y)
 template <class T> struct FminFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return sinter::fmin(x, y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::fmin(x, y); }
 };
 SINTER_ELEMENTWISE(fmin_float16, FminFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(fmin_bfloat16, FminFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -473,9 +401,7 @@ SINTER_ELEMENTWISE(fmin_float64, FminFn<float64>, float64, float64, float64)
 // FminGradX: where(x <= y || isnan(y), dy, 0)
 template <class T> struct FminGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return (((x <= y) || sinter::isnan(y)) ? dy : T(0.0));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return (((x <= y) || sinter::isnan(y)) ? dy : T(0.0)); }
 };
 SINTER_ELEMENTWISE(fmin_grad_x_float16, FminGradXFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(fmin_grad_x_bfloat16, FminGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -485,9 +411,7 @@ SINTER_ELEMENTWISE(fmin_grad_x_float64, FminGradXFn<float64>, float64, float64, 
 // FminGradY: where(x <= y || isnan(y), 0, dy)
 template <class T> struct FminGradYFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return (((x <= y) || sinter::isnan(y)) ? T(0.0) : dy);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return (((x <= y) || sinter::isnan(y)) ? T(0.0) : dy); }
 };
 SINTER_ELEMENTWISE(fmin_grad_y_float16, FminGradYFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(fmin_grad_y_bfloat16, FminGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -497,9 +421,7 @@ SINTER_ELEMENTWISE(fmin_grad_y_float64, FminGradYFn<float64>, float64, float64, 
 // Fmod: fmod(x, y)
 template <class T> struct FmodFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return sinter::fmod(x, y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::fmod(x, y); }
 };
 SINTER_ELEMENTWISE(fmod_uint8, FmodFn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(fmod_int8, FmodFn<int8>, int8, int8, int8)
@@ -514,9 +436,7 @@ SINTER_ELEMENTWISE(fmod_float64, FmodFn<float64>, float64, float64, float64)
 // FmodGradY: -(dy*trunc(x/y))
 template <class T> struct FmodGradYFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return -(dy * sinter::trunc(x / y));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return -(dy * sinter::trunc(x / y)); }
 };
 SINTER_ELEMENTWISE(fmod_grad_y_float16, FmodGradYFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(fmod_grad_y_bfloat16, FmodGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -526,9 +446,7 @@ SINTER_ELEMENTWISE(fmod_grad_y_float64, FmodGradYFn<float64>, float64, float64, 
 // Frac: x - trunc(x)
 template <class T> struct FracFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return x - sinter::trunc(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return x - sinter::trunc(x); }
 };
 SINTER_ELEMENTWISE(frac_float16, FracFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(frac_bfloat16, FracFn<float32>, bfloat16, bfloat16)
@@ -538,9 +456,7 @@ SINTER_ELEMENTWISE(frac_float64, FracFn<float64>, float64, float64)
 // Hypot: hypot(x, y)
 template <class T> struct HypotFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return sinter::hypot(x, y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::hypot(x, y); }
 };
 SINTER_ELEMENTWISE(hypot_float16, HypotFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(hypot_bfloat16, HypotFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -550,9 +466,7 @@ SINTER_ELEMENTWISE(hypot_float64, HypotFn<float64>, float64, float64, float64)
 // HypotGradX: dy*(x/hypot(x, y))
 template <class T> struct HypotGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return dy * (x / sinter::hypot(x, y));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * (x / sinter::hypot(x, y)); }
 };
 SINTER_ELEMENTWISE(hypot_grad_x_float16, HypotGradXFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(hypot_grad_x_bfloat16, HypotGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -562,9 +476,7 @@ SINTER_ELEMENTWISE(hypot_grad_x_float64, HypotGradXFn<float64>, float64, float64
 // HypotGradY: dy*(y/hypot(x, y))
 template <class T> struct HypotGradYFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return dy * (y / sinter::hypot(x, y));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * (y / sinter::hypot(x, y)); }
 };
 SINTER_ELEMENTWISE(hypot_grad_y_float16, HypotGradYFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(hypot_grad_y_bfloat16, HypotGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -598,17 +510,13 @@ SINTER_ELEMENTWISE(lerp_complex128, LerpComplexFn<complex128>, complex128, compl
 // LerpGradEndFloat: dy*conj(where(abs(weight) < 0.5, weight, 1 - (1 - weight)))
 template <class T> struct LerpGradEndFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T weight) const {
-    return dy * ((sinter::abs(weight) < T(0.5)) ? weight : (T(1.0) - (T(1.0) - weight)));
-  }
+  SINTER_FN T operator()(long long index, T dy, T weight) const { return dy * ((sinter::abs(weight) < T(0.5)) ? weight : (T(1.0) - (T(1.0) - weight))); }
 };
 
 // LerpGradEndComplex: dy*conj(where(abs(weight) < 0.5, weight, 1 - (1 - weight)))
 template <class T> struct LerpGradEndComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T weight) const {
-    return dy * sinter::conj(((sinter::abs(weight) < R(0.5)) ? weight : (T(R(1.0)) - (T(R(1.0)) - weight))));
-  }
+  SINTER_FN T operator()(long long index, T dy, T weight) const { return dy * sinter::conj(((sinter::abs(weight) < R(0.5)) ? weight : (T(R(1.0)) - (T(R(1.0)) - weight)))); }
 };
 SINTER_ELEMENTWISE(lerp_grad_end_float16, LerpGradEndFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(lerp_grad_end_bfloat16, LerpGradEndFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -620,17 +528,13 @@ SINTER_ELEMENTWISE(lerp_grad_end_complex128, LerpGradEndComplexFn<complex128>, c
 // LerpGradWeightFloat: dy*conj(end - x)
 template <class T> struct LerpGradWeightFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T end) const {
-    return dy * (end - x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T end) const { return dy * (end - x); }
 };
 
 // LerpGradWeightComplex: dy*conj(end - x)
 template <class T> struct LerpGradWeightComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T end) const {
-    return dy * sinter::conj(end - x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T end) const { return dy * sinter::conj(end - x); }
 };
 SINTER_ELEMENTWISE(lerp_grad_weight_float16, LerpGradWeightFloatFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(lerp_grad_weight_bfloat16, LerpGradWeightFloatFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -642,17 +546,13 @@ SINTER_ELEMENTWISE(lerp_grad_weight_complex128, LerpGradWeightComplexFn<complex1
 // LerpGradXFloat: dy*conj(1 - weight)
 template <class T> struct LerpGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T weight) const {
-    return dy * (T(1.0) - weight);
-  }
+  SINTER_FN T operator()(long long index, T dy, T weight) const { return dy * (T(1.0) - weight); }
 };
 
 // LerpGradXComplex: dy*conj(1 - weight)
 template <class T> struct LerpGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T weight) const {
-    return dy * sinter::conj(T(R(1.0)) - weight);
-  }
+  SINTER_FN T operator()(long long index, T dy, T weight) const { return dy * sinter::conj(T(R(1.0)) - weight); }
 };
 SINTER_ELEMENTWISE(lerp_grad_x_float16, LerpGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(lerp_grad_x_bfloat16, LerpGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -664,9 +564,7 @@ SINTER_ELEMENTWISE(lerp_grad_x_complex128, LerpGradXComplexFn<complex128>, compl
 // Maximum: max(x, y)
 template <class T> struct MaximumFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return sinter::max(x, y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::max(x, y); }
 };
 SINTER_ELEMENTWISE(maximum_uint8, MaximumFn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(maximum_int8, MaximumFn<int8>, int8, int8, int8)
@@ -681,9 +579,7 @@ SINTER_ELEMENTWISE(maximum_float64, MaximumFn<float64>, float64, float64, float6
 // MaximumGradX: where(x == y, 0.5*dy, where(x < y, 0, dy))
 template <class T> struct MaximumGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return ((x == y) ? (T(0.5) * dy) : ((x < y) ? T(0.0) : dy));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return ((x == y) ? (T(0.5) * dy) : ((x < y) ? T(0.0) : dy)); }
 };
 SINTER_ELEMENTWISE(maximum_grad_x_float16, MaximumGradXFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(maximum_grad_x_bfloat16, MaximumGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -693,9 +589,7 @@ SINTER_ELEMENTWISE(maximum_grad_x_float64, MaximumGradXFn<float64>, float64, flo
 // MaximumGradY: where(x == y, 0.5*dy, where(x > y, 0, dy))
 template <class T> struct MaximumGradYFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return ((x == y) ? (T(0.5) * dy) : ((x > y) ? T(0.0) : dy));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return ((x == y) ? (T(0.5) * dy) : ((x > y) ? T(0.0) : dy)); }
 };
 SINTER_ELEMENTWISE(maximum_grad_y_float16, MaximumGradYFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(maximum_grad_y_bfloat16, MaximumGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -705,9 +599,7 @@ SINTER_ELEMENTWISE(maximum_grad_y_float64, MaximumGradYFn<float64>, float64, flo
 // Minimum: min(x, y)
 template <class T> struct MinimumFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return sinter::min(x, y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::min(x, y); }
 };
 SINTER_ELEMENTWISE(minimum_uint8, MinimumFn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(minimum_int8, MinimumFn<int8>, int8, int8, int8)
@@ -722,9 +614,7 @@ SINTER_ELEMENTWISE(minimum_float64, MinimumFn<float64>, float64, float64, float6
 // MinimumGradX: where(x == y, 0.5*dy, where(x > y, 0, dy))
 template <class T> struct MinimumGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return ((x == y) ? (T(0.5) * dy) : ((x > y) ? T(0.0) : dy));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return ((x == y) ? (T(0.5) * dy) : ((x > y) ? T(0.0) : dy)); }
 };
 SINTER_ELEMENTWISE(minimum_grad_x_float16, MinimumGradXFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(minimum_grad_x_bfloat16, MinimumGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -734,9 +624,7 @@ SINTER_ELEMENTWISE(minimum_grad_x_float64, MinimumGradXFn<float64>, float64, flo
 // MinimumGradY: where(x == y, 0.5*dy, where(x < y, 0, dy))
 template <class T> struct MinimumGradYFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return ((x == y) ? (T(0.5) * dy) : ((x < y) ? T(0.0) : dy));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return ((x == y) ? (T(0.5) * dy) : ((x < y) ? T(0.0) : dy)); }
 };
 SINTER_ELEMENTWISE(minimum_grad_y_float16, MinimumGradYFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(minimum_grad_y_bfloat16, MinimumGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -746,25 +634,19 @@ SINTER_ELEMENTWISE(minimum_grad_y_float64, MinimumGradYFn<float64>, float64, flo
 // MulBool: x*y
 template <class T> struct MulBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return x && y;
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return x && y; }
 };
 
 // MulUint8: x*y
 template <class T> struct MulUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return T(x * y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return T(x * y); }
 };
 
 // MulInt32: x*y
 template <class T> struct MulInt32Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return x * y;
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return x * y; }
 };
 SINTER_ELEMENTWISE(mul_bool, MulBoolFn<bool>, bool, bool, bool)
 SINTER_ELEMENTWISE(mul_uint8, MulUint8Fn<uint8>, uint8, uint8, uint8)
@@ -782,17 +664,13 @@ SINTER_ELEMENTWISE(mul_complex128, MulInt32Fn<complex128>, complex128, complex12
 // MulGradXFloat: dy*conj(y)
 template <class T> struct MulGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y) const {
-    return dy * y;
-  }
+  SINTER_FN T operator()(long long index, T dy, T y) const { return dy * y; }
 };
 
 // MulGradXComplex: dy*conj(y)
 template <class T> struct MulGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y) const {
-    return dy * sinter::conj(y);
-  }
+  SINTER_FN T operator()(long long index, T dy, T y) const { return dy * sinter::conj(y); }
 };
 SINTER_ELEMENTWISE(mul_grad_x_float16, MulGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(mul_grad_x_bfloat16, MulGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -804,17 +682,13 @@ SINTER_ELEMENTWISE(mul_grad_x_complex128, MulGradXComplexFn<complex128>, complex
 // MulGradYFloat: dy*conj(x)
 template <class T> struct MulGradYFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * x;
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * x; }
 };
 
 // MulGradYComplex: dy*conj(x)
 template <class T> struct MulGradYComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * sinter::conj(x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(x); }
 };
 SINTER_ELEMENTWISE(mul_grad_y_float16, MulGradYFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(mul_grad_y_bfloat16, MulGradYFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -829,9 +703,7 @@ template <class T> struct NanToNumFn {
   R nan;
   R posinf;
   R neginf;
-  SINTER_FN T operator()(long long index, T x) const {
-    return (sinter::isnan(x) ? nan : ((x == sinter::infinity<T>()) ? posinf : ((x == (-sinter::infinity<T>())) ? neginf : x)));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return (sinter::isnan(x) ? nan : ((x == sinter::infinity<T>()) ? posinf : ((x == (-sinter::infinity<T>())) ? neginf : x))); }
 };
 SINTER_ELEMENTWISE(nan_to_num_float16, NanToNumFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(nan_to_num_bfloat16, NanToNumFn<float32>, bfloat16, bfloat16)
@@ -841,9 +713,7 @@ SINTER_ELEMENTWISE(nan_to_num_float64, NanToNumFn<float64>, float64, float64)
 // NanToNumGradX: where(isnan(x), 0, where(x == Inf, 0, where(x == -Inf, 0, dy)))
 template <class T> struct NanToNumGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return (sinter::isnan(x) ? T(0.0) : ((x == sinter::infinity<T>()) ? T(0.0) : ((x == (-sinter::infinity<T>())) ? T(0.0) : dy)));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return (sinter::isnan(x) ? T(0.0) : ((x == sinter::infinity<T>()) ? T(0.0) : ((x == (-sinter::infinity<T>())) ? T(0.0) : dy))); }
 };
 SINTER_ELEMENTWISE(nan_to_num_grad_x_float16, NanToNumGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(nan_to_num_grad_x_bfloat16, NanToNumGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -853,17 +723,13 @@ SINTER_ELEMENTWISE(nan_to_num_grad_x_float64, NanToNumGradXFn<float64>, float64,
 // NegUint8: -x
 template <class T> struct NegUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return T(-x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return T(-x); }
 };
 
 // NegInt32: -x
 template <class T> struct NegInt32Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return -x;
-  }
+  SINTER_FN T operator()(long long index, T x) const { return -x; }
 };
 SINTER_ELEMENTWISE(neg_uint8, NegUint8Fn<uint8>, uint8, uint8)
 SINTER_ELEMENTWISE(neg_int8, NegUint8Fn<int8>, int8, int8)
@@ -880,9 +746,7 @@ SINTER_ELEMENTWISE(neg_complex128, NegInt32Fn<complex128>, complex128, complex12
 // Pow: pow(x, y)
 template <class T> struct PowFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return sinter::pow(x, y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::pow(x, y); }
 };
 SINTER_ELEMENTWISE(pow_uint8, PowFn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(pow_int8, PowFn<int8>, int8, int8, int8)
@@ -899,17 +763,13 @@ SINTER_ELEMENTWISE(pow_complex128, PowFn<complex128>, complex128, complex128, co
 // PowGradXFloat: dy*conj(where(y == 0, 0, y*pow(x, y - 1)))
 template <class T> struct PowGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return dy * ((y == T(0.0)) ? T(0.0) : (y * sinter::pow(x, y - T(1.0))));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * ((y == T(0.0)) ? T(0.0) : (y * sinter::pow(x, y - T(1.0)))); }
 };
 
 // PowGradXComplex: dy*conj(where(y == 0, 0, y*pow(x, y - 1)))
 template <class T> struct PowGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return dy * sinter::conj(((y == T(R(0.0))) ? T(R(0.0)) : (y * sinter::pow(x, y - T(R(1.0))))));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * sinter::conj(((y == T(R(0.0))) ? T(R(0.0)) : (y * sinter::pow(x, y - T(R(1.0)))))); }
 };
 SINTER_ELEMENTWISE(pow_grad_x_float16, PowGradXFloatFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(pow_grad_x_bfloat16, PowGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -921,17 +781,13 @@ SINTER_ELEMENTWISE(pow_grad_x_complex128, PowGradXComplexFn<complex128>, complex
 // PowGradYFloat: dy*conj(where(x == 0, 0, pow(x, y)*log(x)))
 template <class T> struct PowGradYFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return dy * ((x == T(0.0)) ? T(0.0) : (sinter::pow(x, y) * sinter::log(x)));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * ((x == T(0.0)) ? T(0.0) : (sinter::pow(x, y) * sinter::log(x))); }
 };
 
 // PowGradYComplex: dy*conj(where(x == 0, 0, pow(x, y)*log(x)))
 template <class T> struct PowGradYComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return dy * sinter::conj(((x == T(R(0.0))) ? T(R(0.0)) : (sinter::pow(x, y) * sinter::log(x))));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * sinter::conj(((x == T(R(0.0))) ? T(R(0.0)) : (sinter::pow(x, y) * sinter::log(x)))); }
 };
 SINTER_ELEMENTWISE(pow_grad_y_float16, PowGradYFloatFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(pow_grad_y_bfloat16, PowGradYFloatFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -943,9 +799,7 @@ SINTER_ELEMENTWISE(pow_grad_y_complex128, PowGradYComplexFn<complex128>, complex
 // Rad2deg: x*(180/Pi)
 template <class T> struct Rad2degFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return x * (T(180.0) / T(3.141592653589793));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return x * (T(180.0) / T(3.141592653589793)); }
 };
 SINTER_ELEMENTWISE(rad2deg_float16, Rad2degFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(rad2deg_bfloat16, Rad2degFn<float32>, bfloat16, bfloat16)
@@ -955,9 +809,7 @@ SINTER_ELEMENTWISE(rad2deg_float64, Rad2degFn<float64>, float64, float64)
 // Rdiv: y/x
 template <class T> struct RdivFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return y / x;
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return y / x; }
 };
 SINTER_ELEMENTWISE(rdiv_float16, RdivFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(rdiv_bfloat16, RdivFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -969,17 +821,13 @@ SINTER_ELEMENTWISE(rdiv_complex128, RdivFn<complex128>, complex128, complex128, 
 // RdivGradXFloat: dy*conj(-(y/x)/x)
 template <class T> struct RdivGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return dy * (-(y / x) / x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * (-(y / x) / x); }
 };
 
 // RdivGradXComplex: dy*conj(-(y/x)/x)
 template <class T> struct RdivGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return dy * sinter::conj(-(y / x) / x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * sinter::conj(-(y / x) / x); }
 };
 SINTER_ELEMENTWISE(rdiv_grad_x_float16, RdivGradXFloatFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(rdiv_grad_x_bfloat16, RdivGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -991,17 +839,13 @@ SINTER_ELEMENTWISE(rdiv_grad_x_complex128, RdivGradXComplexFn<complex128>, compl
 // RdivGradYFloat: dy*conj(1/x)
 template <class T> struct RdivGradYFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * (T(1.0) / x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.0) / x); }
 };
 
 // RdivGradYComplex: dy*conj(1/x)
 template <class T> struct RdivGradYComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * sinter::conj(T(R(1.0)) / x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.0)) / x); }
 };
 SINTER_ELEMENTWISE(rdiv_grad_y_float16, RdivGradYFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(rdiv_grad_y_bfloat16, RdivGradYFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -1013,17 +857,13 @@ SINTER_ELEMENTWISE(rdiv_grad_y_complex128, RdivGradYComplexFn<complex128>, compl
 // ReciprocalFloat: 1/x
 template <class T> struct ReciprocalFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return T(1.0) / x;
-  }
+  SINTER_FN T operator()(long long index, T x) const { return T(1.0) / x; }
 };
 
 // ReciprocalComplex: 1/x
 template <class T> struct ReciprocalComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return T(R(1.0)) / x;
-  }
+  SINTER_FN T operator()(long long index, T x) const { return T(R(1.0)) / x; }
 };
 SINTER_ELEMENTWISE(reciprocal_float16, ReciprocalFloatFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(reciprocal_bfloat16, ReciprocalFloatFn<float32>, bfloat16, bfloat16)
@@ -1035,17 +875,13 @@ SINTER_ELEMENTWISE(reciprocal_complex128, ReciprocalComplexFn<complex128>, compl
 // ReciprocalGradXFloat: dy*conj(-(1/x)/x)
 template <class T> struct ReciprocalGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * (-(T(1.0) / x) / x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (-(T(1.0) / x) / x); }
 };
 
 // ReciprocalGradXComplex: dy*conj(-(1/x)/x)
 template <class T> struct ReciprocalGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * sinter::conj(-(T(R(1.0)) / x) / x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(-(T(R(1.0)) / x) / x); }
 };
 SINTER_ELEMENTWISE(reciprocal_grad_x_float16, ReciprocalGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(reciprocal_grad_x_bfloat16, ReciprocalGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -1057,9 +893,7 @@ SINTER_ELEMENTWISE(reciprocal_grad_x_complex128, ReciprocalGradXComplexFn<comple
 // Remainder: remainder(x, y)
 template <class T> struct RemainderFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return sinter::remainder(x, y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::remainder(x, y); }
 };
 SINTER_ELEMENTWISE(remainder_uint8, RemainderFn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(remainder_int8, RemainderFn<int8>, int8, int8, int8)
@@ -1074,9 +908,7 @@ SINTER_ELEMENTWISE(remainder_float64, RemainderFn<float64>, float64, float64, fl
 // RemainderGradY: -(dy*floor(x/y))
 template <class T> struct RemainderGradYFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return -(dy * sinter::floor(x / y));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return -(dy * sinter::floor(x / y)); }
 };
 SINTER_ELEMENTWISE(remainder_grad_y_float16, RemainderGradYFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(remainder_grad_y_bfloat16, RemainderGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -1086,9 +918,7 @@ SINTER_ELEMENTWISE(remainder_grad_y_float64, RemainderGradYFn<float64>, float64,
 // Rpow: pow(y, x)
 template <class T> struct RpowFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return sinter::pow(y, x);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::pow(y, x); }
 };
 SINTER_ELEMENTWISE(rpow_uint8, RpowFn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(rpow_int8, RpowFn<int8>, int8, int8, int8)
@@ -1105,17 +935,13 @@ SINTER_ELEMENTWISE(rpow_complex128, RpowFn<complex128>, complex128, complex128, 
 // RpowGradXFloat: dy*conj(where(y == 0, 0, pow(y, x)*log(y)))
 template <class T> struct RpowGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return dy * ((y == T(0.0)) ? T(0.0) : (sinter::pow(y, x) * sinter::log(y)));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * ((y == T(0.0)) ? T(0.0) : (sinter::pow(y, x) * sinter::log(y))); }
 };
 
 // RpowGradXComplex: dy*conj(where(y == 0, 0, pow(y, x)*log(y)))
 template <class T> struct RpowGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return dy * sinter::conj(((y == T(R(0.0))) ? T(R(0.0)) : (sinter::pow(y, x) * sinter::log(y))));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * sinter::conj(((y == T(R(0.0))) ? T(R(0.0)) : (sinter::pow(y, x) * sinter::log(y)))); }
 };
 SINTER_ELEMENTWISE(rpow_grad_x_float16, RpowGradXFloatFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(rpow_grad_x_bfloat16, RpowGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -1127,17 +953,13 @@ SINTER_ELEMENTWISE(rpow_grad_x_complex128, RpowGradXComplexFn<complex128>, compl
 // RpowGradYFloat: dy*conj(where(x == 0, 0, x*pow(y, x - 1)))
 template <class T> struct RpowGradYFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return dy * ((x == T(0.0)) ? T(0.0) : (x * sinter::pow(y, x - T(1.0))));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * ((x == T(0.0)) ? T(0.0) : (x * sinter::pow(y, x - T(1.0)))); }
 };
 
 // RpowGradYComplex: dy*conj(where(x == 0, 0, x*pow(y, x - 1)))
 template <class T> struct RpowGradYComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const {
-    return dy * sinter::conj(((x == T(R(0.0))) ? T(R(0.0)) : (x * sinter::pow(y, x - T(R(1.0))))));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * sinter::conj(((x == T(R(0.0))) ? T(R(0.0)) : (x * sinter::pow(y, x - T(R(1.0)))))); }
 };
 SINTER_ELEMENTWISE(rpow_grad_y_float16, RpowGradYFloatFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(rpow_grad_y_bfloat16, RpowGradYFloatFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -1149,17 +971,13 @@ SINTER_ELEMENTWISE(rpow_grad_y_complex128, RpowGradYComplexFn<complex128>, compl
 // RsubUint8: y - x
 template <class T> struct RsubUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return T(y - x);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return T(y - x); }
 };
 
 // RsubInt32: y - x
 template <class T> struct RsubInt32Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return y - x;
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return y - x; }
 };
 SINTER_ELEMENTWISE(rsub_uint8, RsubUint8Fn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(rsub_int8, RsubUint8Fn<int8>, int8, int8, int8)
@@ -1176,9 +994,7 @@ SINTER_ELEMENTWISE(rsub_complex128, RsubInt32Fn<complex128>, complex128, complex
 // Sign: sign(x)
 template <class T> struct SignFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::sign(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::sign(x); }
 };
 SINTER_ELEMENTWISE(sign_uint8, SignFn<uint8>, uint8, uint8)
 SINTER_ELEMENTWISE(sign_int8, SignFn<int8>, int8, int8)
@@ -1193,17 +1009,13 @@ SINTER_ELEMENTWISE(sign_float64, SignFn<float64>, float64, float64)
 // SquareUint8: x*x
 template <class T> struct SquareUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return T(x * x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return T(x * x); }
 };
 
 // SquareInt32: x*x
 template <class T> struct SquareInt32Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return x * x;
-  }
+  SINTER_FN T operator()(long long index, T x) const { return x * x; }
 };
 SINTER_ELEMENTWISE(square_uint8, SquareUint8Fn<uint8>, uint8, uint8)
 SINTER_ELEMENTWISE(square_int8, SquareUint8Fn<int8>, int8, int8)
@@ -1220,17 +1032,13 @@ SINTER_ELEMENTWISE(square_complex128, SquareInt32Fn<complex128>, complex128, com
 // SquareGradXFloat: dy*conj(x + x)
 template <class T> struct SquareGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * (x + x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (x + x); }
 };
 
 // SquareGradXComplex: dy*conj(x + x)
 template <class T> struct SquareGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * sinter::conj(x + x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(x + x); }
 };
 SINTER_ELEMENTWISE(square_grad_x_float16, SquareGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(square_grad_x_bfloat16, SquareGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -1242,17 +1050,13 @@ SINTER_ELEMENTWISE(square_grad_x_complex128, SquareGradXComplexFn<complex128>, c
 // SubUint8: x - y
 template <class T> struct SubUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return T(x - y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return T(x - y); }
 };
 
 // SubInt32: x - y
 template <class T> struct SubInt32Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return x - y;
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return x - y; }
 };
 SINTER_ELEMENTWISE(sub_uint8, SubUint8Fn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(sub_int8, SubUint8Fn<int8>, int8, int8, int8)
@@ -1269,9 +1073,7 @@ SINTER_ELEMENTWISE(sub_complex128, SubInt32Fn<complex128>, complex128, complex12
 // TruncDivide: truncdiv(x, y)
 template <class T> struct TruncDivideFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return sinter::truncdiv(x, y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::truncdiv(x, y); }
 };
 SINTER_ELEMENTWISE(trunc_divide_uint8, TruncDivideFn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(trunc_divide_int8, TruncDivideFn<int8>, int8, int8, int8)

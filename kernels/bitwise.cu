@@ -7,25 +7,19 @@ namespace sinter {
 // BitwiseAndBool: x&y
 template <class T> struct BitwiseAndBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return x && y;
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return x && y; }
 };
 
 // BitwiseAndUint8: x&y
 template <class T> struct BitwiseAndUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return T(x & y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return T(x & y); }
 };
 
 // BitwiseAndInt32: x&y
 template <class T> struct BitwiseAndInt32Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return x & y;
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return x & y; }
 };
 SINTER_ELEMENTWISE(bitwise_and_bool, BitwiseAndBoolFn<bool>, bool, bool, bool)
 SINTER_ELEMENTWISE(bitwise_and_uint8, BitwiseAndUint8Fn<uint8>, uint8, uint8, uint8)
@@ -37,9 +31,7 @@ SINTER_ELEMENTWISE(bitwise_and_int64, BitwiseAndInt32Fn<int64>, int64, int64, in
 // BitwiseLeftShift: x<<y
 template <class T> struct BitwiseLeftShiftFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return sinter::shl(x, y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::shl(x, y); }
 };
 SINTER_ELEMENTWISE(bitwise_left_shift_uint8, BitwiseLeftShiftFn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(bitwise_left_shift_int8, BitwiseLeftShiftFn<int8>, int8, int8, int8)
@@ -50,25 +42,19 @@ SINTER_ELEMENTWISE(bitwise_left_shift_int64, BitwiseLeftShiftFn<int64>, int64, i
 // BitwiseNotBool: ^x
 template <class T> struct BitwiseNotBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x) const {
-    return !x;
-  }
+  SINTER_FN bool operator()(long long index, T x) const { return !x; }
 };
 
 // BitwiseNotUint8: ^x
 template <class T> struct BitwiseNotUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return T(~x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return T(~x); }
 };
 
 // BitwiseNotInt32: ^x
 template <class T> struct BitwiseNotInt32Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ~x;
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ~x; }
 };
 SINTER_ELEMENTWISE(bitwise_not_bool, BitwiseNotBoolFn<bool>, bool, bool)
 SINTER_ELEMENTWISE(bitwise_not_uint8, BitwiseNotUint8Fn<uint8>, uint8, uint8)
@@ -80,25 +66,19 @@ SINTER_ELEMENTWISE(bitwise_not_int64, BitwiseNotInt32Fn<int64>, int64, int64)
 // BitwiseOrBool: x | y
 template <class T> struct BitwiseOrBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return x || y;
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return x || y; }
 };
 
 // BitwiseOrUint8: x | y
 template <class T> struct BitwiseOrUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return T(x | y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return T(x | y); }
 };
 
 // BitwiseOrInt32: x | y
 template <class T> struct BitwiseOrInt32Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return x | y;
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return x | y; }
 };
 SINTER_ELEMENTWISE(bitwise_or_bool, BitwiseOrBoolFn<bool>, bool, bool, bool)
 SINTER_ELEMENTWISE(bitwise_or_uint8, BitwiseOrUint8Fn<uint8>, uint8, uint8, uint8)
@@ -110,9 +90,7 @@ SINTER_ELEMENTWISE(bitwise_or_int64, BitwiseOrInt32Fn<int64>, int64, int64, int6
 // BitwiseRightShift: x>>y
 template <class T> struct BitwiseRightShiftFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return sinter::shr(x, y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::shr(x, y); }
 };
 SINTER_ELEMENTWISE(bitwise_right_shift_uint8, BitwiseRightShiftFn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(bitwise_right_shift_int8, BitwiseRightShiftFn<int8>, int8, int8, int8)
@@ -123,25 +101,19 @@ SINTER_ELEMENTWISE(bitwise_right_shift_int64, BitwiseRightShiftFn<int64>, int64,
 // BitwiseXorBool: x ^ y
 template <class T> struct BitwiseXorBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return x != y;
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return x != y; }
 };
 
 // BitwiseXorUint8: x ^ y
 template <class T> struct BitwiseXorUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return T(x ^ y);
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return T(x ^ y); }
 };
 
 // BitwiseXorInt32: x ^ y
 template <class T> struct BitwiseXorInt32Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return x ^ y;
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return x ^ y; }
 };
 SINTER_ELEMENTWISE(bitwise_xor_bool, BitwiseXorBoolFn<bool>, bool, bool, bool)
 SINTER_ELEMENTWISE(bitwise_xor_uint8, BitwiseXorUint8Fn<uint8>, uint8, uint8, uint8)

@@ -7,9 +7,7 @@ namespace sinter {
 // Eq: x == y
 template <class T> struct EqFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return x == y;
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return x == y; }
 };
 SINTER_ELEMENTWISE(eq_bool, EqFn<bool>, bool, bool, bool)
 SINTER_ELEMENTWISE(eq_uint8, EqFn<uint8>, bool, uint8, uint8)
@@ -27,17 +25,13 @@ SINTER_ELEMENTWISE(eq_complex128, EqFn<complex128>, bool, complex128, complex128
 // GeBool: x >= y
 template <class T> struct GeBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return x || (!y);
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return x || (!y); }
 };
 
 // GeUint8: x >= y
 template <class T> struct GeUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return x >= y;
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return x >= y; }
 };
 SINTER_ELEMENTWISE(ge_bool, GeBoolFn<bool>, bool, bool, bool)
 SINTER_ELEMENTWISE(ge_uint8, GeUint8Fn<uint8>, bool, uint8, uint8)
@@ -53,17 +47,13 @@ SINTER_ELEMENTWISE(ge_float64, GeUint8Fn<float64>, bool, float64, float64)
 // GtBool: x > y
 template <class T> struct GtBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return x && (!y);
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return x && (!y); }
 };
 
 // GtUint8: x > y
 template <class T> struct GtUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return x > y;
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return x > y; }
 };
 SINTER_ELEMENTWISE(gt_bool, GtBoolFn<bool>, bool, bool, bool)
 SINTER_ELEMENTWISE(gt_uint8, GtUint8Fn<uint8>, bool, uint8, uint8)
@@ -82,9 +72,7 @@ template <class T> struct IscloseFn {
   R rtol;
   R atol;
   bool equal_nan;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return ((x == y) || ((equal_nan && sinter::isnan(x)) && sinter::isnan(y))) || ((sinter::isfinite(x) && sinter::isfinite(y)) && (sinter::abs(x - y) <= (atol + rtol * sinter::abs(y))));
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return ((x == y) || ((equal_nan && sinter::isnan(x)) && sinter::isnan(y))) || ((sinter::isfinite(x) && sinter::isfinite(y)) && (sinter::abs(x - y) <= (atol + rtol * sinter::abs(y)))); }
 };
 SINTER_ELEMENTWISE(isclose_float16, IscloseFn<float32>, bool, float16, float16)
 SINTER_ELEMENTWISE(isclose_bfloat16, IscloseFn<float32>, bool, bfloat16, bfloat16)
@@ -94,17 +82,13 @@ SINTER_ELEMENTWISE(isclose_float64, IscloseFn<float64>, bool, float64, float64)
 // IsfiniteBool: isfinite(x)
 template <class T> struct IsfiniteBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x) const {
-    return true;
-  }
+  SINTER_FN bool operator()(long long index, T x) const { return true; }
 };
 
 // IsfiniteUint8: isfinite(x)
 template <class T> struct IsfiniteUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x) const {
-    return sinter::isfinite(x);
-  }
+  SINTER_FN bool operator()(long long index, T x) const { return sinter::isfinite(x); }
 };
 SINTER_ELEMENTWISE(isfinite_bool, IsfiniteBoolFn<bool>, bool, bool)
 SINTER_ELEMENTWISE(isfinite_uint8, IsfiniteUint8Fn<uint8>, bool, uint8)
@@ -122,17 +106,13 @@ SINTER_ELEMENTWISE(isfinite_complex128, IsfiniteUint8Fn<complex128>, bool, compl
 // IsinfBool: isinf(x)
 template <class T> struct IsinfBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x) const {
-    return false;
-  }
+  SINTER_FN bool operator()(long long index, T x) const { return false; }
 };
 
 // IsinfUint8: isinf(x)
 template <class T> struct IsinfUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x) const {
-    return sinter::isinf(x);
-  }
+  SINTER_FN bool operator()(long long index, T x) const { return sinter::isinf(x); }
 };
 SINTER_ELEMENTWISE(isinf_bool, IsinfBoolFn<bool>, bool, bool)
 SINTER_ELEMENTWISE(isinf_uint8, IsinfUint8Fn<uint8>, bool, uint8)
@@ -150,17 +130,13 @@ SINTER_ELEMENTWISE(isinf_complex128, IsinfUint8Fn<complex128>, bool, complex128)
 // IsnanBool: isnan(x)
 template <class T> struct IsnanBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x) const {
-    return false;
-  }
+  SINTER_FN bool operator()(long long index, T x) const { return false; }
 };
 
 // IsnanUint8: isnan(x)
 template <class T> struct IsnanUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x) const {
-    return sinter::isnan(x);
-  }
+  SINTER_FN bool operator()(long long index, T x) const { return sinter::isnan(x); }
 };
 SINTER_ELEMENTWISE(isnan_bool, IsnanBoolFn<bool>, bool, bool)
 SINTER_ELEMENTWISE(isnan_uint8, IsnanUint8Fn<uint8>, bool, uint8)
@@ -178,17 +154,13 @@ SINTER_ELEMENTWISE(isnan_complex128, IsnanUint8Fn<complex128>, bool, complex128)
 // LeBool: x <= y
 template <class T> struct LeBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return (!x) || y;
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return (!x) || y; }
 };
 
 // LeUint8: x <= y
 template <class T> struct LeUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return x <= y;
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return x <= y; }
 };
 SINTER_ELEMENTWISE(le_bool, LeBoolFn<bool>, bool, bool, bool)
 SINTER_ELEMENTWISE(le_uint8, LeUint8Fn<uint8>, bool, uint8, uint8)
@@ -204,17 +176,13 @@ SINTER_ELEMENTWISE(le_float64, LeUint8Fn<float64>, bool, float64, float64)
 // LtBool: x < y
 template <class T> struct LtBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return (!x) && y;
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return (!x) && y; }
 };
 
 // LtUint8: x < y
 template <class T> struct LtUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return x < y;
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return x < y; }
 };
 SINTER_ELEMENTWISE(lt_bool, LtBoolFn<bool>, bool, bool, bool)
 SINTER_ELEMENTWISE(lt_uint8, LtUint8Fn<uint8>, bool, uint8, uint8)
@@ -230,9 +198,7 @@ SINTER_ELEMENTWISE(lt_float64, LtUint8Fn<float64>, bool, float64, float64)
 // Ne: x != y
 template <class T> struct NeFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return x != y;
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return x != y; }
 };
 SINTER_ELEMENTWISE(ne_bool, NeFn<bool>, bool, bool, bool)
 SINTER_ELEMENTWISE(ne_uint8, NeFn<uint8>, bool, uint8, uint8)
@@ -250,9 +216,7 @@ SINTER_ELEMENTWISE(ne_complex128, NeFn<complex128>, bool, complex128, complex128
 // Signbit: signbit(x)
 template <class T> struct SignbitFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x) const {
-    return sinter::signbit(x);
-  }
+  SINTER_FN bool operator()(long long index, T x) const { return sinter::signbit(x); }
 };
 SINTER_ELEMENTWISE(signbit_uint8, SignbitFn<uint8>, bool, uint8)
 SINTER_ELEMENTWISE(signbit_int8, SignbitFn<int8>, bool, int8)

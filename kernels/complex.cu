@@ -7,9 +7,7 @@ namespace sinter {
 // ConjPhysical: conj(x)
 template <class T> struct ConjPhysicalFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::conj(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::conj(x); }
 };
 SINTER_ELEMENTWISE(conj_physical_complex64, ConjPhysicalFn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(conj_physical_complex128, ConjPhysicalFn<complex128>, complex128, complex128)
@@ -17,9 +15,7 @@ SINTER_ELEMENTWISE(conj_physical_complex128, ConjPhysicalFn<complex128>, complex
 // Imag: imag(x)
 template <class T> struct ImagFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN R operator()(long long index, T x) const {
-    return sinter::imag(x);
-  }
+  SINTER_FN R operator()(long long index, T x) const { return sinter::imag(x); }
 };
 SINTER_ELEMENTWISE(imag_complex64, ImagFn<complex64>, float32, complex64)
 SINTER_ELEMENTWISE(imag_complex128, ImagFn<complex128>, float64, complex128)
@@ -27,9 +23,7 @@ SINTER_ELEMENTWISE(imag_complex128, ImagFn<complex128>, float64, complex128)
 // RealPart: real(x)
 template <class T> struct RealPartFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN R operator()(long long index, T x) const {
-    return sinter::real(x);
-  }
+  SINTER_FN R operator()(long long index, T x) const { return sinter::real(x); }
 };
 SINTER_ELEMENTWISE(real_part_complex64, RealPartFn<complex64>, float32, complex64)
 SINTER_ELEMENTWISE(real_part_complex128, RealPartFn<complex128>, float64, complex128)

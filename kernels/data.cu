@@ -9,26 +9,20 @@ template <class T> struct CircularIndexFn {
   typedef typename real_of<T>::type R;
   long long n;
   long long before;
-  SINTER_FN long long operator()(long long index) const {
-    return sinter::remainder(index - before, n);
-  }
+  SINTER_FN long long operator()(long long index) const { return sinter::remainder(index - before, n); }
 };
 SINTER_ELEMENTWISE(circular_index_int64, CircularIndexFn<int64>, int64)
 
 // CloneBool: x
 template <class T> struct CloneBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x) const {
-    return x;
-  }
+  SINTER_FN bool operator()(long long index, T x) const { return x; }
 };
 
 // CloneUint8: x
 template <class T> struct CloneUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return x;
-  }
+  SINTER_FN T operator()(long long index, T x) const { return x; }
 };
 SINTER_ELEMENTWISE(clone_bool, CloneBoolFn<bool>, bool, bool)
 SINTER_ELEMENTWISE(clone_uint8, CloneUint8Fn<uint8>, uint8, uint8)
@@ -46,17 +40,13 @@ SINTER_ELEMENTWISE(clone_complex128, CloneUint8Fn<complex128>, complex128, compl
 // ConvertBool: x
 template <class T> struct ConvertBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x) const {
-    return x;
-  }
+  SINTER_FN bool operator()(long long index, T x) const { return x; }
 };
 
 // ConvertUint8: x
 template <class T> struct ConvertUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return x;
-  }
+  SINTER_FN T operator()(long long index, T x) const { return x; }
 };
 SINTER_ELEMENTWISE(convert_bool, ConvertBoolFn<bool>, bool, bool)
 SINTER_ELEMENTWISE(convert_uint8, ConvertUint8Fn<uint8>, uint8, uint8)
@@ -88,9 +78,7 @@ template <class T> struct ReplicateIndexFn {
   typedef typename real_of<T>::type R;
   long long n;
   long long before;
-  SINTER_FN long long operator()(long long index) const {
-    return sinter::min(sinter::max(index - before, 0LL), n - 1LL);
-  }
+  SINTER_FN long long operator()(long long index) const { return sinter::min(sinter::max(index - before, 0LL), n - 1LL); }
 };
 SINTER_ELEMENTWISE(replicate_index_int64, ReplicateIndexFn<int64>, int64)
 

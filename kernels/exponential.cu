@@ -7,9 +7,7 @@ namespace sinter {
 // Exp: exp(x)
 template <class T> struct ExpFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::exp(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::exp(x); }
 };
 SINTER_ELEMENTWISE(exp_float16, ExpFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(exp_bfloat16, ExpFn<float32>, bfloat16, bfloat16)
@@ -21,9 +19,7 @@ SINTER_ELEMENTWISE(exp_complex128, ExpFn<complex128>, complex128, complex128)
 // Exp2: exp2(x)
 template <class T> struct Exp2Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::exp2(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::exp2(x); }
 };
 SINTER_ELEMENTWISE(exp2_float16, Exp2Fn<float32>, float16, float16)
 SINTER_ELEMENTWISE(exp2_bfloat16, Exp2Fn<float32>, bfloat16, bfloat16)
@@ -33,9 +29,7 @@ SINTER_ELEMENTWISE(exp2_float64, Exp2Fn<float64>, float64, float64)
 // Exp2GradX: dy*(exp2(x)*Ln2)
 template <class T> struct Exp2GradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * (sinter::exp2(x) * T(0.6931471805599453));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (sinter::exp2(x) * T(0.6931471805599453)); }
 };
 SINTER_ELEMENTWISE(exp2_grad_x_float16, Exp2GradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(exp2_grad_x_bfloat16, Exp2GradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -45,17 +39,13 @@ SINTER_ELEMENTWISE(exp2_grad_x_float64, Exp2GradXFn<float64>, float64, float64, 
 // ExpGradXFloat: dy*conj(exp(x))
 template <class T> struct ExpGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * sinter::exp(x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::exp(x); }
 };
 
 // ExpGradXComplex: dy*conj(exp(x))
 template <class T> struct ExpGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * sinter::conj(sinter::exp(x));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(sinter::exp(x)); }
 };
 SINTER_ELEMENTWISE(exp_grad_x_float16, ExpGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(exp_grad_x_bfloat16, ExpGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -67,9 +57,7 @@ SINTER_ELEMENTWISE(exp_grad_x_complex128, ExpGradXComplexFn<complex128>, complex
 // Expm1: expm1(x)
 template <class T> struct Expm1Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::expm1(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::expm1(x); }
 };
 SINTER_ELEMENTWISE(expm1_float16, Expm1Fn<float32>, float16, float16)
 SINTER_ELEMENTWISE(expm1_bfloat16, Expm1Fn<float32>, bfloat16, bfloat16)
@@ -79,9 +67,7 @@ SINTER_ELEMENTWISE(expm1_float64, Expm1Fn<float64>, float64, float64)
 // Expm1GradX: dy*(expm1(x) + 1)
 template <class T> struct Expm1GradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * (sinter::expm1(x) + T(1.0));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (sinter::expm1(x) + T(1.0)); }
 };
 SINTER_ELEMENTWISE(expm1_grad_x_float16, Expm1GradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(expm1_grad_x_bfloat16, Expm1GradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -91,9 +77,7 @@ SINTER_ELEMENTWISE(expm1_grad_x_float64, Expm1GradXFn<float64>, float64, float64
 // Log: log(x)
 template <class T> struct LogFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::log(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::log(x); }
 };
 SINTER_ELEMENTWISE(log_float16, LogFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(log_bfloat16, LogFn<float32>, bfloat16, bfloat16)
@@ -105,9 +89,7 @@ SINTER_ELEMENTWISE(log_complex128, LogFn<complex128>, complex128, complex128)
 // Log10: log10(x)
 template <class T> struct Log10Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::log10(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::log10(x); }
 };
 SINTER_ELEMENTWISE(log10_float16, Log10Fn<float32>, float16, float16)
 SINTER_ELEMENTWISE(log10_bfloat16, Log10Fn<float32>, bfloat16, bfloat16)
@@ -117,9 +99,7 @@ SINTER_ELEMENTWISE(log10_float64, Log10Fn<float64>, float64, float64)
 // Log10GradX: dy*(Log10E/x)
 template <class T> struct Log10GradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * (T(0.4342944819032518) / x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(0.4342944819032518) / x); }
 };
 SINTER_ELEMENTWISE(log10_grad_x_float16, Log10GradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(log10_grad_x_bfloat16, Log10GradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -129,9 +109,7 @@ SINTER_ELEMENTWISE(log10_grad_x_float64, Log10GradXFn<float64>, float64, float64
 // Log1p: log1p(x)
 template <class T> struct Log1pFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::log1p(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::log1p(x); }
 };
 SINTER_ELEMENTWISE(log1p_float16, Log1pFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(log1p_bfloat16, Log1pFn<float32>, bfloat16, bfloat16)
@@ -141,9 +119,7 @@ SINTER_ELEMENTWISE(log1p_float64, Log1pFn<float64>, float64, float64)
 // Log1pGradX: dy/(1 + x)
 template <class T> struct Log1pGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy / (T(1.0) + x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / (T(1.0) + x); }
 };
 SINTER_ELEMENTWISE(log1p_grad_x_float16, Log1pGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(log1p_grad_x_bfloat16, Log1pGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -153,9 +129,7 @@ SINTER_ELEMENTWISE(log1p_grad_x_float64, Log1pGradXFn<float64>, float64, float64
 // Log2: log2(x)
 template <class T> struct Log2Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::log2(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::log2(x); }
 };
 SINTER_ELEMENTWISE(log2_float16, Log2Fn<float32>, float16, float16)
 SINTER_ELEMENTWISE(log2_bfloat16, Log2Fn<float32>, bfloat16, bfloat16)
@@ -165,9 +139,7 @@ SINTER_ELEMENTWISE(log2_float64, Log2Fn<float64>, float64, float64)
 // Log2GradX: dy*(Log2E/x)
 template <class T> struct Log2GradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * (T(1.4426950408889634) / x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.4426950408889634) / x); }
 };
 SINTER_ELEMENTWISE(log2_grad_x_float16, Log2GradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(log2_grad_x_bfloat16, Log2GradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -177,17 +149,13 @@ SINTER_ELEMENTWISE(log2_grad_x_float64, Log2GradXFn<float64>, float64, float64, 
 // LogGradXFloat: dy*conj(1/x)
 template <class T> struct LogGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * (T(1.0) / x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.0) / x); }
 };
 
 // LogGradXComplex: dy*conj(1/x)
 template <class T> struct LogGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * sinter::conj(T(R(1.0)) / x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.0)) / x); }
 };
 SINTER_ELEMENTWISE(log_grad_x_float16, LogGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(log_grad_x_bfloat16, LogGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -199,9 +167,7 @@ SINTER_ELEMENTWISE(log_grad_x_complex128, LogGradXComplexFn<complex128>, complex
 // Logaddexp: where(x == y, x + Ln2, max(x, y) + log1p(exp(-abs(x - y))))
 template <class T> struct LogaddexpFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return ((x == y) ? (x + T(0.6931471805599453)) : (sinter::max(x, y) + sinter::log1p(sinter::exp(-sinter::abs(x - y)))));
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return ((x == y) ? (x + T(0.6931471805599453)) : (sinter::max(x, y) + sinter::log1p(sinter::exp(-sinter::abs(x - y))))); }
 };
 SINTER_ELEMENTWISE(logaddexp_float16, LogaddexpFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(logaddexp_bfloat16, LogaddexpFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -211,9 +177,7 @@ SINTER_ELEMENTWISE(logaddexp_float64, LogaddexpFn<float64>, float64, float64, fl
 // Logaddexp2: where(x == y, x + 1, max(x, y) + log1p(exp2(-abs(x - y)))*Log2E)
 template <class T> struct Logaddexp2Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return ((x == y) ? (x + T(1.0)) : (sinter::max(x, y) + sinter::log1p(sinter::exp2(-sinter::abs(x - y))) * T(1.4426950408889634)));
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return ((x == y) ? (x + T(1.0)) : (sinter::max(x, y) + sinter::log1p(sinter::exp2(-sinter::abs(x - y))) * T(1.4426950408889634))); }
 };
 SINTER_ELEMENTWISE(logaddexp2_float16, Logaddexp2Fn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(logaddexp2_bfloat16, Logaddexp2Fn<float32>, bfloat16, bfloat16, bfloat16)
@@ -260,9 +224,7 @@ SINTER_ELEMENTWISE(logit_grad_x_float64, LogitGradXFn<float64>, float64, float64
 // Rsqrt: rsqrt(x)
 template <class T> struct RsqrtFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::rsqrt(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::rsqrt(x); }
 };
 SINTER_ELEMENTWISE(rsqrt_float16, RsqrtFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(rsqrt_bfloat16, RsqrtFn<float32>, bfloat16, bfloat16)
@@ -272,9 +234,7 @@ SINTER_ELEMENTWISE(rsqrt_float64, RsqrtFn<float64>, float64, float64)
 // RsqrtGradX: dy*(-0.5*rsqrt(x)/x)
 template <class T> struct RsqrtGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * (T(-0.5) * sinter::rsqrt(x) / x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(-0.5) * sinter::rsqrt(x) / x); }
 };
 SINTER_ELEMENTWISE(rsqrt_grad_x_float16, RsqrtGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(rsqrt_grad_x_bfloat16, RsqrtGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -284,9 +244,7 @@ SINTER_ELEMENTWISE(rsqrt_grad_x_float64, RsqrtGradXFn<float64>, float64, float64
 // Sigmoid: sigmoid(x)
 template <class T> struct SigmoidFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::sigmoid(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::sigmoid(x); }
 };
 SINTER_ELEMENTWISE(sigmoid_float16, SigmoidFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(sigmoid_bfloat16, SigmoidFn<float32>, bfloat16, bfloat16)
@@ -296,9 +254,7 @@ SINTER_ELEMENTWISE(sigmoid_float64, SigmoidFn<float64>, float64, float64)
 // SigmoidGrad: g*(y*(1 - y))
 template <class T> struct SigmoidGradFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T g, T y) const {
-    return g * (y * (T(1.0) - y));
-  }
+  SINTER_FN T operator()(long long index, T g, T y) const { return g * (y * (T(1.0) - y)); }
 };
 SINTER_ELEMENTWISE(sigmoid_grad_float16, SigmoidGradFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(sigmoid_grad_bfloat16, SigmoidGradFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -308,9 +264,7 @@ SINTER_ELEMENTWISE(sigmoid_grad_float64, SigmoidGradFn<float64>, float64, float6
 // SigmoidGradGradG: dy*(y*(1 - y))
 template <class T> struct SigmoidGradGradGFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y) const {
-    return dy * (y * (T(1.0) - y));
-  }
+  SINTER_FN T operator()(long long index, T dy, T y) const { return dy * (y * (T(1.0) - y)); }
 };
 SINTER_ELEMENTWISE(sigmoid_grad_grad_g_float16, SigmoidGradGradGFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(sigmoid_grad_grad_g_bfloat16, SigmoidGradGradGFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -320,9 +274,7 @@ SINTER_ELEMENTWISE(sigmoid_grad_grad_g_float64, SigmoidGradGradGFn<float64>, flo
 // SigmoidGradGradY: dy*(g*(1 - y - y))
 template <class T> struct SigmoidGradGradYFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T g, T y) const {
-    return dy * (g * (T(1.0) - y - y));
-  }
+  SINTER_FN T operator()(long long index, T dy, T g, T y) const { return dy * (g * (T(1.0) - y - y)); }
 };
 SINTER_ELEMENTWISE(sigmoid_grad_grad_y_float16, SigmoidGradGradYFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(sigmoid_grad_grad_y_bfloat16, SigmoidGradGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -332,9 +284,7 @@ SINTER_ELEMENTWISE(sigmoid_grad_grad_y_float64, SigmoidGradGradYFn<float64>, flo
 // Sqrt: sqrt(x)
 template <class T> struct SqrtFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::sqrt(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::sqrt(x); }
 };
 SINTER_ELEMENTWISE(sqrt_float16, SqrtFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(sqrt_bfloat16, SqrtFn<float32>, bfloat16, bfloat16)
@@ -346,17 +296,13 @@ SINTER_ELEMENTWISE(sqrt_complex128, SqrtFn<complex128>, complex128, complex128)
 // SqrtGradXFloat: dy*conj(0.5/sqrt(x))
 template <class T> struct SqrtGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * (T(0.5) / sinter::sqrt(x));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(0.5) / sinter::sqrt(x)); }
 };
 
 // SqrtGradXComplex: dy*conj(0.5/sqrt(x))
 template <class T> struct SqrtGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * sinter::conj(T(R(0.5)) / sinter::sqrt(x));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(0.5)) / sinter::sqrt(x)); }
 };
 SINTER_ELEMENTWISE(sqrt_grad_x_float16, SqrtGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(sqrt_grad_x_bfloat16, SqrtGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -368,9 +314,7 @@ SINTER_ELEMENTWISE(sqrt_grad_x_complex128, SqrtGradXComplexFn<complex128>, compl
 // Xlogy: where(isnan(y), y, where(x == 0, 0, x*log(y)))
 template <class T> struct XlogyFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    return (sinter::isnan(y) ? y : ((x == T(0.0)) ? T(0.0) : (x * sinter::log(y))));
-  }
+  SINTER_FN T operator()(long long index, T x, T y) const { return (sinter::isnan(y) ? y : ((x == T(0.0)) ? T(0.0) : (x * sinter::log(y)))); }
 };
 SINTER_ELEMENTWISE(xlogy_float16, XlogyFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(xlogy_bfloat16, XlogyFn<float32>, bfloat16, bfloat16, bfloat16)

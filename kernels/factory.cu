@@ -9,9 +9,7 @@ template <class T> struct ArangeSizedUint8Fn {
   typedef typename real_of<T>::type R;
   T start;
   T step;
-  SINTER_FN T operator()(long long index) const {
-    return T(start + T(sinter::cast<T>(index) * step));
-  }
+  SINTER_FN T operator()(long long index) const { return T(start + T(sinter::cast<T>(index) * step)); }
 };
 
 // ArangeSizedInt32: start + index*step
@@ -19,9 +17,7 @@ template <class T> struct ArangeSizedInt32Fn {
   typedef typename real_of<T>::type R;
   T start;
   T step;
-  SINTER_FN T operator()(long long index) const {
-    return start + sinter::cast<T>(index) * step;
-  }
+  SINTER_FN T operator()(long long index) const { return start + sinter::cast<T>(index) * step; }
 };
 SINTER_ELEMENTWISE(arange_sized_uint8, ArangeSizedUint8Fn<uint8>, uint8)
 SINTER_ELEMENTWISE(arange_sized_int8, ArangeSizedUint8Fn<int8>, int8)
@@ -36,33 +32,25 @@ SINTER_ELEMENTWISE(arange_sized_float64, ArangeSizedInt32Fn<float64>, float64)
 // EmptyBool: cast(0)
 template <class T> struct EmptyBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index) const {
-    return false;
-  }
+  SINTER_FN bool operator()(long long index) const { return false; }
 };
 
 // EmptyInt: cast(0)
 template <class T> struct EmptyIntFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index) const {
-    return T(0);
-  }
+  SINTER_FN T operator()(long long index) const { return T(0); }
 };
 
 // EmptyFloat: cast(0)
 template <class T> struct EmptyFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index) const {
-    return T(0.0);
-  }
+  SINTER_FN T operator()(long long index) const { return T(0.0); }
 };
 
 // EmptyComplex: cast(0)
 template <class T> struct EmptyComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index) const {
-    return T(R(0.0));
-  }
+  SINTER_FN T operator()(long long index) const { return T(R(0.0)); }
 };
 SINTER_ELEMENTWISE(empty_bool, EmptyBoolFn<bool>, bool)
 SINTER_ELEMENTWISE(empty_uint8, EmptyIntFn<uint8>, uint8)
@@ -81,36 +69,28 @@ SINTER_ELEMENTWISE(empty_complex128, EmptyComplexFn<complex128>, complex128)
 template <class T> struct EyeSizedBoolFn {
   typedef typename real_of<T>::type R;
   long long cols;
-  SINTER_FN bool operator()(long long index) const {
-    return ((sinter::div(index, cols) == sinter::rem(index, cols)) ? true : false);
-  }
+  SINTER_FN bool operator()(long long index) const { return ((sinter::div(index, cols) == sinter::rem(index, cols)) ? true : false); }
 };
 
 // EyeSizedInt: where(index/cols == index%cols, 1, 0)
 template <class T> struct EyeSizedIntFn {
   typedef typename real_of<T>::type R;
   long long cols;
-  SINTER_FN T operator()(long long index) const {
-    return ((sinter::div(index, cols) == sinter::rem(index, cols)) ? T(1) : T(0));
-  }
+  SINTER_FN T operator()(long long index) const { return ((sinter::div(index, cols) == sinter::rem(index, cols)) ? T(1) : T(0)); }
 };
 
 // EyeSizedFloat: where(index/cols == index%cols, 1, 0)
 template <class T> struct EyeSizedFloatFn {
   typedef typename real_of<T>::type R;
   long long cols;
-  SINTER_FN T operator()(long long index) const {
-    return ((sinter::div(index, cols) == sinter::rem(index, cols)) ? T(1.0) : T(0.0));
-  }
+  SINTER_FN T operator()(long long index) const { return ((sinter::div(index, cols) == sinter::rem(index, cols)) ? T(1.0) : T(0.0)); }
 };
 
 // EyeSizedComplex: where(index/cols == index%cols, 1, 0)
 template <class T> struct EyeSizedComplexFn {
   typedef typename real_of<T>::type R;
   long long cols;
-  SINTER_FN T operator()(long long index) const {
-    return ((sinter::div(index, cols) == sinter::rem(index, cols)) ? T(R(1.0)) : T(R(0.0)));
-  }
+  SINTER_FN T operator()(long long index) const { return ((sinter::div(index, cols) == sinter::rem(index, cols)) ? T(R(1.0)) : T(R(0.0))); }
 };
 SINTER_ELEMENTWISE(eye_sized_bool, EyeSizedBoolFn<bool>, bool)
 SINTER_ELEMENTWISE(eye_sized_uint8, EyeSizedIntFn<uint8>, uint8)
@@ -129,18 +109,14 @@ SINTER_ELEMENTWISE(eye_sized_complex128, EyeSizedComplexFn<complex128>, complex1
 template <class T> struct FullBoolFn {
   typedef typename real_of<T>::type R;
   T value;
-  SINTER_FN bool operator()(long long index) const {
-    return value;
-  }
+  SINTER_FN bool operator()(long long index) const { return value; }
 };
 
 // FullUint8: value
 template <class T> struct FullUint8Fn {
   typedef typename real_of<T>::type R;
   T value;
-  SINTER_FN T operator()(long long index) const {
-    return value;
-  }
+  SINTER_FN T operator()(long long index) const { return value; }
 };
 SINTER_ELEMENTWISE(full_bool, FullBoolFn<bool>, bool)
 SINTER_ELEMENTWISE(full_uint8, FullUint8Fn<uint8>, uint8)
@@ -175,33 +151,25 @@ SINTER_ELEMENTWISE(linspace_sized_float64, LinspaceSizedFn<float64>, float64)
 // OnesBool: cast(1)
 template <class T> struct OnesBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index) const {
-    return true;
-  }
+  SINTER_FN bool operator()(long long index) const { return true; }
 };
 
 // OnesInt: cast(1)
 template <class T> struct OnesIntFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index) const {
-    return T(1);
-  }
+  SINTER_FN T operator()(long long index) const { return T(1); }
 };
 
 // OnesFloat: cast(1)
 template <class T> struct OnesFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index) const {
-    return T(1.0);
-  }
+  SINTER_FN T operator()(long long index) const { return T(1.0); }
 };
 
 // OnesComplex: cast(1)
 template <class T> struct OnesComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index) const {
-    return T(R(1.0));
-  }
+  SINTER_FN T operator()(long long index) const { return T(R(1.0)); }
 };
 SINTER_ELEMENTWISE(ones_bool, OnesBoolFn<bool>, bool)
 SINTER_ELEMENTWISE(ones_uint8, OnesIntFn<uint8>, uint8)
@@ -219,33 +187,25 @@ SINTER_ELEMENTWISE(ones_complex128, OnesComplexFn<complex128>, complex128)
 // ZerosBool: cast(0)
 template <class T> struct ZerosBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index) const {
-    return false;
-  }
+  SINTER_FN bool operator()(long long index) const { return false; }
 };
 
 // ZerosInt: cast(0)
 template <class T> struct ZerosIntFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index) const {
-    return T(0);
-  }
+  SINTER_FN T operator()(long long index) const { return T(0); }
 };
 
 // ZerosFloat: cast(0)
 template <class T> struct ZerosFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index) const {
-    return T(0.0);
-  }
+  SINTER_FN T operator()(long long index) const { return T(0.0); }
 };
 
 // ZerosComplex: cast(0)
 template <class T> struct ZerosComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index) const {
-    return T(R(0.0));
-  }
+  SINTER_FN T operator()(long long index) const { return T(R(0.0)); }
 };
 SINTER_ELEMENTWISE(zeros_bool, ZerosBoolFn<bool>, bool)
 SINTER_ELEMENTWISE(zeros_uint8, ZerosIntFn<uint8>, uint8)

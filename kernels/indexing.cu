@@ -10,9 +10,7 @@ template <class T> struct TrilSizedBoolFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN bool operator()(long long index, T x) const {
-    return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? x : false);
-  }
+  SINTER_FN bool operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? x : false); }
 };
 
 // TrilSizedInt: where(index%cols - index/cols%rows <= diagonal, x, 0)
@@ -21,9 +19,7 @@ template <class T> struct TrilSizedIntFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T x) const {
-    return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? x : T(0));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? x : T(0)); }
 };
 
 // TrilSizedFloat: where(index%cols - index/cols%rows <= diagonal, x, 0)
@@ -32,9 +28,7 @@ template <class T> struct TrilSizedFloatFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T x) const {
-    return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? x : T(0.0));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? x : T(0.0)); }
 };
 
 // TrilSizedComplex: where(index%cols - index/cols%rows <= diagonal, x, 0)
@@ -43,9 +37,7 @@ template <class T> struct TrilSizedComplexFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T x) const {
-    return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? x : T(R(0.0)));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? x : T(R(0.0))); }
 };
 SINTER_ELEMENTWISE(tril_sized_bool, TrilSizedBoolFn<bool>, bool, bool)
 SINTER_ELEMENTWISE(tril_sized_uint8, TrilSizedIntFn<uint8>, uint8, uint8)
@@ -66,9 +58,7 @@ template <class T> struct TrilSizedGradXFloatFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T dy) const {
-    return dy * (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? T(1.0) : T(0.0));
-  }
+  SINTER_FN T operator()(long long index, T dy) const { return dy * (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? T(1.0) : T(0.0)); }
 };
 
 // TrilSizedGradXComplex: dy*conj(where(index%cols - index/cols%rows <= diagonal, 1, 0))
@@ -77,9 +67,7 @@ template <class T> struct TrilSizedGradXComplexFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T dy) const {
-    return dy * sinter::conj((((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? T(R(1.0)) : T(R(0.0))));
-  }
+  SINTER_FN T operator()(long long index, T dy) const { return dy * sinter::conj((((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? T(R(1.0)) : T(R(0.0)))); }
 };
 SINTER_ELEMENTWISE(tril_sized_grad_x_float16, TrilSizedGradXFloatFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(tril_sized_grad_x_bfloat16, TrilSizedGradXFloatFn<float32>, bfloat16, bfloat16)
@@ -94,9 +82,7 @@ template <class T> struct TriuSizedBoolFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN bool operator()(long long index, T x) const {
-    return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? x : false);
-  }
+  SINTER_FN bool operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? x : false); }
 };
 
 // TriuSizedInt: where(index%cols - index/cols%rows >= diagonal, x, 0)
@@ -105,9 +91,7 @@ template <class T> struct TriuSizedIntFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T x) const {
-    return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? x : T(0));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? x : T(0)); }
 };
 
 // TriuSizedFloat: where(index%cols - index/cols%rows >= diagonal, x, 0)
@@ -116,9 +100,7 @@ template <class T> struct TriuSizedFloatFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T x) const {
-    return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? x : T(0.0));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? x : T(0.0)); }
 };
 
 // TriuSizedComplex: where(index%cols - index/cols%rows >= diagonal, x, 0)
@@ -127,9 +109,7 @@ template <class T> struct TriuSizedComplexFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T x) const {
-    return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? x : T(R(0.0)));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? x : T(R(0.0))); }
 };
 SINTER_ELEMENTWISE(triu_sized_bool, TriuSizedBoolFn<bool>, bool, bool)
 SINTER_ELEMENTWISE(triu_sized_uint8, TriuSizedIntFn<uint8>, uint8, uint8)
@@ -150,9 +130,7 @@ template <class T> struct TriuSizedGradXFloatFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T dy) const {
-    return dy * (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? T(1.0) : T(0.0));
-  }
+  SINTER_FN T operator()(long long index, T dy) const { return dy * (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? T(1.0) : T(0.0)); }
 };
 
 // TriuSizedGradXComplex: dy*conj(where(index%cols - index/cols%rows >= diagonal, 1, 0))
@@ -161,9 +139,7 @@ template <class T> struct TriuSizedGradXComplexFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T dy) const {
-    return dy * sinter::conj((((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? T(R(1.0)) : T(R(0.0))));
-  }
+  SINTER_FN T operator()(long long index, T dy) const { return dy * sinter::conj((((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? T(R(1.0)) : T(R(0.0)))); }
 };
 SINTER_ELEMENTWISE(triu_sized_grad_x_float16, TriuSizedGradXFloatFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(triu_sized_grad_x_bfloat16, TriuSizedGradXFloatFn<float32>, bfloat16, bfloat16)

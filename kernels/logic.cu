@@ -7,33 +7,25 @@ namespace sinter {
 // LogicalAndBool: x != 0 && y != 0
 template <class T> struct LogicalAndBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return (x != false) && (y != false);
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return (x != false) && (y != false); }
 };
 
 // LogicalAndInt: x != 0 && y != 0
 template <class T> struct LogicalAndIntFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return (x != T(0)) && (y != T(0));
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return (x != T(0)) && (y != T(0)); }
 };
 
 // LogicalAndFloat: x != 0 && y != 0
 template <class T> struct LogicalAndFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return (x != T(0.0)) && (y != T(0.0));
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return (x != T(0.0)) && (y != T(0.0)); }
 };
 
 // LogicalAndComplex: x != 0 && y != 0
 template <class T> struct LogicalAndComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return (x != T(R(0.0))) && (y != T(R(0.0)));
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return (x != T(R(0.0))) && (y != T(R(0.0))); }
 };
 SINTER_ELEMENTWISE(logical_and_bool, LogicalAndBoolFn<bool>, bool, bool, bool)
 SINTER_ELEMENTWISE(logical_and_uint8, LogicalAndIntFn<uint8>, bool, uint8, uint8)
@@ -51,33 +43,25 @@ SINTER_ELEMENTWISE(logical_and_complex128, LogicalAndComplexFn<complex128>, bool
 // LogicalNotBool: x == 0
 template <class T> struct LogicalNotBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x) const {
-    return x == false;
-  }
+  SINTER_FN bool operator()(long long index, T x) const { return x == false; }
 };
 
 // LogicalNotInt: x == 0
 template <class T> struct LogicalNotIntFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x) const {
-    return x == T(0);
-  }
+  SINTER_FN bool operator()(long long index, T x) const { return x == T(0); }
 };
 
 // LogicalNotFloat: x == 0
 template <class T> struct LogicalNotFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x) const {
-    return x == T(0.0);
-  }
+  SINTER_FN bool operator()(long long index, T x) const { return x == T(0.0); }
 };
 
 // LogicalNotComplex: x == 0
 template <class T> struct LogicalNotComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x) const {
-    return x == T(R(0.0));
-  }
+  SINTER_FN bool operator()(long long index, T x) const { return x == T(R(0.0)); }
 };
 SINTER_ELEMENTWISE(logical_not_bool, LogicalNotBoolFn<bool>, bool, bool)
 SINTER_ELEMENTWISE(logical_not_uint8, LogicalNotIntFn<uint8>, bool, uint8)
@@ -95,33 +79,25 @@ SINTER_ELEMENTWISE(logical_not_complex128, LogicalNotComplexFn<complex128>, bool
 // LogicalOrBool: x != 0 || y != 0
 template <class T> struct LogicalOrBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return (x != false) || (y != false);
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return (x != false) || (y != false); }
 };
 
 // LogicalOrInt: x != 0 || y != 0
 template <class T> struct LogicalOrIntFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return (x != T(0)) || (y != T(0));
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return (x != T(0)) || (y != T(0)); }
 };
 
 // LogicalOrFloat: x != 0 || y != 0
 template <class T> struct LogicalOrFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return (x != T(0.0)) || (y != T(0.0));
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return (x != T(0.0)) || (y != T(0.0)); }
 };
 
 // LogicalOrComplex: x != 0 || y != 0
 template <class T> struct LogicalOrComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return (x != T(R(0.0))) || (y != T(R(0.0)));
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return (x != T(R(0.0))) || (y != T(R(0.0))); }
 };
 SINTER_ELEMENTWISE(logical_or_bool, LogicalOrBoolFn<bool>, bool, bool, bool)
 SINTER_ELEMENTWISE(logical_or_uint8, LogicalOrIntFn<uint8>, bool, uint8, uint8)
@@ -139,33 +115,25 @@ SINTER_ELEMENTWISE(logical_or_complex128, LogicalOrComplexFn<complex128>, bool, 
 // LogicalXorBool: x != 0 != (y != 0)
 template <class T> struct LogicalXorBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return (x != false) != (y != false);
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return (x != false) != (y != false); }
 };
 
 // LogicalXorInt: x != 0 != (y != 0)
 template <class T> struct LogicalXorIntFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return (x != T(0)) != (y != T(0));
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return (x != T(0)) != (y != T(0)); }
 };
 
 // LogicalXorFloat: x != 0 != (y != 0)
 template <class T> struct LogicalXorFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return (x != T(0.0)) != (y != T(0.0));
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return (x != T(0.0)) != (y != T(0.0)); }
 };
 
 // LogicalXorComplex: x != 0 != (y != 0)
 template <class T> struct LogicalXorComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const {
-    return (x != T(R(0.0))) != (y != T(R(0.0)));
-  }
+  SINTER_FN bool operator()(long long index, T x, T y) const { return (x != T(R(0.0))) != (y != T(R(0.0))); }
 };
 SINTER_ELEMENTWISE(logical_xor_bool, LogicalXorBoolFn<bool>, bool, bool, bool)
 SINTER_ELEMENTWISE(logical_xor_uint8, LogicalXorIntFn<uint8>, bool, uint8, uint8)
@@ -183,17 +151,13 @@ SINTER_ELEMENTWISE(logical_xor_complex128, LogicalXorComplexFn<complex128>, bool
 // MaskedFillBool: where(mask, value, x)
 template <class T> struct MaskedFillBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, bool mask, T value) const {
-    return (mask ? value : x);
-  }
+  SINTER_FN bool operator()(long long index, T x, bool mask, T value) const { return (mask ? value : x); }
 };
 
 // MaskedFillUint8: where(mask, value, x)
 template <class T> struct MaskedFillUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, bool mask, T value) const {
-    return (mask ? value : x);
-  }
+  SINTER_FN T operator()(long long index, T x, bool mask, T value) const { return (mask ? value : x); }
 };
 SINTER_ELEMENTWISE(masked_fill_bool, MaskedFillBoolFn<bool>, bool, bool, bool, bool)
 SINTER_ELEMENTWISE(masked_fill_uint8, MaskedFillUint8Fn<uint8>, uint8, uint8, bool, uint8)
@@ -211,17 +175,13 @@ SINTER_ELEMENTWISE(masked_fill_complex128, MaskedFillUint8Fn<complex128>, comple
 // MaskedFillGradValueFloat: dy*conj(where(mask, 1, 0))
 template <class T> struct MaskedFillGradValueFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, bool mask) const {
-    return dy * (mask ? T(1.0) : T(0.0));
-  }
+  SINTER_FN T operator()(long long index, T dy, bool mask) const { return dy * (mask ? T(1.0) : T(0.0)); }
 };
 
 // MaskedFillGradValueComplex: dy*conj(where(mask, 1, 0))
 template <class T> struct MaskedFillGradValueComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, bool mask) const {
-    return dy * sinter::conj((mask ? T(R(1.0)) : T(R(0.0))));
-  }
+  SINTER_FN T operator()(long long index, T dy, bool mask) const { return dy * sinter::conj((mask ? T(R(1.0)) : T(R(0.0)))); }
 };
 SINTER_ELEMENTWISE(masked_fill_grad_value_float16, MaskedFillGradValueFloatFn<float32>, float16, float16, bool)
 SINTER_ELEMENTWISE(masked_fill_grad_value_bfloat16, MaskedFillGradValueFloatFn<float32>, bfloat16, bfloat16, bool)
@@ -233,17 +193,13 @@ SINTER_ELEMENTWISE(masked_fill_grad_value_complex128, MaskedFillGradValueComplex
 // MaskedFillGradXFloat: dy*conj(where(mask, 0, 1))
 template <class T> struct MaskedFillGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, bool mask) const {
-    return dy * (mask ? T(0.0) : T(1.0));
-  }
+  SINTER_FN T operator()(long long index, T dy, bool mask) const { return dy * (mask ? T(0.0) : T(1.0)); }
 };
 
 // MaskedFillGradXComplex: dy*conj(where(mask, 0, 1))
 template <class T> struct MaskedFillGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, bool mask) const {
-    return dy * sinter::conj((mask ? T(R(0.0)) : T(R(1.0))));
-  }
+  SINTER_FN T operator()(long long index, T dy, bool mask) const { return dy * sinter::conj((mask ? T(R(0.0)) : T(R(1.0)))); }
 };
 SINTER_ELEMENTWISE(masked_fill_grad_x_float16, MaskedFillGradXFloatFn<float32>, float16, float16, bool)
 SINTER_ELEMENTWISE(masked_fill_grad_x_bfloat16, MaskedFillGradXFloatFn<float32>, bfloat16, bfloat16, bool)
@@ -255,17 +211,13 @@ SINTER_ELEMENTWISE(masked_fill_grad_x_complex128, MaskedFillGradXComplexFn<compl
 // WhereBool: where(cond, x, y)
 template <class T> struct WhereBoolFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, bool cond, T x, T y) const {
-    return (cond ? x : y);
-  }
+  SINTER_FN bool operator()(long long index, bool cond, T x, T y) const { return (cond ? x : y); }
 };
 
 // WhereUint8: where(cond, x, y)
 template <class T> struct WhereUint8Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, bool cond, T x, T y) const {
-    return (cond ? x : y);
-  }
+  SINTER_FN T operator()(long long index, bool cond, T x, T y) const { return (cond ? x : y); }
 };
 SINTER_ELEMENTWISE(where_bool, WhereBoolFn<bool>, bool, bool, bool, bool)
 SINTER_ELEMENTWISE(where_uint8, WhereUint8Fn<uint8>, uint8, bool, uint8, uint8)
@@ -283,17 +235,13 @@ SINTER_ELEMENTWISE(where_complex128, WhereUint8Fn<complex128>, complex128, bool,
 // WhereGradXFloat: dy*conj(where(cond, 1, 0))
 template <class T> struct WhereGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, bool cond) const {
-    return dy * (cond ? T(1.0) : T(0.0));
-  }
+  SINTER_FN T operator()(long long index, T dy, bool cond) const { return dy * (cond ? T(1.0) : T(0.0)); }
 };
 
 // WhereGradXComplex: dy*conj(where(cond, 1, 0))
 template <class T> struct WhereGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, bool cond) const {
-    return dy * sinter::conj((cond ? T(R(1.0)) : T(R(0.0))));
-  }
+  SINTER_FN T operator()(long long index, T dy, bool cond) const { return dy * sinter::conj((cond ? T(R(1.0)) : T(R(0.0)))); }
 };
 SINTER_ELEMENTWISE(where_grad_x_float16, WhereGradXFloatFn<float32>, float16, float16, bool)
 SINTER_ELEMENTWISE(where_grad_x_bfloat16, WhereGradXFloatFn<float32>, bfloat16, bfloat16, bool)
@@ -305,17 +253,13 @@ SINTER_ELEMENTWISE(where_grad_x_complex128, WhereGradXComplexFn<complex128>, com
 // WhereGradYFloat: dy*conj(where(cond, 0, 1))
 template <class T> struct WhereGradYFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, bool cond) const {
-    return dy * (cond ? T(0.0) : T(1.0));
-  }
+  SINTER_FN T operator()(long long index, T dy, bool cond) const { return dy * (cond ? T(0.0) : T(1.0)); }
 };
 
 // WhereGradYComplex: dy*conj(where(cond, 0, 1))
 template <class T> struct WhereGradYComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, bool cond) const {
-    return dy * sinter::conj((cond ? T(R(0.0)) : T(R(1.0))));
-  }
+  SINTER_FN T operator()(long long index, T dy, bool cond) const { return dy * sinter::conj((cond ? T(R(0.0)) : T(R(1.0)))); }
 };
 SINTER_ELEMENTWISE(where_grad_y_float16, WhereGradYFloatFn<float32>, float16, float16, bool)
 SINTER_ELEMENTWISE(where_grad_y_bfloat16, WhereGradYFloatFn<float32>, bfloat16, bfloat16, bool)

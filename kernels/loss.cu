@@ -7,9 +7,7 @@ namespace sinter {
 // BceElements: (target - 1)*max(log1p(-x), -100) - target*max(log(x), -100)
 template <class T> struct BceElementsFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T target) const {
-    return (target - T(1.0)) * sinter::max(sinter::log1p(-x), T(-100.0)) - target * sinter::max(sinter::log(x), T(-100.0));
-  }
+  SINTER_FN T operator()(long long index, T x, T target) const { return (target - T(1.0)) * sinter::max(sinter::log1p(-x), T(-100.0)) - target * sinter::max(sinter::log(x), T(-100.0)); }
 };
 SINTER_ELEMENTWISE(bce_elements_float16, BceElementsFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(bce_elements_bfloat16, BceElementsFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -19,9 +17,7 @@ SINTER_ELEMENTWISE(bce_elements_float64, BceElementsFn<float64>, float64, float6
 // BceGrad: g*(x - target)/max(x*(1 - x), 1e-12)
 template <class T> struct BceGradFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T g, T x, T target) const {
-    return g * (x - target) / sinter::max(x * (T(1.0) - x), T(1e-12));
-  }
+  SINTER_FN T operator()(long long index, T g, T x, T target) const { return g * (x - target) / sinter::max(x * (T(1.0) - x), T(1e-12)); }
 };
 SINTER_ELEMENTWISE(bce_grad_float16, BceGradFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(bce_grad_bfloat16, BceGradFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -31,9 +27,7 @@ SINTER_ELEMENTWISE(bce_grad_float64, BceGradFn<float64>, float64, float64, float
 // BceGradGradG: dy*((x - target)/max(x*(1 - x), 1e-12))
 template <class T> struct BceGradGradGFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T target) const {
-    return dy * ((x - target) / sinter::max(x * (T(1.0) - x), T(1e-12)));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x, T target) const { return dy * ((x - target) / sinter::max(x * (T(1.0) - x), T(1e-12))); }
 };
 SINTER_ELEMENTWISE(bce_grad_grad_g_float16, BceGradGradGFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(bce_grad_grad_g_bfloat16, BceGradGradGFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -43,9 +37,7 @@ SINTER_ELEMENTWISE(bce_grad_grad_g_float64, BceGradGradGFn<float64>, float64, fl
 // BceGradGradTarget: -(dy*(g/max(x*(1 - x), 1e-12)))
 template <class T> struct BceGradGradTargetFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T g, T x) const {
-    return -(dy * (g / sinter::max(x * (T(1.0) - x), T(1e-12))));
-  }
+  SINTER_FN T operator()(long long index, T dy, T g, T x) const { return -(dy * (g / sinter::max(x * (T(1.0) - x), T(1e-12)))); }
 };
 SINTER_ELEMENTWISE(bce_grad_grad_target_float16, BceGradGradTargetFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(bce_grad_grad_target_bfloat16, BceGradGradTargetFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -72,9 +64,7 @@ SINTER_ELEMENTWISE(bce_grad_grad_x_float64, BceGradGradXFn<float64>, float64, fl
 // BceLogitsElements: (1 - target)*x + (max(-x, 0) + log1p(exp(-abs(x))))
 template <class T> struct BceLogitsElementsFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T target) const {
-    return (T(1.0) - target) * x + (sinter::max(-x, T(0.0)) + sinter::log1p(sinter::exp(-sinter::abs(x))));
-  }
+  SINTER_FN T operator()(long long index, T x, T target) const { return (T(1.0) - target) * x + (sinter::max(-x, T(0.0)) + sinter::log1p(sinter::exp(-sinter::abs(x)))); }
 };
 SINTER_ELEMENTWISE(bce_logits_elements_float16, BceLogitsElementsFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(bce_logits_elements_bfloat16, BceLogitsElementsFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -84,9 +74,7 @@ SINTER_ELEMENTWISE(bce_logits_elements_float64, BceLogitsElementsFn<float64>, fl
 // BceLogitsWeighted: (1 - target)*x + (1 + (weight - 1)*target)*(max(-x, 0) + log1p(exp(-abs(x))))
 template <class T> struct BceLogitsWeightedFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T target, T weight) const {
-    return (T(1.0) - target) * x + (T(1.0) + (weight - T(1.0)) * target) * (sinter::max(-x, T(0.0)) + sinter::log1p(sinter::exp(-sinter::abs(x))));
-  }
+  SINTER_FN T operator()(long long index, T x, T target, T weight) const { return (T(1.0) - target) * x + (T(1.0) + (weight - T(1.0)) * target) * (sinter::max(-x, T(0.0)) + sinter::log1p(sinter::exp(-sinter::abs(x)))); }
 };
 SINTER_ELEMENTWISE(bce_logits_weighted_float16, BceLogitsWeightedFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(bce_logits_weighted_bfloat16, BceLogitsWeightedFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)

@@ -7,9 +7,7 @@ namespace sinter {
 // LayerNormGrad: rstd*(g - m - y*c)
 template <class T> struct LayerNormGradFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T g, T y, T rstd, T m, T c) const {
-    return rstd * (g - m - y * c);
-  }
+  SINTER_FN T operator()(long long index, T g, T y, T rstd, T m, T c) const { return rstd * (g - m - y * c); }
 };
 SINTER_ELEMENTWISE(layer_norm_grad_float16, LayerNormGradFn<float32>, float16, float16, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(layer_norm_grad_bfloat16, LayerNormGradFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -19,9 +17,7 @@ SINTER_ELEMENTWISE(layer_norm_grad_float64, LayerNormGradFn<float64>, float64, f
 // LayerNormGradGradC: -(dy*(rstd*y))
 template <class T> struct LayerNormGradGradCFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y, T rstd) const {
-    return -(dy * (rstd * y));
-  }
+  SINTER_FN T operator()(long long index, T dy, T y, T rstd) const { return -(dy * (rstd * y)); }
 };
 SINTER_ELEMENTWISE(layer_norm_grad_grad_c_float16, LayerNormGradGradCFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(layer_norm_grad_grad_c_bfloat16, LayerNormGradGradCFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -31,9 +27,7 @@ SINTER_ELEMENTWISE(layer_norm_grad_grad_c_float64, LayerNormGradGradCFn<float64>
 // LayerNormGradGradM: -(dy*rstd)
 template <class T> struct LayerNormGradGradMFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T rstd) const {
-    return -(dy * rstd);
-  }
+  SINTER_FN T operator()(long long index, T dy, T rstd) const { return -(dy * rstd); }
 };
 SINTER_ELEMENTWISE(layer_norm_grad_grad_m_float16, LayerNormGradGradMFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(layer_norm_grad_grad_m_bfloat16, LayerNormGradGradMFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -43,9 +37,7 @@ SINTER_ELEMENTWISE(layer_norm_grad_grad_m_float64, LayerNormGradGradMFn<float64>
 // LayerNormGradGradRstd: dy*(g - m - y*c)
 template <class T> struct LayerNormGradGradRstdFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T g, T y, T m, T c) const {
-    return dy * (g - m - y * c);
-  }
+  SINTER_FN T operator()(long long index, T dy, T g, T y, T m, T c) const { return dy * (g - m - y * c); }
 };
 SINTER_ELEMENTWISE(layer_norm_grad_grad_rstd_float16, LayerNormGradGradRstdFn<float32>, float16, float16, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(layer_norm_grad_grad_rstd_bfloat16, LayerNormGradGradRstdFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -55,9 +47,7 @@ SINTER_ELEMENTWISE(layer_norm_grad_grad_rstd_float64, LayerNormGradGradRstdFn<fl
 // LayerNormGradGradY: -(dy*(rstd*c))
 template <class T> struct LayerNormGradGradYFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T rstd, T c) const {
-    return -(dy * (rstd * c));
-  }
+  SINTER_FN T operator()(long long index, T dy, T rstd, T c) const { return -(dy * (rstd * c)); }
 };
 SINTER_ELEMENTWISE(layer_norm_grad_grad_y_float16, LayerNormGradGradYFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(layer_norm_grad_grad_y_bfloat16, LayerNormGradGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -67,9 +57,7 @@ SINTER_ELEMENTWISE(layer_norm_grad_grad_y_float64, LayerNormGradGradYFn<float64>
 // LogSoftmaxGrad: g - exp(y)*s
 template <class T> struct LogSoftmaxGradFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T g, T y, T s) const {
-    return g - sinter::exp(y) * s;
-  }
+  SINTER_FN T operator()(long long index, T g, T y, T s) const { return g - sinter::exp(y) * s; }
 };
 SINTER_ELEMENTWISE(log_softmax_grad_float16, LogSoftmaxGradFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(log_softmax_grad_bfloat16, LogSoftmaxGradFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -79,9 +67,7 @@ SINTER_ELEMENTWISE(log_softmax_grad_float64, LogSoftmaxGradFn<float64>, float64,
 // LogSoftmaxGradGradS: -(dy*exp(y))
 template <class T> struct LogSoftmaxGradGradSFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y) const {
-    return -(dy * sinter::exp(y));
-  }
+  SINTER_FN T operator()(long long index, T dy, T y) const { return -(dy * sinter::exp(y)); }
 };
 SINTER_ELEMENTWISE(log_softmax_grad_grad_s_float16, LogSoftmaxGradGradSFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(log_softmax_grad_grad_s_bfloat16, LogSoftmaxGradGradSFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -91,9 +77,7 @@ SINTER_ELEMENTWISE(log_softmax_grad_grad_s_float64, LogSoftmaxGradGradSFn<float6
 // LogSoftmaxGradGradY: -(dy*(s*exp(y)))
 template <class T> struct LogSoftmaxGradGradYFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y, T s) const {
-    return -(dy * (s * sinter::exp(y)));
-  }
+  SINTER_FN T operator()(long long index, T dy, T y, T s) const { return -(dy * (s * sinter::exp(y))); }
 };
 SINTER_ELEMENTWISE(log_softmax_grad_grad_y_float16, LogSoftmaxGradGradYFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(log_softmax_grad_grad_y_bfloat16, LogSoftmaxGradGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -103,9 +87,7 @@ SINTER_ELEMENTWISE(log_softmax_grad_grad_y_float64, LogSoftmaxGradGradYFn<float6
 // RmsNormGrad: rstd*(g - y*c)
 template <class T> struct RmsNormGradFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T g, T y, T rstd, T c) const {
-    return rstd * (g - y * c);
-  }
+  SINTER_FN T operator()(long long index, T g, T y, T rstd, T c) const { return rstd * (g - y * c); }
 };
 SINTER_ELEMENTWISE(rms_norm_grad_float16, RmsNormGradFn<float32>, float16, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(rms_norm_grad_bfloat16, RmsNormGradFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -115,9 +97,7 @@ SINTER_ELEMENTWISE(rms_norm_grad_float64, RmsNormGradFn<float64>, float64, float
 // RmsNormGradGradC: -(dy*(rstd*y))
 template <class T> struct RmsNormGradGradCFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y, T rstd) const {
-    return -(dy * (rstd * y));
-  }
+  SINTER_FN T operator()(long long index, T dy, T y, T rstd) const { return -(dy * (rstd * y)); }
 };
 SINTER_ELEMENTWISE(rms_norm_grad_grad_c_float16, RmsNormGradGradCFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(rms_norm_grad_grad_c_bfloat16, RmsNormGradGradCFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -127,9 +107,7 @@ SINTER_ELEMENTWISE(rms_norm_grad_grad_c_float64, RmsNormGradGradCFn<float64>, fl
 // RmsNormGradGradRstd: dy*(g - y*c)
 template <class T> struct RmsNormGradGradRstdFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T g, T y, T c) const {
-    return dy * (g - y * c);
-  }
+  SINTER_FN T operator()(long long index, T dy, T g, T y, T c) const { return dy * (g - y * c); }
 };
 SINTER_ELEMENTWISE(rms_norm_grad_grad_rstd_float16, RmsNormGradGradRstdFn<float32>, float16, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(rms_norm_grad_grad_rstd_bfloat16, RmsNormGradGradRstdFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -139,9 +117,7 @@ SINTER_ELEMENTWISE(rms_norm_grad_grad_rstd_float64, RmsNormGradGradRstdFn<float6
 // RmsNormGradGradY: -(dy*(rstd*c))
 template <class T> struct RmsNormGradGradYFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T rstd, T c) const {
-    return -(dy * (rstd * c));
-  }
+  SINTER_FN T operator()(long long index, T dy, T rstd, T c) const { return -(dy * (rstd * c)); }
 };
 SINTER_ELEMENTWISE(rms_norm_grad_grad_y_float16, RmsNormGradGradYFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(rms_norm_grad_grad_y_bfloat16, RmsNormGradGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -151,9 +127,7 @@ SINTER_ELEMENTWISE(rms_norm_grad_grad_y_float64, RmsNormGradGradYFn<float64>, fl
 // ScaleShift: x*weight + bias
 template <class T> struct ScaleShiftFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T weight, T bias) const {
-    return x * weight + bias;
-  }
+  SINTER_FN T operator()(long long index, T x, T weight, T bias) const { return x * weight + bias; }
 };
 SINTER_ELEMENTWISE(scale_shift_float16, ScaleShiftFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(scale_shift_bfloat16, ScaleShiftFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -163,9 +137,7 @@ SINTER_ELEMENTWISE(scale_shift_float64, ScaleShiftFn<float64>, float64, float64,
 // SoftmaxGrad: y*(g - s)
 template <class T> struct SoftmaxGradFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T g, T y, T s) const {
-    return y * (g - s);
-  }
+  SINTER_FN T operator()(long long index, T g, T y, T s) const { return y * (g - s); }
 };
 SINTER_ELEMENTWISE(softmax_grad_float16, SoftmaxGradFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(softmax_grad_bfloat16, SoftmaxGradFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -175,9 +147,7 @@ SINTER_ELEMENTWISE(softmax_grad_float64, SoftmaxGradFn<float64>, float64, float6
 // SoftmaxGradGradS: -(dy*y)
 template <class T> struct SoftmaxGradGradSFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y) const {
-    return -(dy * y);
-  }
+  SINTER_FN T operator()(long long index, T dy, T y) const { return -(dy * y); }
 };
 SINTER_ELEMENTWISE(softmax_grad_grad_s_float16, SoftmaxGradGradSFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(softmax_grad_grad_s_bfloat16, SoftmaxGradGradSFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -187,9 +157,7 @@ SINTER_ELEMENTWISE(softmax_grad_grad_s_float64, SoftmaxGradGradSFn<float64>, flo
 // SoftmaxGradGradY: dy*(g - s)
 template <class T> struct SoftmaxGradGradYFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T g, T s) const {
-    return dy * (g - s);
-  }
+  SINTER_FN T operator()(long long index, T dy, T g, T s) const { return dy * (g - s); }
 };
 SINTER_ELEMENTWISE(softmax_grad_grad_y_float16, SoftmaxGradGradYFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(softmax_grad_grad_y_bfloat16, SoftmaxGradGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)

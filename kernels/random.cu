@@ -9,9 +9,7 @@ template <class T> struct BernoulliFn {
   typedef typename real_of<T>::type R;
   long long seed;
   long long offset;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((sinter::uniform<T>(seed, offset, index) < x) ? T(1.0) : T(0.0));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((sinter::uniform<T>(seed, offset, index) < x) ? T(1.0) : T(0.0)); }
 };
 SINTER_ELEMENTWISE(bernoulli_float16, BernoulliFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(bernoulli_bfloat16, BernoulliFn<float32>, bfloat16, bfloat16)
@@ -24,9 +22,7 @@ template <class T> struct DropoutElementsFn {
   R p;
   long long seed;
   long long offset;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((sinter::uniform<T>(seed, offset, index) < p) ? T(0.0) : (x / (T(1.0) - p)));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((sinter::uniform<T>(seed, offset, index) < p) ? T(0.0) : (x / (T(1.0) - p))); }
 };
 SINTER_ELEMENTWISE(dropout_elements_float16, DropoutElementsFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(dropout_elements_bfloat16, DropoutElementsFn<float32>, bfloat16, bfloat16)
@@ -39,9 +35,7 @@ template <class T> struct DropoutElementsGradXFn {
   R p;
   long long seed;
   long long offset;
-  SINTER_FN T operator()(long long index, T dy) const {
-    return ((sinter::uniform<T>(seed, offset, index) < p) ? T(0.0) : (dy / (T(1.0) - p)));
-  }
+  SINTER_FN T operator()(long long index, T dy) const { return ((sinter::uniform<T>(seed, offset, index) < p) ? T(0.0) : (dy / (T(1.0) - p))); }
 };
 SINTER_ELEMENTWISE(dropout_elements_grad_x_float16, DropoutElementsGradXFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(dropout_elements_grad_x_bfloat16, DropoutElementsGradXFn<float32>, bfloat16, bfloat16)
@@ -53,9 +47,7 @@ template <class T> struct RaceFn {
   typedef typename real_of<T>::type R;
   long long seed;
   long long offset;
-  SINTER_FN T operator()(long long index, T x) const {
-    return ((x > T(0.0)) ? (sinter::log(x) - sinter::log(-sinter::log1p(-sinter::uniform<T>(seed, offset, index)))) : (-sinter::infinity<T>()));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((x > T(0.0)) ? (sinter::log(x) - sinter::log(-sinter::log1p(-sinter::uniform<T>(seed, offset, index)))) : (-sinter::infinity<T>())); }
 };
 SINTER_ELEMENTWISE(race_float16, RaceFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(race_bfloat16, RaceFn<float32>, bfloat16, bfloat16)
@@ -69,9 +61,7 @@ template <class T> struct RandintElementsFn {
   long long high;
   long long seed;
   long long offset;
-  SINTER_FN long long operator()(long long index) const {
-    return low + sinter::remainder(sinter::random_bits(seed, offset, index), high - low);
-  }
+  SINTER_FN long long operator()(long long index) const { return low + sinter::remainder(sinter::random_bits(seed, offset, index), high - low); }
 };
 SINTER_ELEMENTWISE(randint_elements_int64, RandintElementsFn<int64>, int64)
 
@@ -80,9 +70,7 @@ template <class T> struct RandnFn {
   typedef typename real_of<T>::type R;
   long long seed;
   long long offset;
-  SINTER_FN T operator()(long long index) const {
-    return sinter::normal<T>(seed, offset, index);
-  }
+  SINTER_FN T operator()(long long index) const { return sinter::normal<T>(seed, offset, index); }
 };
 SINTER_ELEMENTWISE(randn_float16, RandnFn<float32>, float16)
 SINTER_ELEMENTWISE(randn_bfloat16, RandnFn<float32>, bfloat16)
@@ -94,9 +82,7 @@ template <class T> struct RandomKeysFn {
   typedef typename real_of<T>::type R;
   long long seed;
   long long offset;
-  SINTER_FN long long operator()(long long index) const {
-    return sinter::random_bits(seed, offset, index) & 9223372036854775807LL;
-  }
+  SINTER_FN long long operator()(long long index) const { return sinter::random_bits(seed, offset, index) & 9223372036854775807LL; }
 };
 SINTER_ELEMENTWISE(random_keys_int64, RandomKeysFn<int64>, int64)
 
@@ -105,9 +91,7 @@ template <class T> struct ScaledUniformFn {
   typedef typename real_of<T>::type R;
   long long seed;
   long long offset;
-  SINTER_FN T operator()(long long index, T x) const {
-    return x * sinter::uniform<T>(seed, offset, index);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return x * sinter::uniform<T>(seed, offset, index); }
 };
 SINTER_ELEMENTWISE(scaled_uniform_float16, ScaledUniformFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(scaled_uniform_bfloat16, ScaledUniformFn<float32>, bfloat16, bfloat16)
@@ -120,9 +104,7 @@ template <class T> struct UniformGridFn {
   R grid;
   long long seed;
   long long offset;
-  SINTER_FN T operator()(long long index) const {
-    return sinter::floor(sinter::uniform<T>(seed, offset, index) * grid) / grid;
-  }
+  SINTER_FN T operator()(long long index) const { return sinter::floor(sinter::uniform<T>(seed, offset, index) * grid) / grid; }
 };
 SINTER_ELEMENTWISE(uniform_grid_float16, UniformGridFn<float32>, float16)
 SINTER_ELEMENTWISE(uniform_grid_bfloat16, UniformGridFn<float32>, bfloat16)

@@ -5,12 +5,381 @@
 
 namespace sinter {
 
+// AllBool: init true, map x != 0, combine a && b, finish a
+template <class T> struct AllBoolFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return true; }
+  SINTER_FN bool map(T x) const { return x != false; }
+  SINTER_FN bool combine(Acc a, Acc b) const { return a && b; }
+  SINTER_FN bool finish(Acc a, long long count) const { return a; }
+};
+
+// AllInt: init true, map x != 0, combine a && b, finish a
+template <class T> struct AllIntFn {
+  typedef typename real_of<T>::type R;
+  typedef bool Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return true; }
+  SINTER_FN bool map(T x) const { return x != T(0); }
+  SINTER_FN bool combine(Acc a, Acc b) const { return a && b; }
+  SINTER_FN bool finish(Acc a, long long count) const { return a; }
+};
+
+// AllFloat: init true, map x != 0, combine a && b, finish a
+template <class T> struct AllFloatFn {
+  typedef typename real_of<T>::type R;
+  typedef bool Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return true; }
+  SINTER_FN bool map(T x) const { return x != T(0.0); }
+  SINTER_FN bool combine(Acc a, Acc b) const { return a && b; }
+  SINTER_FN bool finish(Acc a, long long count) const { return a; }
+};
+
+// AllComplex: init true, map x != 0, combine a && b, finish a
+template <class T> struct AllComplexFn {
+  typedef typename real_of<T>::type R;
+  typedef bool Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return true; }
+  SINTER_FN bool map(T x) const { return x != T(R(0.0)); }
+  SINTER_FN bool combine(Acc a, Acc b) const { return a && b; }
+  SINTER_FN bool finish(Acc a, long long count) const { return a; }
+};
+SINTER_REDUCE(all_bool, AllBoolFn<bool>, bool, bool)
+SINTER_REDUCE(all_uint8, AllIntFn<uint8>, bool, uint8)
+SINTER_REDUCE(all_int8, AllIntFn<int8>, bool, int8)
+SINTER_REDUCE(all_int16, AllIntFn<int16>, bool, int16)
+SINTER_REDUCE(all_int32, AllIntFn<int32>, bool, int32)
+SINTER_REDUCE(all_int64, AllIntFn<int64>, bool, int64)
+SINTER_REDUCE(all_float16, AllFloatFn<float32>, bool, float16)
+SINTER_REDUCE(all_bfloat16, AllFloatFn<float32>, bool, bfloat16)
+SINTER_REDUCE(all_float32, AllFloatFn<float32>, bool, float32)
+SINTER_REDUCE(all_float64, AllFloatFn<float64>, bool, float64)
+SINTER_REDUCE(all_complex64, AllComplexFn<complex64>, bool, complex64)
+SINTER_REDUCE(all_complex128, AllComplexFn<complex128>, bool, complex128)
+
+// AnyBool: init false, map x != 0, combine a || b, finish a
+template <class T> struct AnyBoolFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return false; }
+  SINTER_FN bool map(T x) const { return x != false; }
+  SINTER_FN bool combine(Acc a, Acc b) const { return a || b; }
+  SINTER_FN bool finish(Acc a, long long count) const { return a; }
+};
+
+// AnyInt: init false, map x != 0, combine a || b, finish a
+template <class T> struct AnyIntFn {
+  typedef typename real_of<T>::type R;
+  typedef bool Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return false; }
+  SINTER_FN bool map(T x) const { return x != T(0); }
+  SINTER_FN bool combine(Acc a, Acc b) const { return a || b; }
+  SINTER_FN bool finish(Acc a, long long count) const { return a; }
+};
+
+// AnyFloat: init false, map x != 0, combine a || b, finish a
+template <class T> struct AnyFloatFn {
+  typedef typename real_of<T>::type R;
+  typedef bool Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return false; }
+  SINTER_FN bool map(T x) const { return x != T(0.0); }
+  SINTER_FN bool combine(Acc a, Acc b) const { return a || b; }
+  SINTER_FN bool finish(Acc a, long long count) const { return a; }
+};
+
+// AnyComplex: init false, map x != 0, combine a || b, finish a
+template <class T> struct AnyComplexFn {
+  typedef typename real_of<T>::type R;
+  typedef bool Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return false; }
+  SINTER_FN bool map(T x) const { return x != T(R(0.0)); }
+  SINTER_FN bool combine(Acc a, Acc b) const { return a || b; }
+  SINTER_FN bool finish(Acc a, long long count) const { return a; }
+};
+SINTER_REDUCE(any_bool, AnyBoolFn<bool>, bool, bool)
+SINTER_REDUCE(any_uint8, AnyIntFn<uint8>, bool, uint8)
+SINTER_REDUCE(any_int8, AnyIntFn<int8>, bool, int8)
+SINTER_REDUCE(any_int16, AnyIntFn<int16>, bool, int16)
+SINTER_REDUCE(any_int32, AnyIntFn<int32>, bool, int32)
+SINTER_REDUCE(any_int64, AnyIntFn<int64>, bool, int64)
+SINTER_REDUCE(any_float16, AnyFloatFn<float32>, bool, float16)
+SINTER_REDUCE(any_bfloat16, AnyFloatFn<float32>, bool, bfloat16)
+SINTER_REDUCE(any_float32, AnyFloatFn<float32>, bool, float32)
+SINTER_REDUCE(any_float64, AnyFloatFn<float64>, bool, float64)
+SINTER_REDUCE(any_complex64, AnyComplexFn<complex64>, bool, complex64)
+SINTER_REDUCE(any_complex128, AnyComplexFn<complex128>, bool, complex128)
+
+// MaxUint8: init Lowest, map x, combine max(a, b), finish a
+template <class T> struct MaxUint8Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(0); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::max(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// MaxInt8: init Lowest, map x, combine max(a, b), finish a
+template <class T> struct MaxInt8Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(-128); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::max(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// MaxInt16: init Lowest, map x, combine max(a, b), finish a
+template <class T> struct MaxInt16Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(-32768); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::max(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// MaxInt32: init Lowest, map x, combine max(a, b), finish a
+template <class T> struct MaxInt32Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(-2147483648); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::max(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// MaxInt64: init Lowest, map x, combine max(a, b), finish a
+template <class T> struct MaxInt64Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(-9223372036854775808); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::max(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// MaxFloat: init Lowest, map x, combine max(a, b), finish a
+template <class T> struct MaxFloatFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return (-sinter::infinity<Acc>()); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::max(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+SINTER_REDUCE(max_uint8, MaxUint8Fn<uint8>, uint8, uint8)
+SINTER_REDUCE(max_int8, MaxInt8Fn<int8>, int8, int8)
+SINTER_REDUCE(max_int16, MaxInt16Fn<int16>, int16, int16)
+SINTER_REDUCE(max_int32, MaxInt32Fn<int32>, int32, int32)
+SINTER_REDUCE(max_int64, MaxInt64Fn<int64>, int64, int64)
+SINTER_REDUCE(max_float16, MaxFloatFn<float32>, float16, float16)
+SINTER_REDUCE(max_bfloat16, MaxFloatFn<float32>, bfloat16, bfloat16)
+SINTER_REDUCE(max_float32, MaxFloatFn<float32>, float32, float32)
+SINTER_REDUCE(max_float64, MaxFloatFn<float64>, float64, float64)
+
+// MeanFloat: init cast(0), map x, combine a + b, finish a/count
+template <class T> struct MeanFloatFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(0.0); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return a + b; }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a / sinter::cast<Acc>(count); }
+};
+
+// MeanComplex: init cast(0), map x, combine a + b, finish a/count
+template <class T> struct MeanComplexFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(AccR(0.0)); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return a + b; }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a / sinter::cast<Acc>(count); }
+};
+SINTER_REDUCE(mean_float16, MeanFloatFn<float32>, float16, float16)
+SINTER_REDUCE(mean_bfloat16, MeanFloatFn<float32>, bfloat16, bfloat16)
+SINTER_REDUCE(mean_float32, MeanFloatFn<float32>, float32, float32)
+SINTER_REDUCE(mean_float64, MeanFloatFn<float64>, float64, float64)
+SINTER_REDUCE(mean_complex64, MeanComplexFn<complex64>, complex64, complex64)
+SINTER_REDUCE(mean_complex128, MeanComplexFn<complex128>, complex128, complex128)
+
+// MinUint8: init Highest, map x, combine min(a, b), finish a
+template <class T> struct MinUint8Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(255); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::min(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// MinInt8: init Highest, map x, combine min(a, b), finish a
+template <class T> struct MinInt8Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(127); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::min(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// MinInt16: init Highest, map x, combine min(a, b), finish a
+template <class T> struct MinInt16Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(32767); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::min(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// MinInt32: init Highest, map x, combine min(a, b), finish a
+template <class T> struct MinInt32Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(2147483647); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::min(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// MinInt64: init Highest, map x, combine min(a, b), finish a
+template <class T> struct MinInt64Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(9223372036854775807); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::min(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// MinFloat: init Highest, map x, combine min(a, b), finish a
+template <class T> struct MinFloatFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return sinter::infinity<Acc>(); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::min(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+SINTER_REDUCE(min_uint8, MinUint8Fn<uint8>, uint8, uint8)
+SINTER_REDUCE(min_int8, MinInt8Fn<int8>, int8, int8)
+SINTER_REDUCE(min_int16, MinInt16Fn<int16>, int16, int16)
+SINTER_REDUCE(min_int32, MinInt32Fn<int32>, int32, int32)
+SINTER_REDUCE(min_int64, MinInt64Fn<int64>, int64, int64)
+SINTER_REDUCE(min_float16, MinFloatFn<float32>, float16, float16)
+SINTER_REDUCE(min_bfloat16, MinFloatFn<float32>, bfloat16, bfloat16)
+SINTER_REDUCE(min_float32, MinFloatFn<float32>, float32, float32)
+SINTER_REDUCE(min_float64, MinFloatFn<float64>, float64, float64)
+
+// ProdUint8: init cast(1), map x, combine a*b, finish a
+template <class T> struct ProdUint8Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(1); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return Acc(a * b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// ProdInt32: init cast(1), map x, combine a*b, finish a
+template <class T> struct ProdInt32Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(1); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return a * b; }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// ProdFloat: init cast(1), map x, combine a*b, finish a
+template <class T> struct ProdFloatFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(1.0); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return a * b; }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// ProdComplex: init cast(1), map x, combine a*b, finish a
+template <class T> struct ProdComplexFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(AccR(1.0)); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return a * b; }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+SINTER_REDUCE(prod_uint8, ProdUint8Fn<uint8>, uint8, uint8)
+SINTER_REDUCE(prod_int8, ProdUint8Fn<int8>, int8, int8)
+SINTER_REDUCE(prod_int16, ProdUint8Fn<int16>, int16, int16)
+SINTER_REDUCE(prod_int32, ProdInt32Fn<int32>, int32, int32)
+SINTER_REDUCE(prod_int64, ProdInt32Fn<int64>, int64, int64)
+SINTER_REDUCE(prod_float16, ProdFloatFn<float32>, float16, float16)
+SINTER_REDUCE(prod_bfloat16, ProdFloatFn<float32>, bfloat16, bfloat16)
+SINTER_REDUCE(prod_float32, ProdFloatFn<float32>, float32, float32)
+SINTER_REDUCE(prod_float64, ProdFloatFn<float64>, float64, float64)
+SINTER_REDUCE(prod_complex64, ProdComplexFn<complex64>, complex64, complex64)
+SINTER_REDUCE(prod_complex128, ProdComplexFn<complex128>, complex128, complex128)
+
 // Root: sqrt(x)
 template <class T> struct RootFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::sqrt(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::sqrt(x); }
 };
 SINTER_ELEMENTWISE(root_float16, RootFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(root_bfloat16, RootFn<float32>, bfloat16, bfloat16)
@@ -21,13 +390,70 @@ SINTER_ELEMENTWISE(root_float64, RootFn<float64>, float64, float64)
 template <class T> struct RootOfFn {
   typedef typename real_of<T>::type R;
   R p;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::pow(x, T(1.0) / p);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::pow(x, T(1.0) / p); }
 };
 SINTER_ELEMENTWISE(root_of_float16, RootOfFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(root_of_bfloat16, RootOfFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(root_of_float32, RootOfFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(root_of_float64, RootOfFn<float64>, float64, float64)
+
+// SumUint8: init cast(0), map x, combine a + b, finish a
+template <class T> struct SumUint8Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(0); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return Acc(a + b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// SumInt32: init cast(0), map x, combine a + b, finish a
+template <class T> struct SumInt32Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(0); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return a + b; }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// SumFloat: init cast(0), map x, combine a + b, finish a
+template <class T> struct SumFloatFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(0.0); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return a + b; }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// SumComplex: init cast(0), map x, combine a + b, finish a
+template <class T> struct SumComplexFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(AccR(0.0)); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return a + b; }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+SINTER_REDUCE(sum_uint8, SumUint8Fn<uint8>, uint8, uint8)
+SINTER_REDUCE(sum_int8, SumUint8Fn<int8>, int8, int8)
+SINTER_REDUCE(sum_int16, SumUint8Fn<int16>, int16, int16)
+SINTER_REDUCE(sum_int32, SumInt32Fn<int32>, int32, int32)
+SINTER_REDUCE(sum_int64, SumInt32Fn<int64>, int64, int64)
+SINTER_REDUCE(sum_float16, SumFloatFn<float32>, float16, float16)
+SINTER_REDUCE(sum_bfloat16, SumFloatFn<float32>, bfloat16, bfloat16)
+SINTER_REDUCE(sum_float32, SumFloatFn<float32>, float32, float32)
+SINTER_REDUCE(sum_float64, SumFloatFn<float64>, float64, float64)
+SINTER_REDUCE(sum_complex64, SumComplexFn<complex64>, complex64, complex64)
+SINTER_REDUCE(sum_complex128, SumComplexFn<complex128>, complex128, complex128)
 
 }  // namespace sinter

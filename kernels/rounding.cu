@@ -7,9 +7,7 @@ namespace sinter {
 // Ceil: ceil(x)
 template <class T> struct CeilFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::ceil(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::ceil(x); }
 };
 SINTER_ELEMENTWISE(ceil_uint8, CeilFn<uint8>, uint8, uint8)
 SINTER_ELEMENTWISE(ceil_int8, CeilFn<int8>, int8, int8)
@@ -24,9 +22,7 @@ SINTER_ELEMENTWISE(ceil_float64, CeilFn<float64>, float64, float64)
 // Floor: floor(x)
 template <class T> struct FloorFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::floor(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::floor(x); }
 };
 SINTER_ELEMENTWISE(floor_uint8, FloorFn<uint8>, uint8, uint8)
 SINTER_ELEMENTWISE(floor_int8, FloorFn<int8>, int8, int8)
@@ -41,9 +37,7 @@ SINTER_ELEMENTWISE(floor_float64, FloorFn<float64>, float64, float64)
 // Round: round(x)
 template <class T> struct RoundFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::round(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::round(x); }
 };
 SINTER_ELEMENTWISE(round_uint8, RoundFn<uint8>, uint8, uint8)
 SINTER_ELEMENTWISE(round_int8, RoundFn<int8>, int8, int8)
@@ -58,9 +52,7 @@ SINTER_ELEMENTWISE(round_float64, RoundFn<float64>, float64, float64)
 // Trunc: trunc(x)
 template <class T> struct TruncFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::trunc(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::trunc(x); }
 };
 SINTER_ELEMENTWISE(trunc_uint8, TruncFn<uint8>, uint8, uint8)
 SINTER_ELEMENTWISE(trunc_int8, TruncFn<int8>, int8, int8)

@@ -7,9 +7,7 @@ namespace sinter {
 // ZerosIndex: cast(0)
 template <class T> struct ZerosIndexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index) const {
-    return T(0);
-  }
+  SINTER_FN T operator()(long long index) const { return T(0); }
 };
 SINTER_ELEMENTWISE(zeros_index_int64, ZerosIndexFn<int64>, int64)
 

@@ -7,9 +7,7 @@ namespace sinter {
 // Digamma: digamma(x)
 template <class T> struct DigammaFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::digamma(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::digamma(x); }
 };
 SINTER_ELEMENTWISE(digamma_float16, DigammaFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(digamma_bfloat16, DigammaFn<float32>, bfloat16, bfloat16)
@@ -19,9 +17,7 @@ SINTER_ELEMENTWISE(digamma_float64, DigammaFn<float64>, float64, float64)
 // Erf: erf(x)
 template <class T> struct ErfFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::erf(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::erf(x); }
 };
 SINTER_ELEMENTWISE(erf_float16, ErfFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(erf_bfloat16, ErfFn<float32>, bfloat16, bfloat16)
@@ -31,9 +27,7 @@ SINTER_ELEMENTWISE(erf_float64, ErfFn<float64>, float64, float64)
 // ErfGradX: dy*(TwoOverSqrtPi*exp(-(x*x)))
 template <class T> struct ErfGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * (T(1.1283791670955126) * sinter::exp(-(x * x)));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.1283791670955126) * sinter::exp(-(x * x))); }
 };
 SINTER_ELEMENTWISE(erf_grad_x_float16, ErfGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(erf_grad_x_bfloat16, ErfGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -43,9 +37,7 @@ SINTER_ELEMENTWISE(erf_grad_x_float64, ErfGradXFn<float64>, float64, float64, fl
 // Erfc: erfc(x)
 template <class T> struct ErfcFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::erfc(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::erfc(x); }
 };
 SINTER_ELEMENTWISE(erfc_float16, ErfcFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(erfc_bfloat16, ErfcFn<float32>, bfloat16, bfloat16)
@@ -55,9 +47,7 @@ SINTER_ELEMENTWISE(erfc_float64, ErfcFn<float64>, float64, float64)
 // ErfcGradX: -(dy*(TwoOverSqrtPi*exp(-(x*x))))
 template <class T> struct ErfcGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return -(dy * (T(1.1283791670955126) * sinter::exp(-(x * x))));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return -(dy * (T(1.1283791670955126) * sinter::exp(-(x * x)))); }
 };
 SINTER_ELEMENTWISE(erfc_grad_x_float16, ErfcGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(erfc_grad_x_bfloat16, ErfcGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -67,9 +57,7 @@ SINTER_ELEMENTWISE(erfc_grad_x_float64, ErfcGradXFn<float64>, float64, float64, 
 // Erfinv: erfinv(x)
 template <class T> struct ErfinvFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::erfinv(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::erfinv(x); }
 };
 SINTER_ELEMENTWISE(erfinv_float16, ErfinvFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(erfinv_bfloat16, ErfinvFn<float32>, bfloat16, bfloat16)
@@ -92,9 +80,7 @@ SINTER_ELEMENTWISE(erfinv_grad_x_float64, ErfinvGradXFn<float64>, float64, float
 // Lgamma: lgamma(x)
 template <class T> struct LgammaFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::lgamma(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::lgamma(x); }
 };
 SINTER_ELEMENTWISE(lgamma_float16, LgammaFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(lgamma_bfloat16, LgammaFn<float32>, bfloat16, bfloat16)
@@ -104,9 +90,7 @@ SINTER_ELEMENTWISE(lgamma_float64, LgammaFn<float64>, float64, float64)
 // LgammaGradX: dy*digamma(x)
 template <class T> struct LgammaGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * sinter::digamma(x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::digamma(x); }
 };
 SINTER_ELEMENTWISE(lgamma_grad_x_float16, LgammaGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(lgamma_grad_x_bfloat16, LgammaGradXFn<float32>, bfloat16, bfloat16, bfloat16)

@@ -7,9 +7,7 @@ namespace sinter {
 // Acos: acos(x)
 template <class T> struct AcosFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::acos(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::acos(x); }
 };
 SINTER_ELEMENTWISE(acos_float16, AcosFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(acos_bfloat16, AcosFn<float32>, bfloat16, bfloat16)
@@ -19,9 +17,7 @@ SINTER_ELEMENTWISE(acos_float64, AcosFn<float64>, float64, float64)
 // AcosGradX: dy*(-1/sqrt(1 - x*x))
 template <class T> struct AcosGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * (T(-1.0) / sinter::sqrt(T(1.0) - x * x));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(-1.0) / sinter::sqrt(T(1.0) - x * x)); }
 };
 SINTER_ELEMENTWISE(acos_grad_x_float16, AcosGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(acos_grad_x_bfloat16, AcosGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -31,9 +27,7 @@ SINTER_ELEMENTWISE(acos_grad_x_float64, AcosGradXFn<float64>, float64, float64, 
 // Acosh: acosh(x)
 template <class T> struct AcoshFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::acosh(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::acosh(x); }
 };
 SINTER_ELEMENTWISE(acosh_float16, AcoshFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(acosh_bfloat16, AcoshFn<float32>, bfloat16, bfloat16)
@@ -43,9 +37,7 @@ SINTER_ELEMENTWISE(acosh_float64, AcoshFn<float64>, float64, float64)
 // AcoshGradX: dy/(sqrt(x - 1)*sqrt(x + 1))
 template <class T> struct AcoshGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy / (sinter::sqrt(x - T(1.0)) * sinter::sqrt(x + T(1.0)));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / (sinter::sqrt(x - T(1.0)) * sinter::sqrt(x + T(1.0))); }
 };
 SINTER_ELEMENTWISE(acosh_grad_x_float16, AcoshGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(acosh_grad_x_bfloat16, AcoshGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -55,9 +47,7 @@ SINTER_ELEMENTWISE(acosh_grad_x_float64, AcoshGradXFn<float64>, float64, float64
 // Asin: asin(x)
 template <class T> struct AsinFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::asin(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::asin(x); }
 };
 SINTER_ELEMENTWISE(asin_float16, AsinFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(asin_bfloat16, AsinFn<float32>, bfloat16, bfloat16)
@@ -67,9 +57,7 @@ SINTER_ELEMENTWISE(asin_float64, AsinFn<float64>, float64, float64)
 // AsinGradX: dy/sqrt(1 - x*x)
 template <class T> struct AsinGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy / sinter::sqrt(T(1.0) - x * x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::sqrt(T(1.0) - x * x); }
 };
 SINTER_ELEMENTWISE(asin_grad_x_float16, AsinGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(asin_grad_x_bfloat16, AsinGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -79,9 +67,7 @@ SINTER_ELEMENTWISE(asin_grad_x_float64, AsinGradXFn<float64>, float64, float64, 
 // Asinh: asinh(x)
 template <class T> struct AsinhFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::asinh(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::asinh(x); }
 };
 SINTER_ELEMENTWISE(asinh_float16, AsinhFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(asinh_bfloat16, AsinhFn<float32>, bfloat16, bfloat16)
@@ -91,9 +77,7 @@ SINTER_ELEMENTWISE(asinh_float64, AsinhFn<float64>, float64, float64)
 // AsinhGradX: dy/sqrt(x*x + 1)
 template <class T> struct AsinhGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy / sinter::sqrt(x * x + T(1.0));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::sqrt(x * x + T(1.0)); }
 };
 SINTER_ELEMENTWISE(asinh_grad_x_float16, AsinhGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(asinh_grad_x_bfloat16, AsinhGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -103,9 +87,7 @@ SINTER_ELEMENTWISE(asinh_grad_x_float64, AsinhGradXFn<float64>, float64, float64
 // Atan: atan(x)
 template <class T> struct AtanFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::atan(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::atan(x); }
 };
 SINTER_ELEMENTWISE(atan_float16, AtanFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(atan_bfloat16, AtanFn<float32>, bfloat16, bfloat16)
@@ -115,9 +97,7 @@ SINTER_ELEMENTWISE(atan_float64, AtanFn<float64>, float64, float64)
 // Atan2: atan2(y, x)
 template <class T> struct Atan2Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T y, T x) const {
-    return sinter::atan2(y, x);
-  }
+  SINTER_FN T operator()(long long index, T y, T x) const { return sinter::atan2(y, x); }
 };
 SINTER_ELEMENTWISE(atan2_float16, Atan2Fn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(atan2_bfloat16, Atan2Fn<float32>, bfloat16, bfloat16, bfloat16)
@@ -127,9 +107,7 @@ SINTER_ELEMENTWISE(atan2_float64, Atan2Fn<float64>, float64, float64, float64)
 // Atan2GradX: dy*(-y/(y*y + x*x))
 template <class T> struct Atan2GradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y, T x) const {
-    return dy * (-y / (y * y + x * x));
-  }
+  SINTER_FN T operator()(long long index, T dy, T y, T x) const { return dy * (-y / (y * y + x * x)); }
 };
 SINTER_ELEMENTWISE(atan2_grad_x_float16, Atan2GradXFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(atan2_grad_x_bfloat16, Atan2GradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -139,9 +117,7 @@ SINTER_ELEMENTWISE(atan2_grad_x_float64, Atan2GradXFn<float64>, float64, float64
 // Atan2GradY: dy*(x/(y*y + x*x))
 template <class T> struct Atan2GradYFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y, T x) const {
-    return dy * (x / (y * y + x * x));
-  }
+  SINTER_FN T operator()(long long index, T dy, T y, T x) const { return dy * (x / (y * y + x * x)); }
 };
 SINTER_ELEMENTWISE(atan2_grad_y_float16, Atan2GradYFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(atan2_grad_y_bfloat16, Atan2GradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -151,9 +127,7 @@ SINTER_ELEMENTWISE(atan2_grad_y_float64, Atan2GradYFn<float64>, float64, float64
 // AtanGradX: dy/(1 + x*x)
 template <class T> struct AtanGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy / (T(1.0) + x * x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / (T(1.0) + x * x); }
 };
 SINTER_ELEMENTWISE(atan_grad_x_float16, AtanGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(atan_grad_x_bfloat16, AtanGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -163,9 +137,7 @@ SINTER_ELEMENTWISE(atan_grad_x_float64, AtanGradXFn<float64>, float64, float64, 
 // Atanh: atanh(x)
 template <class T> struct AtanhFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::atanh(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::atanh(x); }
 };
 SINTER_ELEMENTWISE(atanh_float16, AtanhFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(atanh_bfloat16, AtanhFn<float32>, bfloat16, bfloat16)
@@ -175,9 +147,7 @@ SINTER_ELEMENTWISE(atanh_float64, AtanhFn<float64>, float64, float64)
 // AtanhGradX: dy/(1 - x*x)
 template <class T> struct AtanhGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy / (T(1.0) - x * x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / (T(1.0) - x * x); }
 };
 SINTER_ELEMENTWISE(atanh_grad_x_float16, AtanhGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(atanh_grad_x_bfloat16, AtanhGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -187,9 +157,7 @@ SINTER_ELEMENTWISE(atanh_grad_x_float64, AtanhGradXFn<float64>, float64, float64
 // Cos: cos(x)
 template <class T> struct CosFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::cos(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::cos(x); }
 };
 SINTER_ELEMENTWISE(cos_float16, CosFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(cos_bfloat16, CosFn<float32>, bfloat16, bfloat16)
@@ -201,17 +169,13 @@ SINTER_ELEMENTWISE(cos_complex128, CosFn<complex128>, complex128, complex128)
 // CosGradXFloat: dy*conj(-sin(x))
 template <class T> struct CosGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * -sinter::sin(x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * -sinter::sin(x); }
 };
 
 // CosGradXComplex: dy*conj(-sin(x))
 template <class T> struct CosGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * sinter::conj(-sinter::sin(x));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(-sinter::sin(x)); }
 };
 SINTER_ELEMENTWISE(cos_grad_x_float16, CosGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(cos_grad_x_bfloat16, CosGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -223,9 +187,7 @@ SINTER_ELEMENTWISE(cos_grad_x_complex128, CosGradXComplexFn<complex128>, complex
 // Cosh: cosh(x)
 template <class T> struct CoshFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::cosh(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::cosh(x); }
 };
 SINTER_ELEMENTWISE(cosh_float16, CoshFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(cosh_bfloat16, CoshFn<float32>, bfloat16, bfloat16)
@@ -235,9 +197,7 @@ SINTER_ELEMENTWISE(cosh_float64, CoshFn<float64>, float64, float64)
 // CoshGradX: dy*sinh(x)
 template <class T> struct CoshGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * sinter::sinh(x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::sinh(x); }
 };
 SINTER_ELEMENTWISE(cosh_grad_x_float16, CoshGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(cosh_grad_x_bfloat16, CoshGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -247,9 +207,7 @@ SINTER_ELEMENTWISE(cosh_grad_x_float64, CoshGradXFn<float64>, float64, float64, 
 // Sin: sin(x)
 template <class T> struct SinFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::sin(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::sin(x); }
 };
 SINTER_ELEMENTWISE(sin_float16, SinFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(sin_bfloat16, SinFn<float32>, bfloat16, bfloat16)
@@ -261,17 +219,13 @@ SINTER_ELEMENTWISE(sin_complex128, SinFn<complex128>, complex128, complex128)
 // SinGradXFloat: dy*conj(cos(x))
 template <class T> struct SinGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * sinter::cos(x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::cos(x); }
 };
 
 // SinGradXComplex: dy*conj(cos(x))
 template <class T> struct SinGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * sinter::conj(sinter::cos(x));
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(sinter::cos(x)); }
 };
 SINTER_ELEMENTWISE(sin_grad_x_float16, SinGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(sin_grad_x_bfloat16, SinGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -280,25 +234,23 @@ SINTER_ELEMENTWISE(sin_grad_x_float64, SinGradXFloatFn<float64>, float64, float6
 SINTER_ELEMENTWISE(sin_grad_x_complex64, SinGradXComplexFn<complex64>, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(sin_grad_x_complex128, SinGradXComplexFn<complex128>, complex128, complex128, complex128)
 
-// Sinc: where(x == 0, 1, sin(Pi*x)/(Pi*x))
+// Sinc: where(x == 0, 1, sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))
 template <class T> struct SincFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    const T t0 = T(3.141592653589793) * x;
-    return ((x == T(0.0)) ? T(1.0) : (sinter::sin(t0) / t0));
-  }
+  SINTER_FN T operator()(long long index, T x) const { return ((x == T(0.0)) ? T(1.0) : (sinter::sin(T(3.141592653589793) * (x - T(2.0) * sinter::round(T(0.5) * x))) / (T(3.141592653589793) * x))); }
 };
 SINTER_ELEMENTWISE(sinc_float16, SincFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(sinc_bfloat16, SincFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(sinc_float32, SincFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(sinc_float64, SincFn<float64>, float64, float64)
 
-// SincGrad: where(x == 0, 0, (cos(Pi*x)*Pi*x - sin(Pi*x))/(Pi*x*x))
+// SincGrad: where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225))))), (cos(Pi*(x - 2*round(0.5*x))) - sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/x)
 template <class T> struct SincGradFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x) const {
-    const T t0 = T(3.141592653589793) * x;
-    return ((x == T(0.0)) ? T(0.0) : ((sinter::cos(t0) * T(3.141592653589793) * x - sinter::sin(t0)) / (t0 * x)));
+    const T t0 = x * x;
+    const T t1 = T(3.141592653589793) * (x - T(2.0) * sinter::round(T(0.5) * x));
+    return ((sinter::abs(x) < T(0.1)) ? (x * (T(-3.289868133696453) + t0 * (T(3.246969701133414) + t0 * (T(-1.144510944732505) + t0 * (T(0.20918278254123832) + t0 * T(-0.023460810354558225)))))) : ((sinter::cos(t1) - sinter::sin(t1) / (T(3.141592653589793) * x)) / x));
   }
 };
 SINTER_ELEMENTWISE(sinc_grad_float16, SincGradFn<float32>, float16, float16)
@@ -306,15 +258,21 @@ SINTER_ELEMENTWISE(sinc_grad_bfloat16, SincGradFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(sinc_grad_float32, SincGradFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(sinc_grad_float64, SincGradFn<float64>, float64, float64)
 
-// SincGradGradX: where(x == 0, 0, dy*((-(x*(Pi*(sin(Pi*x)*Pi))) + cos(Pi*x)*Pi - cos(Pi*x)*Pi)/(Pi*x*x) + -((cos(Pi*x)*Pi*x - sin(Pi*x))/(Pi*x*x))/(Pi*x*x)*(x*Pi + Pi*x)))
+// SincGradGradX: dy*where(abs(x) < 0.1, -3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225)))) + x*((3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225))))*(x + x) + x*x*((-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225)))*(x + x) + x*x*((0.20918278254123832 + x*x*(-0.023460810354558225))*(x + x) + x*x*(-0.023460810354558225*(x + x))))), (-(sin(Pi*(x - 2*round(0.5*x)))*Pi) - (cos(Pi*(x - 2*round(0.5*x)))*Pi/(Pi*x) + -(sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/(Pi*x)*Pi))/x + -((cos(Pi*(x - 2*round(0.5*x))) - sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/x)/x)
 template <class T> struct SincGradGradXFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const {
-    const T t0 = T(3.141592653589793) * x;
-    const T t1 = sinter::sin(t0);
-    const T t2 = sinter::cos(t0) * T(3.141592653589793);
-    const T t3 = t0 * x;
-    return ((x == T(0.0)) ? T(0.0) : (dy * ((-(x * (T(3.141592653589793) * (t1 * T(3.141592653589793)))) + t2 - t2) / t3 + -((t2 * x - t1) / t3) / t3 * (x * T(3.141592653589793) + t0))));
+    const T t0 = x * x;
+    const T t1 = T(0.20918278254123832) + t0 * T(-0.023460810354558225);
+    const T t2 = T(-1.144510944732505) + t0 * t1;
+    const T t3 = T(3.246969701133414) + t0 * t2;
+    const T t4 = x + x;
+    const T t5 = T(3.141592653589793) * (x - T(2.0) * sinter::round(T(0.5) * x));
+    const T t6 = sinter::sin(t5);
+    const T t7 = sinter::cos(t5);
+    const T t8 = T(3.141592653589793) * x;
+    const T t9 = t6 / t8;
+    return dy * ((sinter::abs(x) < T(0.1)) ? (T(-3.289868133696453) + t0 * t3 + x * (t3 * t4 + t0 * (t2 * t4 + t0 * (t1 * t4 + t0 * (T(-0.023460810354558225) * t4))))) : ((-(t6 * T(3.141592653589793)) - (t7 * T(3.141592653589793) / t8 + -t9 / t8 * T(3.141592653589793))) / x + -((t7 - t9) / x) / x));
   }
 };
 SINTER_ELEMENTWISE(sinc_grad_grad_x_float16, SincGradGradXFn<float32>, float16, float16, float16)
@@ -325,9 +283,7 @@ SINTER_ELEMENTWISE(sinc_grad_grad_x_float64, SincGradGradXFn<float64>, float64, 
 // Sinh: sinh(x)
 template <class T> struct SinhFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::sinh(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::sinh(x); }
 };
 SINTER_ELEMENTWISE(sinh_float16, SinhFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(sinh_bfloat16, SinhFn<float32>, bfloat16, bfloat16)
@@ -337,9 +293,7 @@ SINTER_ELEMENTWISE(sinh_float64, SinhFn<float64>, float64, float64)
 // SinhGradX: dy*cosh(x)
 template <class T> struct SinhGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    return dy * sinter::cosh(x);
-  }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::cosh(x); }
 };
 SINTER_ELEMENTWISE(sinh_grad_x_float16, SinhGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(sinh_grad_x_bfloat16, SinhGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -349,9 +303,7 @@ SINTER_ELEMENTWISE(sinh_grad_x_float64, SinhGradXFn<float64>, float64, float64, 
 // Tan: tan(x)
 template <class T> struct TanFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::tan(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::tan(x); }
 };
 SINTER_ELEMENTWISE(tan_float16, TanFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(tan_bfloat16, TanFn<float32>, bfloat16, bfloat16)
@@ -374,9 +326,7 @@ SINTER_ELEMENTWISE(tan_grad_x_float64, TanGradXFn<float64>, float64, float64, fl
 // Tanh: tanh(x)
 template <class T> struct TanhFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    return sinter::tanh(x);
-  }
+  SINTER_FN T operator()(long long index, T x) const { return sinter::tanh(x); }
 };
 SINTER_ELEMENTWISE(tanh_float16, TanhFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(tanh_bfloat16, TanhFn<float32>, bfloat16, bfloat16)

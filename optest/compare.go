@@ -53,11 +53,8 @@ func (r runner) draw(tr trial, special bool) [][]ir.Scalar {
 
 // operands builds the operands of a trial on a device.
 func (r runner) operands(tr trial, values [][]ir.Scalar, dev device.Device, wide bool) ([]*core.Tensor, error) {
-	in := make([]*core.Tensor, len(values))
+	in := make([]*core.Tensor, max(len(values), len(r.o.Op.In))) // operands without a shape are absent
 	for i, v := range values {
-		if tr.sample.Shapes[i] == nil {
-			continue
-		}
 		dt := r.operandDType(i, tr.dtype)
 		t, err := build(v, tr.sample.Shapes[i], dt, tr.layout, dev)
 		if err != nil {

@@ -121,6 +121,9 @@ func (s source) permute(out []ir.Scalar, shape []int, dim, n int) {
 		out[0] = ir.IntScalar(s.Int64N(int64(max(n, 1))))
 		return
 	}
+	if len(shape) == 1 { // an index vector, whichever axis it indexes
+		dim = 0
+	}
 	inner := ir.NumElements(shape[dim+1:])
 	for line := range ir.NumElements(shape[:dim]) * inner {
 		base := line/inner*inner*shape[dim] + line%inner

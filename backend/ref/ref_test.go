@@ -227,13 +227,11 @@ func TestArithmetics(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	points := []float64{0, math.Copysign(0, -1), 0.3, -0.3, 0.9, 1, -1, 1.5, 2.5, -2.5, 3, 7.25, -7.25, 20, inf, -inf, nan}
 	check := func(fn string, args ...float64) {
-		var wideArgs []float64
-		wideArgs = append(wideArgs, args...)
-		got, ok := doubles{}.Call(fn, args)
 		w := make([]wide.Float, len(args))
-		for i, a := range wideArgs {
+		for i, a := range args {
 			w[i] = wides{}.FromFloat(a)
 		}
+		got, ok := doubles{}.Call(fn, args)
 		want, known := wides{}.Call(fn, w)
 		if !ok || !known {
 			t.Errorf("%s is missing", fn)

@@ -47,7 +47,7 @@ func (a *accelerator) copyCall(c *ir.Call) (*ir.Call, error) {
 	own.Out, own.In = make([]ir.View, len(c.Out)), make([]ir.View, len(c.In))
 	var err error
 	for i, v := range c.Out {
-		if v.Ptr != nil {
+		if v.Ptr != nil && v.NumElements() > 0 {
 			return nil, fmt.Errorf("%s: result %d is in host memory", a, i)
 		}
 		if own.Out[i], err = a.view(v); err != nil {

@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	// rangeBits is the size of a device's range of addresses: device 0's begins
-	// at 1<<rangeBits, device 1's at 2<<rangeBits.
+	// A device's range has 1<<rangeBits addresses. The ranges lie from firstAddr
+	// on, where no host has memory for programs.
 	rangeBits = 44
+	firstAddr = 1 << 60
 	// alignment is what addresses are multiples of. Blocks are as far apart at
 	// least, so that an access past the end of one is not in the next.
 	alignment = 512
@@ -44,10 +45,15 @@ func (m *memory) init(dev int, capacity int64) {
 	m.device, m.capacity, m.next = dev, capacity, rangeStart(dev)
 }
 
-func rangeStart(dev int) uint64 { return uint64(dev+1) << rangeBits }
+func rangeStart(dev int) uint64 { return firstAddr + uint64(dev)<<rangeBits }
 
-// ownerOf returns the device whose range holds addr; -1 for none.
-func ownerOf(addr uint64) int { return int(addr>>rangeBits) - 1 }
+// owner returns the device whose range holds addr; nil for none.
+func (d *Driver) owner(addr uint64) *accelerator {
+	if dev := (addr - firstAddr) >> rangeBits; dev < uint64(len(d.devices)) {
+		return d.devices[dev]
+	}
+	return nil
+}
 
 func (m *memory) alloc(bytes int64) (uint64, error) {
 	m.mu.Lock()
@@ -126,12 +132,11 @@ func (b *block) base() unsafe.Pointer {
 // memory must be the device's own or, with peers, of a device whose memory it
 // was given access to.
 func (a *accelerator) at(addr uint64, n int64, peers bool) (unsafe.Pointer, error) {
-	owner := ownerOf(addr)
-	if owner < 0 || owner >= len(a.driver.devices) {
+	of := a.driver.owner(addr)
+	if of == nil {
 		return nil, fmt.Errorf("%s: address %#x is no device's memory", a, addr)
 	}
-	of := a.driver.devices[owner]
-	if of != a && !(peers && a.accesses(owner)) {
+	if of != a && !(peers && a.accesses(of.index)) {
 		return nil, fmt.Errorf("%w: address %#x was used on %s but is memory of %s", device.ErrMismatch, addr, a, of)
 	}
 	p, err := of.memory.at(addr, n)
@@ -183,8 +188,8 @@ func (d *Driver) Free(dev int, m device.Memory) error {
 	if err != nil {
 		return err
 	}
-	if owner := ownerOf(m.Addr); owner != dev && owner >= 0 && owner < len(d.devices) {
-		return fmt.Errorf("%w: address %#x was freed on %s but is memory of %s", device.ErrMismatch, m.Addr, a, d.devices[owner])
+	if of := d.owner(m.Addr); of != nil && of != a {
+		return fmt.Errorf("%w: address %#x was freed on %s but is memory of %s", device.ErrMismatch, m.Addr, a, of)
 	}
 	for _, s := range d.streamsOf(a) {
 		if err := s.wait(context.Background()); err != nil {

@@ -226,6 +226,7 @@ func TestLaunch(t *testing.T) {
 		}
 		c = add(out, x, x, 0)
 		c.In[0].Addr = 0
+		c.Out[0].Addr, c.Out[0].Ptr = 0, unsafe.Pointer(&number) // nothing is there
 		check(t, r.Launch(0, 0, c))
 		wantError(t, r.Launch(0, 0, add(out, x, x+16, 3)), "operand 1", "12 bytes", "reach past the end")
 		wantError(t, r.Launch(1, 0, add(out, x, x, 3)), "result 0", "used on sim:1", "memory of sim:0")

@@ -269,7 +269,7 @@ func (p *block) argument(op *schema.Op, q *schema.Param, v schema.Value) code {
 	case v.Kind == schema.LiteralValue && v.Literal.Nil:
 		return p.e.literal(op, q, v.Literal)
 	case q.Type == schema.Tensor && v.Type == schema.Scalar:
-		return coreName("ScalarTensor").Call(p.value(v))
+		return p.number(v)
 	case v.Kind == schema.LiteralValue:
 		return p.e.literal(op, q, v.Literal)
 	case q.Type == schema.Enum:
@@ -280,13 +280,25 @@ func (p *block) argument(op *schema.Op, q *schema.Param, v schema.Value) code {
 	return p.value(v)
 }
 
+// number prints a host number as an operand.
+func (p *block) number(v schema.Value) code {
+	if v.Kind == schema.LiteralValue && v.Literal.Scalar.Category() == ir.CategoryFloat {
+		return jen.Id("number").Call(floatLit(v.Literal.Scalar.Float()))
+	}
+	if v.Kind == schema.ConvertValue && v.Args[0].Type == schema.Float {
+		return jen.Id("number").Call(p.value(v.Args[0]))
+	}
+	return coreName("ScalarTensor").Call(p.value(v))
+}
+
 // convert prints a host number as another type.
 func (p *block) convert(v schema.Value) code {
 	x := v.Args[0]
+	if v.Type == schema.Tensor {
+		return p.number(x)
+	}
 	in := p.value(x)
 	switch {
-	case v.Type == schema.Tensor:
-		return coreName("ScalarTensor").Call(in)
 	case v.Type == schema.Scalar && x.Type == schema.Int:
 		return irName("IntScalar").Call(jen.Int64().Call(in))
 	case v.Type == schema.Scalar && x.Type == schema.Bool:

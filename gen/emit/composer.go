@@ -64,7 +64,7 @@ func (c *composer) gradient(x *expr.Expr, i int) code {
 func (c *composer) tensor(t term) code {
 	switch t.kind {
 	case floatTerm:
-		return coreName("ScalarTensor").Call(irName("FloatScalar").Call(t.code))
+		return jen.Id("number").Call(t.code)
 	case boolTerm:
 		return coreName("ScalarTensor").Call(irName("BoolScalar").Call(t.code))
 	case scalarTerm:

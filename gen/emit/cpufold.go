@@ -219,7 +219,7 @@ func (w *folder) finishOf(a, count code) code {
 func (w *folder) identity() code {
 	text := w.fold.init.Go(w.a)
 	x := goExpr(text.Result)
-	if w.fold.init.Root.Op == expr.OpConst {
+	if w.fold.init.Root.Op == expr.OpConst && w.a.T != "bool" {
 		return jen.Id(w.a.T).Call(x)
 	}
 	return x

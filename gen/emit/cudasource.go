@@ -221,12 +221,89 @@ func fieldType(p *schema.Param) string {
 // cudaMember prints a member function that computes g.
 func cudaMember(b *strings.Builder, g *expr.Graph, types expr.CUDATypes, name, params string) {
 	code := g.CUDA(types)
-	fmt.Fprintf(b, "  SINTER_FN %s %s(%s) const {\n", types.CUDAType(g.Root.Kind), name, params)
+	result := types.CUDAType(g.Root.Kind)
+	if len(code.Lets) == 0 {
+		fmt.Fprintf(b, "  SINTER_FN %s %s(%s) const { return %s; }\n", result, name, params, code.Result)
+		return
+	}
+	fmt.Fprintf(b, "  SINTER_FN %s %s(%s) const {\n", result, name, params)
 	for _, l := range code.Lets {
 		fmt.Fprintf(b, "    const %s %s = %s;\n", types.CUDAType(l.Kind), l.Name, l.Expr)
 	}
 	fmt.Fprintf(b, "    return %s;\n  }\n", code.Result)
 }
 
-// cudaFold prints the functor of a reduction or a scan.
-func (e *emitter) cudaFold(b *strings.Builder, op *schema.Op) {}
+// cudaFold prints a reduction or a scan:
+//
+//	template <class T> struct <Name>Fn {
+//	  typedef T Acc;
+//	  SINTER_FN Acc init() const { ... }
+//	  SINTER_FN Acc map(T x) const { ... }
+//	  SINTER_FN Acc combine(Acc a, Acc b) const { ... }
+//	  SINTER_FN T finish(Acc a, long long count) const { ... }
+//	};
+//	SINTER_REDUCE(<name>_float32, <Name>Fn<float32>, float32, float32)
+func (e *emitter) cudaFold(b *strings.Builder, op *schema.Op) {
+	macro := "SINTER_REDUCE"
+	if op.Kind == ir.Scan {
+		macro = "SINTER_SCAN"
+	}
+	for _, v := range op.Variants {
+		parts := map[ir.DType]*fold{}
+		for _, d := range computeDTypes(op) {
+			p, err := checkFold(v, d)
+			if err != nil {
+				return // reported by the CPU's emitter
+			}
+			parts[d] = p
+		}
+		groups := cudaGroups(computeDTypes(op), func(d ir.DType) string { return parts[d].cudaText(d) })
+		functors := map[ir.DType]string{}
+		for _, fam := range groups {
+			name := functorName(op, v, fam.suffix)
+			fmt.Fprintf(b, "\n// %s: init %s, map %s, combine %s, finish %s\n", strings.TrimSuffix(name, "Fn"), v.Init, v.Map, v.Combine, v.Finish)
+			d := fam.dtypes[0]
+			parts[d].functor(b, op, name, d)
+			for _, d := range fam.dtypes {
+				functors[d] = name
+			}
+		}
+		for _, d := range storageDTypes(op) {
+			fmt.Fprintf(b, "%s(%s, %s<%s>, %s, %s)\n", macro, kernelName(op, v, d), functors[d.Compute()], d.Compute(), storedResult(op, d), d)
+		}
+	}
+}
+
+// accCUDA are the types that the parts over accumulators are printed with.
+var accCUDA = expr.CUDATypes{T: "Acc", Real: "AccR"}
+
+// accType is the C++ type of the accumulator for operands of compute dtype d.
+func (p *fold) accType(d ir.DType) string {
+	switch p.acc {
+	case d:
+		return "T"
+	case d.Real():
+		return "R"
+	}
+	return p.acc.String()
+}
+
+func (p *fold) cudaText(d ir.DType) string {
+	return fmt.Sprint(p.accType(d), cudaText(p.mapped), p.init.CUDA(accCUDA), p.comb.CUDA(accCUDA), p.finish.CUDA(accCUDA), p.finish.Root.Kind)
+}
+
+func (p *fold) functor(b *strings.Builder, op *schema.Op, name string, d ir.DType) {
+	fmt.Fprintf(b, "template <class T> struct %s {\n  typedef typename real_of<T>::type R;\n", name)
+	fmt.Fprintf(b, "  typedef %s Acc;\n  typedef typename real_of<Acc>::type AccR;\n", p.accType(d))
+	for _, q := range op.Attrs() {
+		if t := fieldType(q); t != "" {
+			fmt.Fprintf(b, "  %s %s;\n", t, q.Name)
+		}
+	}
+	init := p.init.CUDA(accCUDA)
+	fmt.Fprintf(b, "  SINTER_FN Acc init() const { return %s; }\n", init.Result)
+	cudaMember(b, p.mapped, cudaTypes, "map", "T "+op.Params[0].Name)
+	cudaMember(b, p.comb, accCUDA, "combine", "Acc a, Acc b")
+	cudaMember(b, p.finish, accCUDA, "finish", "Acc a, long long count")
+	b.WriteString("};\n")
+}

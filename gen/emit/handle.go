@@ -88,6 +88,9 @@ func publicInts() code { return jen.Index().Int() }
 
 // tensorTypes prints Tensor, its conversions and the names it needs.
 func (f *goFile) tensorTypes() {
+	f.Comment("// Importing the package makes the program's backends known. It calls no driver.")
+	f.Func().Id("init").Params().Block(jen.Qual(allPath, "Install").Call())
+	f.Line()
 	f.doc("A Tensor is a handle on strided elements of one dtype on one device, or on an error. The zero Tensor carries an error. Copies of a Tensor are the same tensor.\n\nAny number of goroutines may read a tensor. Writing (in-place forms, Release, RequireGrad, backward passes that end in the same leaf) is the caller's to order.")
 	f.Type().Id("Tensor").Struct(jen.Id("h").Add(tensorType()))
 	f.Line()

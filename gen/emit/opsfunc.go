@@ -388,6 +388,10 @@ func (f *goFile) helpers() {
 	f.Func().Id("oneShape").Params(jen.Id("shape").Index().Int(), jen.Err().Error()).Params(shapes, jen.Error()).Block(
 		jen.Return(jen.Index().Index().Int().Values(jen.Id("shape")), jen.Err()))
 	f.Line()
+	f.doc("number returns v as an operand of the lowest priority in promotion.")
+	f.Func().Id("number").Params(jen.Id("v").Float64()).Add(tensorType()).Block(
+		jen.Return(coreName("ScalarTensor").Call(irName("FloatScalar").Call(jen.Id("v")))))
+	f.Line()
 	f.doc("list returns several results as one slice.")
 	f.Func().Id("list").Params(jen.Id("results").Op("...").Add(tensorType())).Index().Add(tensorType()).Block(jen.Return(jen.Id("results")))
 	f.Line()

@@ -110,7 +110,7 @@ func (l *loader) rule(e *entry, n *yaml.Node, what string, rules map[string]any)
 		l.errorf(r.Pos, "%s: want a rule as name(arguments)", what)
 		return nil
 	}
-	if what == "view" {
+	if what == "view" && !x.failed {
 		l.viewed(e, x, r)
 	}
 	return r
@@ -138,7 +138,7 @@ func (l *loader) viewed(e *entry, x *lang, r *Rule) {
 		l.errorf(r.Pos, "view: a view has one operand, a Tensor")
 		return
 	}
-	if len(r.Args) == 0 || r.Args[0].Type != Layout && !r.Args[0].failed() {
+	if len(r.Args) == 0 || r.Args[0].Type != Layout {
 		l.errorf(r.Pos, "view: the first argument must be the operand %s", ops[0].Name)
 	}
 	l.unusedParams(e, []*lang{x}, "view")
@@ -176,31 +176,34 @@ func (l *loader) view(e *entry, n *yaml.Node) {
 
 // goFunc matches a composition in Go: pkg.Func, or pkg.Func(op, op) with the
 // operators it is handed before its own arguments.
-var goFunc = regexp.MustCompile(`^([A-Za-z_]\w*\.[A-Za-z_]\w*)(?:\(([\w, ]*)\))?$`)
+var goFunc = regexp.MustCompile(`^\s*([A-Za-z_]\w*\.[A-Za-z_]\w*)(?:\(([\w, ]*)\))?\s*$`)
 
-// composeInGo reads a composition written in Go and the operators it is handed.
-func (l *loader) composeInGo(e *entry, n *yaml.Node, fn, operators string) {
-	ref, ok := l.goFuncRef(n, fn, "compose")
+// composeInGo reads a composition written in Go; m are goFunc's offsets in n.
+func (l *loader) composeInGo(e *entry, n *yaml.Node, m []int) {
+	src := l.source(n)
+	ref, ok := l.goFuncRef(n, src.text[m[2]:m[3]], "compose")
 	if !ok {
 		return
 	}
-	for name := range strings.SplitSeq(operators, ",") {
-		if name = strings.TrimSpace(name); name == "" {
-			continue
-		}
-		op := l.spec.Lookup(name)
-		if op == nil {
-			l.errorf(l.pos(n), "compose: %s is handed the unknown operator %q", fn, name)
-			return
-		}
-		ref.With = append(ref.With, op)
-	}
 	e.op.GoCompose = &ref
+	if m[4] < 0 {
+		return
+	}
+	at := m[4] // of the next operator's name
+	for part := range strings.SplitSeq(src.text[m[4]:m[5]], ",") {
+		name := strings.TrimSpace(part)
+		if op := l.spec.Lookup(name); op != nil {
+			ref.With = append(ref.With, op)
+		} else {
+			l.errorf(src.at(at+strings.Index(part, name)), "compose: unknown operator %q to hand to %s.%s", name, ref.Pkg, ref.Func)
+		}
+		at += len(part) + 1
+	}
 }
 
 func (l *loader) compose(e *entry, n *yaml.Node) {
-	if m := goFunc.FindStringSubmatch(strings.TrimSpace(n.Value)); n.Kind == yaml.ScalarNode && m != nil {
-		l.composeInGo(e, n, m[1], m[2])
+	if m := goFunc.FindStringSubmatchIndex(n.Value); n.Kind == yaml.ScalarNode && m != nil {
+		l.composeInGo(e, n, m)
 		return
 	}
 	names, bodies := l.cases(e, n, "compose", n.Kind == yaml.MappingNode)
@@ -276,6 +279,9 @@ func (l *loader) recursion() {
 // composedOf returns the operators that a composition calls.
 func composedOf(op *Op) []*Op {
 	var out []*Op
+	if op.GoCompose != nil {
+		out = append(out, op.GoCompose.With...)
+	}
 	for _, b := range op.Compose {
 		b.Walk(func(v *Value) {
 			if v.Kind == CallValue {

@@ -93,7 +93,9 @@ func (l *loader) foldBody(e *entry, n *yaml.Node, what string, types *[]typing) 
 		}
 	}
 	finishEnv := environment(op, "a")
-	finishEnv.Params = append(finishEnv.Params, expr.Param{Name: "count", Kind: expr.IntParam})
+	if what == "reduce" { // in a scan each prefix has its own
+		finishEnv.Params = append(finishEnv.Params, expr.Param{Name: "count", Kind: expr.IntParam})
+	}
 	noOperands := environment(op)
 	noOperands.Operands = nil
 	ok = true

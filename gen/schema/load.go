@@ -239,20 +239,22 @@ func (l *loader) goRef(n *yaml.Node, what string) (GoRef, bool) {
 	return l.goFuncRef(n, s, what)
 }
 
+// goFuncRef checks pkg.Func, which n holds.
 func (l *loader) goFuncRef(n *yaml.Node, s, what string) (GoRef, bool) {
 	pkg, fn, dot := strings.Cut(s, ".")
 	if !dot || !token.IsIdentifier(pkg) || !token.IsIdentifier(fn) || !token.IsExported(fn) {
 		l.errorf(l.pos(n), "%s: want an exported Go function as pkg.Func, have %q", what, s)
 		return GoRef{}, false
 	}
-	l.imported(l.pos(n), pkg)
-	return GoRef{Pkg: pkg, Func: fn, Pos: l.pos(n)}, true
+	return GoRef{Pkg: pkg, Func: fn, Pos: l.pos(n)}, l.imported(l.pos(n), pkg)
 }
 
 // imported reports a package that the schema does not import.
-func (l *loader) imported(pos Pos, pkg string) {
+func (l *loader) imported(pos Pos, pkg string) bool {
 	l.usedImports[pkg] = true
-	if _, ok := l.imports[pkg]; !ok {
+	_, ok := l.imports[pkg]
+	if !ok {
 		l.errorf(pos, "package %q is not among the schema's imports", pkg)
 	}
+	return ok
 }

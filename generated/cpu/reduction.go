@@ -18,7 +18,7 @@ func allBoolCombine(a, b bool) bool {
 }
 
 func allBoolStart(n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := bool(true)
+	identity := true
 	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
 		a[i] = identity
 	}
@@ -26,7 +26,7 @@ func allBoolStart(n int, acc unsafe.Pointer, _ []ir.Scalar) {
 
 func allBoolFold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
 	total, xs := (*bool)(acc), unsafe.Slice((*bool)(x), n)
-	identity := bool(true)
+	identity := true
 	a0, a1, a2, a3 := *total, identity, identity, identity
 	q := n / 4
 	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
@@ -83,7 +83,7 @@ func allIntCombine(a, b bool) bool {
 }
 
 func allIntStart[T num.Int](n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := bool(true)
+	identity := true
 	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
 		a[i] = identity
 	}
@@ -91,7 +91,7 @@ func allIntStart[T num.Int](n int, acc unsafe.Pointer, _ []ir.Scalar) {
 
 func allIntFold[T num.Int](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
 	total, xs := (*bool)(acc), unsafe.Slice((*T)(x), n)
-	identity := bool(true)
+	identity := true
 	a0, a1, a2, a3 := *total, identity, identity, identity
 	q := n / 4
 	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
@@ -148,7 +148,7 @@ func allFloatCombine(a, b bool) bool {
 }
 
 func allFloatStart[T num.Float](n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := bool(true)
+	identity := true
 	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
 		a[i] = identity
 	}
@@ -156,7 +156,7 @@ func allFloatStart[T num.Float](n int, acc unsafe.Pointer, _ []ir.Scalar) {
 
 func allFloatFold[T num.Float](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
 	total, xs := (*bool)(acc), unsafe.Slice((*T)(x), n)
-	identity := bool(true)
+	identity := true
 	a0, a1, a2, a3 := *total, identity, identity, identity
 	q := n / 4
 	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
@@ -213,7 +213,7 @@ func allComplex64Combine(a, b bool) bool {
 }
 
 func allComplex64Start(n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := bool(true)
+	identity := true
 	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
 		a[i] = identity
 	}
@@ -221,7 +221,7 @@ func allComplex64Start(n int, acc unsafe.Pointer, _ []ir.Scalar) {
 
 func allComplex64Fold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
 	total, xs := (*bool)(acc), unsafe.Slice((*complex64)(x), n)
-	identity := bool(true)
+	identity := true
 	a0, a1, a2, a3 := *total, identity, identity, identity
 	q := n / 4
 	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
@@ -278,7 +278,7 @@ func allComplex128Combine(a, b bool) bool {
 }
 
 func allComplex128Start(n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := bool(true)
+	identity := true
 	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
 		a[i] = identity
 	}
@@ -286,7 +286,7 @@ func allComplex128Start(n int, acc unsafe.Pointer, _ []ir.Scalar) {
 
 func allComplex128Fold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
 	total, xs := (*bool)(acc), unsafe.Slice((*complex128)(x), n)
-	identity := bool(true)
+	identity := true
 	a0, a1, a2, a3 := *total, identity, identity, identity
 	q := n / 4
 	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
@@ -348,7 +348,7 @@ func anyBoolCombine(a, b bool) bool {
 }
 
 func anyBoolStart(n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := bool(false)
+	identity := false
 	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
 		a[i] = identity
 	}
@@ -356,7 +356,7 @@ func anyBoolStart(n int, acc unsafe.Pointer, _ []ir.Scalar) {
 
 func anyBoolFold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
 	total, xs := (*bool)(acc), unsafe.Slice((*bool)(x), n)
-	identity := bool(false)
+	identity := false
 	a0, a1, a2, a3 := *total, identity, identity, identity
 	q := n / 4
 	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
@@ -413,7 +413,7 @@ func anyIntCombine(a, b bool) bool {
 }
 
 func anyIntStart[T num.Int](n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := bool(false)
+	identity := false
 	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
 		a[i] = identity
 	}
@@ -421,7 +421,7 @@ func anyIntStart[T num.Int](n int, acc unsafe.Pointer, _ []ir.Scalar) {
 
 func anyIntFold[T num.Int](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
 	total, xs := (*bool)(acc), unsafe.Slice((*T)(x), n)
-	identity := bool(false)
+	identity := false
 	a0, a1, a2, a3 := *total, identity, identity, identity
 	q := n / 4
 	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
@@ -478,7 +478,7 @@ func anyFloatCombine(a, b bool) bool {
 }
 
 func anyFloatStart[T num.Float](n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := bool(false)
+	identity := false
 	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
 		a[i] = identity
 	}
@@ -486,7 +486,7 @@ func anyFloatStart[T num.Float](n int, acc unsafe.Pointer, _ []ir.Scalar) {
 
 func anyFloatFold[T num.Float](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
 	total, xs := (*bool)(acc), unsafe.Slice((*T)(x), n)
-	identity := bool(false)
+	identity := false
 	a0, a1, a2, a3 := *total, identity, identity, identity
 	q := n / 4
 	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
@@ -543,7 +543,7 @@ func anyComplex64Combine(a, b bool) bool {
 }
 
 func anyComplex64Start(n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := bool(false)
+	identity := false
 	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
 		a[i] = identity
 	}
@@ -551,7 +551,7 @@ func anyComplex64Start(n int, acc unsafe.Pointer, _ []ir.Scalar) {
 
 func anyComplex64Fold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
 	total, xs := (*bool)(acc), unsafe.Slice((*complex64)(x), n)
-	identity := bool(false)
+	identity := false
 	a0, a1, a2, a3 := *total, identity, identity, identity
 	q := n / 4
 	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
@@ -608,7 +608,7 @@ func anyComplex128Combine(a, b bool) bool {
 }
 
 func anyComplex128Start(n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := bool(false)
+	identity := false
 	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
 		a[i] = identity
 	}
@@ -616,7 +616,7 @@ func anyComplex128Start(n int, acc unsafe.Pointer, _ []ir.Scalar) {
 
 func anyComplex128Fold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
 	total, xs := (*bool)(acc), unsafe.Slice((*complex128)(x), n)
-	identity := bool(false)
+	identity := false
 	a0, a1, a2, a3 := *total, identity, identity, identity
 	q := n / 4
 	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]

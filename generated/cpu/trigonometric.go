@@ -461,10 +461,9 @@ var SinGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: sinGradXFloatLoop[float32], ir.Float64: sinGradXFloatLoop[float64], ir.Complex64: sinGradXComplex64Loop, ir.Complex128: sinGradXComplex128Loop},
 }
 
-// sinc: where(x == 0, 1, sin(Pi*x)/(Pi*x))
+// sinc: where(x == 0, 1, sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))
 func sinc[T num.Float](x T) T {
-	t0 := 3.141592653589793 * x
-	return num.Where(x == 0, 1, num.Sin(t0)/t0)
+	return num.Where(x == 0, 1, num.Sin(3.141592653589793*(x-T(2*num.Round(0.5*x))))/(3.141592653589793*x))
 }
 
 func sincLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -479,10 +478,11 @@ var Sinc = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: sincLoop[float32], ir.Float64: sincLoop[float64]},
 }
 
-// sincGrad: where(x == 0, 0, (cos(Pi*x)*Pi*x - sin(Pi*x))/(Pi*x*x))
+// sincGrad: where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225))))), (cos(Pi*(x - 2*round(0.5*x))) - sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/x)
 func sincGrad[T num.Float](x T) T {
-	t0 := 3.141592653589793 * x
-	return num.Where(x == 0, 0, (T(num.Cos(t0)*3.141592653589793*x)-num.Sin(t0))/(t0*x))
+	t0 := x * x
+	t1 := 3.141592653589793 * (x - T(2*num.Round(0.5*x)))
+	return num.Where(num.Abs(x) < 0.1, x*(-3.289868133696453+T(t0*(3.246969701133414+T(t0*(-1.144510944732505+T(t0*(0.20918278254123832+T(t0*-0.023460810354558225)))))))), (num.Cos(t1)-num.Sin(t1)/(3.141592653589793*x))/x)
 }
 
 func sincGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -497,13 +497,19 @@ var SincGrad = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: sincGradLoop[float32], ir.Float64: sincGradLoop[float64]},
 }
 
-// sincGradGradX: where(x == 0, 0, dy*((-(x*(Pi*(sin(Pi*x)*Pi))) + cos(Pi*x)*Pi - cos(Pi*x)*Pi)/(Pi*x*x) + -((cos(Pi*x)*Pi*x - sin(Pi*x))/(Pi*x*x))/(Pi*x*x)*(x*Pi + Pi*x)))
+// sincGradGradX: dy*where(abs(x) < 0.1, -3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225)))) + x*((3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225))))*(x + x) + x*x*((-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225)))*(x + x) + x*x*((0.20918278254123832 + x*x*(-0.023460810354558225))*(x + x) + x*x*(-0.023460810354558225*(x + x))))), (-(sin(Pi*(x - 2*round(0.5*x)))*Pi) - (cos(Pi*(x - 2*round(0.5*x)))*Pi/(Pi*x) + -(sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/(Pi*x)*Pi))/x + -((cos(Pi*(x - 2*round(0.5*x))) - sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/x)/x)
 func sincGradGradX[T num.Float](dy, x T) T {
-	t0 := 3.141592653589793 * x
-	t1 := num.Sin(t0)
-	t2 := num.Cos(t0) * 3.141592653589793
-	t3 := t0 * x
-	return num.Where(x == 0, 0, dy*((-(x*(3.141592653589793*(t1*3.141592653589793)))+t2-t2)/t3+T(-((T(t2*x)-t1)/t3)/t3*(T(x*3.141592653589793)+t0))))
+	t0 := x * x
+	t1 := 0.20918278254123832 + T(t0*-0.023460810354558225)
+	t2 := -1.144510944732505 + T(t0*t1)
+	t3 := 3.246969701133414 + T(t0*t2)
+	t4 := x + x
+	t5 := 3.141592653589793 * (x - T(2*num.Round(0.5*x)))
+	t6 := num.Sin(t5)
+	t7 := num.Cos(t5)
+	t8 := 3.141592653589793 * x
+	t9 := t6 / t8
+	return dy * num.Where(num.Abs(x) < 0.1, -3.289868133696453+T(t0*t3)+T(x*(T(t3*t4)+T(t0*(T(t2*t4)+T(t0*(T(t1*t4)+T(t0*(-0.023460810354558225*t4)))))))), (-(t6*3.141592653589793)-(t7*3.141592653589793/t8+T(-t9/t8*3.141592653589793)))/x+-((t7-t9)/x)/x)
 }
 
 func sincGradGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -586,45 +592,4 @@ func tanGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 // TanGradX holds the loops of tan_grad_x, by variant and compute dtype.
 var TanGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: tanGradXLoop[float32], ir.Float64: tanGradXLoop[float64]},
-}
-
-// tanhFloat: tanh(x)
-func tanhFloat[T num.Float](x T) T {
-	return num.Tanh(x)
-}
-
-func tanhFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = tanhFloat(x[i])
-	}
-}
-
-// tanhComplex64: tanh(x)
-func tanhComplex64(x complex64) complex64 {
-	return num.CTanh(x)
-}
-
-func tanhComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
-	for i := range out {
-		out[i] = tanhComplex64(x[i])
-	}
-}
-
-// tanhComplex128: tanh(x)
-func tanhComplex128(x complex128) complex128 {
-	return num.CTanh(x)
-}
-
-func tanhComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
-	for i := range out {
-		out[i] = tanhComplex128(x[i])
-	}
-}
-
-// Tanh holds the loops of tanh, by variant and compute dtype.
-var Tanh = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: tanhFloatLoop[float32], ir.Float64: tanhFloatLoop[float64], ir.Complex64: tanhComplex64Loop, ir.Complex128: tanhComplex128Loop},
 }

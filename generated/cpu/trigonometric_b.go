@@ -8,6 +8,47 @@ import (
 	"unsafe"
 )
 
+// tanhFloat: tanh(x)
+func tanhFloat[T num.Float](x T) T {
+	return num.Tanh(x)
+}
+
+func tanhFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = tanhFloat(x[i])
+	}
+}
+
+// tanhComplex64: tanh(x)
+func tanhComplex64(x complex64) complex64 {
+	return num.CTanh(x)
+}
+
+func tanhComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = tanhComplex64(x[i])
+	}
+}
+
+// tanhComplex128: tanh(x)
+func tanhComplex128(x complex128) complex128 {
+	return num.CTanh(x)
+}
+
+func tanhComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = tanhComplex128(x[i])
+	}
+}
+
+// Tanh holds the loops of tanh, by variant and compute dtype.
+var Tanh = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: tanhFloatLoop[float32], ir.Float64: tanhFloatLoop[float64], ir.Complex64: tanhComplex64Loop, ir.Complex128: tanhComplex128Loop},
+}
+
 // tanhGradXFloat: dy*conj(1 - tanh(x)*tanh(x))
 func tanhGradXFloat[T num.Float](dy, x T) T {
 	t0 := num.Tanh(x)

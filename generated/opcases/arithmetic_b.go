@@ -9,6 +9,26 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var reciprocalCase = optest.Operator{
+	Op: ops.ReciprocalOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Reciprocal(a.In[0])}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.ReciprocalOut(dst, a.In[0])
+	},
+	InPlace: func(a optest.Args) error {
+		return ops.ReciprocalInPlace(a.In[0])
+	},
+	Domain: [2]float64{0.5, 10},
+	ULP:    0.5,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(4)}, Want: ir.FloatScalar(0.25)},
+		{In: []ir.Scalar{ir.IntScalar(3)}, Want: ir.FloatScalar(0.3333333333333333)},
+	},
+	Grad: []bool{true},
+}
+
 var remainderCase = optest.Operator{
 	Op: ops.RemainderOp(),
 	Call: func(a optest.Args) []*core.Tensor {

@@ -19,7 +19,10 @@ var angleCase = optest.Operator{
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
-	Grad:   []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}},
+	},
+	Grad: []bool{true},
 }
 
 var conjCase = optest.Operator{
@@ -32,7 +35,10 @@ var conjCase = optest.Operator{
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
-	Grad:   []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}},
+	},
+	Grad: []bool{true},
 }
 
 var conjPhysicalCase = optest.Operator{
@@ -76,7 +82,10 @@ var complexCase = optest.Operator{
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
-	Grad:   []bool{true, true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {2, 3}}},
+	},
+	Grad: []bool{true, true},
 }
 
 var realCase = optest.Operator{
@@ -89,7 +98,10 @@ var realCase = optest.Operator{
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
-	Grad:   []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}},
+	},
+	Grad: []bool{true},
 }
 
 var realPartCase = optest.Operator{

@@ -70,7 +70,10 @@ var convBatchCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true, true, true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 8}, {4, 3, 3}, {4}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
+	},
+	Grad: []bool{true, true, true},
 }
 
 var convNCase = optest.Operator{
@@ -81,7 +84,10 @@ var convNCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true, true, true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {4, 3, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
+	},
+	Grad: []bool{true, true, true},
 }
 
 var convTransposeCase = optest.Operator{
@@ -92,7 +98,10 @@ var convTransposeCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{0}), ir.IntValue(1), ir.IntsValue([]int{1})},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true, true, true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 5}, {3, 4, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{2}), ir.IntsValue([]int{0}), ir.IntsValue([]int{0}), ir.IntValue(1), ir.IntsValue([]int{1})}},
+	},
+	Grad: []bool{true, true, true},
 }
 
 var convTranspose1dCase = optest.Operator{

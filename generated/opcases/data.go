@@ -120,7 +120,10 @@ var padCircularCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 4}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(3), ir.IntValue(4)}},
+	},
+	Grad: []bool{true},
 }
 
 var padConstantCase = optest.Operator{
@@ -147,7 +150,10 @@ var padReflectCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 4}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(3), ir.IntValue(2)}},
+	},
+	Grad: []bool{true},
 }
 
 var padReplicateCase = optest.Operator{
@@ -158,7 +164,10 @@ var padReplicateCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 4}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(3), ir.IntValue(2)}},
+	},
+	Grad: []bool{true},
 }
 
 var reflectIndexCase = optest.Operator{
@@ -230,7 +239,12 @@ var rollCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{2}), ir.IntsValue([]int{1})}},
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{-1}), ir.IntsValue(nil)}},
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1, -7}), ir.IntsValue([]int{0, -1})}},
+	},
+	Grad: []bool{true},
 }
 
 var stackCase = optest.Operator{
@@ -244,7 +258,11 @@ var stackCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {2, 3}}, Attrs: []ir.Value{ir.IntValue(1)}},
+		{Shapes: [][]int{{}, {}, {}}, Attrs: []ir.Value{ir.IntValue(0)}},
+	},
+	Grad: []bool{true},
 }
 
 var tileCase = optest.Operator{
@@ -278,7 +296,7 @@ var toDTypeCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{3}}, Attrs: []ir.Value{ir.IntValue(ir.Float64)}},
-		{Shapes: [][]int{{3}}, Attrs: []ir.Value{ir.IntValue(ir.Float16)}},
+		{Shapes: [][]int{{3}}, Attrs: []ir.Value{ir.IntValue(ir.Complex128)}},
 	},
 	Grad: []bool{true},
 }
@@ -291,7 +309,10 @@ var withMostAxesCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(3)}},
+	},
+	Grad: []bool{true},
 }
 
 var withPaddingCase = optest.Operator{
@@ -302,5 +323,8 @@ var withPaddingCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 1}), ir.IntValue(3)}},
+	},
+	Grad: []bool{true},
 }

@@ -19,7 +19,10 @@ var argwhereCase = optest.Operator{
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
-	Grad:   []bool{false},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}},
+	},
+	Grad: []bool{false},
 }
 
 var embeddingCase = optest.Operator{
@@ -67,7 +70,10 @@ var inRangeCase = optest.Operator{
 	Defaults: []ir.Value{ir.StringValue(""), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2}}, Attrs: []ir.Value{ir.StringValue("p"), ir.FloatValue(0.5), ir.FloatValue(0), ir.FloatValue(1)}},
+	},
+	Grad: []bool{true},
 }
 
 var indexAddCase = optest.Operator{
@@ -212,7 +218,10 @@ var oneHotSizedCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{false},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(4)}, Values: []string{"index(4)"}},
+	},
+	Grad: []bool{false},
 }
 
 var scatterCase = optest.Operator{
@@ -259,7 +268,10 @@ var stopGradientCase = optest.Operator{
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
-	Grad:   []bool{false},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2}}},
+	},
+	Grad: []bool{false},
 }
 
 var takeCase = optest.Operator{

@@ -103,7 +103,13 @@ var einsumCase = optest.Operator{
 	Defaults: []ir.Value{ir.StringValue("")},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {3, 4}}, Attrs: []ir.Value{ir.StringValue("ij,jk->ik")}},
+		{Shapes: [][]int{{3, 3}}, Attrs: []ir.Value{ir.StringValue("ii")}},
+		{Shapes: [][]int{{5, 2, 3}, {5, 3, 4}, {4}}, Attrs: []ir.Value{ir.StringValue("bij,bjk,k->bi")}},
+		{Shapes: [][]int{{2, 3}, {4, 3}}, Attrs: []ir.Value{ir.StringValue("...i,ji->...j")}},
+	},
+	Grad: []bool{true},
 }
 
 var kronCase = optest.Operator{
@@ -222,7 +228,11 @@ var tensordotCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true, true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 4}, {4, 3, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 2}), ir.IntsValue([]int{1, 0})}},
+		{Shapes: [][]int{{2}, {3}}, Attrs: []ir.Value{ir.IntsValue([]int{}), ir.IntsValue([]int{})}},
+	},
+	Grad: []bool{true, true},
 }
 
 var traceCase = optest.Operator{

@@ -44,7 +44,10 @@ var bceLogitsCase = optest.Operator{
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
-	Grad:   []bool{true, true, true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}, {3, 4}}, Values: []string{"", "domain(0, 1)", ""}},
+	},
+	Grad: []bool{true, true, true},
 }
 
 var bceLogitsElementsCase = optest.Operator{
@@ -118,7 +121,10 @@ var classWeightsCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(1)}},
+	},
+	Grad: []bool{true},
 }
 
 var cosineSimilarityCase = optest.Operator{
@@ -249,7 +255,10 @@ var maskedLossCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(ops.ReductionNone)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true, true, false},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4}, {4}, {4}}, Attrs: []ir.Value{ir.IntValue(ops.ReductionSum)}},
+	},
+	Grad: []bool{true, true, false},
 }
 
 var mseLossCase = optest.Operator{
@@ -297,7 +306,12 @@ var reduceLossCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(ops.ReductionNone)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(ops.ReductionNone)}},
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(ops.ReductionMean)}},
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(ops.ReductionSum)}},
+	},
+	Grad: []bool{true},
 }
 
 var smoothL1ElementsCase = optest.Operator{
@@ -339,5 +353,8 @@ var smoothedLossCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0), ir.IntValue(ops.ReductionNone)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true, false, true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4, 5}, {4}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(0.1), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(5)", ""}},
+	},
+	Grad: []bool{true, false, true},
 }

@@ -16,7 +16,12 @@ var affineCase = optest.Operator{
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
-	Grad:   []bool{true, true, true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}},
+		{Shapes: [][]int{{2, 3}, {3}}},
+		{Shapes: [][]int{{2, 3}, {3}, {3}}},
+	},
+	Grad: []bool{true, true, true},
 }
 
 var batchNormCase = optest.Operator{
@@ -59,7 +64,12 @@ var channelAffineCase = optest.Operator{
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
-	Grad:   []bool{true, true, true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 4}}},
+		{Shapes: [][]int{{2, 3, 4}, {3}}},
+		{Shapes: [][]int{{2, 3, 4}, {3}, {3}}},
+	},
+	Grad: []bool{true, true, true},
 }
 
 var channelNormCase = optest.Operator{
@@ -85,7 +95,10 @@ var channelsCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3}}, Attrs: []ir.Value{ir.IntValue(4)}},
+	},
+	Grad: []bool{true},
 }
 
 var groupNormCase = optest.Operator{

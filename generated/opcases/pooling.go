@@ -130,7 +130,10 @@ var avgPoolNCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.BoolValue(false), ir.BoolValue(false)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 6, 5}}, Attrs: []ir.Value{ir.IntValue(2), ir.IntsValue([]int{2}), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.BoolValue(false), ir.BoolValue(true)}},
+	},
+	Grad: []bool{true},
 }
 
 var maxPoolCase = optest.Operator{
@@ -206,5 +209,8 @@ var maxPoolIndicesCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.BoolValue(false)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 6, 5}}, Attrs: []ir.Value{ir.IntValue(2), ir.IntsValue([]int{2}), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+	},
+	Grad: []bool{true},
 }

@@ -37,7 +37,10 @@ var drawCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{false},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 5}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(1), ir.IntValue(0)}},
+	},
+	Grad: []bool{false},
 }
 
 var dropoutCase = optest.Operator{

@@ -71,5 +71,8 @@ var reverseCumsumCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(1)}},
+	},
+	Grad: []bool{true},
 }

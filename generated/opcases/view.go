@@ -32,7 +32,10 @@ var asStridedGradCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{false, false},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 2}, {3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 2}), ir.IntsValue([]int{1, 4}), ir.IntValue(0)}},
+	},
+	Grad: []bool{false, false},
 }
 
 var broadcastToCase = optest.Operator{
@@ -46,7 +49,10 @@ var broadcastToCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntsValue(nil)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 1}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 3, 4})}},
+	},
+	Grad: []bool{true},
 }
 
 var chunkCase = optest.Operator{
@@ -57,7 +63,10 @@ var chunkCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 5}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(1)}},
+	},
+	Grad: []bool{true},
 }
 
 var contiguousCase = optest.Operator{
@@ -70,7 +79,10 @@ var contiguousCase = optest.Operator{
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
-	Grad:   []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}},
+	},
+	Grad: []bool{true},
 }
 
 var diagEmbedCase = optest.Operator{
@@ -130,7 +142,11 @@ var diagonalGradCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 4}), ir.IntValue(0), ir.IntValue(0), ir.IntValue(1)}},
+		{Shapes: [][]int{{2, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 2, 4}), ir.IntValue(-1), ir.IntValue(0), ir.IntValue(-1)}},
+	},
+	Grad: []bool{true},
 }
 
 var expandCase = optest.Operator{
@@ -158,7 +174,10 @@ var expandAsCase = optest.Operator{
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
-	Grad:   []bool{true, true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 1}, {2, 3, 4}}},
+	},
+	Grad: []bool{true, true},
 }
 
 var flattenCase = optest.Operator{
@@ -207,7 +226,10 @@ var mtCase = optest.Operator{
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
-	Grad:   []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 4}}},
+	},
+	Grad: []bool{true},
 }
 
 var narrowCase = optest.Operator{
@@ -267,7 +289,10 @@ var reshapeAsCase = optest.Operator{
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
-	Grad:   []bool{true, true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {3, 2}}},
+	},
+	Grad: []bool{true, true},
 }
 
 var selectCase = optest.Operator{
@@ -309,7 +334,11 @@ var sliceGradCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 7}), ir.IntValue(1), ir.IntValue(1), ir.IntValue(6), ir.IntValue(2)}},
+		{Shapes: [][]int{{3}}, Attrs: []ir.Value{ir.IntsValue([]int{5}), ir.IntValue(0), ir.IntValue(-3), ir.IntValue(9), ir.IntValue(1)}},
+	},
+	Grad: []bool{true},
 }
 
 var splitCase = optest.Operator{
@@ -320,7 +349,10 @@ var splitCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5, 2}}, Attrs: []ir.Value{ir.IntValue(2), ir.IntValue(0)}},
+	},
+	Grad: []bool{true},
 }
 
 var splitSizesCase = optest.Operator{
@@ -331,7 +363,10 @@ var splitSizesCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 0, 3}), ir.IntValue(0)}},
+	},
+	Grad: []bool{true},
 }
 
 var squeezeCase = optest.Operator{
@@ -360,7 +395,10 @@ var swapaxesCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(2)}},
+	},
+	Grad: []bool{true},
 }
 
 var tCase = optest.Operator{
@@ -401,7 +439,10 @@ var unbindCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(1)}},
+	},
+	Grad: []bool{true},
 }
 
 var unflattenCase = optest.Operator{
@@ -444,7 +485,10 @@ var unfoldGradCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{7}), ir.IntValue(0), ir.IntValue(3), ir.IntValue(2)}},
+	},
+	Grad: []bool{true},
 }
 
 var unsqueezeCase = optest.Operator{
@@ -487,7 +531,10 @@ var viewAsCase = optest.Operator{
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
-	Grad:   []bool{true, true},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {3, 2}}},
+	},
+	Grad: []bool{true, true},
 }
 
 var windowIndexCase = optest.Operator{
@@ -509,16 +556,8 @@ var withAxesCase = optest.Operator{
 	Defaults: []ir.Value{ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
-	Grad:     []bool{true},
-}
-
-var withRankCase = optest.Operator{
-	Op: ops.WithRankOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.WithRank(a.In[0], int(a.Attrs[0].Int))}
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(1)}},
 	},
-	Defaults: []ir.Value{ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Grad:     []bool{true},
+	Grad: []bool{true},
 }

@@ -64,7 +64,7 @@ func celuBackward(grad *core.Grad) {
 	x := grad.In(0)
 	alpha := grad.Attr(0).Scalar
 	if grad.Recording() {
-		grad.Set(0, Where(Gt(x, core.ScalarTensor(ir.FloatScalar(0))), dy, Mul(dy, Mul(core.ScalarTensor(alpha), Div(Add(Expm1(Div(x, core.ScalarTensor(alpha))), core.ScalarTensor(ir.FloatScalar(1))), core.ScalarTensor(alpha))))))
+		grad.Set(0, Where(Gt(x, number(0)), dy, Mul(dy, Mul(core.ScalarTensor(alpha), Div(Add(Expm1(Div(x, core.ScalarTensor(alpha))), number(1)), core.ScalarTensor(alpha))))))
 	} else {
 		grad.Set(0, celuGradX(dy, x, alpha))
 	}
@@ -153,7 +153,7 @@ func eluBackward(grad *core.Grad) {
 	x := grad.In(0)
 	alpha := grad.Attr(0).Scalar
 	if grad.Recording() {
-		grad.Set(0, Where(Gt(x, core.ScalarTensor(ir.FloatScalar(0))), dy, Mul(dy, Mul(core.ScalarTensor(alpha), Add(Expm1(x), core.ScalarTensor(ir.FloatScalar(1)))))))
+		grad.Set(0, Where(Gt(x, number(0)), dy, Mul(dy, Mul(core.ScalarTensor(alpha), Add(Expm1(x), number(1))))))
 	} else {
 		grad.Set(0, eluGradX(dy, x, alpha))
 	}
@@ -248,9 +248,9 @@ func geluBackward(grad *core.Grad) {
 	if grad.Recording() {
 		switch approximate {
 		case ApproximateNone:
-			grad.Set(0, Mul(dy, Add(Mul(core.ScalarTensor(ir.FloatScalar(0.5)), Add(core.ScalarTensor(ir.FloatScalar(1)), Erf(Mul(x, core.ScalarTensor(ir.FloatScalar(0.7071067811865476)))))), Mul(Mul(core.ScalarTensor(ir.FloatScalar(0.5)), x), Mul(Mul(core.ScalarTensor(ir.FloatScalar(1.1283791670955126)), Exp(Neg(Mul(Mul(x, core.ScalarTensor(ir.FloatScalar(0.7071067811865476))), Mul(x, core.ScalarTensor(ir.FloatScalar(0.7071067811865476))))))), core.ScalarTensor(ir.FloatScalar(0.7071067811865476)))))))
+			grad.Set(0, Mul(dy, Add(Mul(number(0.5), Add(number(1), Erf(Mul(x, number(0.7071067811865476))))), Mul(Mul(number(0.5), x), Mul(Mul(number(1.1283791670955126), Exp(Neg(Mul(Mul(x, number(0.7071067811865476)), Mul(x, number(0.7071067811865476)))))), number(0.7071067811865476))))))
 		case ApproximateTanh:
-			grad.Set(0, Mul(dy, Add(Mul(core.ScalarTensor(ir.FloatScalar(0.5)), Add(core.ScalarTensor(ir.FloatScalar(1)), Tanh(Mul(core.ScalarTensor(ir.FloatScalar(0.7978845608028654)), Add(x, Mul(Mul(Mul(core.ScalarTensor(ir.FloatScalar(0.044715)), x), x), x)))))), Mul(Mul(core.ScalarTensor(ir.FloatScalar(0.5)), x), Mul(Sub(core.ScalarTensor(ir.FloatScalar(1)), Mul(Tanh(Mul(core.ScalarTensor(ir.FloatScalar(0.7978845608028654)), Add(x, Mul(Mul(Mul(core.ScalarTensor(ir.FloatScalar(0.044715)), x), x), x)))), Tanh(Mul(core.ScalarTensor(ir.FloatScalar(0.7978845608028654)), Add(x, Mul(Mul(Mul(core.ScalarTensor(ir.FloatScalar(0.044715)), x), x), x)))))), Mul(core.ScalarTensor(ir.FloatScalar(0.7978845608028654)), Add(core.ScalarTensor(ir.FloatScalar(1)), Add(Mul(x, Add(Mul(core.ScalarTensor(ir.FloatScalar(0.044715)), x), Mul(core.ScalarTensor(ir.FloatScalar(0.044715)), x))), Mul(Mul(core.ScalarTensor(ir.FloatScalar(0.044715)), x), x)))))))))
+			grad.Set(0, Mul(dy, Add(Mul(number(0.5), Add(number(1), Tanh(Mul(number(0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))))), Mul(Mul(number(0.5), x), Mul(Sub(number(1), Mul(Tanh(Mul(number(0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))), Tanh(Mul(number(0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))))), Mul(number(0.7978845608028654), Add(number(1), Add(Mul(x, Add(Mul(number(0.044715), x), Mul(number(0.044715), x))), Mul(Mul(number(0.044715), x), x)))))))))
 		}
 	} else {
 		grad.Set(0, geluGradX(dy, x, approximate))
@@ -383,7 +383,7 @@ func hardshrinkBackward(grad *core.Grad) {
 	x := grad.In(0)
 	lambd := grad.Attr(0).Scalar.Float()
 	if grad.Recording() {
-		grad.Set(0, Where(Le(Abs(x), core.ScalarTensor(ir.FloatScalar(lambd))), core.ScalarTensor(ir.FloatScalar(0)), dy))
+		grad.Set(0, Where(Le(Abs(x), number(lambd)), number(0), dy))
 	} else {
 		grad.Set(0, hardshrinkGradX(dy, x, lambd))
 	}
@@ -470,7 +470,7 @@ func hardsigmoidBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Where(Le(x, core.ScalarTensor(ir.FloatScalar(-3))), core.ScalarTensor(ir.FloatScalar(0)), Where(Ge(x, core.ScalarTensor(ir.FloatScalar(3))), core.ScalarTensor(ir.FloatScalar(0)), Div(dy, core.ScalarTensor(ir.FloatScalar(6))))))
+		grad.Set(0, Where(Le(x, number(-3)), number(0), Where(Ge(x, number(3)), number(0), Div(dy, number(6)))))
 	} else {
 		grad.Set(0, hardsigmoidGradX(dy, x))
 	}
@@ -554,7 +554,7 @@ func hardswishBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Where(Le(x, core.ScalarTensor(ir.FloatScalar(-3))), core.ScalarTensor(ir.FloatScalar(0)), Where(Ge(x, core.ScalarTensor(ir.FloatScalar(3))), dy, Mul(dy, Div(Add(Add(x, core.ScalarTensor(ir.FloatScalar(3))), x), core.ScalarTensor(ir.FloatScalar(6)))))))
+		grad.Set(0, Where(Le(x, number(-3)), number(0), Where(Ge(x, number(3)), dy, Mul(dy, Div(Add(Add(x, number(3)), x), number(6))))))
 	} else {
 		grad.Set(0, hardswishGradX(dy, x))
 	}
@@ -643,7 +643,7 @@ func hardtanhBackward(grad *core.Grad) {
 	lo := grad.Attr(0).Scalar
 	hi := grad.Attr(1).Scalar
 	if grad.Recording() {
-		grad.Set(0, Where(Le(x, core.ScalarTensor(lo)), core.ScalarTensor(ir.FloatScalar(0)), Where(Ge(x, core.ScalarTensor(hi)), core.ScalarTensor(ir.FloatScalar(0)), dy)))
+		grad.Set(0, Where(Le(x, core.ScalarTensor(lo)), number(0), Where(Ge(x, core.ScalarTensor(hi)), number(0), dy)))
 	} else {
 		grad.Set(0, hardtanhGradX(dy, x, lo, hi))
 	}

@@ -112,7 +112,7 @@ func leakyReluBackward(grad *core.Grad) {
 	x := grad.In(0)
 	negativeSlope := grad.Attr(0).Scalar.Float()
 	if grad.Recording() {
-		grad.Set(0, Where(Gt(x, core.ScalarTensor(ir.FloatScalar(0))), dy, Mul(dy, core.ScalarTensor(ir.FloatScalar(negativeSlope)))))
+		grad.Set(0, Where(Gt(x, number(0)), dy, Mul(dy, number(negativeSlope))))
 	} else {
 		grad.Set(0, leakyReluGradX(dy, x, negativeSlope))
 	}
@@ -253,7 +253,7 @@ func mishBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Mul(dy, Add(Tanh(Where(Gt(x, core.ScalarTensor(ir.FloatScalar(20))), x, Log1p(Exp(x)))), Mul(x, Where(Gt(x, core.ScalarTensor(ir.FloatScalar(20))), Sub(core.ScalarTensor(ir.FloatScalar(1)), Mul(Tanh(Where(Gt(x, core.ScalarTensor(ir.FloatScalar(20))), x, Log1p(Exp(x)))), Tanh(Where(Gt(x, core.ScalarTensor(ir.FloatScalar(20))), x, Log1p(Exp(x)))))), Mul(Sub(core.ScalarTensor(ir.FloatScalar(1)), Mul(Tanh(Where(Gt(x, core.ScalarTensor(ir.FloatScalar(20))), x, Log1p(Exp(x)))), Tanh(Where(Gt(x, core.ScalarTensor(ir.FloatScalar(20))), x, Log1p(Exp(x)))))), Div(Exp(x), Add(core.ScalarTensor(ir.FloatScalar(1)), Exp(x)))))))))
+		grad.Set(0, Mul(dy, Add(Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))), Mul(x, Where(Gt(x, number(20)), Sub(number(1), Mul(Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))), Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))))), Mul(Sub(number(1), Mul(Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))), Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))))), Div(Exp(x), Add(number(1), Exp(x)))))))))
 	} else {
 		grad.Set(0, mishGradX(dy, x))
 	}
@@ -340,14 +340,14 @@ func preluBackward(grad *core.Grad) {
 	if grad.Needs(0) {
 		weight := grad.In(1)
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(Gt(x, core.ScalarTensor(ir.FloatScalar(0))), dy, Mul(dy, weight))))
+			grad.Set(0, fit(grad, 0, Where(Gt(x, number(0)), dy, Mul(dy, weight))))
 		} else {
 			grad.Set(0, fit(grad, 0, preluGradX(dy, x, weight)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(Gt(x, core.ScalarTensor(ir.FloatScalar(0))), core.ScalarTensor(ir.FloatScalar(0)), Mul(dy, x))))
+			grad.Set(1, fit(grad, 1, Where(Gt(x, number(0)), number(0), Mul(dy, x))))
 		} else {
 			grad.Set(1, fit(grad, 1, preluGradWeight(dy, x)))
 		}
@@ -458,7 +458,7 @@ func reluBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Where(Le(x, core.ScalarTensor(ir.FloatScalar(0))), core.ScalarTensor(ir.FloatScalar(0)), dy))
+		grad.Set(0, Where(Le(x, number(0)), number(0), dy))
 	} else {
 		grad.Set(0, reluGradX(dy, x))
 	}
@@ -516,7 +516,7 @@ func relu6Backward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Where(Le(x, core.ScalarTensor(ir.FloatScalar(0))), core.ScalarTensor(ir.FloatScalar(0)), Where(Ge(x, core.ScalarTensor(ir.FloatScalar(6))), core.ScalarTensor(ir.FloatScalar(0)), dy)))
+		grad.Set(0, Where(Le(x, number(0)), number(0), Where(Ge(x, number(6)), number(0), dy)))
 	} else {
 		grad.Set(0, relu6GradX(dy, x))
 	}
@@ -627,7 +627,7 @@ func seluBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Where(Gt(x, core.ScalarTensor(ir.FloatScalar(0))), Mul(core.ScalarTensor(ir.FloatScalar(1.0507009873554805)), dy), Mul(dy, Mul(core.ScalarTensor(ir.FloatScalar(1.7580993408473768)), Add(Expm1(x), core.ScalarTensor(ir.FloatScalar(1)))))))
+		grad.Set(0, Where(Gt(x, number(0)), Mul(number(1.0507009873554805), dy), Mul(dy, Mul(number(1.7580993408473768), Add(Expm1(x), number(1))))))
 	} else {
 		grad.Set(0, seluGradX(dy, x))
 	}

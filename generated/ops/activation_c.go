@@ -61,7 +61,7 @@ func siluBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Mul(dy, Add(Sigmoid(x), Mul(x, Mul(Sigmoid(x), Sub(core.ScalarTensor(ir.FloatScalar(1)), Sigmoid(x)))))))
+		grad.Set(0, Mul(dy, Add(Sigmoid(x), Mul(x, Mul(Sigmoid(x), Sub(number(1), Sigmoid(x)))))))
 	} else {
 		grad.Set(0, siluGradX(dy, x))
 	}
@@ -150,7 +150,7 @@ func softplusBackward(grad *core.Grad) {
 	beta := grad.Attr(0).Scalar
 	limit := grad.Attr(1).Scalar
 	if grad.Recording() {
-		grad.Set(0, Where(Gt(Mul(core.ScalarTensor(beta), x), core.ScalarTensor(limit)), dy, Mul(dy, Div(Div(Mul(Exp(Mul(core.ScalarTensor(beta), x)), core.ScalarTensor(beta)), Add(core.ScalarTensor(ir.FloatScalar(1)), Exp(Mul(core.ScalarTensor(beta), x)))), core.ScalarTensor(beta)))))
+		grad.Set(0, Where(Gt(Mul(core.ScalarTensor(beta), x), core.ScalarTensor(limit)), dy, Mul(dy, Div(Div(Mul(Exp(Mul(core.ScalarTensor(beta), x)), core.ScalarTensor(beta)), Add(number(1), Exp(Mul(core.ScalarTensor(beta), x)))), core.ScalarTensor(beta)))))
 	} else {
 		grad.Set(0, softplusGradX(dy, x, beta, limit))
 	}
@@ -241,7 +241,7 @@ func softshrinkBackward(grad *core.Grad) {
 	x := grad.In(0)
 	lambd := grad.Attr(0).Scalar.Float()
 	if grad.Recording() {
-		grad.Set(0, Where(Gt(x, core.ScalarTensor(ir.FloatScalar(lambd))), dy, Where(Lt(x, core.ScalarTensor(ir.FloatScalar(-lambd))), dy, core.ScalarTensor(ir.FloatScalar(0)))))
+		grad.Set(0, Where(Gt(x, number(lambd)), dy, Where(Lt(x, number(-lambd)), dy, number(0))))
 	} else {
 		grad.Set(0, softshrinkGradX(dy, x, lambd))
 	}
@@ -382,7 +382,7 @@ func tanhshrinkBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Mul(dy, Sub(core.ScalarTensor(ir.FloatScalar(1)), Sub(core.ScalarTensor(ir.FloatScalar(1)), Mul(Tanh(x), Tanh(x))))))
+		grad.Set(0, Mul(dy, Sub(number(1), Sub(number(1), Mul(Tanh(x), Tanh(x))))))
 	} else {
 		grad.Set(0, tanhshrinkGradX(dy, x))
 	}
@@ -469,7 +469,7 @@ func thresholdBackward(grad *core.Grad) {
 	x := grad.In(0)
 	limit := grad.Attr(0).Scalar.Float()
 	if grad.Recording() {
-		grad.Set(0, Where(Gt(x, core.ScalarTensor(ir.FloatScalar(limit))), dy, core.ScalarTensor(ir.FloatScalar(0))))
+		grad.Set(0, Where(Gt(x, number(limit)), dy, number(0)))
 	} else {
 		grad.Set(0, thresholdGradX(dy, x, limit))
 	}

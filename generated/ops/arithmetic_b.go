@@ -65,7 +65,7 @@ func copysignBackward(grad *core.Grad) {
 		x := grad.In(0)
 		y := grad.In(1)
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(Eq(x, core.ScalarTensor(ir.FloatScalar(0))), core.ScalarTensor(ir.FloatScalar(0)), Mul(dy, Mul(Sign(x), Copysign(core.ScalarTensor(ir.FloatScalar(1)), y))))))
+			grad.Set(0, fit(grad, 0, Where(Eq(x, number(0)), number(0), Mul(dy, Mul(Sign(x), Copysign(number(1), y))))))
 		} else {
 			grad.Set(0, fit(grad, 0, copysignGradX(dy, x, y)))
 		}
@@ -150,7 +150,7 @@ func Deg2radInPlace(x *core.Tensor) error {
 // deg2radBackward is the gradient of deg2rad.
 func deg2radBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
-	grad.Set(0, fit(grad, 0, Mul(dy, core.ScalarTensor(ir.FloatScalar(math.Pi/180)))))
+	grad.Set(0, fit(grad, 0, Mul(dy, number(math.Pi/180))))
 }
 
 var divOp = ir.Op{
@@ -207,7 +207,7 @@ func divBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(core.ScalarTensor(ir.FloatScalar(1)), y)))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), y)))))
 		} else {
 			grad.Set(0, fit(grad, 0, divGradX(dy, y)))
 		}
@@ -376,14 +376,14 @@ func fmaxBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(LogicalOr(Ge(x, y), Isnan(y)), dy, core.ScalarTensor(ir.FloatScalar(0)))))
+			grad.Set(0, fit(grad, 0, Where(LogicalOr(Ge(x, y), Isnan(y)), dy, number(0))))
 		} else {
 			grad.Set(0, fit(grad, 0, fmaxGradX(dy, x, y)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(LogicalOr(Ge(x, y), Isnan(y)), core.ScalarTensor(ir.FloatScalar(0)), dy)))
+			grad.Set(1, fit(grad, 1, Where(LogicalOr(Ge(x, y), Isnan(y)), number(0), dy)))
 		} else {
 			grad.Set(1, fit(grad, 1, fmaxGradY(dy, x, y)))
 		}
@@ -497,14 +497,14 @@ func fminBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(LogicalOr(Le(x, y), Isnan(y)), dy, core.ScalarTensor(ir.FloatScalar(0)))))
+			grad.Set(0, fit(grad, 0, Where(LogicalOr(Le(x, y), Isnan(y)), dy, number(0))))
 		} else {
 			grad.Set(0, fit(grad, 0, fminGradX(dy, x, y)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(LogicalOr(Le(x, y), Isnan(y)), core.ScalarTensor(ir.FloatScalar(0)), dy)))
+			grad.Set(1, fit(grad, 1, Where(LogicalOr(Le(x, y), Isnan(y)), number(0), dy)))
 		} else {
 			grad.Set(1, fit(grad, 1, fminGradY(dy, x, y)))
 		}

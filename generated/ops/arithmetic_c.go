@@ -236,14 +236,14 @@ func lerpBackward(grad *core.Grad) {
 	weight := grad.In(2)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Sub(core.ScalarTensor(ir.FloatScalar(1)), weight)))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Sub(number(1), weight)))))
 		} else {
 			grad.Set(0, fit(grad, 0, lerpGradX(dy, weight)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Where(Lt(Abs(weight), core.ScalarTensor(ir.FloatScalar(0.5))), weight, Sub(core.ScalarTensor(ir.FloatScalar(1)), Sub(core.ScalarTensor(ir.FloatScalar(1)), weight)))))))
+			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Where(Lt(Abs(weight), number(0.5)), weight, Sub(number(1), Sub(number(1), weight)))))))
 		} else {
 			grad.Set(1, fit(grad, 1, lerpGradEnd(dy, weight)))
 		}
@@ -392,14 +392,14 @@ func maximumBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(Eq(x, y), Mul(core.ScalarTensor(ir.FloatScalar(0.5)), dy), Where(Lt(x, y), core.ScalarTensor(ir.FloatScalar(0)), dy))))
+			grad.Set(0, fit(grad, 0, Where(Eq(x, y), Mul(number(0.5), dy), Where(Lt(x, y), number(0), dy))))
 		} else {
 			grad.Set(0, fit(grad, 0, maximumGradX(dy, x, y)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(Eq(x, y), Mul(core.ScalarTensor(ir.FloatScalar(0.5)), dy), Where(Gt(x, y), core.ScalarTensor(ir.FloatScalar(0)), dy))))
+			grad.Set(1, fit(grad, 1, Where(Eq(x, y), Mul(number(0.5), dy), Where(Gt(x, y), number(0), dy))))
 		} else {
 			grad.Set(1, fit(grad, 1, maximumGradY(dy, x, y)))
 		}
@@ -513,14 +513,14 @@ func minimumBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(Eq(x, y), Mul(core.ScalarTensor(ir.FloatScalar(0.5)), dy), Where(Gt(x, y), core.ScalarTensor(ir.FloatScalar(0)), dy))))
+			grad.Set(0, fit(grad, 0, Where(Eq(x, y), Mul(number(0.5), dy), Where(Gt(x, y), number(0), dy))))
 		} else {
 			grad.Set(0, fit(grad, 0, minimumGradX(dy, x, y)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(Eq(x, y), Mul(core.ScalarTensor(ir.FloatScalar(0.5)), dy), Where(Lt(x, y), core.ScalarTensor(ir.FloatScalar(0)), dy))))
+			grad.Set(1, fit(grad, 1, Where(Eq(x, y), Mul(number(0.5), dy), Where(Lt(x, y), number(0), dy))))
 		} else {
 			grad.Set(1, fit(grad, 1, minimumGradY(dy, x, y)))
 		}

@@ -92,7 +92,7 @@ func nanToNumBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Where(Isnan(x), core.ScalarTensor(ir.FloatScalar(0)), Where(Eq(x, core.ScalarTensor(ir.FloatScalar(math.Inf(1)))), core.ScalarTensor(ir.FloatScalar(0)), Where(Eq(x, core.ScalarTensor(ir.FloatScalar(-math.Inf(1)))), core.ScalarTensor(ir.FloatScalar(0)), dy))))
+		grad.Set(0, Where(Isnan(x), number(0), Where(Eq(x, number(math.Inf(1))), number(0), Where(Eq(x, number(-math.Inf(1))), number(0), dy))))
 	} else {
 		grad.Set(0, nanToNumGradX(dy, x))
 	}
@@ -270,14 +270,14 @@ func powBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Where(Eq(y, core.ScalarTensor(ir.FloatScalar(0))), core.ScalarTensor(ir.FloatScalar(0)), Mul(y, Pow(x, Sub(y, core.ScalarTensor(ir.FloatScalar(1))))))))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Where(Eq(y, number(0)), number(0), Mul(y, Pow(x, Sub(y, number(1)))))))))
 		} else {
 			grad.Set(0, fit(grad, 0, powGradX(dy, x, y)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Where(Eq(x, core.ScalarTensor(ir.FloatScalar(0))), core.ScalarTensor(ir.FloatScalar(0)), Mul(Pow(x, y), Log(x)))))))
+			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Where(Eq(x, number(0)), number(0), Mul(Pow(x, y), Log(x)))))))
 		} else {
 			grad.Set(1, fit(grad, 1, powGradY(dy, x, y)))
 		}
@@ -385,7 +385,7 @@ func Rad2degInPlace(x *core.Tensor) error {
 // rad2degBackward is the gradient of rad2deg.
 func rad2degBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
-	grad.Set(0, fit(grad, 0, Mul(dy, core.ScalarTensor(ir.FloatScalar(180/math.Pi)))))
+	grad.Set(0, fit(grad, 0, Mul(dy, number(180/math.Pi))))
 }
 
 var rdivOp = ir.Op{
@@ -450,7 +450,7 @@ func rdivBackward(grad *core.Grad) {
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Div(core.ScalarTensor(ir.FloatScalar(1)), x)))))
+			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Div(number(1), x)))))
 		} else {
 			grad.Set(1, fit(grad, 1, rdivGradY(dy, x)))
 		}
@@ -562,7 +562,7 @@ func reciprocalBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(Neg(Div(core.ScalarTensor(ir.FloatScalar(1)), x)), x)))))
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(Neg(Div(number(1), x)), x)))))
 	} else {
 		grad.Set(0, fit(grad, 0, reciprocalGradX(dy, x)))
 	}

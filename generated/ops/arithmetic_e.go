@@ -63,14 +63,14 @@ func rpowBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Where(Eq(y, core.ScalarTensor(ir.FloatScalar(0))), core.ScalarTensor(ir.FloatScalar(0)), Mul(Pow(y, x), Log(y)))))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Where(Eq(y, number(0)), number(0), Mul(Pow(y, x), Log(y)))))))
 		} else {
 			grad.Set(0, fit(grad, 0, rpowGradX(dy, x, y)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Where(Eq(x, core.ScalarTensor(ir.FloatScalar(0))), core.ScalarTensor(ir.FloatScalar(0)), Mul(x, Pow(y, Sub(x, core.ScalarTensor(ir.FloatScalar(1))))))))))
+			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Where(Eq(x, number(0)), number(0), Mul(x, Pow(y, Sub(x, number(1)))))))))
 		} else {
 			grad.Set(1, fit(grad, 1, rpowGradY(dy, x, y)))
 		}

@@ -120,7 +120,7 @@ func exp2Backward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Mul(Exp2(x), core.ScalarTensor(ir.FloatScalar(math.Ln2))))))
+		grad.Set(0, fit(grad, 0, Mul(dy, Mul(Exp2(x), number(math.Ln2)))))
 	} else {
 		grad.Set(0, fit(grad, 0, exp2GradX(dy, x)))
 	}
@@ -231,7 +231,7 @@ func expm1Backward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Add(Expm1(x), core.ScalarTensor(ir.FloatScalar(1))))))
+		grad.Set(0, fit(grad, 0, Mul(dy, Add(Expm1(x), number(1)))))
 	} else {
 		grad.Set(0, fit(grad, 0, expm1GradX(dy, x)))
 	}
@@ -316,7 +316,7 @@ func logBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(core.ScalarTensor(ir.FloatScalar(1)), x)))))
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), x)))))
 	} else {
 		grad.Set(0, fit(grad, 0, logGradX(dy, x)))
 	}
@@ -375,7 +375,7 @@ func log10Backward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Div(core.ScalarTensor(ir.FloatScalar(math.Log10E)), x))))
+		grad.Set(0, fit(grad, 0, Mul(dy, Div(number(math.Log10E), x))))
 	} else {
 		grad.Set(0, fit(grad, 0, log10GradX(dy, x)))
 	}
@@ -460,7 +460,7 @@ func log1pBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Div(dy, Add(core.ScalarTensor(ir.FloatScalar(1)), x))))
+		grad.Set(0, fit(grad, 0, Div(dy, Add(number(1), x))))
 	} else {
 		grad.Set(0, fit(grad, 0, log1pGradX(dy, x)))
 	}
@@ -545,7 +545,7 @@ func log2Backward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Div(core.ScalarTensor(ir.FloatScalar(math.Log2E)), x))))
+		grad.Set(0, fit(grad, 0, Mul(dy, Div(number(math.Log2E), x))))
 	} else {
 		grad.Set(0, fit(grad, 0, log2GradX(dy, x)))
 	}

@@ -64,10 +64,10 @@ func logaddexp2Backward(grad *core.Grad) {
 	x := grad.In(0)
 	y := grad.In(1)
 	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, Mul(dy, Sigmoid(Mul(Sub(x, y), core.ScalarTensor(ir.FloatScalar(0.6931471805599453)))))))
+		grad.Set(0, fit(grad, 0, Mul(dy, Sigmoid(Mul(Sub(x, y), number(0.6931471805599453))))))
 	}
 	if grad.Needs(1) {
-		grad.Set(1, fit(grad, 1, Mul(dy, Sigmoid(Mul(Sub(y, x), core.ScalarTensor(ir.FloatScalar(0.6931471805599453)))))))
+		grad.Set(1, fit(grad, 1, Mul(dy, Sigmoid(Mul(Sub(y, x), number(0.6931471805599453))))))
 	}
 }
 
@@ -127,7 +127,7 @@ func logitBackward(grad *core.Grad) {
 	x := grad.In(0)
 	eps := grad.Attr(0).Scalar.Float()
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Add(Where(Eq(x, core.ScalarTensor(ir.FloatScalar(eps))), Where(Eq(Maximum(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(1-eps))), Div(core.ScalarTensor(ir.FloatScalar(0.25)), Minimum(Maximum(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(1-eps)))), Where(Gt(Maximum(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(1-eps))), core.ScalarTensor(ir.FloatScalar(0)), Div(core.ScalarTensor(ir.FloatScalar(0.5)), Minimum(Maximum(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(1-eps)))))), Where(Lt(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(0)), Where(Eq(Maximum(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(1-eps))), Div(core.ScalarTensor(ir.FloatScalar(0.5)), Minimum(Maximum(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(1-eps)))), Where(Gt(Maximum(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(1-eps))), core.ScalarTensor(ir.FloatScalar(0)), Div(core.ScalarTensor(ir.FloatScalar(1)), Minimum(Maximum(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(1-eps)))))))), Where(Eq(x, core.ScalarTensor(ir.FloatScalar(eps))), Where(Eq(Maximum(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(1-eps))), Div(core.ScalarTensor(ir.FloatScalar(0.25)), Sub(core.ScalarTensor(ir.FloatScalar(1)), Minimum(Maximum(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(1-eps))))), Where(Gt(Maximum(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(1-eps))), core.ScalarTensor(ir.FloatScalar(0)), Div(core.ScalarTensor(ir.FloatScalar(0.5)), Sub(core.ScalarTensor(ir.FloatScalar(1)), Minimum(Maximum(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(1-eps))))))), Where(Lt(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(0)), Where(Eq(Maximum(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(1-eps))), Div(core.ScalarTensor(ir.FloatScalar(0.5)), Sub(core.ScalarTensor(ir.FloatScalar(1)), Minimum(Maximum(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(1-eps))))), Where(Gt(Maximum(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(1-eps))), core.ScalarTensor(ir.FloatScalar(0)), Div(core.ScalarTensor(ir.FloatScalar(1)), Sub(core.ScalarTensor(ir.FloatScalar(1)), Minimum(Maximum(x, core.ScalarTensor(ir.FloatScalar(eps))), core.ScalarTensor(ir.FloatScalar(1-eps)))))))))))))
+		grad.Set(0, fit(grad, 0, Mul(dy, Add(Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.25), Minimum(Maximum(x, number(eps)), number(1-eps))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(0.5), Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.5), Minimum(Maximum(x, number(eps)), number(1-eps))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))))), Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.25), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(0.5), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.5), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(1), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))))))))))
 	} else {
 		grad.Set(0, fit(grad, 0, logitGradX(dy, x, eps)))
 	}
@@ -213,7 +213,7 @@ func rsqrtBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Div(Mul(core.ScalarTensor(ir.FloatScalar(-0.5)), Rsqrt(x)), x))))
+		grad.Set(0, fit(grad, 0, Mul(dy, Div(Mul(number(-0.5), Rsqrt(x)), x))))
 	} else {
 		grad.Set(0, fit(grad, 0, rsqrtGradX(dy, x)))
 	}
@@ -338,7 +338,7 @@ func sigmoidGradBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Mul(y, Sub(core.ScalarTensor(ir.FloatScalar(1)), y)))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Mul(y, Sub(number(1), y)))))
 		} else {
 			grad.Set(0, fit(grad, 0, sigmoidGradGradG(dy, y)))
 		}
@@ -346,7 +346,7 @@ func sigmoidGradBackward(grad *core.Grad) {
 	if grad.Needs(1) {
 		g := grad.In(0)
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Mul(g, Sub(Sub(core.ScalarTensor(ir.FloatScalar(1)), y), y)))))
+			grad.Set(1, fit(grad, 1, Mul(dy, Mul(g, Sub(Sub(number(1), y), y)))))
 		} else {
 			grad.Set(1, fit(grad, 1, sigmoidGradGradY(dy, g, y)))
 		}
@@ -458,7 +458,7 @@ func sqrtBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(core.ScalarTensor(ir.FloatScalar(0.5)), Sqrt(x))))))
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(0.5), Sqrt(x))))))
 	} else {
 		grad.Set(0, fit(grad, 0, sqrtGradX(dy, x)))
 	}

@@ -308,7 +308,7 @@ func Logspace(start, end float64, steps int, base float64, place *core.Placement
 }
 
 func logspaceCompose(start, end float64, steps int, base float64, place *core.Placement) *core.Tensor {
-	return Rpow(Linspace(start, end, steps, place), core.ScalarTensor(ir.FloatScalar(base)))
+	return Rpow(Linspace(start, end, steps, place), number(base))
 }
 
 var onesOp = ir.Op{

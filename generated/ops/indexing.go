@@ -664,7 +664,7 @@ func scatterGradSrc(grad *core.Grad) *core.Tensor {
 	dim := int(grad.Attr(0).Int)
 	g := Gather(dy, dim, index)
 	if len(grad.InShape(2)) == 0 {
-		return g
+		return Sum(g, nil, false, ir.Invalid)
 	}
 	return PadConstant(g, ir.HostPadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0))
 }

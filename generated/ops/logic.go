@@ -228,14 +228,14 @@ func maskedFillBackward(grad *core.Grad) {
 	mask := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Where(mask, ToDType(core.ScalarTensor(ir.FloatScalar(0)), dy.DType()), core.ScalarTensor(ir.FloatScalar(1)))))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Where(mask, ToDType(number(0), dy.DType()), number(1))))))
 		} else {
 			grad.Set(0, fit(grad, 0, maskedFillGradX(dy, mask)))
 		}
 	}
 	if grad.Needs(2) {
 		if grad.Recording() {
-			grad.Set(2, fit(grad, 2, Mul(dy, Conj(Where(mask, ToDType(core.ScalarTensor(ir.FloatScalar(1)), dy.DType()), core.ScalarTensor(ir.FloatScalar(0)))))))
+			grad.Set(2, fit(grad, 2, Mul(dy, Conj(Where(mask, ToDType(number(1), dy.DType()), number(0))))))
 		} else {
 			grad.Set(2, fit(grad, 2, maskedFillGradValue(dy, mask)))
 		}
@@ -344,14 +344,14 @@ func whereBackward(grad *core.Grad) {
 	cond := grad.In(0)
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Where(cond, ToDType(core.ScalarTensor(ir.FloatScalar(1)), dy.DType()), core.ScalarTensor(ir.FloatScalar(0)))))))
+			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Where(cond, ToDType(number(1), dy.DType()), number(0))))))
 		} else {
 			grad.Set(1, fit(grad, 1, whereGradX(dy, cond)))
 		}
 	}
 	if grad.Needs(2) {
 		if grad.Recording() {
-			grad.Set(2, fit(grad, 2, Mul(dy, Conj(Where(cond, ToDType(core.ScalarTensor(ir.FloatScalar(0)), dy.DType()), core.ScalarTensor(ir.FloatScalar(1)))))))
+			grad.Set(2, fit(grad, 2, Mul(dy, Conj(Where(cond, ToDType(number(0), dy.DType()), number(1))))))
 		} else {
 			grad.Set(2, fit(grad, 2, whereGradY(dy, cond)))
 		}

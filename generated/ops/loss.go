@@ -95,21 +95,21 @@ func bceGradBackward(grad *core.Grad) {
 	target := grad.In(2)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Div(Sub(x, target), Maximum(Mul(x, Sub(core.ScalarTensor(ir.FloatScalar(1)), x)), core.ScalarTensor(ir.FloatScalar(1e-12)))))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Div(Sub(x, target), Maximum(Mul(x, Sub(number(1), x)), number(1e-12))))))
 		} else {
 			grad.Set(0, fit(grad, 0, bceGradGradG(dy, x, target)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Add(Div(g, Maximum(Mul(x, Sub(core.ScalarTensor(ir.FloatScalar(1)), x)), core.ScalarTensor(ir.FloatScalar(1e-12)))), Where(Eq(Mul(x, Sub(core.ScalarTensor(ir.FloatScalar(1)), x)), core.ScalarTensor(ir.FloatScalar(1e-12))), Mul(Div(Neg(Div(Mul(g, Sub(x, target)), Maximum(Mul(x, Sub(core.ScalarTensor(ir.FloatScalar(1)), x)), core.ScalarTensor(ir.FloatScalar(1e-12))))), Maximum(Mul(x, Sub(core.ScalarTensor(ir.FloatScalar(1)), x)), core.ScalarTensor(ir.FloatScalar(1e-12)))), Mul(core.ScalarTensor(ir.FloatScalar(0.5)), Sub(Sub(core.ScalarTensor(ir.FloatScalar(1)), x), x))), Where(Lt(Mul(x, Sub(core.ScalarTensor(ir.FloatScalar(1)), x)), core.ScalarTensor(ir.FloatScalar(1e-12))), core.ScalarTensor(ir.FloatScalar(0)), Mul(Div(Neg(Div(Mul(g, Sub(x, target)), Maximum(Mul(x, Sub(core.ScalarTensor(ir.FloatScalar(1)), x)), core.ScalarTensor(ir.FloatScalar(1e-12))))), Maximum(Mul(x, Sub(core.ScalarTensor(ir.FloatScalar(1)), x)), core.ScalarTensor(ir.FloatScalar(1e-12)))), Sub(Sub(core.ScalarTensor(ir.FloatScalar(1)), x), x))))))))
+			grad.Set(1, fit(grad, 1, Mul(dy, Add(Div(g, Maximum(Mul(x, Sub(number(1), x)), number(1e-12))), Where(Eq(Mul(x, Sub(number(1), x)), number(1e-12)), Mul(Div(Neg(Div(Mul(g, Sub(x, target)), Maximum(Mul(x, Sub(number(1), x)), number(1e-12)))), Maximum(Mul(x, Sub(number(1), x)), number(1e-12))), Mul(number(0.5), Sub(Sub(number(1), x), x))), Where(Lt(Mul(x, Sub(number(1), x)), number(1e-12)), number(0), Mul(Div(Neg(Div(Mul(g, Sub(x, target)), Maximum(Mul(x, Sub(number(1), x)), number(1e-12)))), Maximum(Mul(x, Sub(number(1), x)), number(1e-12))), Sub(Sub(number(1), x), x))))))))
 		} else {
 			grad.Set(1, fit(grad, 1, bceGradGradX(dy, g, x, target)))
 		}
 	}
 	if grad.Needs(2) {
 		if grad.Recording() {
-			grad.Set(2, fit(grad, 2, Neg(Mul(dy, Div(g, Maximum(Mul(x, Sub(core.ScalarTensor(ir.FloatScalar(1)), x)), core.ScalarTensor(ir.FloatScalar(1e-12))))))))
+			grad.Set(2, fit(grad, 2, Neg(Mul(dy, Div(g, Maximum(Mul(x, Sub(number(1), x)), number(1e-12)))))))
 		} else {
 			grad.Set(2, fit(grad, 2, bceGradGradTarget(dy, g, x)))
 		}
@@ -482,8 +482,8 @@ func CosineSimilarity(x, y *core.Tensor, dim int, eps float64) *core.Tensor {
 }
 
 func cosineSimilarityCompose(x, y *core.Tensor, dim int, eps float64) *core.Tensor {
-	a := ClampMin(Norm(x, 2, []int{dim}, true), core.ScalarTensor(ir.FloatScalar(eps)))
-	b := ClampMin(Norm(y, 2, []int{dim}, true), core.ScalarTensor(ir.FloatScalar(eps)))
+	a := ClampMin(Norm(x, 2, []int{dim}, true), number(eps))
+	b := ClampMin(Norm(y, 2, []int{dim}, true), number(eps))
 	return Sum(Mul(Div(x, a), Div(y, b)), []int{dim}, false, ir.Invalid)
 }
 
@@ -577,7 +577,7 @@ func CrossEntropyProbs(x, target, weight *core.Tensor, labelSmoothing float64, r
 func crossEntropyProbsCompose(x, target, weight *core.Tensor, labelSmoothing float64, reduction Reduction) *core.Tensor {
 	axis := min(len(x.Shape())-1, 1)
 	classes := ir.HostSize(x.Shape(), axis)
-	mixed := Add(Mul(target, core.ScalarTensor(ir.FloatScalar(1-labelSmoothing))), core.ScalarTensor(ir.FloatScalar(labelSmoothing/float64(max(classes, 1)))))
+	mixed := Add(Mul(target, number(1-labelSmoothing)), number(labelSmoothing/float64(max(classes, 1))))
 	logs := LogSoftmax(x, axis)
 	if weight == nil {
 		return ReduceLoss(Neg(Sum(Mul(logs, mixed), []int{axis}, false, ir.Invalid)), reduction)
@@ -634,14 +634,14 @@ func huberElementsBackward(grad *core.Grad) {
 	delta := grad.Attr(0).Scalar
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(delta)), Add(Mul(core.ScalarTensor(ir.FloatScalar(0.5)), Sub(x, target)), Mul(core.ScalarTensor(ir.FloatScalar(0.5)), Sub(x, target))), Mul(core.ScalarTensor(delta), Sign(Sub(x, target)))))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(delta)), Add(Mul(number(0.5), Sub(x, target)), Mul(number(0.5), Sub(x, target))), Mul(core.ScalarTensor(delta), Sign(Sub(x, target)))))))
 		} else {
 			grad.Set(0, fit(grad, 0, huberElementsGradX(dy, x, target, delta)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(delta)), Sub(Mul(core.ScalarTensor(ir.FloatScalar(-0.5)), Sub(x, target)), Mul(core.ScalarTensor(ir.FloatScalar(0.5)), Sub(x, target))), Neg(Mul(core.ScalarTensor(delta), Sign(Sub(x, target))))))))
+			grad.Set(1, fit(grad, 1, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(delta)), Sub(Mul(number(-0.5), Sub(x, target)), Mul(number(0.5), Sub(x, target))), Neg(Mul(core.ScalarTensor(delta), Sign(Sub(x, target))))))))
 		} else {
 			grad.Set(1, fit(grad, 1, huberElementsGradTarget(dy, x, target, delta)))
 		}

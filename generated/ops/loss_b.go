@@ -349,14 +349,14 @@ func smoothL1ElementsBackward(grad *core.Grad) {
 	beta := grad.Attr(0).Scalar
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(beta)), Div(Add(Mul(core.ScalarTensor(ir.FloatScalar(0.5)), Sub(x, target)), Mul(core.ScalarTensor(ir.FloatScalar(0.5)), Sub(x, target))), core.ScalarTensor(beta)), Sign(Sub(x, target))))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(beta)), Div(Add(Mul(number(0.5), Sub(x, target)), Mul(number(0.5), Sub(x, target))), core.ScalarTensor(beta)), Sign(Sub(x, target))))))
 		} else {
 			grad.Set(0, fit(grad, 0, smoothL1ElementsGradX(dy, x, target, beta)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(beta)), Div(Sub(Mul(core.ScalarTensor(ir.FloatScalar(-0.5)), Sub(x, target)), Mul(core.ScalarTensor(ir.FloatScalar(0.5)), Sub(x, target))), core.ScalarTensor(beta)), Neg(Sign(Sub(x, target)))))))
+			grad.Set(1, fit(grad, 1, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(beta)), Div(Sub(Mul(number(-0.5), Sub(x, target)), Mul(number(0.5), Sub(x, target))), core.ScalarTensor(beta)), Neg(Sign(Sub(x, target)))))))
 		} else {
 			grad.Set(1, fit(grad, 1, smoothL1ElementsGradTarget(dy, x, target, beta)))
 		}
@@ -498,9 +498,9 @@ func smoothedLossCompose(logs, target *core.Tensor, ignoreIndex int, smoothing f
 	picked := Squeeze(Gather(logs, axis, Unsqueeze(safe, axis)), []int{axis})
 	part := smoothing / float64(max(ir.HostSize(logs.Shape(), axis), 1))
 	if weight == nil {
-		return MaskedLoss(Sub(Mul(picked, core.ScalarTensor(ir.FloatScalar(smoothing-1))), Mul(Sum(logs, []int{axis}, false, ir.Invalid), core.ScalarTensor(ir.FloatScalar(part)))), ToDType(valid, logs.DType()), valid, reduction)
+		return MaskedLoss(Sub(Mul(picked, number(smoothing-1)), Mul(Sum(logs, []int{axis}, false, ir.Invalid), number(part))), ToDType(valid, logs.DType()), valid, reduction)
 	}
 	w := Take(WithRank(weight, 1), safe)
 	spread := Sum(Mul(logs, ClassWeights(weight, len(logs.Shape()), axis)), []int{axis}, false, ir.Invalid)
-	return MaskedLoss(Sub(Mul(Mul(picked, w), core.ScalarTensor(ir.FloatScalar(smoothing-1))), Mul(spread, core.ScalarTensor(ir.FloatScalar(part)))), w, valid, reduction)
+	return MaskedLoss(Sub(Mul(Mul(picked, w), number(smoothing-1)), Mul(spread, number(part))), w, valid, reduction)
 }

@@ -86,7 +86,7 @@ func BatchNorm(x, runningMean, runningVar, weight, bias *core.Tensor, eps float6
 
 func batchNormCompose(x, runningMean, runningVar, weight, bias *core.Tensor, eps float64) *core.Tensor {
 	n := len(WithAxes(x, 2).Shape())
-	y := Mul(Sub(x, Channels(runningMean, n)), Channels(Rsqrt(Add(runningVar, core.ScalarTensor(ir.FloatScalar(eps)))), n))
+	y := Mul(Sub(x, Channels(runningMean, n)), Channels(Rsqrt(Add(runningVar, number(eps))), n))
 	return ChannelAffine(y, weight, bias)
 }
 
@@ -216,7 +216,7 @@ func channelNormCompose(x *core.Tensor, eps float64) (*core.Tensor, *core.Tensor
 	m := Mean(x, over, true)
 	d := Sub(x, m)
 	v := Mean(Square(d), over, true)
-	return Mul(d, Rsqrt(Add(v, core.ScalarTensor(ir.FloatScalar(eps))))), m, v
+	return Mul(d, Rsqrt(Add(v, number(eps)))), m, v
 }
 
 // channelNormBackward is the gradient of channel_norm.
@@ -233,9 +233,9 @@ func channelNormGradX(grad *core.Grad) *core.Tensor {
 	eps := grad.Attr(0).Scalar.Float()
 	over := ir.HostChannelDims(len(grad.InShape(0)))
 	n := float64(ir.HostReducedNumel(grad.InShape(0), over))
-	rstd := Rsqrt(Add(variance, core.ScalarTensor(ir.FloatScalar(eps))))
-	m := Sub(Mean(dyOut, over, true), Div(dyAverage, Mul(rstd, core.ScalarTensor(ir.FloatScalar(n)))))
-	c := Sub(Mean(Mul(dyOut, out), over, true), Div(Mul(dyVariance, core.ScalarTensor(ir.IntScalar(2))), Mul(Mul(rstd, rstd), core.ScalarTensor(ir.FloatScalar(n)))))
+	rstd := Rsqrt(Add(variance, number(eps)))
+	m := Sub(Mean(dyOut, over, true), Div(dyAverage, Mul(rstd, number(n))))
+	c := Sub(Mean(Mul(dyOut, out), over, true), Div(Mul(dyVariance, core.ScalarTensor(ir.IntScalar(2))), Mul(Mul(rstd, rstd), number(n))))
 	return LayerNormGrad(dyOut, out, rstd, m, c)
 }
 
@@ -628,8 +628,8 @@ func layerNormStatsGradX(grad *core.Grad) *core.Tensor {
 	axes := int(grad.Attr(0).Int)
 	d := ir.HostLastDims(axes)
 	n := float64(ir.HostTailNumel(grad.InShape(0), axes))
-	m := Sub(Mean(dyOut, d, true), Div(dyMean, Mul(rstd, core.ScalarTensor(ir.FloatScalar(n)))))
-	c := Add(Mean(Mul(dyOut, out), d, true), Div(Mul(dyRstd, rstd), core.ScalarTensor(ir.FloatScalar(n))))
+	m := Sub(Mean(dyOut, d, true), Div(dyMean, Mul(rstd, number(n))))
+	c := Add(Mean(Mul(dyOut, out), d, true), Div(Mul(dyRstd, rstd), number(n)))
 	return LayerNormGrad(dyOut, out, rstd, m, c)
 }
 

@@ -151,7 +151,7 @@ func Normalize(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
 }
 
 func normalizeCompose(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
-	return Div(x, ClampMin(Norm(x, p, dim, true), core.ScalarTensor(ir.FloatScalar(eps))))
+	return Div(x, ClampMin(Norm(x, p, dim, true), number(eps)))
 }
 
 // NormalizeOut is Normalize with the result written to dst, which has its
@@ -395,7 +395,7 @@ func rmsNormStatsGradX(grad *core.Grad) *core.Tensor {
 	out := grad.Out(0)
 	rstd := grad.Out(1)
 	axes := int(grad.Attr(0).Int)
-	c := Add(Mean(Mul(dyOut, out), ir.HostLastDims(axes), true), Div(Mul(dyRstd, rstd), core.ScalarTensor(ir.FloatScalar(float64(ir.HostTailNumel(grad.InShape(0), axes))))))
+	c := Add(Mean(Mul(dyOut, out), ir.HostLastDims(axes), true), Div(Mul(dyRstd, rstd), number(float64(ir.HostTailNumel(grad.InShape(0), axes)))))
 	return RmsNormGrad(dyOut, out, rstd, c)
 }
 

@@ -481,6 +481,11 @@ func oneShape(shape []int, err error) ([][]int, error) {
 	return [][]int{shape}, err
 }
 
+// number returns v as an operand of the lowest priority in promotion.
+func number(v float64) *core.Tensor {
+	return core.ScalarTensor(ir.FloatScalar(v))
+}
+
 // list returns several results as one slice.
 func list(results ...*core.Tensor) []*core.Tensor {
 	return results

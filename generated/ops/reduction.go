@@ -347,7 +347,7 @@ func MeanOut(dst, x *core.Tensor, dim []int, keepDim bool) error {
 func meanBackward(grad *core.Grad) {
 	dy := Reshape(grad.Dy(0), ir.HostKeptShape(grad.InShape(0), grad.Dims()))
 	count := float64(ir.HostReducedNumel(grad.InShape(0), grad.Dims()))
-	dy = Mul(dy, Conj(core.ScalarTensor(ir.FloatScalar(1/count))))
+	dy = Mul(dy, Conj(number(1/count)))
 	grad.Set(0, fit(grad, 0, Expand(dy, grad.InShape(0))))
 }
 
@@ -496,7 +496,7 @@ func normCompose(x *core.Tensor, p float64, dim []int, keepDim bool) *core.Tenso
 	if ir.HostIsInf(p) {
 		return Min(Abs(x), dim, keepDim)
 	}
-	return RootOf(Sum(Pow(Abs(x), core.ScalarTensor(ir.FloatScalar(p))), dim, keepDim, ir.Invalid), p)
+	return RootOf(Sum(Pow(Abs(x), number(p)), dim, keepDim, ir.Invalid), p)
 }
 
 // NormOut is Norm with the result written to dst, which has its shape and
@@ -657,7 +657,7 @@ func rootOfBackward(grad *core.Grad) {
 	x := grad.In(0)
 	out := grad.Out(0)
 	p := grad.Attr(0).Scalar.Float()
-	grad.Set(0, MaskedFill(Div(Mul(dy, out), Mul(x, core.ScalarTensor(ir.FloatScalar(p)))), Eq(out, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))))
+	grad.Set(0, MaskedFill(Div(Mul(dy, out), Mul(x, number(p))), Eq(out, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))))
 }
 
 var stdOp = ir.Op{

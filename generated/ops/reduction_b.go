@@ -169,7 +169,7 @@ func Var(x *core.Tensor, dim []int, correction int, keepDim bool) *core.Tensor {
 
 func varCompose(x *core.Tensor, dim []int, correction int, keepDim bool) *core.Tensor {
 	d := Sub(x, Mean(x, dim, true))
-	return Div(Sum(Mul(d, d), dim, keepDim, ir.Invalid), core.ScalarTensor(ir.FloatScalar(float64(max(ir.HostReducedNumel(x.Shape(), dim)-correction, 0)))))
+	return Div(Sum(Mul(d, d), dim, keepDim, ir.Invalid), number(float64(max(ir.HostReducedNumel(x.Shape(), dim)-correction, 0))))
 }
 
 // VarOut is Var with the result written to dst, which has its shape and

@@ -107,7 +107,7 @@ func erfBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Mul(core.ScalarTensor(ir.FloatScalar(1.1283791670955126)), Exp(Neg(Mul(x, x)))))))
+		grad.Set(0, fit(grad, 0, Mul(dy, Mul(number(1.1283791670955126), Exp(Neg(Mul(x, x)))))))
 	} else {
 		grad.Set(0, fit(grad, 0, erfGradX(dy, x)))
 	}
@@ -191,7 +191,7 @@ func erfcBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Neg(Mul(dy, Mul(core.ScalarTensor(ir.FloatScalar(1.1283791670955126)), Exp(Neg(Mul(x, x))))))))
+		grad.Set(0, fit(grad, 0, Neg(Mul(dy, Mul(number(1.1283791670955126), Exp(Neg(Mul(x, x))))))))
 	} else {
 		grad.Set(0, fit(grad, 0, erfcGradX(dy, x)))
 	}
@@ -275,7 +275,7 @@ func erfinvBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Div(Exp(Mul(Erfinv(x), Erfinv(x))), core.ScalarTensor(ir.FloatScalar(1.1283791670955126))))))
+		grad.Set(0, fit(grad, 0, Mul(dy, Div(Exp(Mul(Erfinv(x), Erfinv(x))), number(1.1283791670955126)))))
 	} else {
 		grad.Set(0, fit(grad, 0, erfinvGradX(dy, x)))
 	}

@@ -61,7 +61,7 @@ func acosBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Div(core.ScalarTensor(ir.FloatScalar(-1)), Sqrt(Sub(core.ScalarTensor(ir.FloatScalar(1)), Mul(x, x)))))))
+		grad.Set(0, fit(grad, 0, Mul(dy, Div(number(-1), Sqrt(Sub(number(1), Mul(x, x)))))))
 	} else {
 		grad.Set(0, fit(grad, 0, acosGradX(dy, x)))
 	}
@@ -145,7 +145,7 @@ func acoshBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Div(dy, Mul(Sqrt(Sub(x, core.ScalarTensor(ir.FloatScalar(1)))), Sqrt(Add(x, core.ScalarTensor(ir.FloatScalar(1))))))))
+		grad.Set(0, fit(grad, 0, Div(dy, Mul(Sqrt(Sub(x, number(1))), Sqrt(Add(x, number(1)))))))
 	} else {
 		grad.Set(0, fit(grad, 0, acoshGradX(dy, x)))
 	}
@@ -229,7 +229,7 @@ func asinBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Div(dy, Sqrt(Sub(core.ScalarTensor(ir.FloatScalar(1)), Mul(x, x))))))
+		grad.Set(0, fit(grad, 0, Div(dy, Sqrt(Sub(number(1), Mul(x, x))))))
 	} else {
 		grad.Set(0, fit(grad, 0, asinGradX(dy, x)))
 	}
@@ -313,7 +313,7 @@ func asinhBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Div(dy, Sqrt(Add(Mul(x, x), core.ScalarTensor(ir.FloatScalar(1)))))))
+		grad.Set(0, fit(grad, 0, Div(dy, Sqrt(Add(Mul(x, x), number(1))))))
 	} else {
 		grad.Set(0, fit(grad, 0, asinhGradX(dy, x)))
 	}
@@ -397,7 +397,7 @@ func atanBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Div(dy, Add(core.ScalarTensor(ir.FloatScalar(1)), Mul(x, x)))))
+		grad.Set(0, fit(grad, 0, Div(dy, Add(number(1), Mul(x, x)))))
 	} else {
 		grad.Set(0, fit(grad, 0, atanGradX(dy, x)))
 	}
@@ -602,7 +602,7 @@ func atanhBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Div(dy, Sub(core.ScalarTensor(ir.FloatScalar(1)), Mul(x, x)))))
+		grad.Set(0, fit(grad, 0, Div(dy, Sub(number(1), Mul(x, x)))))
 	} else {
 		grad.Set(0, fit(grad, 0, atanhGradX(dy, x)))
 	}

@@ -214,7 +214,7 @@ var sincOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == 0, 1, sin(Pi*x)/(Pi*x))"},
+		{Expr: "where(x == 0, 1, sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Sinc},
 	CUDA: cuda.Sinc,
@@ -268,7 +268,7 @@ var sincGradOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == 0, 0, (cos(Pi*x)*Pi*x - sin(Pi*x))/(Pi*x*x))"},
+		{Expr: "where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225))))), (cos(Pi*(x - 2*round(0.5*x))) - sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/x)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.SincGrad},
 	CUDA: cuda.SincGrad,
@@ -295,7 +295,7 @@ func sincGradBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Where(Eq(x, core.ScalarTensor(ir.FloatScalar(0))), core.ScalarTensor(ir.FloatScalar(0)), Mul(dy, Add(Div(Sub(Add(Neg(Mul(x, Mul(core.ScalarTensor(ir.FloatScalar(math.Pi)), Mul(Sin(Mul(core.ScalarTensor(ir.FloatScalar(math.Pi)), x)), core.ScalarTensor(ir.FloatScalar(math.Pi)))))), Mul(Cos(Mul(core.ScalarTensor(ir.FloatScalar(math.Pi)), x)), core.ScalarTensor(ir.FloatScalar(math.Pi)))), Mul(Cos(Mul(core.ScalarTensor(ir.FloatScalar(math.Pi)), x)), core.ScalarTensor(ir.FloatScalar(math.Pi)))), Mul(Mul(core.ScalarTensor(ir.FloatScalar(math.Pi)), x), x)), Mul(Div(Neg(Div(Sub(Mul(Mul(Cos(Mul(core.ScalarTensor(ir.FloatScalar(math.Pi)), x)), core.ScalarTensor(ir.FloatScalar(math.Pi))), x), Sin(Mul(core.ScalarTensor(ir.FloatScalar(math.Pi)), x))), Mul(Mul(core.ScalarTensor(ir.FloatScalar(math.Pi)), x), x))), Mul(Mul(core.ScalarTensor(ir.FloatScalar(math.Pi)), x), x)), Add(Mul(x, core.ScalarTensor(ir.FloatScalar(math.Pi))), Mul(core.ScalarTensor(ir.FloatScalar(math.Pi)), x)))))))
+		grad.Set(0, Mul(dy, Where(Lt(Abs(x), number(0.1)), Add(Add(number(-3.289868133696453), Mul(Mul(x, x), Add(number(3.246969701133414), Mul(Mul(x, x), Add(number(-1.144510944732505), Mul(Mul(x, x), Add(number(0.20918278254123832), Mul(Mul(x, x), number(-0.023460810354558225))))))))), Mul(x, Add(Mul(Add(number(3.246969701133414), Mul(Mul(x, x), Add(number(-1.144510944732505), Mul(Mul(x, x), Add(number(0.20918278254123832), Mul(Mul(x, x), number(-0.023460810354558225))))))), Add(x, x)), Mul(Mul(x, x), Add(Mul(Add(number(-1.144510944732505), Mul(Mul(x, x), Add(number(0.20918278254123832), Mul(Mul(x, x), number(-0.023460810354558225))))), Add(x, x)), Mul(Mul(x, x), Add(Mul(Add(number(0.20918278254123832), Mul(Mul(x, x), number(-0.023460810354558225))), Add(x, x)), Mul(Mul(x, x), Mul(number(-0.023460810354558225), Add(x, x)))))))))), Add(Div(Sub(Neg(Mul(Sin(Mul(number(math.Pi), Sub(x, Mul(number(2), Round(Mul(number(0.5), x)))))), number(math.Pi))), Add(Div(Mul(Cos(Mul(number(math.Pi), Sub(x, Mul(number(2), Round(Mul(number(0.5), x)))))), number(math.Pi)), Mul(number(math.Pi), x)), Mul(Div(Neg(Div(Sin(Mul(number(math.Pi), Sub(x, Mul(number(2), Round(Mul(number(0.5), x)))))), Mul(number(math.Pi), x))), Mul(number(math.Pi), x)), number(math.Pi)))), x), Div(Neg(Div(Sub(Cos(Mul(number(math.Pi), Sub(x, Mul(number(2), Round(Mul(number(0.5), x)))))), Div(Sin(Mul(number(math.Pi), Sub(x, Mul(number(2), Round(Mul(number(0.5), x)))))), Mul(number(math.Pi), x))), x)), x)))))
 	} else {
 		grad.Set(0, sincGradGradX(dy, x))
 	}
@@ -311,7 +311,7 @@ var sincGradGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == 0, 0, dy*((-(x*(Pi*(sin(Pi*x)*Pi))) + cos(Pi*x)*Pi - cos(Pi*x)*Pi)/(Pi*x*x) + -((cos(Pi*x)*Pi*x - sin(Pi*x))/(Pi*x*x))/(Pi*x*x)*(x*Pi + Pi*x)))"},
+		{Expr: "dy*where(abs(x) < 0.1, -3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225)))) + x*((3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225))))*(x + x) + x*x*((-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225)))*(x + x) + x*x*((0.20918278254123832 + x*x*(-0.023460810354558225))*(x + x) + x*x*(-0.023460810354558225*(x + x))))), (-(sin(Pi*(x - 2*round(0.5*x)))*Pi) - (cos(Pi*(x - 2*round(0.5*x)))*Pi/(Pi*x) + -(sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/(Pi*x)*Pi))/x + -((cos(Pi*(x - 2*round(0.5*x))) - sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/x)/x)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.SincGradGradX},
 	CUDA: cuda.SincGradGradX,
@@ -463,7 +463,7 @@ func tanBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Add(core.ScalarTensor(ir.FloatScalar(1)), Mul(Tan(x), Tan(x))))))
+		grad.Set(0, fit(grad, 0, Mul(dy, Add(number(1), Mul(Tan(x), Tan(x))))))
 	} else {
 		grad.Set(0, fit(grad, 0, tanGradX(dy, x)))
 	}
@@ -547,7 +547,7 @@ func tanhBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Sub(core.ScalarTensor(ir.FloatScalar(1)), Mul(Tanh(x), Tanh(x)))))))
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Sub(number(1), Mul(Tanh(x), Tanh(x)))))))
 	} else {
 		grad.Set(0, fit(grad, 0, tanhGradX(dy, x)))
 	}

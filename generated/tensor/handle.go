@@ -3,12 +3,18 @@
 package tensor
 
 import (
+	"github.com/sinter-go/sinter/backend/all"
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
 	"slices"
 )
+
+// Importing the package makes the program's backends known. It calls no driver.
+func init() {
+	all.Install()
+}
 
 // A Tensor is a handle on strided elements of one dtype on one device, or on
 // an error. The zero Tensor carries an error. Copies of a Tensor are the same

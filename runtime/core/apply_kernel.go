@@ -53,7 +53,6 @@ func kernel(a *Apply, dst *Tensor) ([]*Tensor, error) {
 		}
 	}
 	c := p.call()
-	c.Compute = p.compute
 	for _, t := range outs {
 		c.Out = append(c.Out, t.kernelView())
 	}
