@@ -179,7 +179,7 @@ func scalarAttrs(op *ir.Op, attrs []ir.Value) []ir.Scalar {
 func (p *plan) place(mixHost bool) error {
 	var first *Tensor
 	for _, t := range p.a.In {
-		if t == nil || (mixHost && t.hostScalar()) {
+		if t == nil || t.wrapped || (mixHost && t.hostScalar()) {
 			continue
 		}
 		if first == nil {

@@ -85,8 +85,8 @@ func kernel(a *Apply, dst *Tensor) ([]*Tensor, error) {
 	return outs, nil
 }
 
-// converted returns the operands of a kernel, those that take part in promotion
-// in the dtype they were promoted to, fixed ones in theirs.
+// converted returns the operands of a kernel on the kernel's device: those that
+// take part in promotion in the dtype they were promoted to, fixed ones in theirs.
 func (p *plan) converted() ([]*Tensor, error) {
 	in := append([]*Tensor(nil), p.a.In...)
 	for i, t := range in {
@@ -94,10 +94,10 @@ func (p *plan) converted() ([]*Tensor, error) {
 		if want == ir.Invalid {
 			want = p.compute
 		}
-		if t == nil || t.dtype == want {
+		if t == nil || t.dtype == want && t.storage.dev == p.dev {
 			continue
 		}
-		NoGrad(func() { in[i] = castTo(t, want) })
+		NoGrad(func() { in[i] = To(castTo(t, want), p.dev, TransferOptions{}) })
 		if f := in[i].broken(); f != nil {
 			return nil, f.report()
 		}
