@@ -61,7 +61,6 @@ func WritePNG(w io.Writer, title string, h History, c Confusion) error {
 	if err != nil {
 		return err
 	}
-	loss.Legend.Top = true // losses fall and accuracies rise
 	accuracy, err := curvePlot("Accuracy", h.TrainAccuracy, h.TestAccuracy, percent)
 	if err != nil {
 		return err
@@ -119,7 +118,8 @@ func newPlot(title string) *plot.Plot {
 	}
 	p.Legend.TextStyle.Font = font.From(sans, 11)
 	p.Legend.ThumbnailWidth = 24
-	p.Legend.Padding = 3
+	p.Legend.Padding = 2
+	p.Legend.Top, p.Legend.YOffs = true, 28 // beside the title, where no line hides it
 	return p
 }
 
@@ -204,11 +204,14 @@ func step(low, high float64, n int) float64 {
 // from a negative zero.
 func ticks(low, high, step float64, format func(float64) string) []plot.Tick {
 	var list []plot.Tick
-	if !(step > 0) || (high-low)/step > 100 {
-		return list
+	first := math.Ceil(low/step-1e-6) + 0
+	count := math.Floor(high/step+1e-6) - first + 1
+	if !(count <= 100) || math.IsInf(step, 0) { // also when count is no number
+		return nil
 	}
-	for i := math.Ceil(low/step-1e-6) + 0; i <= high/step+1e-6; i++ {
-		list = append(list, plot.Tick{Value: i * step, Label: format(i * step)})
+	for i := range int(count) {
+		v := (first + float64(i)) * step
+		list = append(list, plot.Tick{Value: v, Label: format(v)})
 	}
 	return list
 }
