@@ -1,21 +1,26 @@
 // Package data feeds models: datasets, and loaders that shuffle them into
-// batches and prepare these in the background. It knows nothing of models.
+// batches and prepare these in the background; and it keeps tensors in files. It
+// knows nothing of models.
 package data
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/core"
 )
 
 // A Dataset gives samples by number. Every sample has the same number of
 // fields, such as an image and its label. A loader calls Batch from one
-// goroutine at a time.
+// goroutine at a time, which need not be the one that asked for the batches.
 type Dataset interface {
 	// Len returns the number of samples.
 	Len() int
 	// Batch returns the samples with the given numbers, one tensor a field, each
-	// with the samples along its first axis.
+	// with the samples along its first axis. The tensors are the caller's. The
+	// slice must not be changed or kept. Random numbers that are drawn in a
+	// loader's call depend only on the epoch and the batch.
 	Batch(indices []int) ([]tensor.Tensor, error)
 }
 
@@ -25,12 +30,12 @@ type tensors struct {
 }
 
 // Tensors returns a dataset whose fields are the given tensors, with the samples
-// along the first axis of each.
+// along the first axis of each. It shares their elements.
 func Tensors(fields ...tensor.Tensor) (Dataset, error) {
 	if len(fields) == 0 {
 		return nil, fmt.Errorf("data: a dataset needs at least one tensor")
 	}
-	d := &tensors{fields: fields, n: -1}
+	d := &tensors{n: -1}
 	for i, f := range fields {
 		if err := f.Err(); err != nil {
 			return nil, fmt.Errorf("data: field %d: %w", i, err)
@@ -38,10 +43,12 @@ func Tensors(fields ...tensor.Tensor) (Dataset, error) {
 		if f.Rank() == 0 {
 			return nil, fmt.Errorf("data: field %d is a scalar; its first axis must count the samples", i)
 		}
-		if n := f.Shape()[0]; d.n >= 0 && n != d.n {
+		if n := f.Size(0); d.n >= 0 && n != d.n {
 			return nil, fmt.Errorf("data: field %d has %d samples, field 0 has %d", i, n, d.n)
 		}
-		d.n = f.Shape()[0]
+		d.n = f.Size(0)
+		// A handle of its own, so that no scope and no Release takes it away.
+		core.OutsideScope(func() { d.fields = append(d.fields, f.Detach()) })
 	}
 	return d, nil
 }
@@ -51,16 +58,60 @@ func (d *tensors) Len() int { return d.n }
 func (d *tensors) Batch(indices []int) ([]tensor.Tensor, error) {
 	which := make([]int64, len(indices))
 	for i, x := range indices {
+		if x < 0 || x >= d.n {
+			return nil, fmt.Errorf("data: sample %d of %d", x, d.n)
+		}
 		which[i] = int64(x)
 	}
+	index := tensor.From(which)
+	defer index.Release()
 	out := make([]tensor.Tensor, len(d.fields))
 	for i, f := range d.fields {
-		index := tensor.FromOn(which, nil, tensor.On(f.Device()))
-		out[i] = f.IndexSelect(0, index)
+		on := index.To(f.Device())
+		out[i] = f.IndexSelect(0, on)
+		if on != index {
+			on.Release()
+		}
 		if err := out[i].Err(); err != nil {
+			release(out[:i])
 			return nil, fmt.Errorf("data: field %d: %w", i, err)
 		}
-		index.Release()
 	}
 	return out, nil
+}
+
+type subset struct {
+	of      Dataset
+	indices []int
+}
+
+// Subset returns the samples of d with the given numbers, in their order. A
+// number may occur more than once.
+func Subset(d Dataset, indices []int) (Dataset, error) {
+	for _, i := range indices {
+		if i < 0 || i >= d.Len() {
+			return nil, fmt.Errorf("data: sample %d of a dataset of %d", i, d.Len())
+		}
+	}
+	return &subset{d, slices.Clone(indices)}, nil
+}
+
+func (s *subset) Len() int { return len(s.indices) }
+
+func (s *subset) Batch(indices []int) ([]tensor.Tensor, error) {
+	which := make([]int, len(indices))
+	for i, x := range indices {
+		if x < 0 || x >= len(s.indices) {
+			return nil, fmt.Errorf("data: sample %d of %d", x, len(s.indices))
+		}
+		which[i] = s.indices[x]
+	}
+	return s.of.Batch(which)
+}
+
+// release gives up tensors that nobody else has seen.
+func release(ts []tensor.Tensor) {
+	for _, t := range ts {
+		t.Release()
+	}
 }

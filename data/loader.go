@@ -2,6 +2,7 @@ package data
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -11,18 +12,23 @@ import (
 	"github.com/sinter-go/sinter/runtime/random"
 )
 
-// A Loader cuts a dataset into batches.
+// A Loader cuts a dataset into batches. It must not be changed during an epoch.
 type Loader struct {
 	Dataset   Dataset
 	BatchSize int
-	Shuffle   bool // a new order every epoch, from the calling goroutine's random generator
-	DropLast  bool // leave out a last batch that is not full
-	Prefetch  int  // batches prepared ahead in the background; 0 prepares them as they are asked for
-	Device    device.Device
+	Shuffle   bool          // a new order every epoch, from the calling goroutine's random generator
+	DropLast  bool          // leave out a last batch that is not full
+	Prefetch  int           // batches prepared ahead in the background; 0 prepares them as they are asked for
+	Pin       bool          // put what is in host memory into page-locked memory (S71), where there are GPUs
+	Device    device.Device // where batches go; with Pin on the CPU they stay in page-locked memory
 }
 
-// Len returns the number of batches an epoch has.
+// Len returns the number of batches an epoch has; 0 for a loader that Epoch
+// gives an error for.
 func (l *Loader) Len() int {
+	if l.check() != nil {
+		return 0
+	}
 	n := l.Dataset.Len()
 	if l.DropLast {
 		return n / l.BatchSize
@@ -30,64 +36,114 @@ func (l *Loader) Len() int {
 	return (n + l.BatchSize - 1) / l.BatchSize
 }
 
-// Epoch returns the batches of one pass over the dataset, one tensor a field,
-// on l.Device. An error ends the pass. Leaving the loop early, or the end of
-// ctx, stops the background work and waits for it.
+func (l *Loader) check() error {
+	if l.Dataset == nil || l.BatchSize < 1 || l.Prefetch < 0 {
+		return fmt.Errorf("data: a loader needs a dataset, a batch size of at least 1 (has %d) and a prefetch that is not negative (has %d)", l.BatchSize, l.Prefetch)
+	}
+	return nil
+}
+
+// Epoch returns the batches of one pass over the dataset, one tensor a field, on
+// l.Device. An error ends the pass. Leaving the loop early, or the end of ctx,
+// stops the background work and waits for the batch it is at. With Shuffle,
+// beginning the loop draws once from the random generator, however the batches
+// are prepared. The batches are the caller's: releasing them when their step is
+// done, as tensor.Scope does with the rest of a step, saves the collector the work.
 func (l *Loader) Epoch(ctx context.Context) iter.Seq2[[]tensor.Tensor, error] {
 	return func(yield func([]tensor.Tensor, error) bool) {
-		if l.Dataset == nil || l.BatchSize < 1 || l.Prefetch < 0 {
-			yield(nil, fmt.Errorf("data: a loader needs a dataset, a batch size of at least 1 (has %d) and a prefetch that is not negative (has %d)", l.BatchSize, l.Prefetch))
+		if err := l.check(); err != nil {
+			yield(nil, err)
 			return
 		}
-		order := l.order()
+		e := l.begin()
 		if l.Prefetch == 0 {
-			l.inline(ctx, order, yield)
+			e.inline(ctx, yield)
 			return
 		}
-		l.background(ctx, order, yield)
+		e.background(ctx, yield)
 	}
 }
 
-// order returns the samples of one epoch in the order they are visited.
-func (l *Loader) order() []int {
-	order := make([]int, l.Dataset.Len())
-	for i := range order {
-		order[i] = i
+// epoch is one pass over a loader's dataset.
+type epoch struct {
+	*Loader
+	device device.Device // resolved on the calling goroutine
+	order  []int         // samples as they are visited
+	seed   uint64
+	draws  *random.Generator // of the batch being prepared
+}
+
+// begin decides the order of an epoch.
+func (l *Loader) begin() *epoch {
+	e := &epoch{Loader: l, device: l.Device.Resolve(), order: make([]int, l.Dataset.Len()), draws: random.New(0)}
+	for i := range e.order {
+		e.order[i] = i
 	}
 	if l.Shuffle {
 		seed, offset := random.Next()
 		r := rand.New(rand.NewPCG(uint64(seed), uint64(offset)))
-		r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		r.Shuffle(len(e.order), func(i, j int) { e.order[i], e.order[j] = e.order[j], e.order[i] })
+		e.seed = r.Uint64()
 	}
-	return order
+	return e
 }
 
-// batch prepares batch i of an epoch.
-func (l *Loader) batch(order []int, i int) ([]tensor.Tensor, error) {
-	fields, err := l.Dataset.Batch(order[i*l.BatchSize : min((i+1)*l.BatchSize, len(order))])
+// batch prepares batch i of an epoch. The dataset draws random numbers from a
+// sequence of the batch's own, so that they do not depend on what the model
+// draws meanwhile.
+func (e *epoch) batch(i int) (fields []tensor.Tensor, err error) {
+	indices := e.order[i*e.BatchSize : min((i+1)*e.BatchSize, len(e.order))]
+	// The multiplier spreads batch numbers over all bits, so that neighbouring
+	// epochs and batches do not share a sequence.
+	e.draws.SetState(random.State{Seed: int64(e.seed ^ uint64(i+1)*0x9e3779b97f4a7c15)})
+	random.With(e.draws, func() { fields, err = e.Dataset.Batch(indices) })
 	if err != nil {
 		return nil, err
 	}
 	for k, f := range fields {
-		moved := f.To(l.Device)
-		if err := moved.Err(); err != nil {
-			return nil, err
-		}
-		if moved.Device() != f.Device() {
+		if fields[k], err = e.place(f); err != nil {
 			f.Release()
+			release(fields[:k])
+			release(fields[k+1:])
+			return nil, fmt.Errorf("data: field %d of batch %d: %w", k, i, err)
 		}
-		fields[k] = moved
+		if n := fields[k].Shape(); len(n) == 0 || n[0] != len(indices) {
+			release(fields)
+			return nil, fmt.Errorf("data: field %d of batch %d has shape %v for %d samples", k, i, n, len(indices))
+		}
 	}
 	return fields, nil
 }
 
-func (l *Loader) inline(ctx context.Context, order []int, yield func([]tensor.Tensor, error) bool) {
-	for i := range l.Len() {
+// place moves a field to where batches go and gives up what it replaces.
+func (e *epoch) place(f tensor.Tensor) (tensor.Tensor, error) {
+	if e.Pin && !f.Device().Accelerator() && device.Count(device.KindCUDA) > 0 {
+		pinned := f.PinMemory()
+		if err := pinned.Err(); err != nil {
+			return tensor.Tensor{}, err
+		}
+		if pinned != f {
+			f.Release()
+		}
+		f = pinned
+	}
+	moved := f.To(e.device)
+	if err := moved.Err(); err != nil {
+		return tensor.Tensor{}, err
+	}
+	if moved != f {
+		f.Release()
+	}
+	return moved, nil
+}
+
+func (e *epoch) inline(ctx context.Context, yield func([]tensor.Tensor, error) bool) {
+	for i := range e.Len() {
 		if err := ctx.Err(); err != nil {
 			yield(nil, err)
 			return
 		}
-		fields, err := l.batch(order, i)
+		fields, err := e.batch(i)
 		if !yield(fields, err) || err != nil {
 			return
 		}
@@ -99,40 +155,53 @@ type prepared struct {
 	err    error
 }
 
-func (l *Loader) background(ctx context.Context, order []int, yield func([]tensor.Tensor, error) bool) {
+func (e *epoch) background(ctx context.Context, yield func([]tensor.Tensor, error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
-	ready := make(chan prepared, l.Prefetch-1)
-	go func() {
-		defer close(ready)
-		for i := range l.Len() {
-			fields, err := l.batch(order, i)
-			select {
-			case ready <- prepared{fields, err}:
-			case <-ctx.Done():
-				return
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
+	ready := make(chan prepared, e.Prefetch-1) // and one in the producer's hands
+	go e.produce(ctx, ready)
 	defer func() {
 		cancel()
-		for range ready { // until the goroutine has ended
+		for p := range ready { // until the producer has ended
+			release(p.fields)
 		}
 	}()
-	for range l.Len() {
+	for range e.Len() {
 		select {
 		case p, open := <-ready:
-			if !open { // the producer saw the end of ctx first
-				yield(nil, ctx.Err())
-				return
+			if !open {
+				p.err = errGone
+				if ctx.Err() != nil { // the producer saw it first
+					p.err = ctx.Err()
+				}
 			}
 			if !yield(p.fields, p.err) || p.err != nil {
 				return
 			}
 		case <-ctx.Done():
 			yield(nil, ctx.Err())
+			return
+		}
+	}
+}
+
+// errGone is what a dataset that ended its goroutine leaves behind.
+var errGone = errors.New("data: the dataset ended the goroutine that prepares batches")
+
+// produce prepares the epoch's batches and closes ready when it ends.
+func (e *epoch) produce(ctx context.Context, ready chan<- prepared) {
+	defer close(ready)
+	for i := range e.Len() {
+		if ctx.Err() != nil {
+			return
+		}
+		fields, err := e.batch(i)
+		select {
+		case ready <- prepared{fields, err}:
+		case <-ctx.Done():
+			release(fields)
+			return
+		}
+		if err != nil {
 			return
 		}
 	}

@@ -23,9 +23,7 @@ import (
 
 func main() {
 	if err := run(os.Args[1:], os.Stdout); err != nil {
-		if err != flag.ErrHelp {
-			fmt.Fprintln(os.Stderr, err)
-		}
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
@@ -36,8 +34,13 @@ func run(args []string, out io.Writer) error {
 	file := flags.String("schema", "ops.yaml", "schema `file`")
 	dir := flags.String("out", "", "output `directory` in the module (default: generated in this module, . elsewhere)")
 	check := flags.Bool("check", false, "write nothing; report what is stale or left over")
-	if err := flags.Parse(args); err != nil {
-		return err
+	flags.SetOutput(io.Discard)
+	if err := flags.Parse(args); err == flag.ErrHelp {
+		flags.SetOutput(out)
+		flags.PrintDefaults()
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("gen: %w", err)
 	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("gen: unexpected argument %q", flags.Arg(0))

@@ -173,7 +173,7 @@ func HostSplitDim(shape []int, dim int, sizes []int) []int {
 	}
 	split, err := InferShape(sizes, shape[a])
 	if err != nil {
-		return []int{-2}
+		split = sizes // refused by reshape: the numbers of elements differ
 	}
 	out := append(slices.Clone(shape[:a]), split...)
 	return append(out, shape[a+1:]...)
@@ -198,7 +198,8 @@ func HostChannelShape(rank, n int) []int {
 }
 
 // HostTransposed returns the extents [n, channels, spatial...] of a transposed
-// convolution of x [n, in, spatial...] with weight [in, channels/groups, kernel...].
+// convolution of x [n, in, spatial...] with weight [in, channels/groups, kernel...],
+// or an empty list where there is no such convolution.
 func HostTransposed(x, weight, stride, padding, extra, dilation []int, groups int) []int {
 	n := len(x) - 2
 	if n < 1 || len(weight) != len(x) || min(len(stride), len(padding), len(extra), len(dilation)) < n {
@@ -206,11 +207,10 @@ func HostTransposed(x, weight, stride, padding, extra, dilation []int, groups in
 	}
 	out := []int{x[0], weight[1] * groups}
 	for i := range n {
-		e := (x[i+2]-1)*stride[i] - 2*padding[i] + dilation[i]*(weight[i+2]-1) + extra[i] + 1
 		if extra[i] < 0 || extra[i] >= max(stride[i], dilation[i]) {
-			e = -1 // more than a stride: not a shape this convolution comes from
+			return []int{} // more than a stride: not a shape this convolution comes from
 		}
-		out = append(out, e)
+		out = append(out, (x[i+2]-1)*stride[i]-2*padding[i]+dilation[i]*(weight[i+2]-1)+extra[i]+1)
 	}
 	return out
 }

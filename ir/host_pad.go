@@ -92,10 +92,14 @@ func HostRepeatShape(shape, reps []int) []int {
 }
 
 // HostArangeCount returns how many numbers there are from start to before end,
-// step apart. It is -1, which no shape holds, where there is no end to them.
+// step apart. It is -1, which no shape holds, where there is no end to them and
+// for complex numbers.
 func HostArangeCount(start, end, step Scalar) int {
-	if max(start.Category(), end.Category(), step.Category()) <= CategoryInt {
+	switch most := max(start.Category(), end.Category(), step.Category()); {
+	case most <= CategoryInt:
 		return arangeInts(start.Int(), end.Int(), step.Int())
+	case most == CategoryComplex:
+		return -1
 	}
 	n := math.Ceil((end.Float() - start.Float()) / step.Float())
 	if !(n >= 0) { // NaN too

@@ -1,6 +1,9 @@
 package ir
 
-import "unsafe"
+import (
+	"io/fs"
+	"unsafe"
+)
 
 // BodyKind says how an operator computes its results.
 type BodyKind uint8
@@ -157,7 +160,16 @@ type ReduceLoops struct {
 }
 
 // CUDAKernels names the device code of an operator.
+//
+// The kernels of an element-wise operator, a reduction or a scan are named
+// <Symbol>_<dtype>, or with several bodies <Symbol>_<name of the body>_<dtype>,
+// after the dtype that the operands which take part in promotion are stored as;
+// the result is stored as it follows from that. A suffix names the loop. Their
+// last parameter is a struct of the scalar attributes in the order of Op.Attrs:
+// a Scalar in the compute dtype, a float in its real dtype, an int as int64, a
+// bool as one byte, each aligned to its size.
 type CUDAKernels struct {
-	Module string // the emitted kernels/<Module>.cu it lives in
-	Symbol string // prefix of its __global__ names; the dtype is appended
+	Module string // the emitted <Module>.cu it lives in
+	Symbol string // prefix of its __global__ names
+	Source fs.FS  // holds <Module>.cu; nil for the standard operators, whose source is package kernels
 }

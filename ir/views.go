@@ -28,6 +28,8 @@ var ViewRules = map[string]any{
 	"most_rank":    MostRankView,
 	"padded_axes":  PaddedAxesView,
 	"value_range":  ValueRangeView,
+	"axis":         AxisView,
+	"refuse":       RefuseView,
 }
 
 // SameView returns l.
@@ -57,11 +59,19 @@ func MostRankView(l Layout, rank int) (Layout, error) {
 	return l, nil
 }
 
-// PaddedAxesView returns l, which padding must suit: pairs of numbers that are
-// not negative, for at most the given number of l's last axes.
-func PaddedAxesView(l Layout, padding []int, most int) (Layout, error) {
-	if len(padding)%2 != 0 || len(padding) > 2*min(most, len(l.Shape)) || slices.ContainsFunc(padding, func(p int) bool { return p < 0 }) {
-		return Layout{}, shapeErrorf("padding %v must hold a pair of numbers, 0 or more, for each of at most the last %d axes of shape %v", padding, min(most, len(l.Shape)), l.Shape)
+// PaddedAxesView returns l, which padding must suit: pairs of numbers, 0 or
+// more, for at most the given number of l's last axes, none of them more than
+// the axis' extent less short. A negative short sets no bound.
+func PaddedAxesView(l Layout, padding []int, most, short int) (Layout, error) {
+	most = min(most, len(l.Shape))
+	if len(padding)%2 != 0 || len(padding) > 2*most || slices.ContainsFunc(padding, func(p int) bool { return p < 0 }) {
+		return Layout{}, shapeErrorf("padding %v must hold a pair of numbers, 0 or more, for each of at most the last %d axes of shape %v", padding, most, l.Shape)
+	}
+	for i, p := range padding {
+		a := len(l.Shape) - 1 - i/2
+		if n := l.Shape[a]; p > 0 && (n == 0 || short >= 0 && p > n-short) {
+			return Layout{}, shapeErrorf("padding %d is too much for axis %d of shape %v, want at most %d", p, a, l.Shape, max(n-max(short, 0), 0))
+		}
 	}
 	return l, nil
 }
@@ -72,6 +82,23 @@ func ValueRangeView(l Layout, what string, value, lo, hi float64) (Layout, error
 		return Layout{}, fmt.Errorf("%s is %v, want a number from %v to %v", what, value, lo, hi)
 	}
 	return l, nil
+}
+
+// AxisView returns l, which must have the axis dim.
+func AxisView(l Layout, dim int) (Layout, error) {
+	if _, err := Axis(dim, len(l.Shape)); err != nil {
+		return Layout{}, err
+	}
+	return l, nil
+}
+
+// RefuseView returns an error that says what is wrong, and with which shape
+// unless it is a scalar's.
+func RefuseView(l Layout, what string) (Layout, error) {
+	if len(l.Shape) == 0 {
+		return Layout{}, shapeErrorf("%s", what)
+	}
+	return Layout{}, shapeErrorf("%s; x has shape %v", what, l.Shape)
 }
 
 // ReshapeView returns a view of l's elements, in row-major order, as shape, in
@@ -225,7 +252,7 @@ func NarrowView(l Layout, dim, start, length int) (Layout, error) {
 		from += n
 	}
 	if from < 0 || from > n || length < 0 || length > n-from {
-		return Layout{}, shapeErrorf("elements %d to %d+%d are not within the %d of dim %d of shape %v", start, start, length, n, dim, l.Shape)
+		return Layout{}, shapeErrorf("start %d and length %d do not lie within the %d elements of dim %d of shape %v", start, length, n, dim, l.Shape)
 	}
 	out := l.clone()
 	out.Shape[a] = length

@@ -48,32 +48,32 @@ SINTER_ELEMENTWISE(elu_grad_x_bfloat16, EluGradXFn<float32>, bfloat16, bfloat16,
 SINTER_ELEMENTWISE(elu_grad_x_float32, EluGradXFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(elu_grad_x_float64, EluGradXFn<float64>, float64, float64, float64)
 
-// GeluNone: 0.5*x*(1 + erf(x*Sqrt1_2))
+// GeluNone: 0.5*x*erfc(-x*Sqrt1_2)
 template <class T> struct GeluNoneFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const { return T(0.5) * x * (T(1.0) + sinter::erf(x * T(0.7071067811865476))); }
+  SINTER_FN T operator()(long long index, T x) const { return T(0.5) * x * sinter::erfc(-x * T(0.7071067811865476)); }
 };
 SINTER_ELEMENTWISE(gelu_none_float16, GeluNoneFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(gelu_none_bfloat16, GeluNoneFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(gelu_none_float32, GeluNoneFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(gelu_none_float64, GeluNoneFn<float64>, float64, float64)
 
-// GeluTanh: 0.5*x*(1 + tanh(Sqrt2OverPi*(x + 0.044715*x*x*x)))
+// GeluTanh: x*sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x))
 template <class T> struct GeluTanhFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const { return T(0.5) * x * (T(1.0) + sinter::tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x))); }
+  SINTER_FN T operator()(long long index, T x) const { return x * sinter::sigmoid(T(1.5957691216057308) * (x + T(0.044715) * x * x * x)); }
 };
 SINTER_ELEMENTWISE(gelu_tanh_float16, GeluTanhFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(gelu_tanh_bfloat16, GeluTanhFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(gelu_tanh_float32, GeluTanhFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(gelu_tanh_float64, GeluTanhFn<float64>, float64, float64)
 
-// GeluGradXNone: dy*(0.5*(1 + erf(x*Sqrt1_2)) + 0.5*x*(TwoOverSqrtPi*exp(-(x*Sqrt1_2*(x*Sqrt1_2)))*Sqrt1_2))
+// GeluGradXNone: dy*(0.5*erfc(-x*Sqrt1_2) + 0.5*x*(TwoOverSqrtPi*exp(-(-x*Sqrt1_2*(-x*Sqrt1_2)))*Sqrt1_2))
 template <class T> struct GeluGradXNoneFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const {
-    const T t0 = x * T(0.7071067811865476);
-    return dy * (T(0.5) * (T(1.0) + sinter::erf(t0)) + T(0.5) * x * (T(1.1283791670955126) * sinter::exp(-(t0 * t0)) * T(0.7071067811865476)));
+    const T t0 = -x * T(0.7071067811865476);
+    return dy * (T(0.5) * sinter::erfc(t0) + T(0.5) * x * (T(1.1283791670955126) * sinter::exp(-(t0 * t0)) * T(0.7071067811865476)));
   }
 };
 SINTER_ELEMENTWISE(gelu_grad_x_none_float16, GeluGradXNoneFn<float32>, float16, float16, float16)
@@ -81,14 +81,14 @@ SINTER_ELEMENTWISE(gelu_grad_x_none_bfloat16, GeluGradXNoneFn<float32>, bfloat16
 SINTER_ELEMENTWISE(gelu_grad_x_none_float32, GeluGradXNoneFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(gelu_grad_x_none_float64, GeluGradXNoneFn<float64>, float64, float64, float64)
 
-// GeluGradXTanh: dy*(0.5*(1 + tanh(Sqrt2OverPi*(x + 0.044715*x*x*x))) + 0.5*x*((1 - tanh(Sqrt2OverPi*(x + 0.044715*x*x*x))*tanh(Sqrt2OverPi*(x + 0.044715*x*x*x)))*(Sqrt2OverPi*(1 + (x*(0.044715*x + 0.044715*x) + 0.044715*x*x)))))
+// GeluGradXTanh: dy*(sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x)) + x*(sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x))*(1 - sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x)))*(2*Sqrt2OverPi*(1 + (x*(2*(0.044715*x)) + 0.044715*x*x)))))
 template <class T> struct GeluGradXTanhFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const {
     const T t0 = T(0.044715) * x;
     const T t1 = t0 * x;
-    const T t2 = sinter::tanh(T(0.7978845608028654) * (x + t1 * x));
-    return dy * (T(0.5) * (T(1.0) + t2) + T(0.5) * x * ((T(1.0) - t2 * t2) * (T(0.7978845608028654) * (T(1.0) + (x * (t0 + t0) + t1)))));
+    const T t2 = sinter::sigmoid(T(1.5957691216057308) * (x + t1 * x));
+    return dy * (t2 + x * (t2 * (T(1.0) - t2) * (T(1.5957691216057308) * (T(1.0) + (x * (T(2.0) * t0) + t1)))));
   }
 };
 SINTER_ELEMENTWISE(gelu_grad_x_tanh_float16, GeluGradXTanhFn<float32>, float16, float16, float16)

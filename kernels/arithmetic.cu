@@ -42,6 +42,12 @@ template <class T> struct AddUint8Fn {
 // AddInt32: x + y
 template <class T> struct AddInt32Fn {
   typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::add(x, y); }
+};
+
+// AddFloat32: x + y
+template <class T> struct AddFloat32Fn {
+  typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x, T y) const { return x + y; }
 };
 SINTER_ELEMENTWISE(add_bool, AddBoolFn<bool>, bool, bool, bool)
@@ -50,12 +56,12 @@ SINTER_ELEMENTWISE(add_int8, AddUint8Fn<int8>, int8, int8, int8)
 SINTER_ELEMENTWISE(add_int16, AddUint8Fn<int16>, int16, int16, int16)
 SINTER_ELEMENTWISE(add_int32, AddInt32Fn<int32>, int32, int32, int32)
 SINTER_ELEMENTWISE(add_int64, AddInt32Fn<int64>, int64, int64, int64)
-SINTER_ELEMENTWISE(add_float16, AddInt32Fn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(add_bfloat16, AddInt32Fn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(add_float32, AddInt32Fn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(add_float64, AddInt32Fn<float64>, float64, float64, float64)
-SINTER_ELEMENTWISE(add_complex64, AddInt32Fn<complex64>, complex64, complex64, complex64)
-SINTER_ELEMENTWISE(add_complex128, AddInt32Fn<complex128>, complex128, complex128, complex128)
+SINTER_ELEMENTWISE(add_float16, AddFloat32Fn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(add_bfloat16, AddFloat32Fn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(add_float32, AddFloat32Fn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(add_float64, AddFloat32Fn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(add_complex64, AddFloat32Fn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(add_complex128, AddFloat32Fn<complex128>, complex128, complex128, complex128)
 
 // AddScaledUint8: x + alpha*y
 template <class T> struct AddScaledUint8Fn {
@@ -68,6 +74,13 @@ template <class T> struct AddScaledUint8Fn {
 template <class T> struct AddScaledInt32Fn {
   typedef typename real_of<T>::type R;
   T alpha;
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::add(x, sinter::mul(alpha, y)); }
+};
+
+// AddScaledFloat32: x + alpha*y
+template <class T> struct AddScaledFloat32Fn {
+  typedef typename real_of<T>::type R;
+  T alpha;
   SINTER_FN T operator()(long long index, T x, T y) const { return x + alpha * y; }
 };
 SINTER_ELEMENTWISE(add_scaled_uint8, AddScaledUint8Fn<uint8>, uint8, uint8, uint8)
@@ -75,12 +88,12 @@ SINTER_ELEMENTWISE(add_scaled_int8, AddScaledUint8Fn<int8>, int8, int8, int8)
 SINTER_ELEMENTWISE(add_scaled_int16, AddScaledUint8Fn<int16>, int16, int16, int16)
 SINTER_ELEMENTWISE(add_scaled_int32, AddScaledInt32Fn<int32>, int32, int32, int32)
 SINTER_ELEMENTWISE(add_scaled_int64, AddScaledInt32Fn<int64>, int64, int64, int64)
-SINTER_ELEMENTWISE(add_scaled_float16, AddScaledInt32Fn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(add_scaled_bfloat16, AddScaledInt32Fn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(add_scaled_float32, AddScaledInt32Fn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(add_scaled_float64, AddScaledInt32Fn<float64>, float64, float64, float64)
-SINTER_ELEMENTWISE(add_scaled_complex64, AddScaledInt32Fn<complex64>, complex64, complex64, complex64)
-SINTER_ELEMENTWISE(add_scaled_complex128, AddScaledInt32Fn<complex128>, complex128, complex128, complex128)
+SINTER_ELEMENTWISE(add_scaled_float16, AddScaledFloat32Fn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(add_scaled_bfloat16, AddScaledFloat32Fn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(add_scaled_float32, AddScaledFloat32Fn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(add_scaled_float64, AddScaledFloat32Fn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(add_scaled_complex64, AddScaledFloat32Fn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(add_scaled_complex128, AddScaledFloat32Fn<complex128>, complex128, complex128, complex128)
 
 // AddScaledGradYFloat: dy*conj(alpha)
 template <class T> struct AddScaledGradYFloatFn {
@@ -166,6 +179,13 @@ template <class T> struct AddcmulUint8Fn {
 template <class T> struct AddcmulInt32Fn {
   typedef typename real_of<T>::type R;
   T value;
+  SINTER_FN T operator()(long long index, T x, T y, T z) const { return sinter::add(x, sinter::mul(sinter::mul(value, y), z)); }
+};
+
+// AddcmulFloat32: x + value*y*z
+template <class T> struct AddcmulFloat32Fn {
+  typedef typename real_of<T>::type R;
+  T value;
   SINTER_FN T operator()(long long index, T x, T y, T z) const { return x + value * y * z; }
 };
 SINTER_ELEMENTWISE(addcmul_uint8, AddcmulUint8Fn<uint8>, uint8, uint8, uint8, uint8)
@@ -173,12 +193,12 @@ SINTER_ELEMENTWISE(addcmul_int8, AddcmulUint8Fn<int8>, int8, int8, int8, int8)
 SINTER_ELEMENTWISE(addcmul_int16, AddcmulUint8Fn<int16>, int16, int16, int16, int16)
 SINTER_ELEMENTWISE(addcmul_int32, AddcmulInt32Fn<int32>, int32, int32, int32, int32)
 SINTER_ELEMENTWISE(addcmul_int64, AddcmulInt32Fn<int64>, int64, int64, int64, int64)
-SINTER_ELEMENTWISE(addcmul_float16, AddcmulInt32Fn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(addcmul_bfloat16, AddcmulInt32Fn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(addcmul_float32, AddcmulInt32Fn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(addcmul_float64, AddcmulInt32Fn<float64>, float64, float64, float64, float64)
-SINTER_ELEMENTWISE(addcmul_complex64, AddcmulInt32Fn<complex64>, complex64, complex64, complex64, complex64)
-SINTER_ELEMENTWISE(addcmul_complex128, AddcmulInt32Fn<complex128>, complex128, complex128, complex128, complex128)
+SINTER_ELEMENTWISE(addcmul_float16, AddcmulFloat32Fn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(addcmul_bfloat16, AddcmulFloat32Fn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(addcmul_float32, AddcmulFloat32Fn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(addcmul_float64, AddcmulFloat32Fn<float64>, float64, float64, float64, float64)
+SINTER_ELEMENTWISE(addcmul_complex64, AddcmulFloat32Fn<complex64>, complex64, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(addcmul_complex128, AddcmulFloat32Fn<complex128>, complex128, complex128, complex128, complex128)
 
 // AddcmulGradYFloat: dy*conj(z*value)
 template <class T> struct AddcmulGradYFloatFn {
@@ -288,7 +308,7 @@ SINTER_ELEMENTWISE(copysign_grad_x_float64, CopysignGradXFn<float64>, float64, f
 // Deg2rad: x*(Pi/180)
 template <class T> struct Deg2radFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const { return x * (T(3.141592653589793) / T(180.0)); }
+  SINTER_FN T operator()(long long index, T x) const { return x * T(0.017453292519943295); }
 };
 SINTER_ELEMENTWISE(deg2rad_float16, Deg2radFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(deg2rad_bfloat16, Deg2radFn<float32>, bfloat16, bfloat16)
@@ -646,6 +666,12 @@ template <class T> struct MulUint8Fn {
 // MulInt32: x*y
 template <class T> struct MulInt32Fn {
   typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::mul(x, y); }
+};
+
+// MulFloat32: x*y
+template <class T> struct MulFloat32Fn {
+  typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x, T y) const { return x * y; }
 };
 SINTER_ELEMENTWISE(mul_bool, MulBoolFn<bool>, bool, bool, bool)
@@ -654,12 +680,12 @@ SINTER_ELEMENTWISE(mul_int8, MulUint8Fn<int8>, int8, int8, int8)
 SINTER_ELEMENTWISE(mul_int16, MulUint8Fn<int16>, int16, int16, int16)
 SINTER_ELEMENTWISE(mul_int32, MulInt32Fn<int32>, int32, int32, int32)
 SINTER_ELEMENTWISE(mul_int64, MulInt32Fn<int64>, int64, int64, int64)
-SINTER_ELEMENTWISE(mul_float16, MulInt32Fn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(mul_bfloat16, MulInt32Fn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(mul_float32, MulInt32Fn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(mul_float64, MulInt32Fn<float64>, float64, float64, float64)
-SINTER_ELEMENTWISE(mul_complex64, MulInt32Fn<complex64>, complex64, complex64, complex64)
-SINTER_ELEMENTWISE(mul_complex128, MulInt32Fn<complex128>, complex128, complex128, complex128)
+SINTER_ELEMENTWISE(mul_float16, MulFloat32Fn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(mul_bfloat16, MulFloat32Fn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(mul_float32, MulFloat32Fn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(mul_float64, MulFloat32Fn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(mul_complex64, MulFloat32Fn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(mul_complex128, MulFloat32Fn<complex128>, complex128, complex128, complex128)
 
 // MulGradXFloat: dy*conj(y)
 template <class T> struct MulGradXFloatFn {
@@ -729,6 +755,12 @@ template <class T> struct NegUint8Fn {
 // NegInt32: -x
 template <class T> struct NegInt32Fn {
   typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x) const { return sinter::neg(x); }
+};
+
+// NegFloat32: -x
+template <class T> struct NegFloat32Fn {
+  typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x) const { return -x; }
 };
 SINTER_ELEMENTWISE(neg_uint8, NegUint8Fn<uint8>, uint8, uint8)
@@ -736,12 +768,12 @@ SINTER_ELEMENTWISE(neg_int8, NegUint8Fn<int8>, int8, int8)
 SINTER_ELEMENTWISE(neg_int16, NegUint8Fn<int16>, int16, int16)
 SINTER_ELEMENTWISE(neg_int32, NegInt32Fn<int32>, int32, int32)
 SINTER_ELEMENTWISE(neg_int64, NegInt32Fn<int64>, int64, int64)
-SINTER_ELEMENTWISE(neg_float16, NegInt32Fn<float32>, float16, float16)
-SINTER_ELEMENTWISE(neg_bfloat16, NegInt32Fn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(neg_float32, NegInt32Fn<float32>, float32, float32)
-SINTER_ELEMENTWISE(neg_float64, NegInt32Fn<float64>, float64, float64)
-SINTER_ELEMENTWISE(neg_complex64, NegInt32Fn<complex64>, complex64, complex64)
-SINTER_ELEMENTWISE(neg_complex128, NegInt32Fn<complex128>, complex128, complex128)
+SINTER_ELEMENTWISE(neg_float16, NegFloat32Fn<float32>, float16, float16)
+SINTER_ELEMENTWISE(neg_bfloat16, NegFloat32Fn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(neg_float32, NegFloat32Fn<float32>, float32, float32)
+SINTER_ELEMENTWISE(neg_float64, NegFloat32Fn<float64>, float64, float64)
+SINTER_ELEMENTWISE(neg_complex64, NegFloat32Fn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(neg_complex128, NegFloat32Fn<complex128>, complex128, complex128)
 
 // Pow: pow(x, y)
 template <class T> struct PowFn {
@@ -760,16 +792,16 @@ SINTER_ELEMENTWISE(pow_float64, PowFn<float64>, float64, float64, float64)
 SINTER_ELEMENTWISE(pow_complex64, PowFn<complex64>, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(pow_complex128, PowFn<complex128>, complex128, complex128, complex128)
 
-// PowGradXFloat: dy*conj(where(y == 0, 0, y*pow(x, y - 1)))
+// PowGradXFloat: where(y == 0, 0, dy*conj(y*pow(x, y - 1)))
 template <class T> struct PowGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * ((y == T(0.0)) ? T(0.0) : (y * sinter::pow(x, y - T(1.0)))); }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return ((y == T(0.0)) ? T(0.0) : (dy * (y * sinter::pow(x, y - T(1.0))))); }
 };
 
-// PowGradXComplex: dy*conj(where(y == 0, 0, y*pow(x, y - 1)))
+// PowGradXComplex: where(y == 0, 0, dy*conj(y*pow(x, y - 1)))
 template <class T> struct PowGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * sinter::conj(((y == T(R(0.0))) ? T(R(0.0)) : (y * sinter::pow(x, y - T(R(1.0)))))); }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return ((y == T(R(0.0))) ? T(R(0.0)) : (dy * sinter::conj(y * sinter::pow(x, y - T(R(1.0)))))); }
 };
 SINTER_ELEMENTWISE(pow_grad_x_float16, PowGradXFloatFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(pow_grad_x_bfloat16, PowGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -778,16 +810,16 @@ SINTER_ELEMENTWISE(pow_grad_x_float64, PowGradXFloatFn<float64>, float64, float6
 SINTER_ELEMENTWISE(pow_grad_x_complex64, PowGradXComplexFn<complex64>, complex64, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(pow_grad_x_complex128, PowGradXComplexFn<complex128>, complex128, complex128, complex128, complex128)
 
-// PowGradYFloat: dy*conj(where(x == 0, 0, pow(x, y)*log(x)))
+// PowGradYFloat: where(x == 0 && real(y) >= 0, 0, dy*conj(pow(x, y)*log(x)))
 template <class T> struct PowGradYFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * ((x == T(0.0)) ? T(0.0) : (sinter::pow(x, y) * sinter::log(x))); }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return (((x == T(0.0)) && (y >= T(0.0))) ? T(0.0) : (dy * (sinter::pow(x, y) * sinter::log(x)))); }
 };
 
-// PowGradYComplex: dy*conj(where(x == 0, 0, pow(x, y)*log(x)))
+// PowGradYComplex: where(x == 0 && real(y) >= 0, 0, dy*conj(pow(x, y)*log(x)))
 template <class T> struct PowGradYComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * sinter::conj(((x == T(R(0.0))) ? T(R(0.0)) : (sinter::pow(x, y) * sinter::log(x)))); }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return (((x == T(R(0.0))) && (sinter::real(y) >= R(0.0))) ? T(R(0.0)) : (dy * sinter::conj(sinter::pow(x, y) * sinter::log(x)))); }
 };
 SINTER_ELEMENTWISE(pow_grad_y_float16, PowGradYFloatFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(pow_grad_y_bfloat16, PowGradYFloatFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -799,7 +831,7 @@ SINTER_ELEMENTWISE(pow_grad_y_complex128, PowGradYComplexFn<complex128>, complex
 // Rad2deg: x*(180/Pi)
 template <class T> struct Rad2degFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const { return x * (T(180.0) / T(3.141592653589793)); }
+  SINTER_FN T operator()(long long index, T x) const { return x * T(57.29577951308232); }
 };
 SINTER_ELEMENTWISE(rad2deg_float16, Rad2degFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(rad2deg_bfloat16, Rad2degFn<float32>, bfloat16, bfloat16)
@@ -932,16 +964,16 @@ SINTER_ELEMENTWISE(rpow_float64, RpowFn<float64>, float64, float64, float64)
 SINTER_ELEMENTWISE(rpow_complex64, RpowFn<complex64>, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(rpow_complex128, RpowFn<complex128>, complex128, complex128, complex128)
 
-// RpowGradXFloat: dy*conj(where(y == 0, 0, pow(y, x)*log(y)))
+// RpowGradXFloat: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
 template <class T> struct RpowGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * ((y == T(0.0)) ? T(0.0) : (sinter::pow(y, x) * sinter::log(y))); }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return (((y == T(0.0)) && (x >= T(0.0))) ? T(0.0) : (dy * (sinter::pow(y, x) * sinter::log(y)))); }
 };
 
-// RpowGradXComplex: dy*conj(where(y == 0, 0, pow(y, x)*log(y)))
+// RpowGradXComplex: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
 template <class T> struct RpowGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * sinter::conj(((y == T(R(0.0))) ? T(R(0.0)) : (sinter::pow(y, x) * sinter::log(y)))); }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return (((y == T(R(0.0))) && (sinter::real(x) >= R(0.0))) ? T(R(0.0)) : (dy * sinter::conj(sinter::pow(y, x) * sinter::log(y)))); }
 };
 SINTER_ELEMENTWISE(rpow_grad_x_float16, RpowGradXFloatFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(rpow_grad_x_bfloat16, RpowGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -950,16 +982,16 @@ SINTER_ELEMENTWISE(rpow_grad_x_float64, RpowGradXFloatFn<float64>, float64, floa
 SINTER_ELEMENTWISE(rpow_grad_x_complex64, RpowGradXComplexFn<complex64>, complex64, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(rpow_grad_x_complex128, RpowGradXComplexFn<complex128>, complex128, complex128, complex128, complex128)
 
-// RpowGradYFloat: dy*conj(where(x == 0, 0, x*pow(y, x - 1)))
+// RpowGradYFloat: where(x == 0, 0, dy*conj(x*pow(y, x - 1)))
 template <class T> struct RpowGradYFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * ((x == T(0.0)) ? T(0.0) : (x * sinter::pow(y, x - T(1.0)))); }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return ((x == T(0.0)) ? T(0.0) : (dy * (x * sinter::pow(y, x - T(1.0))))); }
 };
 
-// RpowGradYComplex: dy*conj(where(x == 0, 0, x*pow(y, x - 1)))
+// RpowGradYComplex: where(x == 0, 0, dy*conj(x*pow(y, x - 1)))
 template <class T> struct RpowGradYComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * sinter::conj(((x == T(R(0.0))) ? T(R(0.0)) : (x * sinter::pow(y, x - T(R(1.0)))))); }
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return ((x == T(R(0.0))) ? T(R(0.0)) : (dy * sinter::conj(x * sinter::pow(y, x - T(R(1.0)))))); }
 };
 SINTER_ELEMENTWISE(rpow_grad_y_float16, RpowGradYFloatFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(rpow_grad_y_bfloat16, RpowGradYFloatFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -977,6 +1009,12 @@ template <class T> struct RsubUint8Fn {
 // RsubInt32: y - x
 template <class T> struct RsubInt32Fn {
   typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::sub(y, x); }
+};
+
+// RsubFloat32: y - x
+template <class T> struct RsubFloat32Fn {
+  typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x, T y) const { return y - x; }
 };
 SINTER_ELEMENTWISE(rsub_uint8, RsubUint8Fn<uint8>, uint8, uint8, uint8)
@@ -984,12 +1022,12 @@ SINTER_ELEMENTWISE(rsub_int8, RsubUint8Fn<int8>, int8, int8, int8)
 SINTER_ELEMENTWISE(rsub_int16, RsubUint8Fn<int16>, int16, int16, int16)
 SINTER_ELEMENTWISE(rsub_int32, RsubInt32Fn<int32>, int32, int32, int32)
 SINTER_ELEMENTWISE(rsub_int64, RsubInt32Fn<int64>, int64, int64, int64)
-SINTER_ELEMENTWISE(rsub_float16, RsubInt32Fn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(rsub_bfloat16, RsubInt32Fn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(rsub_float32, RsubInt32Fn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(rsub_float64, RsubInt32Fn<float64>, float64, float64, float64)
-SINTER_ELEMENTWISE(rsub_complex64, RsubInt32Fn<complex64>, complex64, complex64, complex64)
-SINTER_ELEMENTWISE(rsub_complex128, RsubInt32Fn<complex128>, complex128, complex128, complex128)
+SINTER_ELEMENTWISE(rsub_float16, RsubFloat32Fn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(rsub_bfloat16, RsubFloat32Fn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(rsub_float32, RsubFloat32Fn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(rsub_float64, RsubFloat32Fn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(rsub_complex64, RsubFloat32Fn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(rsub_complex128, RsubFloat32Fn<complex128>, complex128, complex128, complex128)
 
 // Sign: sign(x)
 template <class T> struct SignFn {
@@ -1015,6 +1053,12 @@ template <class T> struct SquareUint8Fn {
 // SquareInt32: x*x
 template <class T> struct SquareInt32Fn {
   typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x) const { return sinter::mul(x, x); }
+};
+
+// SquareFloat32: x*x
+template <class T> struct SquareFloat32Fn {
+  typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x) const { return x * x; }
 };
 SINTER_ELEMENTWISE(square_uint8, SquareUint8Fn<uint8>, uint8, uint8)
@@ -1022,23 +1066,23 @@ SINTER_ELEMENTWISE(square_int8, SquareUint8Fn<int8>, int8, int8)
 SINTER_ELEMENTWISE(square_int16, SquareUint8Fn<int16>, int16, int16)
 SINTER_ELEMENTWISE(square_int32, SquareInt32Fn<int32>, int32, int32)
 SINTER_ELEMENTWISE(square_int64, SquareInt32Fn<int64>, int64, int64)
-SINTER_ELEMENTWISE(square_float16, SquareInt32Fn<float32>, float16, float16)
-SINTER_ELEMENTWISE(square_bfloat16, SquareInt32Fn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(square_float32, SquareInt32Fn<float32>, float32, float32)
-SINTER_ELEMENTWISE(square_float64, SquareInt32Fn<float64>, float64, float64)
-SINTER_ELEMENTWISE(square_complex64, SquareInt32Fn<complex64>, complex64, complex64)
-SINTER_ELEMENTWISE(square_complex128, SquareInt32Fn<complex128>, complex128, complex128)
+SINTER_ELEMENTWISE(square_float16, SquareFloat32Fn<float32>, float16, float16)
+SINTER_ELEMENTWISE(square_bfloat16, SquareFloat32Fn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(square_float32, SquareFloat32Fn<float32>, float32, float32)
+SINTER_ELEMENTWISE(square_float64, SquareFloat32Fn<float64>, float64, float64)
+SINTER_ELEMENTWISE(square_complex64, SquareFloat32Fn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(square_complex128, SquareFloat32Fn<complex128>, complex128, complex128)
 
-// SquareGradXFloat: dy*conj(x + x)
+// SquareGradXFloat: dy*conj(2*x)
 template <class T> struct SquareGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (x + x); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(2.0) * x); }
 };
 
-// SquareGradXComplex: dy*conj(x + x)
+// SquareGradXComplex: dy*conj(2*x)
 template <class T> struct SquareGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(x + x); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(2.0)) * x); }
 };
 SINTER_ELEMENTWISE(square_grad_x_float16, SquareGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(square_grad_x_bfloat16, SquareGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -1056,6 +1100,12 @@ template <class T> struct SubUint8Fn {
 // SubInt32: x - y
 template <class T> struct SubInt32Fn {
   typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::sub(x, y); }
+};
+
+// SubFloat32: x - y
+template <class T> struct SubFloat32Fn {
+  typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x, T y) const { return x - y; }
 };
 SINTER_ELEMENTWISE(sub_uint8, SubUint8Fn<uint8>, uint8, uint8, uint8)
@@ -1063,12 +1113,12 @@ SINTER_ELEMENTWISE(sub_int8, SubUint8Fn<int8>, int8, int8, int8)
 SINTER_ELEMENTWISE(sub_int16, SubUint8Fn<int16>, int16, int16, int16)
 SINTER_ELEMENTWISE(sub_int32, SubInt32Fn<int32>, int32, int32, int32)
 SINTER_ELEMENTWISE(sub_int64, SubInt32Fn<int64>, int64, int64, int64)
-SINTER_ELEMENTWISE(sub_float16, SubInt32Fn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(sub_bfloat16, SubInt32Fn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(sub_float32, SubInt32Fn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(sub_float64, SubInt32Fn<float64>, float64, float64, float64)
-SINTER_ELEMENTWISE(sub_complex64, SubInt32Fn<complex64>, complex64, complex64, complex64)
-SINTER_ELEMENTWISE(sub_complex128, SubInt32Fn<complex128>, complex128, complex128, complex128)
+SINTER_ELEMENTWISE(sub_float16, SubFloat32Fn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(sub_bfloat16, SubFloat32Fn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(sub_float32, SubFloat32Fn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(sub_float64, SubFloat32Fn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(sub_complex64, SubFloat32Fn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(sub_complex128, SubFloat32Fn<complex128>, complex128, complex128, complex128)
 
 // TruncDivide: truncdiv(x, y)
 template <class T> struct TruncDivideFn {

@@ -89,9 +89,9 @@ SINTER_LONG_FN complex128 log(complex128 z) {
   double x = abs(z.re), y = abs(z.im), r = hypot(x, y);
   double big = max(x, y), small = min(x, y), l;
   if (r > 0.5 && r < 2) {  // near the unit circle: |z|^2 - 1 without cancellation
-    double square = __dmul_rn(small, small);
-    double rest = __fma_rn(small, small, -square);
-    l = 0.5 * log1p(__fma_rn(big - 1, big + 1, square) + rest);
+    double high = big * big, low = __fma_rn(big, big, -high);
+    double high2 = small * small, low2 = __fma_rn(small, small, -high2);
+    l = 0.5 * log1p((high - 1 + high2) + (low + low2));
   } else if (isinf(x) || isinf(y)) {
     l = infinity<double>();
   } else if (r > 1e300 || r < 1e-290) {  // hypot rounds to infinity, or to few bits
@@ -127,7 +127,7 @@ SINTER_LONG_FN complex128 sinh(complex128 z) {
   double s, c;
   ::sincos(z.im, &s, &c);
   if (z.im == 0) return {sinh(z.re), z.im};
-  if (z.re == 0) return {z.re, s};
+  if (z.re == 0 && !isfinite(z.im)) return {z.re, s};
   if (abs(z.re) > 709) {
     double half = exp(abs(z.re) / 2);
     return {copysign(half / 2 * half, z.re) * c, half / 2 * half * s};

@@ -9,7 +9,7 @@ template <class T> struct CircularIndexFn {
   typedef typename real_of<T>::type R;
   long long n;
   long long before;
-  SINTER_FN long long operator()(long long index) const { return sinter::remainder(index - before, n); }
+  SINTER_FN long long operator()(long long index) const { return sinter::remainder(sinter::sub(index, before), n); }
 };
 SINTER_ELEMENTWISE(circular_index_int64, CircularIndexFn<int64>, int64)
 
@@ -67,8 +67,8 @@ template <class T> struct ReflectIndexFn {
   long long n;
   long long before;
   SINTER_FN long long operator()(long long index) const {
-    const long long t0 = n - 1LL;
-    return sinter::abs(t0 - sinter::abs(t0 - sinter::abs(index - before)));
+    const long long t0 = sinter::sub(n, 1LL);
+    return sinter::abs(sinter::sub(t0, sinter::abs(sinter::sub(t0, sinter::abs(sinter::sub(index, before))))));
   }
 };
 SINTER_ELEMENTWISE(reflect_index_int64, ReflectIndexFn<int64>, int64)
@@ -78,7 +78,7 @@ template <class T> struct ReplicateIndexFn {
   typedef typename real_of<T>::type R;
   long long n;
   long long before;
-  SINTER_FN long long operator()(long long index) const { return sinter::min(sinter::max(index - before, 0LL), n - 1LL); }
+  SINTER_FN long long operator()(long long index) const { return sinter::min(sinter::max(sinter::sub(index, before), 0LL), sinter::sub(n, 1LL)); }
 };
 SINTER_ELEMENTWISE(replicate_index_int64, ReplicateIndexFn<int64>, int64)
 

@@ -18,16 +18,16 @@
 //       ceil(count / (256 * elements a thread)), where a thread does
 //       64 bytes of the widest type, at most 8 elements.
 //   NAME_strided(Space<1 + operands> s, Pointers<1 + operands> p, Functor f)
-//       for any layout, blocks of 256 threads, best with
-//       ceil(count / (256 * 4)) of them. The axes keep their order, for the
-//       linear index follows from it.
+//       for any layout whose offsets are below 2^31, blocks of 256 threads, best
+//       with ceil(count / (256 * 4)) of them. The axes keep their order, for the
+//       linear index, which the functor receives, follows from it.
 //   NAME_rows(Space<1 + operands> s, Pointers<1 + operands> p, Functor f)
-//       for layouts whose innermost strides are all 0 or 1. Let V be 16 bytes of
-//       the widest storage type, at most 8 elements: the innermost extent and
-//       all other strides are multiples of V, and every pointer is aligned for V
-//       of its elements. s counts vectors: count and the innermost extent and
-//       divider are divided by V; narrow must be set. Blocks of 256 threads, best
-//       with ceil(s.count / 256) of them.
+//       the same, for layouts whose innermost strides are all 0 or 1. Let V be
+//       16 bytes of the widest storage type, at most 8 elements: the innermost
+//       extent and all other strides are multiples of V, and every pointer is
+//       aligned for V of its elements. s counts vectors: count and the innermost
+//       extent are divided by V. Blocks of 256 threads, best with
+//       ceil(s.count / 256) of them.
 //
 // p.at[0] is the result. It may be one of the operands if their layouts agree.
 // An empty functor takes one byte as a kernel parameter.
@@ -72,8 +72,8 @@ template <class F, class Out, class... In> struct Elementwise {
   }
 
   // fetch_at reads at an offset of its own for each operand.
-  template <class Offset, int... i>
-  static SINTER_FN void fetch_at(Tile<1>& t, const Pointers<1 + operands>& p, const Offset (&at)[1 + operands], Sequence<i...>) {
+  template <int... i>
+  static SINTER_FN void fetch_at(Tile<1>& t, const Pointers<1 + operands>& p, const unsigned (&at)[1 + operands], Sequence<i...>) {
     ((get<i>(t.values) = load<1>(static_cast<const In*>(p.at[1 + i]) + at[1 + i])), ...);
   }
 
@@ -126,14 +126,13 @@ template <class F, class Out, class... In> struct Elementwise {
   }
 
   // strided computes each elements a thread, blockDim apart, at a time.
-  template <class Index, class Offset, int each>
   static SINTER_FN void strided(const Space<1 + operands>& s, const Pointers<1 + operands>& p, const F& f) {
-    const Index count = Index(s.count), step = Index(gridDim.x) * (elementwise_threads * each);
+    constexpr int each = 4;
+    const unsigned count = unsigned(s.count), step = gridDim.x * (elementwise_threads * each);
 #pragma unroll 1
-    for (Index base = Index(blockIdx.x) * (elementwise_threads * each) + threadIdx.x; base < count; base += step) {
+    for (unsigned base = blockIdx.x * (elementwise_threads * each) + threadIdx.x; base < count; base += step) {
       Tile<1> t[each];
-      Index i[each];
-      Offset at[each][1 + operands] = {};
+      unsigned i[each], at[each][1 + operands] = {};
 #pragma unroll
       for (int e = 0; e < each; e++) i[e] = base + e * elementwise_threads < count ? base + e * elementwise_threads : base;
       locate(s, i, at);
@@ -141,8 +140,8 @@ template <class F, class Out, class... In> struct Elementwise {
       for (int e = 0; e < each; e++) fetch_at(t[e], p, at[e], All());
 #pragma unroll
       for (int e = 0; e < each; e++) {
-        Index index = base + e * elementwise_threads;
-        if (index < count) store(static_cast<Out*>(p.at[0]) + at[e][0], apply(f, index, t[e], All()));
+        unsigned position = base + e * elementwise_threads;
+        if (position < count) store(static_cast<Out*>(p.at[0]) + at[e][0], apply(f, s.first + position, t[e], All()));
       }
     }
   }
@@ -152,14 +151,14 @@ template <class F, class Out, class... In> struct Elementwise {
     const unsigned count = unsigned(s.count), step = gridDim.x * elementwise_threads;
 #pragma unroll 1
     for (unsigned i = blockIdx.x * elementwise_threads + threadIdx.x; i < count; i += step) {
-      unsigned row[1] = {s.rank > 1 ? quotient(i, s.dividers[0]) : 0}, at[1][1 + operands];
-      unsigned first = (i - row[0] * unsigned(s.extents[0])) * width;
+      unsigned row[1] = {s.rank > 1 ? quotient(i, s.extents[0]) : 0}, at[1][1 + operands];
+      unsigned start = (i - row[0] * s.extents[0].divisor) * width;
 #pragma unroll
-      for (int k = 0; k < 1 + operands; k++) at[0][k] = first * unsigned(s.strides[k][0]);
+      for (int k = 0; k < 1 + operands; k++) at[0][k] = start * unsigned(s.strides[k][0]);
       locate(s, row, at, 1);
       Tile<width> t;
       fetch_rows(t, s, p, at[0], All());
-      store(static_cast<Out*>(p.at[0]) + at[0][0], apply(f, (long long)i * width, t, All()));
+      store(static_cast<Out*>(p.at[0]) + at[0][0], apply(f, s.first + (long long)i * width, t, All()));
     }
   }
 };
@@ -177,8 +176,7 @@ template <class... T> constexpr int operands() { return int(sizeof...(T)) - 1; }
   extern "C" __global__ void __launch_bounds__(sinter::elementwise_threads)                                             \
       name##_strided(sinter::Space<1 + sinter::operands<__VA_ARGS__>()> s,                                              \
                      sinter::Pointers<1 + sinter::operands<__VA_ARGS__>()> p, functor f) {                              \
-    if (s.narrow) sinter::Elementwise<functor, __VA_ARGS__>::template strided<unsigned, unsigned, 4>(s, p, f);          \
-    else sinter::Elementwise<functor, __VA_ARGS__>::template strided<long long, long long, 1>(s, p, f);                 \
+    sinter::Elementwise<functor, __VA_ARGS__>::strided(s, p, f);                                                        \
   }                                                                                                                     \
   extern "C" __global__ void __launch_bounds__(sinter::elementwise_threads)                                             \
       name##_rows(sinter::Space<1 + sinter::operands<__VA_ARGS__>()> s,                                                 \

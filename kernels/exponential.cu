@@ -184,13 +184,13 @@ SINTER_ELEMENTWISE(logaddexp2_bfloat16, Logaddexp2Fn<float32>, bfloat16, bfloat1
 SINTER_ELEMENTWISE(logaddexp2_float32, Logaddexp2Fn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(logaddexp2_float64, Logaddexp2Fn<float64>, float64, float64, float64)
 
-// Logit: log(min(max(x, eps), 1 - eps)) - log1p(-min(max(x, eps), 1 - eps))
+// Logit: where(min(max(x, eps), 1 - eps) < 0.25, log(min(max(x, eps), 1 - eps)) - log1p(-min(max(x, eps), 1 - eps)), log1p((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps))))
 template <class T> struct LogitFn {
   typedef typename real_of<T>::type R;
   R eps;
   SINTER_FN T operator()(long long index, T x) const {
     const T t0 = sinter::min(sinter::max(x, eps), T(1.0) - eps);
-    return sinter::log(t0) - sinter::log1p(-t0);
+    return ((t0 < T(0.25)) ? (sinter::log(t0) - sinter::log1p(-t0)) : sinter::log1p((T(2.0) * t0 - T(1.0)) / (T(1.0) - t0)));
   }
 };
 SINTER_ELEMENTWISE(logit_float16, LogitFn<float32>, float16, float16)
@@ -198,22 +198,27 @@ SINTER_ELEMENTWISE(logit_bfloat16, LogitFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(logit_float32, LogitFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(logit_float64, LogitFn<float64>, float64, float64)
 
-// LogitGradX: dy*(where(x == eps, where(max(x, eps) == 1 - eps, 0.25/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 0.5/min(max(x, eps), 1 - eps))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 1/min(max(x, eps), 1 - eps))))) + where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/(1 - min(max(x, eps), 1 - eps)))))))
+// LogitGradX: dy*where(min(max(x, eps), 1 - eps) < 0.25, where(x == eps, where(max(x, eps) == 1 - eps, 0.25/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 0.5/min(max(x, eps), 1 - eps))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 1/min(max(x, eps), 1 - eps))))) + where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/(1 - min(max(x, eps), 1 - eps)))))), (where(x == eps, where(max(x, eps) == 1 - eps, 0.5/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/(1 - min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 1/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 2/(1 - min(max(x, eps), 1 - eps)))))) - where(x == eps, where(max(x, eps) == 1 - eps, 0.25*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 0.5*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, -((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps)))))))/(1 + (2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps))))
 template <class T> struct LogitGradXFn {
   typedef typename real_of<T>::type R;
   R eps;
   SINTER_FN T operator()(long long index, T dy, T x) const {
-    const bool t0 = x == eps;
-    const T t1 = sinter::max(x, eps);
-    const T t2 = T(1.0) - eps;
-    const bool t3 = t1 == t2;
-    const T t4 = sinter::min(t1, t2);
-    const bool t5 = t1 > t2;
-    const T t6 = T(0.5) / t4;
+    const T t0 = sinter::max(x, eps);
+    const T t1 = T(1.0) - eps;
+    const T t2 = sinter::min(t0, t1);
+    const bool t3 = x == eps;
+    const bool t4 = t0 == t1;
+    const bool t5 = t0 > t1;
+    const T t6 = T(0.5) / t2;
     const bool t7 = x < eps;
-    const T t8 = T(1.0) - t4;
+    const T t8 = T(1.0) - t2;
     const T t9 = T(0.5) / t8;
-    return dy * ((t0 ? (t3 ? (T(0.25) / t4) : (t5 ? T(0.0) : t6)) : (t7 ? T(0.0) : (t3 ? t6 : (t5 ? T(0.0) : (T(1.0) / t4))))) + (t0 ? (t3 ? (T(0.25) / t8) : (t5 ? T(0.0) : t9)) : (t7 ? T(0.0) : (t3 ? t9 : (t5 ? T(0.0) : (T(1.0) / t8))))));
+    const T t10 = T(1.0) / t8;
+    const T t11 = (t4 ? t9 : (t5 ? T(0.0) : t10));
+    const T t12 = (T(2.0) * t2 - T(1.0)) / t8;
+    const T t13 = -t12 / t8;
+    const T t14 = T(0.5) * t13;
+    return dy * ((t2 < T(0.25)) ? ((t3 ? (t4 ? (T(0.25) / t2) : (t5 ? T(0.0) : t6)) : (t7 ? T(0.0) : (t4 ? t6 : (t5 ? T(0.0) : (T(1.0) / t2))))) + (t3 ? (t4 ? (T(0.25) / t8) : (t5 ? T(0.0) : t9)) : (t7 ? T(0.0) : t11))) : (((t3 ? t11 : (t7 ? T(0.0) : (t4 ? t10 : (t5 ? T(0.0) : (T(2.0) / t8))))) - (t3 ? (t4 ? (T(0.25) * t13) : (t5 ? T(0.0) : t14)) : (t7 ? T(0.0) : (t4 ? t14 : (t5 ? T(0.0) : t13))))) / (T(1.0) + t12)));
   }
 };
 SINTER_ELEMENTWISE(logit_grad_x_float16, LogitGradXFn<float32>, float16, float16, float16)

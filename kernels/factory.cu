@@ -17,6 +17,14 @@ template <class T> struct ArangeSizedInt32Fn {
   typedef typename real_of<T>::type R;
   T start;
   T step;
+  SINTER_FN T operator()(long long index) const { return sinter::add(start, sinter::mul(sinter::cast<T>(index), step)); }
+};
+
+// ArangeSizedFloat: start + index*step
+template <class T> struct ArangeSizedFloatFn {
+  typedef typename real_of<T>::type R;
+  T start;
+  T step;
   SINTER_FN T operator()(long long index) const { return start + sinter::cast<T>(index) * step; }
 };
 SINTER_ELEMENTWISE(arange_sized_uint8, ArangeSizedUint8Fn<uint8>, uint8)
@@ -24,10 +32,10 @@ SINTER_ELEMENTWISE(arange_sized_int8, ArangeSizedUint8Fn<int8>, int8)
 SINTER_ELEMENTWISE(arange_sized_int16, ArangeSizedUint8Fn<int16>, int16)
 SINTER_ELEMENTWISE(arange_sized_int32, ArangeSizedInt32Fn<int32>, int32)
 SINTER_ELEMENTWISE(arange_sized_int64, ArangeSizedInt32Fn<int64>, int64)
-SINTER_ELEMENTWISE(arange_sized_float16, ArangeSizedInt32Fn<float32>, float16)
-SINTER_ELEMENTWISE(arange_sized_bfloat16, ArangeSizedInt32Fn<float32>, bfloat16)
-SINTER_ELEMENTWISE(arange_sized_float32, ArangeSizedInt32Fn<float32>, float32)
-SINTER_ELEMENTWISE(arange_sized_float64, ArangeSizedInt32Fn<float64>, float64)
+SINTER_ELEMENTWISE(arange_sized_float16, ArangeSizedFloatFn<float32>, float16)
+SINTER_ELEMENTWISE(arange_sized_bfloat16, ArangeSizedFloatFn<float32>, bfloat16)
+SINTER_ELEMENTWISE(arange_sized_float32, ArangeSizedFloatFn<float32>, float32)
+SINTER_ELEMENTWISE(arange_sized_float64, ArangeSizedFloatFn<float64>, float64)
 
 // EmptyBool: cast(0)
 template <class T> struct EmptyBoolFn {
@@ -138,9 +146,9 @@ template <class T> struct LinspaceSizedFn {
   R end;
   long long steps;
   SINTER_FN T operator()(long long index) const {
-    const long long t0 = steps - 1LL;
+    const long long t0 = sinter::sub(steps, 1LL);
     const T t1 = (end - start) / sinter::cast<T>(t0);
-    return (((steps == 1LL) || ((2LL * index) < steps)) ? (start + sinter::cast<T>(index) * t1) : (end - sinter::cast<T>(t0 - index) * t1));
+    return (((steps == 1LL) || (sinter::mul(2LL, index) < steps)) ? (start + sinter::cast<T>(index) * t1) : (end - sinter::cast<T>(sinter::sub(t0, index)) * t1));
   }
 };
 SINTER_ELEMENTWISE(linspace_sized_float16, LinspaceSizedFn<float32>, float16)

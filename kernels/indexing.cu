@@ -10,7 +10,7 @@ template <class T> struct TrilSizedBoolFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN bool operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? x : false); }
+  SINTER_FN bool operator()(long long index, T x) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? x : false); }
 };
 
 // TrilSizedInt: where(index%cols - index/cols%rows <= diagonal, x, 0)
@@ -19,7 +19,7 @@ template <class T> struct TrilSizedIntFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? x : T(0)); }
+  SINTER_FN T operator()(long long index, T x) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? x : T(0)); }
 };
 
 // TrilSizedFloat: where(index%cols - index/cols%rows <= diagonal, x, 0)
@@ -28,7 +28,7 @@ template <class T> struct TrilSizedFloatFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? x : T(0.0)); }
+  SINTER_FN T operator()(long long index, T x) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? x : T(0.0)); }
 };
 
 // TrilSizedComplex: where(index%cols - index/cols%rows <= diagonal, x, 0)
@@ -37,7 +37,7 @@ template <class T> struct TrilSizedComplexFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? x : T(R(0.0))); }
+  SINTER_FN T operator()(long long index, T x) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? x : T(R(0.0))); }
 };
 SINTER_ELEMENTWISE(tril_sized_bool, TrilSizedBoolFn<bool>, bool, bool)
 SINTER_ELEMENTWISE(tril_sized_uint8, TrilSizedIntFn<uint8>, uint8, uint8)
@@ -52,22 +52,22 @@ SINTER_ELEMENTWISE(tril_sized_float64, TrilSizedFloatFn<float64>, float64, float
 SINTER_ELEMENTWISE(tril_sized_complex64, TrilSizedComplexFn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(tril_sized_complex128, TrilSizedComplexFn<complex128>, complex128, complex128)
 
-// TrilSizedGradXFloat: dy*conj(where(index%cols - index/cols%rows <= diagonal, 1, 0))
+// TrilSizedGradXFloat: where(index%cols - index/cols%rows <= diagonal, dy, 0)
 template <class T> struct TrilSizedGradXFloatFn {
   typedef typename real_of<T>::type R;
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T dy) const { return dy * (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? T(1.0) : T(0.0)); }
+  SINTER_FN T operator()(long long index, T dy) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? dy : T(0.0)); }
 };
 
-// TrilSizedGradXComplex: dy*conj(where(index%cols - index/cols%rows <= diagonal, 1, 0))
+// TrilSizedGradXComplex: where(index%cols - index/cols%rows <= diagonal, dy, 0)
 template <class T> struct TrilSizedGradXComplexFn {
   typedef typename real_of<T>::type R;
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T dy) const { return dy * sinter::conj((((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? T(R(1.0)) : T(R(0.0)))); }
+  SINTER_FN T operator()(long long index, T dy) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) <= diagonal) ? dy : T(R(0.0))); }
 };
 SINTER_ELEMENTWISE(tril_sized_grad_x_float16, TrilSizedGradXFloatFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(tril_sized_grad_x_bfloat16, TrilSizedGradXFloatFn<float32>, bfloat16, bfloat16)
@@ -82,7 +82,7 @@ template <class T> struct TriuSizedBoolFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN bool operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? x : false); }
+  SINTER_FN bool operator()(long long index, T x) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? x : false); }
 };
 
 // TriuSizedInt: where(index%cols - index/cols%rows >= diagonal, x, 0)
@@ -91,7 +91,7 @@ template <class T> struct TriuSizedIntFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? x : T(0)); }
+  SINTER_FN T operator()(long long index, T x) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? x : T(0)); }
 };
 
 // TriuSizedFloat: where(index%cols - index/cols%rows >= diagonal, x, 0)
@@ -100,7 +100,7 @@ template <class T> struct TriuSizedFloatFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? x : T(0.0)); }
+  SINTER_FN T operator()(long long index, T x) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? x : T(0.0)); }
 };
 
 // TriuSizedComplex: where(index%cols - index/cols%rows >= diagonal, x, 0)
@@ -109,7 +109,7 @@ template <class T> struct TriuSizedComplexFn {
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? x : T(R(0.0))); }
+  SINTER_FN T operator()(long long index, T x) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? x : T(R(0.0))); }
 };
 SINTER_ELEMENTWISE(triu_sized_bool, TriuSizedBoolFn<bool>, bool, bool)
 SINTER_ELEMENTWISE(triu_sized_uint8, TriuSizedIntFn<uint8>, uint8, uint8)
@@ -124,22 +124,22 @@ SINTER_ELEMENTWISE(triu_sized_float64, TriuSizedFloatFn<float64>, float64, float
 SINTER_ELEMENTWISE(triu_sized_complex64, TriuSizedComplexFn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(triu_sized_complex128, TriuSizedComplexFn<complex128>, complex128, complex128)
 
-// TriuSizedGradXFloat: dy*conj(where(index%cols - index/cols%rows >= diagonal, 1, 0))
+// TriuSizedGradXFloat: where(index%cols - index/cols%rows >= diagonal, dy, 0)
 template <class T> struct TriuSizedGradXFloatFn {
   typedef typename real_of<T>::type R;
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T dy) const { return dy * (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? T(1.0) : T(0.0)); }
+  SINTER_FN T operator()(long long index, T dy) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? dy : T(0.0)); }
 };
 
-// TriuSizedGradXComplex: dy*conj(where(index%cols - index/cols%rows >= diagonal, 1, 0))
+// TriuSizedGradXComplex: where(index%cols - index/cols%rows >= diagonal, dy, 0)
 template <class T> struct TriuSizedGradXComplexFn {
   typedef typename real_of<T>::type R;
   long long rows;
   long long cols;
   long long diagonal;
-  SINTER_FN T operator()(long long index, T dy) const { return dy * sinter::conj((((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? T(R(1.0)) : T(R(0.0)))); }
+  SINTER_FN T operator()(long long index, T dy) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) >= diagonal) ? dy : T(R(0.0))); }
 };
 SINTER_ELEMENTWISE(triu_sized_grad_x_float16, TriuSizedGradXFloatFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(triu_sized_grad_x_bfloat16, TriuSizedGradXFloatFn<float32>, bfloat16, bfloat16)

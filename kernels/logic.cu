@@ -172,42 +172,6 @@ SINTER_ELEMENTWISE(masked_fill_float64, MaskedFillUint8Fn<float64>, float64, flo
 SINTER_ELEMENTWISE(masked_fill_complex64, MaskedFillUint8Fn<complex64>, complex64, complex64, bool, complex64)
 SINTER_ELEMENTWISE(masked_fill_complex128, MaskedFillUint8Fn<complex128>, complex128, complex128, bool, complex128)
 
-// MaskedFillGradValueFloat: dy*conj(where(mask, 1, 0))
-template <class T> struct MaskedFillGradValueFloatFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, bool mask) const { return dy * (mask ? T(1.0) : T(0.0)); }
-};
-
-// MaskedFillGradValueComplex: dy*conj(where(mask, 1, 0))
-template <class T> struct MaskedFillGradValueComplexFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, bool mask) const { return dy * sinter::conj((mask ? T(R(1.0)) : T(R(0.0)))); }
-};
-SINTER_ELEMENTWISE(masked_fill_grad_value_float16, MaskedFillGradValueFloatFn<float32>, float16, float16, bool)
-SINTER_ELEMENTWISE(masked_fill_grad_value_bfloat16, MaskedFillGradValueFloatFn<float32>, bfloat16, bfloat16, bool)
-SINTER_ELEMENTWISE(masked_fill_grad_value_float32, MaskedFillGradValueFloatFn<float32>, float32, float32, bool)
-SINTER_ELEMENTWISE(masked_fill_grad_value_float64, MaskedFillGradValueFloatFn<float64>, float64, float64, bool)
-SINTER_ELEMENTWISE(masked_fill_grad_value_complex64, MaskedFillGradValueComplexFn<complex64>, complex64, complex64, bool)
-SINTER_ELEMENTWISE(masked_fill_grad_value_complex128, MaskedFillGradValueComplexFn<complex128>, complex128, complex128, bool)
-
-// MaskedFillGradXFloat: dy*conj(where(mask, 0, 1))
-template <class T> struct MaskedFillGradXFloatFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, bool mask) const { return dy * (mask ? T(0.0) : T(1.0)); }
-};
-
-// MaskedFillGradXComplex: dy*conj(where(mask, 0, 1))
-template <class T> struct MaskedFillGradXComplexFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, bool mask) const { return dy * sinter::conj((mask ? T(R(0.0)) : T(R(1.0)))); }
-};
-SINTER_ELEMENTWISE(masked_fill_grad_x_float16, MaskedFillGradXFloatFn<float32>, float16, float16, bool)
-SINTER_ELEMENTWISE(masked_fill_grad_x_bfloat16, MaskedFillGradXFloatFn<float32>, bfloat16, bfloat16, bool)
-SINTER_ELEMENTWISE(masked_fill_grad_x_float32, MaskedFillGradXFloatFn<float32>, float32, float32, bool)
-SINTER_ELEMENTWISE(masked_fill_grad_x_float64, MaskedFillGradXFloatFn<float64>, float64, float64, bool)
-SINTER_ELEMENTWISE(masked_fill_grad_x_complex64, MaskedFillGradXComplexFn<complex64>, complex64, complex64, bool)
-SINTER_ELEMENTWISE(masked_fill_grad_x_complex128, MaskedFillGradXComplexFn<complex128>, complex128, complex128, bool)
-
 // WhereBool: where(cond, x, y)
 template <class T> struct WhereBoolFn {
   typedef typename real_of<T>::type R;
@@ -231,41 +195,5 @@ SINTER_ELEMENTWISE(where_float32, WhereUint8Fn<float32>, float32, bool, float32,
 SINTER_ELEMENTWISE(where_float64, WhereUint8Fn<float64>, float64, bool, float64, float64)
 SINTER_ELEMENTWISE(where_complex64, WhereUint8Fn<complex64>, complex64, bool, complex64, complex64)
 SINTER_ELEMENTWISE(where_complex128, WhereUint8Fn<complex128>, complex128, bool, complex128, complex128)
-
-// WhereGradXFloat: dy*conj(where(cond, 1, 0))
-template <class T> struct WhereGradXFloatFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, bool cond) const { return dy * (cond ? T(1.0) : T(0.0)); }
-};
-
-// WhereGradXComplex: dy*conj(where(cond, 1, 0))
-template <class T> struct WhereGradXComplexFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, bool cond) const { return dy * sinter::conj((cond ? T(R(1.0)) : T(R(0.0)))); }
-};
-SINTER_ELEMENTWISE(where_grad_x_float16, WhereGradXFloatFn<float32>, float16, float16, bool)
-SINTER_ELEMENTWISE(where_grad_x_bfloat16, WhereGradXFloatFn<float32>, bfloat16, bfloat16, bool)
-SINTER_ELEMENTWISE(where_grad_x_float32, WhereGradXFloatFn<float32>, float32, float32, bool)
-SINTER_ELEMENTWISE(where_grad_x_float64, WhereGradXFloatFn<float64>, float64, float64, bool)
-SINTER_ELEMENTWISE(where_grad_x_complex64, WhereGradXComplexFn<complex64>, complex64, complex64, bool)
-SINTER_ELEMENTWISE(where_grad_x_complex128, WhereGradXComplexFn<complex128>, complex128, complex128, bool)
-
-// WhereGradYFloat: dy*conj(where(cond, 0, 1))
-template <class T> struct WhereGradYFloatFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, bool cond) const { return dy * (cond ? T(0.0) : T(1.0)); }
-};
-
-// WhereGradYComplex: dy*conj(where(cond, 0, 1))
-template <class T> struct WhereGradYComplexFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, bool cond) const { return dy * sinter::conj((cond ? T(R(0.0)) : T(R(1.0)))); }
-};
-SINTER_ELEMENTWISE(where_grad_y_float16, WhereGradYFloatFn<float32>, float16, float16, bool)
-SINTER_ELEMENTWISE(where_grad_y_bfloat16, WhereGradYFloatFn<float32>, bfloat16, bfloat16, bool)
-SINTER_ELEMENTWISE(where_grad_y_float32, WhereGradYFloatFn<float32>, float32, float32, bool)
-SINTER_ELEMENTWISE(where_grad_y_float64, WhereGradYFloatFn<float64>, float64, float64, bool)
-SINTER_ELEMENTWISE(where_grad_y_complex64, WhereGradYComplexFn<complex64>, complex64, complex64, bool)
-SINTER_ELEMENTWISE(where_grad_y_complex128, WhereGradYComplexFn<complex128>, complex128, complex128, bool)
 
 }  // namespace sinter

@@ -61,20 +61,20 @@ SINTER_ELEMENTWISE(bce_grad_grad_x_bfloat16, BceGradGradXFn<float32>, bfloat16, 
 SINTER_ELEMENTWISE(bce_grad_grad_x_float32, BceGradGradXFn<float32>, float32, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(bce_grad_grad_x_float64, BceGradGradXFn<float64>, float64, float64, float64, float64, float64)
 
-// BceLogitsElements: (1 - target)*x + (max(-x, 0) + log1p(exp(-abs(x))))
+// BceLogitsElements: where(x < 0, -x*target, (1 - target)*x) + log1p(exp(-abs(x)))
 template <class T> struct BceLogitsElementsFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T target) const { return (T(1.0) - target) * x + (sinter::max(-x, T(0.0)) + sinter::log1p(sinter::exp(-sinter::abs(x)))); }
+  SINTER_FN T operator()(long long index, T x, T target) const { return ((x < T(0.0)) ? (-x * target) : ((T(1.0) - target) * x)) + sinter::log1p(sinter::exp(-sinter::abs(x))); }
 };
 SINTER_ELEMENTWISE(bce_logits_elements_float16, BceLogitsElementsFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(bce_logits_elements_bfloat16, BceLogitsElementsFn<float32>, bfloat16, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(bce_logits_elements_float32, BceLogitsElementsFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(bce_logits_elements_float64, BceLogitsElementsFn<float64>, float64, float64, float64)
 
-// BceLogitsWeighted: (1 - target)*x + (1 + (weight - 1)*target)*(max(-x, 0) + log1p(exp(-abs(x))))
+// BceLogitsWeighted: where(x < 0, -x*(weight*target), (1 - target)*x) + (1 + (weight - 1)*target)*log1p(exp(-abs(x)))
 template <class T> struct BceLogitsWeightedFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T target, T weight) const { return (T(1.0) - target) * x + (T(1.0) + (weight - T(1.0)) * target) * (sinter::max(-x, T(0.0)) + sinter::log1p(sinter::exp(-sinter::abs(x)))); }
+  SINTER_FN T operator()(long long index, T x, T target, T weight) const { return ((x < T(0.0)) ? (-x * (weight * target)) : ((T(1.0) - target) * x)) + (T(1.0) + (weight - T(1.0)) * target) * sinter::log1p(sinter::exp(-sinter::abs(x))); }
 };
 SINTER_ELEMENTWISE(bce_logits_weighted_float16, BceLogitsWeightedFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(bce_logits_weighted_bfloat16, BceLogitsWeightedFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
@@ -110,14 +110,13 @@ SINTER_ELEMENTWISE(huber_elements_grad_target_bfloat16, HuberElementsGradTargetF
 SINTER_ELEMENTWISE(huber_elements_grad_target_float32, HuberElementsGradTargetFn<float32>, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(huber_elements_grad_target_float64, HuberElementsGradTargetFn<float64>, float64, float64, float64, float64)
 
-// HuberElementsGradX: dy*where(abs(x - target) < delta, 0.5*(x - target) + 0.5*(x - target), delta*sign(x - target))
+// HuberElementsGradX: dy*where(abs(x - target) < delta, 2*(0.5*(x - target)), delta*sign(x - target))
 template <class T> struct HuberElementsGradXFn {
   typedef typename real_of<T>::type R;
   T delta;
   SINTER_FN T operator()(long long index, T dy, T x, T target) const {
     const T t0 = x - target;
-    const T t1 = T(0.5) * t0;
-    return dy * ((sinter::abs(t0) < delta) ? (t1 + t1) : (delta * sinter::sign(t0)));
+    return dy * ((sinter::abs(t0) < delta) ? (T(2.0) * (T(0.5) * t0)) : (delta * sinter::sign(t0)));
   }
 };
 SINTER_ELEMENTWISE(huber_elements_grad_x_float16, HuberElementsGradXFn<float32>, float16, float16, float16, float16)
@@ -154,14 +153,13 @@ SINTER_ELEMENTWISE(smooth_l1_elements_grad_target_bfloat16, SmoothL1ElementsGrad
 SINTER_ELEMENTWISE(smooth_l1_elements_grad_target_float32, SmoothL1ElementsGradTargetFn<float32>, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(smooth_l1_elements_grad_target_float64, SmoothL1ElementsGradTargetFn<float64>, float64, float64, float64, float64)
 
-// SmoothL1ElementsGradX: dy*where(abs(x - target) < beta, (0.5*(x - target) + 0.5*(x - target))/beta, sign(x - target))
+// SmoothL1ElementsGradX: dy*where(abs(x - target) < beta, 2*(0.5*(x - target))/beta, sign(x - target))
 template <class T> struct SmoothL1ElementsGradXFn {
   typedef typename real_of<T>::type R;
   T beta;
   SINTER_FN T operator()(long long index, T dy, T x, T target) const {
     const T t0 = x - target;
-    const T t1 = T(0.5) * t0;
-    return dy * ((sinter::abs(t0) < beta) ? ((t1 + t1) / beta) : sinter::sign(t0));
+    return dy * ((sinter::abs(t0) < beta) ? (T(2.0) * (T(0.5) * t0) / beta) : sinter::sign(t0));
   }
 };
 SINTER_ELEMENTWISE(smooth_l1_elements_grad_x_float16, SmoothL1ElementsGradXFn<float32>, float16, float16, float16, float16)

@@ -12,9 +12,9 @@ template <class T> struct AdaptiveWeightsFn {
   SINTER_FN T operator()(long long index) const {
     const long long t0 = sinter::rem(index, n);
     const long long t1 = sinter::div(index, n);
-    const long long t2 = sinter::div(t1 * n, m);
-    const long long t3 = sinter::div((t1 + 1LL) * n + m - 1LL, m);
-    return (((t0 >= t2) && (t0 < t3)) ? (T(1.0) / sinter::cast<T>(t3 - t2)) : T(0.0));
+    const long long t2 = sinter::div(sinter::mul(t1, n), m);
+    const long long t3 = sinter::div(sinter::sub(sinter::add(sinter::mul(sinter::add(t1, 1LL), n), m), 1LL), m);
+    return (((t0 >= t2) && (t0 < t3)) ? (T(1.0) / sinter::cast<T>(sinter::sub(t3, t2))) : T(0.0));
   }
 };
 SINTER_ELEMENTWISE(adaptive_weights_float16, AdaptiveWeightsFn<float32>, float16)

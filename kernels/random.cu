@@ -42,12 +42,12 @@ SINTER_ELEMENTWISE(dropout_elements_grad_x_bfloat16, DropoutElementsGradXFn<floa
 SINTER_ELEMENTWISE(dropout_elements_grad_x_float32, DropoutElementsGradXFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(dropout_elements_grad_x_float64, DropoutElementsGradXFn<float64>, float64, float64)
 
-// Race: where(x > 0, log(x) - log(-log1p(-uniform(seed, offset))), -Inf)
+// Race: where(x > 0, log(x/-log1p(-uniform(seed, offset))), -Inf)
 template <class T> struct RaceFn {
   typedef typename real_of<T>::type R;
   long long seed;
   long long offset;
-  SINTER_FN T operator()(long long index, T x) const { return ((x > T(0.0)) ? (sinter::log(x) - sinter::log(-sinter::log1p(-sinter::uniform<T>(seed, offset, index)))) : (-sinter::infinity<T>())); }
+  SINTER_FN T operator()(long long index, T x) const { return ((x > T(0.0)) ? sinter::log(x / -sinter::log1p(-sinter::uniform<T>(seed, offset, index))) : (-sinter::infinity<T>())); }
 };
 SINTER_ELEMENTWISE(race_float16, RaceFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(race_bfloat16, RaceFn<float32>, bfloat16, bfloat16)
@@ -61,7 +61,7 @@ template <class T> struct RandintElementsFn {
   long long high;
   long long seed;
   long long offset;
-  SINTER_FN long long operator()(long long index) const { return low + sinter::remainder(sinter::random_bits(seed, offset, index), high - low); }
+  SINTER_FN long long operator()(long long index) const { return sinter::add(low, sinter::remainder(sinter::random_bits(seed, offset, index), sinter::sub(high, low))); }
 };
 SINTER_ELEMENTWISE(randint_elements_int64, RandintElementsFn<int64>, int64)
 
@@ -86,12 +86,13 @@ template <class T> struct RandomKeysFn {
 };
 SINTER_ELEMENTWISE(random_keys_int64, RandomKeysFn<int64>, int64)
 
-// ScaledUniform: x*uniform(seed, offset)
+// ScaledUniform: x*(floor(uniform(seed, offset)*grid)/grid)
 template <class T> struct ScaledUniformFn {
   typedef typename real_of<T>::type R;
+  R grid;
   long long seed;
   long long offset;
-  SINTER_FN T operator()(long long index, T x) const { return x * sinter::uniform<T>(seed, offset, index); }
+  SINTER_FN T operator()(long long index, T x) const { return x * (sinter::floor(sinter::uniform<T>(seed, offset, index) * grid) / grid); }
 };
 SINTER_ELEMENTWISE(scaled_uniform_float16, ScaledUniformFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(scaled_uniform_bfloat16, ScaledUniformFn<float32>, bfloat16, bfloat16)

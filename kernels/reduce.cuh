@@ -26,7 +26,9 @@
 //   NAME_merge(Space<2> kept, Pointers<2> p, const void* partial, long long slices, long long count, Functor f)
 //       blocks of 256 threads, best with ceil(kept.count / 8) of them.
 //
-// Both folding kernels are right for every layout and grid. With one slice they
+// Both folding kernels are right for every layout and grid. (2^31 or more folded
+// elements must be one run, which NAME_inner takes by count alone: its extent
+// and divider are not read.) With one slice they
 // write results, and partial may be null. With more, each slice of the folded
 // elements leaves an accumulator in partial, which has room for
 // kept.count * slices of them, and NAME_merge makes results of these; count is
@@ -103,15 +105,14 @@ template <class F, class Out, class In> struct Reduce {
     return acc[0];
   }
 
-  // fold_any folds the positions of a slice of a space of any layout, each loads
-  // in flight.
-  template <class Index, int each>
+  // fold_any folds the positions of a slice of a space of any layout.
   static SINTER_FN Acc fold_any(const F& f, const In* x, const Space<1>& folded, Slice s, int lane, int lanes) {
+    constexpr int each = unroll;
     Acc acc = f.init();
-    const Index end = Index(s.end);
+    const unsigned end = unsigned(s.end);
 #pragma unroll 1
-    for (Index i = Index(s.first) + lane; i < end; i += lanes * each) {
-      Index position[each];
+    for (unsigned i = unsigned(s.first) + lane; i < end; i += lanes * each) {
+      unsigned position[each];
       long long at[each][1] = {};
       In t[each];
 #pragma unroll
@@ -152,39 +153,34 @@ template <class F, class Out, class In> struct Reduce {
 #pragma unroll 1
     for (long long base = (long long)blockIdx.x * blockDim.y; base < kept.count; base += (long long)gridDim.x * blockDim.y) {
       const long long result = base + threadIdx.y;
-      long long at[1][2] = {};
-      locate_any(kept, result < kept.count ? result : base, at);
-      const In* x = static_cast<const In*>(p.at[1]) + at[0][1];
-      Acc a;
-      if (run) a = fold_run(f, x + s.first, s.end - s.first, lane, lanes);
-      else if (folded.narrow) a = fold_any<unsigned, unroll>(f, x, folded, s, lane, lanes);
-      else a = fold_any<long long, 1>(f, x, folded, s, lane, lanes);
+      const Offsets<2> to = locate(kept, unsigned(result < kept.count ? result : base));
+      const In* x = static_cast<const In*>(p.at[1]) + to.at[1];
+      Acc a = run ? fold_run(f, x + s.first, s.end - s.first, lane, lanes) : fold_any(f, x, folded, s, lane, lanes);
       a = across(f, a, lanes);
-      if (lane == 0 && result < kept.count) finish(f, a, static_cast<Out*>(p.at[0]) + at[0][0], result, folded.count, partial);
+      if (lane == 0 && result < kept.count) finish(f, a, static_cast<Out*>(p.at[0]) + to.at[0], result, folded.count, partial);
     }
   }
 
-  // columns folds w neighbouring results a thread, each loads in flight.
-  template <int w, class Index, int each>
+  // columns folds w neighbouring results a thread.
+  template <int w>
   static SINTER_FN void columns(const Space<2>& kept, const Space<1>& folded, const Pointers<2>& p, void* partial, const F& f) {
     __shared__ alignas(16) unsigned char memory[sizeof(Acc) * reduce_columns * w];
     Acc* parts = reinterpret_cast<Acc*>(memory);
+    constexpr int each = unroll;
     const Slice s = slice(folded.count);
-    const Index end = Index(s.end);
+    const unsigned end = unsigned(s.end);
     const long long block = (long long)blockDim.x * w;  // results a block folds at once
     const int thread = threadIdx.y * blockDim.x + threadIdx.x, rows = blockDim.y;
 #pragma unroll 1
     for (long long base = blockIdx.x * block; base < kept.count; base += gridDim.x * block) {
       const long long first = base + threadIdx.x * w;
-      long long at[1][2] = {};
-      locate_any(kept, first < kept.count ? first : base, at);
-      const In* x = static_cast<const In*>(p.at[1]) + at[0][1];
+      const In* x = static_cast<const In*>(p.at[1]) + locate(kept, unsigned(first < kept.count ? first : base)).at[1];
       Acc acc[w];
 #pragma unroll
       for (int k = 0; k < w; k++) acc[k] = f.init();
 #pragma unroll 1
-      for (Index i = Index(s.first) + threadIdx.y; i < end; i += rows * each) {
-        Index position[each];
+      for (unsigned i = unsigned(s.first) + threadIdx.y; i < end; i += rows * each) {
+        unsigned position[each];
         long long row[each][1] = {};
         Vector<In, w> t[each];
 #pragma unroll
@@ -208,9 +204,8 @@ template <class F, class Out, class In> struct Reduce {
         Acc a = parts[c];
 #pragma unroll 1
         for (int y = 1; y < rows; y++) a = f.combine(a, parts[y * block + c]);
-        long long to[1][2] = {};
-        locate_any(kept, base + c, to);
-        finish(f, a, static_cast<Out*>(p.at[0]) + to[0][0], base + c, folded.count, partial);
+        Out* out = static_cast<Out*>(p.at[0]) + locate(kept, unsigned(base + c)).at[0];
+        finish(f, a, out, base + c, folded.count, partial);
       }
       __syncthreads();
     }
@@ -219,18 +214,17 @@ template <class F, class Out, class In> struct Reduce {
   // in_vectors reports whether neighbouring results can be loaded as vectors.
   static SINTER_FN bool in_vectors(const Space<2>& kept, const Space<1>& folded, const void* x) {
     if (kept.rank == 0 || kept.strides[1][0] != 1 || !aligned(x, sizeof(In) * width)) return false;
-    long long bits = kept.extents[0];
+    long long bits = kept.extents[0].divisor;
     for (int d = 1; d < kept.rank; d++) bits |= kept.strides[1][d];
     for (int d = 0; d < folded.rank; d++) bits |= folded.strides[0][d];
     return (bits & (width - 1)) == 0;
   }
 
   static SINTER_FN void outer(const Space<2>& kept, const Space<1>& folded, const Pointers<2>& p, void* partial, const F& f) {
-    if (!folded.narrow) return columns<1, long long, 1>(kept, folded, p, partial, f);
     if constexpr (width > 1) {
-      if (in_vectors(kept, folded, p.at[1])) return columns<width, unsigned, unroll>(kept, folded, p, partial, f);
+      if (in_vectors(kept, folded, p.at[1])) return columns<width>(kept, folded, p, partial, f);
     }
-    columns<1, unsigned, unroll>(kept, folded, p, partial, f);
+    columns<1>(kept, folded, p, partial, f);
   }
 
   // merge gives a warp to each result.
@@ -245,9 +239,7 @@ template <class F, class Out, class In> struct Reduce {
 #pragma unroll 4
       for (long long i = lane; i < slices; i += 32) a = f.combine(a, from[i]);
       for (int mask = 16; mask > 0; mask /= 2) a = f.combine(a, shuffle_xor(a, mask));
-      long long at[1][2] = {};
-      locate_any(kept, result, at);
-      if (lane == 0) static_cast<Out*>(p.at[0])[at[0][0]] = cast<Out>(f.finish(a, count));
+      if (lane == 0) static_cast<Out*>(p.at[0])[locate(kept, unsigned(result)).at[0]] = cast<Out>(f.finish(a, count));
     }
   }
 };

@@ -337,7 +337,7 @@ template <class T> struct ProdInt32Fn {
   bool keepdim;
   SINTER_FN Acc init() const { return Acc(1); }
   SINTER_FN T map(T x) const { return x; }
-  SINTER_FN Acc combine(Acc a, Acc b) const { return a * b; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::mul(a, b); }
   SINTER_FN Acc finish(Acc a, long long count) const { return a; }
 };
 
@@ -417,7 +417,7 @@ template <class T> struct SumInt32Fn {
   bool keepdim;
   SINTER_FN Acc init() const { return Acc(0); }
   SINTER_FN T map(T x) const { return x; }
-  SINTER_FN Acc combine(Acc a, Acc b) const { return a + b; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::add(a, b); }
   SINTER_FN Acc finish(Acc a, long long count) const { return a; }
 };
 

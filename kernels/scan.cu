@@ -24,7 +24,7 @@ template <class T> struct CumprodInt32Fn {
   long long dim;
   SINTER_FN Acc init() const { return Acc(1); }
   SINTER_FN T map(T x) const { return x; }
-  SINTER_FN Acc combine(Acc a, Acc b) const { return a * b; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::mul(a, b); }
   SINTER_FN Acc finish(Acc a, long long count) const { return a; }
 };
 
@@ -83,7 +83,7 @@ template <class T> struct CumsumInt32Fn {
   long long dim;
   SINTER_FN Acc init() const { return Acc(0); }
   SINTER_FN T map(T x) const { return x; }
-  SINTER_FN Acc combine(Acc a, Acc b) const { return a + b; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::add(a, b); }
   SINTER_FN Acc finish(Acc a, long long count) const { return a; }
 };
 
@@ -128,7 +128,7 @@ template <class T> struct LogcumsumexpFn {
   typedef T Acc;
   typedef typename real_of<Acc>::type AccR;
   long long dim;
-  SINTER_FN Acc init() const { return -sinter::infinity<Acc>(); }
+  SINTER_FN Acc init() const { return (-sinter::infinity<Acc>()); }
   SINTER_FN T map(T x) const { return x; }
   SINTER_FN Acc combine(Acc a, Acc b) const { return ((a == b) ? (a + Acc(0.6931471805599453)) : (sinter::max(a, b) + sinter::log1p(sinter::exp(-sinter::abs(a - b))))); }
   SINTER_FN Acc finish(Acc a, long long count) const { return a; }

@@ -147,15 +147,14 @@ template <class F, class Out, class In> struct Scan {
     const long long step = (long long)gridDim.x * blockDim.y;
 #pragma unroll 1
     for (long long i = (long long)blockIdx.x * blockDim.y + threadIdx.y; i < kept.count; i += step) {
-      long long at[1][2] = {};
-      locate_any(kept, i, at);
-      const In* x = static_cast<const In*>(p.at[1]) + at[0][1];
+      const Offsets<2> to = locate(kept, unsigned(i));
+      const In* x = static_cast<const In*>(p.at[1]) + to.at[1];
       Acc* slot = static_cast<Acc*>(carry) + i * gridDim.y + blockIdx.y;
       if constexpr (totals) {
         Acc all = line(f, l, x, nullptr, first, end, f.init());
         if (threadIdx.x == 0) *slot = all;
       } else {
-        line(f, l, x, static_cast<Out*>(p.at[0]) + at[0][0], first, end, carry ? *slot : f.init());
+        line(f, l, x, static_cast<Out*>(p.at[0]) + to.at[0], first, end, carry ? *slot : f.init());
       }
     }
   }
@@ -182,10 +181,9 @@ template <class F, class Out, class In> struct Scan {
     const long long step = (long long)gridDim.x * blockDim.x;
 #pragma unroll 1
     for (long long c = (long long)blockIdx.x * blockDim.x + threadIdx.x; c < kept.count; c += step) {
-      long long at[1][2] = {};
-      locate_any(kept, c, at);
-      const In* x = static_cast<const In*>(p.at[1]) + at[0][1];
-      Out* out = static_cast<Out*>(p.at[0]) + at[0][0];
+      const Offsets<2> to = locate(kept, unsigned(c));
+      const In* x = static_cast<const In*>(p.at[1]) + to.at[1];
+      Out* out = static_cast<Out*>(p.at[0]) + to.at[0];
       Acc acc = f.init();
 #pragma unroll 1
       for (long long i = 0; i < l.extent; i += unroll) {

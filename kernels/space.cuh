@@ -19,32 +19,30 @@ struct Divider {
 
 SINTER_FN unsigned quotient(unsigned n, const Divider& d) { return (__umulhi(n, d.multiplier) + n) >> d.shift; }
 
-// An axis order of a Space is innermost first. Neighbouring axes that are one
-// run in every operand should have been joined, those of extent 1 dropped.
-// Strides are in elements and never negative; 0 repeats an element.
+// A Space is a row-major iteration space of less than 2^31 positions, axes from
+// the innermost out. Neighbouring axes that are one run in every operand should
+// have been joined, those of extent 1 dropped. A larger space is launched in
+// pieces, cut along its outermost axis.
 template <int operands> struct Space {
+  long long first;  // linear index of position 0 in the space it is a piece of
   long long count;  // product of the extents
   int rank;         // 0 to 8
-  // Narrow: count, and every offset, is below 2^31. The dividers hold extents.
-  int narrow;
-  long long extents[max_rank];
-  Divider dividers[max_rank];
-  long long strides[operands][max_rank];
+  Divider extents[max_rank];
+  long long strides[operands][max_rank];  // in elements, never negative; 0 repeats an element
 };
 
 // locate adds to at[e] the offsets of position i[e] of the space in every
-// operand, walking axes from first on.
-template <class Index, class Offset, int each, int operands>
-SINTER_FN void locate(const Space<operands>& s, Index (&i)[each], Offset (&at)[each][operands], int first = 0) {
+// operand, walking axes from start on.
+template <class Offset, int each, int operands>
+SINTER_FN void locate(const Space<operands>& s, unsigned (&i)[each], Offset (&at)[each][operands], int start = 0) {
 #pragma unroll 1
-  for (int d = first; d < s.rank; d++) {
+  for (int d = start; d < s.rank; d++) {
 #pragma unroll
     for (int e = 0; e < each; e++) {
-      Index coordinate = i[e];
+      unsigned coordinate = i[e];
       if (d < s.rank - 1) {
-        if constexpr (sizeof(Index) == 4) i[e] = quotient(i[e], s.dividers[d]);
-        else i[e] /= s.extents[d];
-        coordinate -= i[e] * Index(s.extents[d]);
+        i[e] = quotient(i[e], s.extents[d]);
+        coordinate -= i[e] * s.extents[d].divisor;
       }
 #pragma unroll
       for (int k = 0; k < operands; k++) at[e][k] += Offset(coordinate) * Offset(s.strides[k][d]);
@@ -52,15 +50,19 @@ SINTER_FN void locate(const Space<operands>& s, Index (&i)[each], Offset (&at)[e
   }
 }
 
-// locate_any is locate of one position in a space of either width.
-template <int operands> SINTER_FN void locate_any(const Space<operands>& s, long long i, long long (&at)[1][operands]) {
-  if (s.narrow) {
-    unsigned position[1] = {unsigned(i)};
-    locate(s, position, at);
-  } else {
-    long long position[1] = {i};
-    locate(s, position, at);
-  }
+// Offsets are those of one position in every operand.
+template <int operands> struct Offsets {
+  long long at[operands];
+};
+
+template <int operands> SINTER_FN Offsets<operands> locate(const Space<operands>& s, unsigned i) {
+  unsigned position[1] = {i};
+  long long at[1][operands] = {};
+  locate(s, position, at);
+  Offsets<operands> r;
+#pragma unroll
+  for (int k = 0; k < operands; k++) r.at[k] = at[0][k];
+  return r;
 }
 
 // The pointers of a kernel: the result's, then the operands'.

@@ -234,23 +234,27 @@ SINTER_ELEMENTWISE(sin_grad_x_float64, SinGradXFloatFn<float64>, float64, float6
 SINTER_ELEMENTWISE(sin_grad_x_complex64, SinGradXComplexFn<complex64>, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(sin_grad_x_complex128, SinGradXComplexFn<complex128>, complex128, complex128, complex128)
 
-// Sinc: where(x == 0, 1, sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))
+// Sinc: where(x == 0, 1, sin(Pi*(x - round(x)))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/(Pi*x))
 template <class T> struct SincFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const { return ((x == T(0.0)) ? T(1.0) : (sinter::sin(T(3.141592653589793) * (x - T(2.0) * sinter::round(T(0.5) * x))) / (T(3.141592653589793) * x))); }
+  SINTER_FN T operator()(long long index, T x) const {
+    const T t0 = sinter::round(x);
+    return ((x == T(0.0)) ? T(1.0) : (sinter::sin(T(3.141592653589793) * (x - t0)) * ((t0 == (T(2.0) * sinter::floor(T(0.5) * t0))) ? T(1.0) : T(-1.0)) / (T(3.141592653589793) * x)));
+  }
 };
 SINTER_ELEMENTWISE(sinc_float16, SincFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(sinc_bfloat16, SincFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(sinc_float32, SincFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(sinc_float64, SincFn<float64>, float64, float64)
 
-// SincGrad: where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225))))), (cos(Pi*(x - 2*round(0.5*x))) - sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/x)
+// SincGrad: where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), (cos(Pi*(x - round(x))) - sin(Pi*(x - round(x)))/(Pi*x))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/x)
 template <class T> struct SincGradFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x) const {
     const T t0 = x * x;
-    const T t1 = T(3.141592653589793) * (x - T(2.0) * sinter::round(T(0.5) * x));
-    return ((sinter::abs(x) < T(0.1)) ? (x * (T(-3.289868133696453) + t0 * (T(3.246969701133414) + t0 * (T(-1.144510944732505) + t0 * (T(0.20918278254123832) + t0 * T(-0.023460810354558225)))))) : ((sinter::cos(t1) - sinter::sin(t1) / (T(3.141592653589793) * x)) / x));
+    const T t1 = sinter::round(x);
+    const T t2 = T(3.141592653589793) * (x - t1);
+    return ((sinter::abs(x) < T(0.1)) ? (x * (T(-3.289868133696453) + t0 * (T(3.246969701133414) + t0 * (T(-1.144510944732505) + t0 * (T(0.20918278254123832) - t0 * T(0.023460810354558225)))))) : ((sinter::cos(t2) - sinter::sin(t2) / (T(3.141592653589793) * x)) * ((t1 == (T(2.0) * sinter::floor(T(0.5) * t1))) ? T(1.0) : T(-1.0)) / x));
   }
 };
 SINTER_ELEMENTWISE(sinc_grad_float16, SincGradFn<float32>, float16, float16)
@@ -258,21 +262,24 @@ SINTER_ELEMENTWISE(sinc_grad_bfloat16, SincGradFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(sinc_grad_float32, SincGradFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(sinc_grad_float64, SincGradFn<float64>, float64, float64)
 
-// SincGradGradX: dy*where(abs(x) < 0.1, -3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225)))) + x*((3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225))))*(x + x) + x*x*((-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225)))*(x + x) + x*x*((0.20918278254123832 + x*x*(-0.023460810354558225))*(x + x) + x*x*(-0.023460810354558225*(x + x))))), (-(sin(Pi*(x - 2*round(0.5*x)))*Pi) - (cos(Pi*(x - 2*round(0.5*x)))*Pi/(Pi*x) + -(sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/(Pi*x)*Pi))/x + -((cos(Pi*(x - 2*round(0.5*x))) - sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/x)/x)
+// SincGradGradX: dy*where(abs(x) < 0.1, -3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))) + x*((3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*(2*x) + x*x*((-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*(2*x) + x*x*((0.20918278254123832 - x*x*0.023460810354558225)*(2*x) - x*x*(0.023460810354558225*(2*x))))), where(round(x) == 2*floor(0.5*round(x)), -(sin(Pi*(x - round(x)))*Pi) - (cos(Pi*(x - round(x)))*Pi/(Pi*x) - sin(Pi*(x - round(x)))/(Pi*x)/(Pi*x)*Pi), -(-(sin(Pi*(x - round(x)))*Pi) - (cos(Pi*(x - round(x)))*Pi/(Pi*x) - sin(Pi*(x - round(x)))/(Pi*x)/(Pi*x)*Pi)))/x - (cos(Pi*(x - round(x))) - sin(Pi*(x - round(x)))/(Pi*x))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/x/x)
 template <class T> struct SincGradGradXFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const {
     const T t0 = x * x;
-    const T t1 = T(0.20918278254123832) + t0 * T(-0.023460810354558225);
+    const T t1 = T(0.20918278254123832) - t0 * T(0.023460810354558225);
     const T t2 = T(-1.144510944732505) + t0 * t1;
     const T t3 = T(3.246969701133414) + t0 * t2;
-    const T t4 = x + x;
-    const T t5 = T(3.141592653589793) * (x - T(2.0) * sinter::round(T(0.5) * x));
-    const T t6 = sinter::sin(t5);
-    const T t7 = sinter::cos(t5);
-    const T t8 = T(3.141592653589793) * x;
-    const T t9 = t6 / t8;
-    return dy * ((sinter::abs(x) < T(0.1)) ? (T(-3.289868133696453) + t0 * t3 + x * (t3 * t4 + t0 * (t2 * t4 + t0 * (t1 * t4 + t0 * (T(-0.023460810354558225) * t4))))) : ((-(t6 * T(3.141592653589793)) - (t7 * T(3.141592653589793) / t8 + -t9 / t8 * T(3.141592653589793))) / x + -((t7 - t9) / x) / x));
+    const T t4 = T(2.0) * x;
+    const T t5 = sinter::round(x);
+    const bool t6 = t5 == (T(2.0) * sinter::floor(T(0.5) * t5));
+    const T t7 = T(3.141592653589793) * (x - t5);
+    const T t8 = sinter::sin(t7);
+    const T t9 = sinter::cos(t7);
+    const T t10 = T(3.141592653589793) * x;
+    const T t11 = t8 / t10;
+    const T t12 = -(t8 * T(3.141592653589793)) - (t9 * T(3.141592653589793) / t10 - t11 / t10 * T(3.141592653589793));
+    return dy * ((sinter::abs(x) < T(0.1)) ? (T(-3.289868133696453) + t0 * t3 + x * (t3 * t4 + t0 * (t2 * t4 + t0 * (t1 * t4 - t0 * (T(0.023460810354558225) * t4))))) : ((t6 ? t12 : (-t12)) / x - (t9 - t11) * (t6 ? T(1.0) : T(-1.0)) / x / x));
   }
 };
 SINTER_ELEMENTWISE(sinc_grad_grad_x_float16, SincGradGradXFn<float32>, float16, float16, float16)

@@ -10,7 +10,7 @@ template <class T> struct DiagonalFillIntFn {
   long long rows;
   long long cols;
   long long offset;
-  SINTER_FN T operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) == offset) ? x : T(0)); }
+  SINTER_FN T operator()(long long index, T x) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) == offset) ? x : T(0)); }
 };
 
 // DiagonalFillFloat: where(index%cols - index/cols%rows == offset, x, 0)
@@ -19,7 +19,7 @@ template <class T> struct DiagonalFillFloatFn {
   long long rows;
   long long cols;
   long long offset;
-  SINTER_FN T operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) == offset) ? x : T(0.0)); }
+  SINTER_FN T operator()(long long index, T x) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) == offset) ? x : T(0.0)); }
 };
 
 // DiagonalFillComplex: where(index%cols - index/cols%rows == offset, x, 0)
@@ -28,7 +28,7 @@ template <class T> struct DiagonalFillComplexFn {
   long long rows;
   long long cols;
   long long offset;
-  SINTER_FN T operator()(long long index, T x) const { return (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) == offset) ? x : T(R(0.0))); }
+  SINTER_FN T operator()(long long index, T x) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) == offset) ? x : T(R(0.0))); }
 };
 SINTER_ELEMENTWISE(diagonal_fill_uint8, DiagonalFillIntFn<uint8>, uint8, uint8)
 SINTER_ELEMENTWISE(diagonal_fill_int8, DiagonalFillIntFn<int8>, int8, int8)
@@ -42,22 +42,22 @@ SINTER_ELEMENTWISE(diagonal_fill_float64, DiagonalFillFloatFn<float64>, float64,
 SINTER_ELEMENTWISE(diagonal_fill_complex64, DiagonalFillComplexFn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(diagonal_fill_complex128, DiagonalFillComplexFn<complex128>, complex128, complex128)
 
-// DiagonalFillGradXFloat: dy*conj(where(index%cols - index/cols%rows == offset, 1, 0))
+// DiagonalFillGradXFloat: where(index%cols - index/cols%rows == offset, dy, 0)
 template <class T> struct DiagonalFillGradXFloatFn {
   typedef typename real_of<T>::type R;
   long long rows;
   long long cols;
   long long offset;
-  SINTER_FN T operator()(long long index, T dy) const { return dy * (((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) == offset) ? T(1.0) : T(0.0)); }
+  SINTER_FN T operator()(long long index, T dy) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) == offset) ? dy : T(0.0)); }
 };
 
-// DiagonalFillGradXComplex: dy*conj(where(index%cols - index/cols%rows == offset, 1, 0))
+// DiagonalFillGradXComplex: where(index%cols - index/cols%rows == offset, dy, 0)
 template <class T> struct DiagonalFillGradXComplexFn {
   typedef typename real_of<T>::type R;
   long long rows;
   long long cols;
   long long offset;
-  SINTER_FN T operator()(long long index, T dy) const { return dy * sinter::conj((((sinter::rem(index, cols) - sinter::rem(sinter::div(index, cols), rows)) == offset) ? T(R(1.0)) : T(R(0.0)))); }
+  SINTER_FN T operator()(long long index, T dy) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) == offset) ? dy : T(R(0.0))); }
 };
 SINTER_ELEMENTWISE(diagonal_fill_grad_x_float16, DiagonalFillGradXFloatFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(diagonal_fill_grad_x_bfloat16, DiagonalFillGradXFloatFn<float32>, bfloat16, bfloat16)
@@ -71,7 +71,7 @@ template <class T> struct WindowIndexFn {
   typedef typename real_of<T>::type R;
   long long length;
   long long step;
-  SINTER_FN long long operator()(long long index) const { return sinter::div(index, length) * step + sinter::rem(index, length); }
+  SINTER_FN long long operator()(long long index) const { return sinter::add(sinter::mul(sinter::div(index, length), step), sinter::rem(index, length)); }
 };
 SINTER_ELEMENTWISE(window_index_int64, WindowIndexFn<int64>, int64)
 

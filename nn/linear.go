@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/sinter-go/sinter/generated/tensor"
@@ -12,14 +13,14 @@ type Linear struct {
 	Bias   *Parameter // [out], or nil
 }
 
-// NewLinear returns a linear layer whose weights are drawn uniformly from
+// NewLinear returns a linear layer whose parameters are drawn uniformly from
 // ±1/sqrt(in).
-func NewLinear(in, out int, opts ...Option) *Linear {
-	o := options(opts)
+func NewLinear(in, out int, opts ...LinearOption) *Linear {
+	s := with(defaults(), opts)
 	bound := 1 / math.Sqrt(float64(in))
-	l := &Linear{Weight: o.uniform(bound, out, in)}
-	if o.bias {
-		l.Bias = o.uniform(bound, out)
+	l := &Linear{Weight: s.uniform(bound, out, in)}
+	if s.bias {
+		l.Bias = s.uniform(bound, out)
 	}
 	return l
 }
@@ -32,16 +33,43 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 	return x.Linear(l.Weight.Tensor, tensor.Bias(l.Bias.Tensor))
 }
 
+// String describes the layer.
+func (l *Linear) String() string {
+	return fmt.Sprintf("Linear(in=%d, out=%d, bias=%t)", l.Weight.Size(1), l.Weight.Size(0), l.Bias != nil)
+}
+
 // An Embedding holds one vector for each of a number of classes.
 type Embedding struct {
 	Weight *Parameter // [classes, width]
+
+	paddingIndex int // -1 for none
 }
 
 // NewEmbedding returns an embedding drawn from the standard normal distribution.
-func NewEmbedding(classes, width int, opts ...Option) *Embedding {
-	o := options(opts)
-	return &Embedding{Weight: NewParameter(tensor.Randn([]int{classes, width}, o.place()...))}
+func NewEmbedding(classes, width int, opts ...EmbeddingOption) *Embedding {
+	s := with(defaults(), opts)
+	e := &Embedding{Weight: NewParameter(tensor.Randn([]int{classes, width}, s.place...)), paddingIndex: s.paddingIndex}
+	switch {
+	case s.paddingIndex == -1 || e.Weight.Err() != nil:
+	case s.paddingIndex < 0 || s.paddingIndex >= classes:
+		e.Weight = &Parameter{failed("padding index %d of an embedding of %d classes", s.paddingIndex, classes)}
+	default:
+		if err := Constant(e.Weight.Detach().Select(0, s.paddingIndex), 0); err != nil {
+			e.Weight = &Parameter{failed("%w", err)}
+		}
+	}
+	return e
 }
 
 // Forward maps int64 class numbers [...] to [..., width].
-func (e *Embedding) Forward(x tensor.Tensor) tensor.Tensor { return e.Weight.Embedding(x) }
+func (e *Embedding) Forward(x tensor.Tensor) tensor.Tensor {
+	if e.paddingIndex < 0 {
+		return x.Embedding(e.Weight.Tensor)
+	}
+	return x.Embedding(e.Weight.Tensor, tensor.PaddingIdx(e.paddingIndex))
+}
+
+// String describes the layer.
+func (e *Embedding) String() string {
+	return fmt.Sprintf("Embedding(classes=%d, width=%d)", e.Weight.Size(0), e.Weight.Size(1))
+}

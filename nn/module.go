@@ -1,146 +1,94 @@
-// Package nn builds models: layers, containers, and the walk over a model's
-// parameters that optimizers and checkpoints use. It knows nothing of datasets
-// or optimizers.
+// Package nn builds models: layers, containers, initialisation, and the walk
+// over a model's parameters that optimizers and checkpoints use. It knows nothing
+// of datasets or optimizers.
+//
+// A model is a pointer to a struct of layers with a Forward method. The functions
+// of this package find what is in the exported fields of a struct, and in the
+// structs, pointers, interfaces, slices, arrays and maps with string keys in
+// them, each thing once; as with encoding/json, fields that are not exported are
+// not looked at. Names in a state dict are the fields' in snake_case, joined by
+// dots, which for the layers here are PyTorch's; a tag `nn:"name"` gives another,
+// and `nn:"inline"` leaves the field out of the names of what is in it.
+//
+// Layers are made on the CPU with float32 parameters, drawn from the calling
+// goroutine's random generator as PyTorch draws them, unless On and OfType say
+// otherwise. A layer asked for with sizes that cannot be carries the error in its
+// parameters, so it comes out of Forward, of To and of an optimizer. Parameters and
+// buffers belong to no tensor.Scope.
 package nn
 
 import (
-	"errors"
 	"fmt"
 	"iter"
-	"reflect"
-	"slices"
-	"strconv"
-	"strings"
-	"unicode"
 
 	"github.com/sinter-go/sinter/generated/tensor"
-	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/core"
 )
 
-// A Module is a differentiable function of one tensor with parameters. Any type
-// can be one: the functions of this package find parameters, buffers and inner
-// modules in the exported fields of a struct (and of the structs, pointers,
-// interfaces, slices and maps in them), so a model is a struct of layers and a
-// Forward method.
+// A Module is a differentiable function of one tensor with parameters. Modules
+// may be used by several goroutines at once in evaluation mode.
 type Module interface {
 	Forward(x tensor.Tensor) tensor.Tensor
 }
 
-// A Parameter is a tensor that is trained.
+// A Parameter is a tensor that is trained. Its Tensor is another one after To and
+// ToType, so hold the Parameter rather than the Tensor.
 type Parameter struct{ tensor.Tensor }
 
 // A Buffer is a tensor that belongs to a model's state but is not trained.
 type Buffer struct{ tensor.Tensor }
 
-// ErrState is wrapped when a state dict does not fit a model.
-var ErrState = errors.New("state does not fit the model")
-
-// NewParameter returns a parameter that starts as t, which is detached.
+// NewParameter returns a parameter on t's elements, which must be of a floating
+// or complex dtype.
 func NewParameter(t tensor.Tensor) *Parameter {
-	return &Parameter{t.Detach().RequireGrad()}
+	return &Parameter{kept(t).RequireGrad()}
+}
+
+// NewBuffer returns a buffer on t's elements.
+func NewBuffer(t tensor.Tensor) *Buffer { return &Buffer{kept(t)} }
+
+// kept returns a handle on t's elements that no scope releases.
+func kept(t tensor.Tensor) (k tensor.Tensor) {
+	core.OutsideScope(func() { k = t.Detach() })
+	return k
+}
+
+// failed returns a tensor that carries an error of the package.
+func failed(format string, args ...any) tensor.Tensor {
+	return tensor.Wrap(core.Failed(fmt.Errorf("nn: "+format, args...)))
 }
 
 // A switcher behaves differently in training and in evaluation.
 type switcher interface{ setTraining(on bool) }
 
-// walker visits the parts of a model, each once, in field order.
-type walker struct {
-	seen map[any]bool
-	// visit is called with every *Parameter, *Buffer and switcher, and its
-	// dotted name; false stops the walk.
-	visit func(name string, part any) bool
-}
-
-func (w *walker) walk(name string, v reflect.Value) bool {
-	switch v.Kind() {
-	case reflect.Interface:
-		return v.IsNil() || w.walk(name, v.Elem())
-	case reflect.Pointer:
-		if v.IsNil() || w.seen[v.Interface()] {
-			return true
-		}
-		w.seen[v.Interface()] = true
-		switch p := v.Interface().(type) {
-		case *Parameter, *Buffer:
-			return w.visit(name, p)
-		case switcher:
-			if !w.visit(name, p) {
-				return false
-			}
-		}
-		return w.walk(name, v.Elem())
-	case reflect.Struct:
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			if f.IsExported() && !w.walk(join(name, fieldName(f)), v.Field(i)) {
-				return false
-			}
-		}
-	case reflect.Slice, reflect.Array:
-		for i := range v.Len() {
-			if k := v.Index(i).Kind(); k != reflect.Pointer && k != reflect.Interface && k != reflect.Struct {
-				return true
-			}
-			if !w.walk(join(name, strconv.Itoa(i)), v.Index(i)) {
-				return false
-			}
-		}
-	case reflect.Map:
-		return w.walkMap(name, v)
-	}
-	return true
-}
-
-func (w *walker) walkMap(name string, v reflect.Value) bool {
-	if v.Type().Key().Kind() != reflect.String {
-		return true
-	}
-	for _, k := range sortedKeys(v) {
-		if !w.walk(join(name, k), v.MapIndex(reflect.ValueOf(k).Convert(v.Type().Key()))) {
-			return false
-		}
-	}
-	return true
-}
-
-func walk(m any, visit func(name string, part any) bool) {
-	w := &walker{seen: map[any]bool{}, visit: visit}
-	w.walk("", reflect.ValueOf(m))
-}
-
-func join(prefix, name string) string {
-	if prefix == "" || name == "" {
-		return prefix + name
-	}
-	return prefix + "." + name
-}
-
-// fieldName returns the name a field has in a state dict: snake_case, and
-// nothing for embedded structs and the layers of a Sequential.
-func fieldName(f reflect.StructField) string {
-	if f.Anonymous || f.Tag.Get("nn") == "inline" {
-		return ""
-	}
-	if tag := f.Tag.Get("nn"); tag != "" {
-		return tag
-	}
-	var b strings.Builder
-	runes := []rune(f.Name)
-	for i, r := range runes {
-		if i > 0 && unicode.IsUpper(r) && !unicode.IsUpper(runes[i-1]) {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
-}
-
-// Named returns the parameters of m with their dotted names, in field order.
+// Named returns the parameters of m with their dotted names, in field order. A
+// parameter that is in several places has the name of the first.
 func Named(m any) iter.Seq2[string, *Parameter] {
 	return func(yield func(string, *Parameter) bool) {
 		walk(m, func(name string, part any) bool {
 			p, ok := part.(*Parameter)
 			return !ok || yield(name, p)
+		})
+	}
+}
+
+// NamedBuffers returns the buffers of m with their dotted names, in field order.
+func NamedBuffers(m any) iter.Seq2[string, *Buffer] {
+	return func(yield func(string, *Buffer) bool) {
+		walk(m, func(name string, part any) bool {
+			b, ok := part.(*Buffer)
+			return !ok || yield(name, b)
+		})
+	}
+}
+
+// NamedModules returns m, if it is a module, and the modules in it with their
+// dotted names, outer before inner.
+func NamedModules(m any) iter.Seq2[string, Module] {
+	return func(yield func(string, Module) bool) {
+		walk(m, func(name string, part any) bool {
+			inner, ok := part.(Module)
+			return !ok || yield(name, inner)
 		})
 	}
 }
@@ -154,7 +102,7 @@ func Parameters(m any) []*Parameter {
 	return out
 }
 
-// NumParameters returns the number of trained elements.
+// NumParameters returns the number of elements of all parameters.
 func NumParameters(m any) int {
 	n := 0
 	for _, p := range Named(m) {
@@ -163,82 +111,8 @@ func NumParameters(m any) int {
 	return n
 }
 
-// state calls f with every tensor of m's state.
-func state(m any, f func(name string, t *tensor.Tensor) error) error {
-	var err error
-	walk(m, func(name string, part any) bool {
-		switch p := part.(type) {
-		case *Parameter:
-			err = f(name, &p.Tensor)
-		case *Buffer:
-			err = f(name, &p.Tensor)
-		}
-		return err == nil
-	})
-	return err
-}
-
-// StateDict returns the model's parameters and buffers by name. The tensors
-// share storage with the model.
-func StateDict(m any) map[string]tensor.Tensor {
-	out := map[string]tensor.Tensor{}
-	_ = state(m, func(name string, t *tensor.Tensor) error {
-		out[name] = t.Detach()
-		return nil
-	})
-	return out
-}
-
-// LoadStateDict copies values into the model's parameters and buffers. Names,
-// shapes and dtypes must agree exactly; otherwise nothing is changed.
-func LoadStateDict(m any, values map[string]tensor.Tensor) error {
-	var problems []error
-	known := map[string]bool{}
-	_ = state(m, func(name string, t *tensor.Tensor) error {
-		known[name] = true
-		v, ok := values[name]
-		switch {
-		case !ok:
-			problems = append(problems, fmt.Errorf("%q is missing", name))
-		case v.Err() != nil:
-			problems = append(problems, fmt.Errorf("%q: %w", name, v.Err()))
-		case v.DType() != t.DType() || !slices.Equal(v.Shape(), t.Shape()):
-			problems = append(problems, fmt.Errorf("%q is %s %v, the model has %s %v", name, v.DType(), v.Shape(), t.DType(), t.Shape()))
-		}
-		return nil
-	})
-	for name := range values {
-		if !known[name] {
-			problems = append(problems, fmt.Errorf("%q is not in the model", name))
-		}
-	}
-	if len(problems) > 0 {
-		return fmt.Errorf("nn: %w: %w", ErrState, errors.Join(problems...))
-	}
-	var err error
-	tensor.NoGrad(func() {
-		err = state(m, func(name string, t *tensor.Tensor) error { return t.CopyFrom(values[name]) })
-	})
-	return err
-}
-
-// To moves the model's parameters and buffers to dev.
-func To(m any, dev device.Device) error {
-	return state(m, func(name string, t *tensor.Tensor) error {
-		moved := t.Detach().To(dev)
-		if err := moved.Err(); err != nil {
-			return fmt.Errorf("nn: %s: %w", name, err)
-		}
-		if t.RequiresGrad() {
-			moved = moved.RequireGrad()
-		}
-		*t = moved
-		return nil
-	})
-}
-
-// Train puts the model in training mode: dropout drops and normalization uses
-// the batch's statistics. Models start in it.
+// Train puts the model in training mode: dropout drops and batch normalization
+// uses the batch's statistics. Models start in it.
 func Train(m any) { setTraining(m, true) }
 
 // Eval puts the model in evaluation mode.
@@ -253,21 +127,26 @@ func setTraining(m any, on bool) {
 	})
 }
 
-// ZeroGrad removes the gradients of the model's parameters.
-func ZeroGrad(m any) error {
+// SetRequireGrad makes the parameters of m be trained, or freezes them: frozen
+// ones collect no gradient, and optimizers leave them alone.
+func SetRequireGrad(m any, on bool) error {
 	for name, p := range Named(m) {
-		if err := p.ZeroGrad(); err != nil {
+		if err := p.SetRequireGrad(on); err != nil {
 			return fmt.Errorf("nn: %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func sortedKeys(v reflect.Value) []string {
-	var keys []string
-	for _, k := range v.MapKeys() {
-		keys = append(keys, k.String())
+// ZeroGrad removes the gradients of the model's parameters.
+func ZeroGrad(m any) error {
+	for name, p := range Named(m) {
+		if !p.RequiresGrad() && p.Err() == nil {
+			continue // frozen
+		}
+		if err := p.ZeroGrad(); err != nil {
+			return fmt.Errorf("nn: %s: %w", name, err)
+		}
 	}
-	slices.Sort(keys)
-	return keys
+	return nil
 }

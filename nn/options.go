@@ -6,79 +6,195 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// An Option adjusts the making of a layer.
-type Option func(*settings)
-
+// settings are what options adjust in the making of a layer.
 type settings struct {
-	bias  bool
-	dev   device.Device
-	dtype ir.DType
-	// windows: one number for every spatial axis, or one for all
-	stride, padding, dilation []int
-	groups                    int
-	// normalization
-	eps, momentum float64
-	affine        bool
+	bias, affine bool
+	place        []tensor.CreateOption
+	// windows: nothing for the default, one number for every spatial axis, or one an axis
+	kernel, stride, padding, dilation, outputPadding []int
+	groups                                           int
+	eps, momentum                                    float64
+	paddingIndex                                     int
 }
 
-func options(opts []Option) settings {
-	s := settings{bias: true, dtype: ir.Float32, groups: 1, eps: 1e-5, momentum: 0.1, affine: true}
+func defaults() *settings {
+	return &settings{bias: true, affine: true, groups: 1, eps: 1e-5, momentum: 0.1, paddingIndex: -1}
+}
+
+// setting is what every option does.
+type setting struct{ set func(*settings) }
+
+func (s setting) apply(to *settings) {
+	if s.set != nil {
+		s.set(to)
+	}
+}
+
+type option interface{ apply(*settings) }
+
+// with returns s with options applied in order.
+func with[O option](s *settings, opts []O) *settings {
 	for _, o := range opts {
-		o(&s)
+		o.apply(s)
 	}
 	return s
 }
 
+// The options that layers take.
+type (
+	// A LinearOption is an option of NewLinear: NoBias, On or OfType.
+	LinearOption interface {
+		option
+		linear()
+	}
+	// An EmbeddingOption is an option of NewEmbedding: PaddingIndex, On or OfType.
+	EmbeddingOption interface {
+		option
+		embedding()
+	}
+	// A ConvOption is an option of a convolution: Kernel, Stride, Padding,
+	// Dilation, Groups, NoBias, On or OfType.
+	ConvOption interface {
+		option
+		conv()
+	}
+	// A ConvTransposeOption is an option of a transposed convolution: those of a
+	// convolution and OutputPadding.
+	ConvTransposeOption interface {
+		option
+		convTranspose()
+	}
+	// A PoolOption is an option of a pooling: Kernel, Stride or Padding.
+	PoolOption interface {
+		option
+		pool()
+	}
+	// A NormOption is an option of LayerNorm, RMSNorm and GroupNorm: Eps,
+	// NoAffine, NoBias, On or OfType.
+	NormOption interface {
+		option
+		norm()
+	}
+	// A BatchNormOption is an option of BatchNorm: those of other normalizations
+	// and Momentum.
+	BatchNormOption interface {
+		option
+		batchNorm()
+	}
+)
+
+// The types of the options.
+type (
+	// A PlaceOption says where and of what dtype a layer's tensors are.
+	PlaceOption struct{ setting }
+	// A BiasOption leaves out a bias.
+	BiasOption struct{ setting }
+	// A WindowOption describes a window of a convolution or a pooling.
+	WindowOption struct{ setting }
+	// A KernelOption is an option of convolutions alone.
+	KernelOption struct{ setting }
+	// An OutputOption is an option of transposed convolutions alone.
+	OutputOption struct{ setting }
+	// A RowOption is an option of embeddings alone.
+	RowOption struct{ setting }
+	// A StatisticsOption is an option of every normalization.
+	StatisticsOption struct{ setting }
+	// A RunningOption is an option of BatchNorm alone.
+	RunningOption struct{ setting }
+)
+
+func (PlaceOption) linear()        {}
+func (PlaceOption) embedding()     {}
+func (PlaceOption) conv()          {}
+func (PlaceOption) convTranspose() {}
+func (PlaceOption) norm()          {}
+func (PlaceOption) batchNorm()     {}
+
+func (BiasOption) linear()        {}
+func (BiasOption) conv()          {}
+func (BiasOption) convTranspose() {}
+func (BiasOption) norm()          {}
+func (BiasOption) batchNorm()     {}
+
+func (WindowOption) conv()          {}
+func (WindowOption) convTranspose() {}
+func (WindowOption) pool()          {}
+
+func (KernelOption) conv()          {}
+func (KernelOption) convTranspose() {}
+
+func (OutputOption) convTranspose() {}
+
+func (RowOption) embedding() {}
+
+func (StatisticsOption) norm()      {}
+func (StatisticsOption) batchNorm() {}
+
+func (RunningOption) batchNorm() {}
+
+// On makes the layer's tensors on dev.
+func On(dev device.Device) PlaceOption {
+	return PlaceOption{setting{func(s *settings) { s.place = append(s.place, tensor.On(dev)) }}}
+}
+
+// OfType makes the layer's tensors of dtype dt.
+func OfType(dt ir.DType) PlaceOption {
+	return PlaceOption{setting{func(s *settings) { s.place = append(s.place, tensor.OfType(dt)) }}}
+}
+
 // NoBias leaves out a layer's bias.
-func NoBias() Option { return func(s *settings) { s.bias = false } }
+func NoBias() BiasOption { return BiasOption{setting{func(s *settings) { s.bias = false }}} }
 
-// On makes the layer's parameters on dev.
-func On(dev device.Device) Option { return func(s *settings) { s.dev = dev } }
+// Kernel sets a window's extent along each axis, in place of one for all.
+func Kernel(n ...int) WindowOption {
+	return WindowOption{setting{func(s *settings) { s.kernel = n }}}
+}
 
-// OfType makes the layer's parameters of dtype dt.
-func OfType(dt ir.DType) Option { return func(s *settings) { s.dtype = dt } }
+// Stride sets the steps of a window, one number for all axes or one an axis. The
+// default is 1 for convolutions and the window's extent for poolings.
+func Stride(n ...int) WindowOption {
+	return WindowOption{setting{func(s *settings) { s.stride = n }}}
+}
 
-// Stride sets the steps of a window, one number for all axes or one an axis.
-func Stride(n ...int) Option { return func(s *settings) { s.stride = n } }
+// Padding sets what is added on both sides of each spatial axis, one number for
+// all axes or one an axis: zeros, or for the maximum the smallest numbers.
+func Padding(n ...int) WindowOption {
+	return WindowOption{setting{func(s *settings) { s.padding = n }}}
+}
 
-// Padding sets the zeros added on both sides of each spatial axis.
-func Padding(n ...int) Option { return func(s *settings) { s.padding = n } }
-
-// Dilation sets the distance between the elements a window looks at.
-func Dilation(n ...int) Option { return func(s *settings) { s.dilation = n } }
+// Dilation sets the distance between the elements a kernel looks at, one number
+// for all axes or one an axis.
+func Dilation(n ...int) KernelOption {
+	return KernelOption{setting{func(s *settings) { s.dilation = n }}}
+}
 
 // Groups divides the channels of a convolution into independent groups.
-func Groups(n int) Option { return func(s *settings) { s.groups = n } }
+func Groups(n int) KernelOption { return KernelOption{setting{func(s *settings) { s.groups = n }}} }
 
-// Eps sets what a normalization adds to the variance.
-func Eps(e float64) Option { return func(s *settings) { s.eps = e } }
+// OutputPadding adds to one side of the result of a transposed convolution, one
+// number for all axes or one an axis.
+func OutputPadding(n ...int) OutputOption {
+	return OutputOption{setting{func(s *settings) { s.outputPadding = n }}}
+}
 
-// Momentum sets the share that a batch has in the running statistics.
-func Momentum(m float64) Option { return func(s *settings) { s.momentum = m } }
+// PaddingIndex names a row of an embedding that starts as zeros and is not
+// trained.
+func PaddingIndex(row int) RowOption {
+	return RowOption{setting{func(s *settings) { s.paddingIndex = row }}}
+}
+
+// Eps sets what a normalization adds to the variance or mean square.
+func Eps(e float64) StatisticsOption {
+	return StatisticsOption{setting{func(s *settings) { s.eps = e }}}
+}
 
 // NoAffine leaves out a normalization's weight and bias.
-func NoAffine() Option { return func(s *settings) { s.affine = false } }
-
-func (s *settings) place() []tensor.CreateOption {
-	return []tensor.CreateOption{tensor.On(s.dev), tensor.OfType(s.dtype)}
+func NoAffine() StatisticsOption {
+	return StatisticsOption{setting{func(s *settings) { s.affine = false }}}
 }
 
-// uniform returns a parameter drawn from [-bound, bound).
-func (s *settings) uniform(bound float64, shape ...int) *Parameter {
-	return NewParameter(tensor.Rand(shape, s.place()...).MulScalar(2 * bound).SubScalar(bound))
-}
-
-// axes returns n repeated for rank axes when it is one number, def when none.
-func axes(n []int, rank, def int) []int {
-	if len(n) == 0 {
-		n = []int{def}
-	}
-	if len(n) > 1 {
-		return n
-	}
-	out := make([]int, rank)
-	for i := range out {
-		out[i] = n[0]
-	}
-	return out
+// Momentum sets the share that a batch has in the running statistics, 0.1 unless
+// given.
+func Momentum(m float64) RunningOption {
+	return RunningOption{setting{func(s *settings) { s.momentum = m }}}
 }

@@ -36,8 +36,8 @@ func (s source) number(o *Operator, i int, dt ir.DType) ir.Scalar {
 	lo, hi := o.operandDomain(i)
 	float := func() float64 { return lo + (hi-lo)*s.Float64() }
 	switch dt.Category() {
-	case ir.CategoryBool:
-		return ir.BoolScalar(s.IntN(2) == 1)
+	case ir.CategoryBool: // true alone where the domain is of numbers that are not 0
+		return ir.BoolScalar(s.IntN(2) == 1 || lo > 0)
 	case ir.CategoryInt:
 		return ir.IntScalar(s.integer(lo, hi, dt))
 	case ir.CategoryComplex:
@@ -131,35 +131,4 @@ func (s source) permute(out []ir.Scalar, shape []int, dim, n int) {
 			out[base+k*inner] = ir.IntScalar(int64(v))
 		}
 	}
-}
-
-// specials are the values that scalar code gets wrong.
-func specials(dt ir.DType) []ir.Scalar {
-	switch dt.Category() {
-	case ir.CategoryBool:
-		return []ir.Scalar{ir.BoolScalar(false), ir.BoolScalar(true)}
-	case ir.CategoryInt:
-		bits := 8 * dt.Size()
-		if dt == ir.Uint8 {
-			return ints(0, 1, 2, 127, 128, 254, 255)
-		}
-		most := int64(1)<<(bits-1) - 1
-		return ints(0, 1, -1, 2, -2, 7, most, most-1, -most, -most-1)
-	case ir.CategoryFloat:
-		var out []ir.Scalar
-		for _, f := range []float64{0, math.Copysign(0, -1), 1, -1, 0.5, -0.5, 2, -2, math.Inf(1), math.Inf(-1), math.NaN(),
-			tiny(dt), -tiny(dt), tiny(dt) / 4, largest(dt), -largest(dt), 1 + epsilon(dt)} {
-			out = append(out, ir.FloatScalar(f))
-		}
-		return out
-	}
-	return nil
-}
-
-func ints(list ...int64) []ir.Scalar {
-	var out []ir.Scalar
-	for _, i := range list {
-		out = append(out, ir.IntScalar(i))
-	}
-	return out
 }

@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -104,6 +105,12 @@ func (*Driver) Alloc(dev int, bytes int64) (m device.Memory, err error) {
 	if bytes <= 0 || bytes > math.MaxInt-128 {
 		return m, fmt.Errorf("%w: cpu: cannot allocate %d bytes", device.ErrOutOfMemory, bytes)
 	}
+	if bytes >= checkedBytes && !available(bytes) {
+		debug.FreeOSMemory() // what the collector holds counts as used until then
+		if !available(bytes) {
+			return m, fmt.Errorf("%w: cpu: cannot allocate %d bytes, %d are available", device.ErrOutOfMemory, bytes, kib("MemAvailable")+kib("SwapFree"))
+		}
+	}
 	defer func() { // make panics for sizes no machine has
 		if recover() != nil {
 			m, err = device.Memory{}, fmt.Errorf("%w: cpu: cannot allocate %d bytes", device.ErrOutOfMemory, bytes)
@@ -112,6 +119,17 @@ func (*Driver) Alloc(dev int, bytes int64) (m device.Memory, err error) {
 	words := make([]uint64, (bytes+7)/8+8)
 	skip := -uintptr(unsafe.Pointer(&words[0])) & 63
 	return device.Memory{Host: unsafe.Add(unsafe.Pointer(&words[0]), skip), Bytes: bytes}, nil
+}
+
+// checkedBytes is the size from which an allocation is compared with the memory
+// there is: Go ends the program when the system refuses memory.
+const checkedBytes = 64 << 20
+
+// available reports whether the system has the given bytes to give, or does not
+// say.
+func available(bytes int64) bool {
+	free := kib("MemAvailable")
+	return free == 0 || bytes <= free+kib("SwapFree")
 }
 
 // Free does nothing: the collector frees host memory.

@@ -180,7 +180,7 @@ func numbers(dec *json.Decoder) ([]int64, error) {
 		}
 		n, err := strconv.ParseUint(num.String(), 10, 63)
 		if err != nil {
-			return nil, fmt.Errorf("found %s; want an integer from 0 to %d", num, math.MaxInt64)
+			return nil, fmt.Errorf("found %s; want an integer from 0 to %d", num, int64(math.MaxInt64))
 		}
 		list = append(list, int64(n))
 	}

@@ -2,6 +2,7 @@ package emit
 
 import (
 	"fmt"
+	"go/token"
 	"reflect"
 	"runtime"
 	"slices"
@@ -135,7 +136,7 @@ func (p *block) value(v schema.Value) code {
 	case schema.BinaryValue:
 		return p.binary(v)
 	case schema.UnaryValue:
-		return jen.Op(v.Name).Add(p.operand(v.Args[0]))
+		return jen.Op(v.Name).Add(p.operand(v.Args[0], token.UnaryPrec))
 	case schema.ListValue:
 		elem := jen.Int()
 		if v.Type == schema.TensorList {
@@ -169,12 +170,23 @@ func (p *block) bound(v schema.Value) jen.Code {
 	return p.value(v)
 }
 
-// operand prints v so that a sign of Go can stand beside it.
-func (p *block) operand(v schema.Value) code {
-	if v.Kind == schema.BinaryValue {
+// operand prints v as one side of a sign of Go that binds with the given
+// strength.
+func (p *block) operand(v schema.Value, prec int) code {
+	if v.Kind == schema.BinaryValue && precedence(v) < prec {
 		return jen.Parens(p.value(v))
 	}
 	return p.value(v)
+}
+
+// precedence is the binding strength of a binary value in Go.
+func precedence(v schema.Value) int {
+	for t := token.ADD; t <= token.GEQ; t++ {
+		if t.String() == v.Name {
+			return t.Precedence()
+		}
+	}
+	return token.LowestPrec
 }
 
 func (p *block) binary(v schema.Value) code {
@@ -192,7 +204,8 @@ func (p *block) binary(v schema.Value) code {
 			}
 		}
 	}
-	return p.operand(x).Op(v.Name).Add(p.operand(y))
+	prec := precedence(v)
+	return p.operand(x, prec).Op(v.Name).Add(p.operand(y, prec+1))
 }
 
 // selected prints one result of several.

@@ -98,7 +98,7 @@ func (c *composer) node(n *expr.Node) term {
 		host = host && args[i].kind != tensorTerm
 	}
 	switch {
-	case n.Name == "cast" && host:
+	case host && (n.Name == "cast" || n.Name == "conj" && args[0].kind != scalarTerm):
 		return args[0]
 	case n.Name == "cast":
 		return term{c.apply("to_dtype", args[0].code, jen.Id("dy").Dot("DType").Call()), tensorTerm, true}
@@ -147,6 +147,11 @@ func (c *composer) name(n *expr.Node) term {
 		return term{id, floatTerm, true}
 	}
 	c.placed = c.placed || slices.Contains(placedNames, n.Name)
+	for _, p := range c.op.Params {
+		if p.Name == n.Name && p.OrScalar {
+			return term{jen.Id("solid").Call(jen.Id(local(n.Name)), jen.Id("dy")), tensorTerm, true}
+		}
+	}
 	return term{jen.Id(local(n.Name)), tensorTerm, true}
 }
 
@@ -212,7 +217,7 @@ func (c *composer) where(args []term) term {
 	c.calls++
 	x, y := c.tensor(args[1]), c.tensor(args[2])
 	if args[1].kind != tensorTerm && args[2].kind != tensorTerm {
-		x = c.apply("to_dtype", x, jen.Id("dy").Dot("DType").Call())
+		x = coreName("Solid").Call(x, jen.Id("dy").Dot("DType").Call())
 	}
 	return term{c.apply("where", c.tensor(args[0]), x, y), tensorTerm, true}
 }

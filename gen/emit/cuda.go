@@ -1,6 +1,8 @@
 package emit
 
 import (
+	"slices"
+
 	"github.com/dave/jennifer/jen"
 
 	"github.com/sinter-go/sinter/gen/schema"
@@ -37,8 +39,28 @@ func (e *emitter) cudaPackage() {
 			return
 		}
 		f.doc(op.GoName + " names the device code of " + op.Name + ".")
-		f.Var().Id(op.GoName).Op("=").Add(irName("CUDAKernels")).Values(
-			field("Module", jen.Lit(e.module(op))), field("Symbol", jen.Lit(op.Name)))
+		items := []jen.Code{field("Module", jen.Lit(e.module(op))), field("Symbol", jen.Lit(op.Name))}
+		if !e.std {
+			items = append(items, field("Source", jen.Qual(e.pkg("kernels"), "Source")))
+		}
+		f.Var().Id(op.GoName).Op("=").Add(irName("CUDAKernels")).Values(items...)
 		f.Line()
 	})
+	e.embedKernels()
+}
+
+const kernelsDoc = `Package kernels embeds the CUDA C++ of the operators: emitted functors and kernels over the loop templates of the standard operators.`
+
+// embedKernels emits the package that holds a user's CUDA sources; the standard
+// ones are embedded by a file written by hand, beside the templates.
+func (e *emitter) embedKernels() {
+	if e.std || !slices.ContainsFunc(e.spec.Ops, e.hasCUDA) {
+		return
+	}
+	f := e.goFile("kernels", "kernels.go", kernelsDoc)
+	f.doc("Source holds the files, without directories.")
+	f.Comment("//")
+	f.Comment("//go:embed *.cu")
+	f.Var().Id("Source").Qual("embed", "FS")
+	f.done()
 }

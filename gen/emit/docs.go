@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/sinter-go/sinter/gen/schema"
@@ -13,8 +14,12 @@ import (
 // reference emits docs/operators.md.
 func (e *emitter) reference() {
 	var b strings.Builder
+	methods := ""
+	if e.std {
+		methods = " Functions whose first argument is a tensor are methods too."
+	}
 	fmt.Fprintf(&b, "<!-- %s -->\n\n# Operators\n\n", e.target.Header())
-	fmt.Fprintf(&b, "Every operator of package `%s`, by group. `Dtypes` are those it computes in after promotion. Functions whose first argument is a tensor are methods too.\n\n", e.spec.Package)
+	fmt.Fprintf(&b, "Every operator of package `%s`, by group. Dtypes are those that operands have after promotion.%s\n\n", e.spec.Package, methods)
 	for _, g := range e.groups {
 		fmt.Fprintf(&b, "- [%s](#%s)\n", g.name, strings.ReplaceAll(strings.ToLower(g.name), " ", "-"))
 	}
@@ -41,6 +46,9 @@ func (e *emitter) entry(b *strings.Builder, op *schema.Op) {
 	fmt.Fprintf(b, "- Gradient: %s.\n", gradWords(op))
 	for _, line := range bodyLines(op) {
 		fmt.Fprintf(b, "- %s\n", line)
+	}
+	if !e.onCUDA(op) {
+		fmt.Fprintf(b, "- Runs on the CPU alone.\n")
 	}
 	if notes := tagWords(op.Tags); notes != "" {
 		fmt.Fprintf(b, "- %s\n", notes)
@@ -70,19 +78,27 @@ func (e *emitter) signatures(op *schema.Op) []string {
 
 // signature prints a form's declaration.
 func (fm form) signature() string {
-	var params []string
-	for _, p := range fm.params() {
-		params = append(params, unqualified(fmt.Sprintf("%#v", p)))
-	}
+	params := unqualified(fm.params().text())
 	s := "func "
 	if fm.method {
 		s += "(" + fm.receiver + " Tensor) "
 	}
-	s += fm.name + fm.suffix + "(" + strings.Join(params, ", ") + ") "
+	s += fm.name + fm.suffix + "(" + params + ") "
 	if fm.suffix != "" {
 		return s + "error"
 	}
-	return s + unqualified(fmt.Sprintf("%#v", fm.results()))
+	op := fm.op
+	switch {
+	case op.Results[0].List:
+		return s + "[]Tensor"
+	case len(op.Results) == 1:
+		return s + "Tensor"
+	}
+	var names []string
+	for _, r := range op.Results {
+		names = append(names, local(r.Name))
+	}
+	return s + "(" + strings.Join(names, ", ") + " Tensor)"
 }
 
 // unqualified drops package names, which a reader of the docs knows.
@@ -265,8 +281,36 @@ func (e *emitter) capability(op *schema.Op) capability {
 		Gradient: !op.NoGrad, Backends: map[string][]string{"cpu": names}, Composed: op.Kind == ir.Composition,
 		Generated: e.tensorPath() + "." + op.GoName,
 	}
-	if e.hasCUDA(op) || op.Kind == ir.Composition || op.Kind == ir.ViewBody {
+	if e.onCUDA(op) {
 		c.Backends["cuda"] = names
 	}
 	return c
+}
+
+// onCUDA reports whether op runs on CUDA devices: by device code of its own, as
+// a view, or by operators that do.
+func (e *emitter) onCUDA(op *schema.Op) bool {
+	switch op.Kind {
+	case ir.ViewBody:
+		return true
+	case ir.Composition:
+		return !slices.ContainsFunc(partsOf(op), func(part *schema.Op) bool { return !e.onCUDA(part) })
+	}
+	return e.hasCUDA(op)
+}
+
+// partsOf returns the operators that a composition calls.
+func partsOf(op *schema.Op) []*schema.Op {
+	var out []*schema.Op
+	if op.GoCompose != nil {
+		out = append(out, op.GoCompose.With...)
+	}
+	for i := range op.Compose {
+		op.Compose[i].Walk(func(v *schema.Value) {
+			if v.Kind == schema.CallValue {
+				out = append(out, v.Op)
+			}
+		})
+	}
+	return out
 }

@@ -71,10 +71,12 @@ func Files(spec *schema.Spec, target Target) ([]File, error) {
 func Owned(spec *schema.Spec, target Target) []string {
 	e := newEmitter(spec, target)
 	var dirs []string
-	for _, d := range []string{"cpu", "cuda", "ops", spec.Package, "opcases"} {
+	for _, d := range []string{"cpu", "cuda", "ops", spec.Package, "opcases", "kernels"} {
 		dirs = append(dirs, path.Join(target.Dir, d))
 	}
-	return append(dirs, e.kernelDir, e.docsDir)
+	dirs = append(dirs, e.kernelDir, e.docsDir)
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
 }
 
 // emitter collects the files of one schema.
@@ -142,7 +144,10 @@ func byName(a, b *schema.Op) int { return cmp.Compare(a.Name, b.Name) }
 // fail notes a mistake that only emission can see.
 func (e *emitter) fail(op *schema.Op, format string, args ...any) {
 	p := op.Pos
-	e.errs = append(e.errs, fmt.Errorf("%s:%d:%d: op %s: %s", p.File, p.Line, p.Col, op.Name, fmt.Sprintf(format, args...)))
+	err := fmt.Errorf("%s:%d:%d: op %s: %s", p.File, p.Line, p.Col, op.Name, fmt.Sprintf(format, args...))
+	if !slices.ContainsFunc(e.errs, func(old error) bool { return old.Error() == err.Error() }) { // several artefacts may see it
+		e.errs = append(e.errs, err)
+	}
 }
 
 // add stores a finished file.

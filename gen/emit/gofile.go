@@ -29,10 +29,31 @@ func (e *emitter) goFile(pkg, base, doc string) *goFile {
 	f := jen.NewFilePathName(e.pkg(pkg), path.Base(pkg))
 	f.HeaderComment(e.target.Header())
 	f.ImportNames(e.importNames())
+	for name, p := range e.spec.Imports {
+		if path.Base(p) == name {
+			f.ImportName(p, name)
+		} else {
+			f.ImportAlias(p, name)
+		}
+	}
+	if !e.std {
+		f.ImportAlias(stdPath("ops"), "stdops")
+	}
 	if doc != "" {
 		f.PackageComment(comment(doc))
 	}
-	return &goFile{f, e, path.Join(e.target.Dir, pkg, base)}
+	return &goFile{f, e, path.Join(e.target.Dir, pkg, e.fileBase(base))}
+}
+
+// emittedSuffix ends the names of Go files in other modules than this one, by
+// which package core knows that a frame is not the program's own.
+const emittedSuffix = ".sinter.go"
+
+func (e *emitter) fileBase(base string) string {
+	if e.std || strings.HasSuffix(base, "_test.go") {
+		return base
+	}
+	return strings.TrimSuffix(base, ".go") + emittedSuffix
 }
 
 // importNames are the packages whose names equal the last part of their path,
@@ -42,21 +63,11 @@ func (e *emitter) importNames() map[string]string {
 	for _, p := range []string{irPath, numPath, corePath, devicePath, randomPath, optestPath, allPath} {
 		names[p] = path.Base(p)
 	}
-	for _, p := range []string{"ops", "cpu", "cuda", "tensor", "opcases"} {
+	for _, p := range []string{"ops", "cpu", "cuda", "tensor", "opcases", "kernels"} {
 		names[stdPath(p)] = p
+		names[e.pkg(p)] = p
 	}
-	for _, p := range []string{"ops", "cpu", "cuda", "opcases", e.spec.Package} {
-		if !e.std && p != e.spec.Package { // a user's ops beside the standard ones
-			names[e.pkg(p)] = p
-		} else {
-			names[e.pkg(p)] = p
-		}
-	}
-	for name, p := range e.spec.Imports {
-		if path.Base(p) == name {
-			names[p] = name
-		}
-	}
+	names[e.tensorPath()] = e.spec.Package
 	return names
 }
 
@@ -130,6 +141,7 @@ func (e *emitter) split(pkg string, ops []*schema.Op, one func(f *goFile, op *sc
 	mistakes := len(e.errs)
 	for _, op := range ops {
 		f := e.goFile(pkg, "", "")
+		f.NoFormat = true // only the lines count
 		before := len(e.files)
 		one(f, op)
 		f.done()
@@ -154,7 +166,9 @@ func (e *emitter) split(pkg string, ops []*schema.Op, one func(f *goFile, op *sc
 // emptyLines returns how many lines a file without declarations has.
 func (e *emitter) emptyLines(pkg string) int {
 	before := len(e.files)
-	e.goFile(pkg, "", "").done()
+	f := e.goFile(pkg, "", "")
+	f.NoFormat = true
+	f.done()
 	n := bytes.Count(e.files[before].Data, []byte("\n"))
 	e.files = e.files[:before]
 	return n

@@ -392,6 +392,10 @@ func (f *goFile) helpers() {
 	f.Func().Id("number").Params(jen.Id("v").Float64()).Add(tensorType()).Block(
 		jen.Return(coreName("ScalarTensor").Call(irName("FloatScalar").Call(jen.Id("v")))))
 	f.Line()
+	f.doc("solid returns the operand x such that what is computed of it and of numbers has the precision of the gradient dy.")
+	f.Func().Id("solid").Params(jen.List(jen.Id("x"), jen.Id("dy")).Add(tensorType())).Add(tensorType()).Block(
+		jen.Return(coreName("Solid").Call(jen.Id("x"), jen.Id("dy").Dot("DType").Call().Dot("Compute").Call())))
+	f.Line()
 	f.doc("list returns several results as one slice.")
 	f.Func().Id("list").Params(jen.Id("results").Op("...").Add(tensorType())).Index().Add(tensorType()).Block(jen.Return(jen.Id("results")))
 	f.Line()

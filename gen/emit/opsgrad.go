@@ -183,7 +183,7 @@ func (e *emitter) mustFit(op *schema.Op) bool {
 	if op.Kind == ir.ViewBody {
 		return false
 	}
-	return op.Promote != ir.PromoteNone || op.Kind == ir.Elementwise && len(op.Operands()) > 1
+	return op.Promote != ir.PromoteNone || len(op.Operands()) > 1
 }
 
 // blockGrad prints a gradient that the schema gives: in place where it is one

@@ -125,9 +125,6 @@ func (e *emitter) publicOptions() {
 	if len(opts) > 0 || e.factories() {
 		f.collector(opts)
 	}
-	for _, n := range enums {
-		f.publicEnum(n, slices.IndexFunc(opts, func(o *option) bool { return o.typeName() == n.goName }) >= 0)
-	}
 	dtype := false
 	for _, o := range opts {
 		dtype = dtype || o.param.Type == schema.DType
@@ -135,8 +132,18 @@ func (e *emitter) publicOptions() {
 			f.optionDecl(o)
 		}
 	}
+	f.done()
 	if e.factories() {
+		f := e.goFile(e.spec.Package, "create.go", "")
 		f.creationOptions(dtype)
+		f.done()
+	}
+	if len(enums) == 0 {
+		return
+	}
+	f = e.goFile(e.spec.Package, "enums.go", "")
+	for _, n := range enums {
+		f.publicEnum(n, slices.ContainsFunc(opts, func(o *option) bool { return o.typeName() == n.goName }))
 	}
 	f.done()
 }
@@ -185,9 +192,6 @@ func (f *goFile) collector(opts []*option) {
 			jen.If(jen.Any().Call(jen.Id("o")).Op("!=").Nil()).Block(jen.Id("o").Dot("set").Call(jen.Id("all")))),
 		jen.Return(jen.Op("*").Id("all")))
 	f.Line()
-	if f.e.factories() {
-		f.placement()
-	}
 }
 
 // placement prints how creation options become a core.Placement.
@@ -226,7 +230,7 @@ func (f *goFile) optionDecl(o *option) {
 	arg, val := jen.Id("v").Add(f.e.fieldType(o.op, p)), jen.Id("v")
 	switch p.Type {
 	case schema.Ints:
-		arg = jen.Id("v").Op("...").Int()
+		arg, val = jen.Id("v").Op("...").Int(), jen.Qual("slices", "Clone").Call(jen.Id("v"))
 	case schema.Tensor:
 		arg, val = jen.Id("v").Add(f.e.publicTensor()), jen.Id("v").Dot("Handle").Call()
 	case schema.DType:
@@ -291,6 +295,7 @@ func (f *goFile) creationOptions(dtypeDone bool) {
 	f.doc("A CreateOption says where and how a function creates a tensor: On, OfType, RequireGrad or Pinned.")
 	f.Type().Id("CreateOption").Interface(jen.Id("option"), jen.Id("createOption").Params())
 	f.Line()
+	f.placement()
 	for _, c := range creation {
 		f.Func().Params(jen.Id(c.typ)).Id("createOption").Params().Block()
 		f.Line()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -117,35 +118,44 @@ func (e *emitter) coreParams(op *schema.Op) []jen.Code {
 
 // paramList prints parameters, joining neighbours of one type.
 type paramList struct {
-	names [][]jen.Code
-	types []jen.Code
-	last  string
+	names [][]string
+	types []code
+	texts []string // of types; joined ones are equal
 }
 
 func (l *paramList) add(name string, typ code) {
-	key := jen.Var().Id("_").Add(typ).GoString()
-	if n := len(l.types) - 1; n >= 0 && key == l.last {
-		l.names[n] = append(l.names[n], jen.Id(name))
+	text := strings.TrimPrefix(jen.Var().Id("_").Add(typ).GoString(), "var _ ")
+	if n := len(l.types) - 1; n >= 0 && text == l.texts[n] {
+		l.names[n] = append(l.names[n], name)
 		return
 	}
-	l.alone(name, typ)
-	l.last = key
+	l.names, l.types, l.texts = append(l.names, []string{name}), append(l.types, typ), append(l.texts, text)
 }
 
-// alone adds a parameter that is not joined with the one before, such as a
-// variadic one.
-func (l *paramList) alone(name string, typ code) {
-	l.names = append(l.names, []jen.Code{jen.Id(name)})
-	l.types = append(l.types, typ)
-	l.last = ""
+// variadic adds the last parameter, any number of elem.
+func (l *paramList) variadic(name, elem string) {
+	l.names, l.types, l.texts = append(l.names, []string{name}), append(l.types, jen.Op("...").Id(elem)), append(l.texts, "..."+elem)
 }
 
 func (l *paramList) code() []jen.Code {
 	var out []jen.Code
 	for i, names := range l.names {
-		out = append(out, jen.List(names...).Add(l.types[i]))
+		var ids []jen.Code
+		for _, n := range names {
+			ids = append(ids, jen.Id(n))
+		}
+		out = append(out, jen.List(ids...).Add(l.types[i]))
 	}
 	return out
+}
+
+// text returns the parameters as source.
+func (l *paramList) text() string {
+	var parts []string
+	for i, names := range l.names {
+		parts = append(parts, strings.Join(names, ", ")+" "+l.texts[i])
+	}
+	return strings.Join(parts, ", ")
 }
 
 // coreArgs returns the same parameters as arguments of a call.

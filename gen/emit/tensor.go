@@ -195,7 +195,7 @@ func (f *goFile) function(fm form) {
 	if fm.method {
 		fn = fn.Params(jen.Id(fm.receiver).Id("Tensor"))
 	}
-	fn = fn.Id(name).Params(params...)
+	fn = fn.Id(name).Params(params.code()...)
 	if fm.suffix != "" {
 		fn = fn.Error()
 	} else {
@@ -206,8 +206,8 @@ func (f *goFile) function(fm form) {
 }
 
 // params returns the parameters and, for a method, sets the receiver.
-func (fm *form) params() []jen.Code {
-	var list paramList
+func (fm *form) params() *paramList {
+	list := &paramList{}
 	op := fm.op
 	if fm.suffix == "Out" {
 		list.add("dst", fm.e.publicTensor())
@@ -229,15 +229,15 @@ func (fm *form) params() []jen.Code {
 			continue
 		}
 		if p.Type == schema.Ints && i == last && !takesOptions(op) {
-			list.alone(local(p.Name), jen.Op("...").Int())
+			list.variadic(local(p.Name), "int")
 			continue
 		}
 		list.add(local(p.Name), typ)
 	}
 	if takesOptions(op) {
-		list.alone("opts", jen.Op("...").Id(optionInterface(op)))
+		list.variadic("opts", optionInterface(op))
 	}
-	return list.code()
+	return list
 }
 
 // skips reports parameters that the public function fills in itself.
@@ -366,6 +366,8 @@ func (fm *form) arg(p *schema.Param) (arg code, pre []jen.Code) {
 		return jen.Id("number").Call(jen.Qual(fm.e.opsPath(), fm.op.GoName+"Op").Call(), name), nil
 	case p.Option && p.Type != schema.Scalar:
 		return name, nil
+	case p.Type == schema.Ints: // kept as a shape or for the gradient
+		return jen.Qual("slices", "Clone").Call(name), nil
 	case p.Type == schema.Tensor:
 		return name.Dot("Handle").Call(), nil
 	case p.Type == schema.TensorList:
@@ -428,10 +430,29 @@ func (fm *form) doc() string {
 		return name + verb + op.GoName + " where " + strings.Join(names, " and ") + " " + isAre(len(names)) + " " + what + "."
 	}
 	doc := opDoc(op, name)
+	var facts []string
 	if len(op.Operands()) > 0 {
-		doc += "\n\nDtypes: " + dtypeWords(op.DTypes) + "."
+		facts = append(facts, "Dtypes: "+dtypeWords(op.DTypes)+".")
+	}
+	if opts := optionOps(op); len(opts) > 0 {
+		var names []string
+		for _, p := range opts {
+			names = append(names, optionName(p)+defaultWords(p))
+		}
+		facts = append(facts, "Options: "+strings.Join(names, ", ")+".")
+	}
+	if len(facts) > 0 {
+		doc += "\n\n" + strings.Join(facts, " ")
 	}
 	return doc
+}
+
+// defaultWords tells an option's default, where it has one to tell.
+func defaultWords(p *schema.Param) string {
+	if p.Default.Nil {
+		return ""
+	}
+	return " (" + schemaLiteral(p) + ")"
 }
 
 func isAre(n int) string {

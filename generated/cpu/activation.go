@@ -80,9 +80,9 @@ var EluGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: eluGradXLoop[float32], ir.Float64: eluGradXLoop[float64]},
 }
 
-// geluNone: 0.5*x*(1 + erf(x*Sqrt1_2))
+// geluNone: 0.5*x*erfc(-x*Sqrt1_2)
 func geluNone[T num.Float](x T) T {
-	return 0.5 * x * (1 + num.Erf(x*0.7071067811865476))
+	return 0.5 * x * num.Erfc(-x*0.7071067811865476)
 }
 
 func geluNoneLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -92,9 +92,9 @@ func geluNoneLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 	}
 }
 
-// geluTanh: 0.5*x*(1 + tanh(Sqrt2OverPi*(x + 0.044715*x*x*x)))
+// geluTanh: x*sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x))
 func geluTanh[T num.Float](x T) T {
-	return 0.5 * x * (1 + num.Tanh(0.7978845608028654*(x+T(0.044715*x*x*x))))
+	return x * num.Sigmoid(1.5957691216057308*(x+T(0.044715*x*x*x)))
 }
 
 func geluTanhLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -110,10 +110,10 @@ var Gelu = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: geluTanhLoop[float32], ir.Float64: geluTanhLoop[float64]},
 }
 
-// geluGradXNone: dy*(0.5*(1 + erf(x*Sqrt1_2)) + 0.5*x*(TwoOverSqrtPi*exp(-(x*Sqrt1_2*(x*Sqrt1_2)))*Sqrt1_2))
+// geluGradXNone: dy*(0.5*erfc(-x*Sqrt1_2) + 0.5*x*(TwoOverSqrtPi*exp(-(-x*Sqrt1_2*(-x*Sqrt1_2)))*Sqrt1_2))
 func geluGradXNone[T num.Float](dy, x T) T {
-	t0 := x * 0.7071067811865476
-	return dy * (T(0.5*(1+num.Erf(t0))) + T(0.5*x*(1.1283791670955126*num.Exp(-(t0*t0))*0.7071067811865476)))
+	t0 := -x * 0.7071067811865476
+	return dy * (T(0.5*num.Erfc(t0)) + T(0.5*x*(1.1283791670955126*num.Exp(-(t0*t0))*0.7071067811865476)))
 }
 
 func geluGradXNoneLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -123,12 +123,12 @@ func geluGradXNoneLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 	}
 }
 
-// geluGradXTanh: dy*(0.5*(1 + tanh(Sqrt2OverPi*(x + 0.044715*x*x*x))) + 0.5*x*((1 - tanh(Sqrt2OverPi*(x + 0.044715*x*x*x))*tanh(Sqrt2OverPi*(x + 0.044715*x*x*x)))*(Sqrt2OverPi*(1 + (x*(0.044715*x + 0.044715*x) + 0.044715*x*x)))))
+// geluGradXTanh: dy*(sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x)) + x*(sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x))*(1 - sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x)))*(2*Sqrt2OverPi*(1 + (x*(2*(0.044715*x)) + 0.044715*x*x)))))
 func geluGradXTanh[T num.Float](dy, x T) T {
 	t0 := 0.044715 * x
 	t1 := t0 * x
-	t2 := num.Tanh(0.7978845608028654 * (x + T(t1*x)))
-	return dy * (T(0.5*(1+t2)) + T(0.5*x*((1-T(t2*t2))*(0.7978845608028654*(1+(T(x*(t0+t0))+t1))))))
+	t2 := num.Sigmoid(1.5957691216057308 * (x + T(t1*x)))
+	return dy * (t2 + T(x*(t2*(1-t2)*(1.5957691216057308*(1+(T(x*(2*t0))+t1))))))
 }
 
 func geluGradXTanhLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -553,55 +553,4 @@ func reluGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 // ReluGradX holds the loops of relu_grad_x, by variant and compute dtype.
 var ReluGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: reluGradXLoop[float32], ir.Float64: reluGradXLoop[float64]},
-}
-
-// selu: where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))
-func selu[T num.Float](x T) T {
-	return num.Where(x > 0, 1.0507009873554805*x, 1.7580993408473768*num.Expm1(x))
-}
-
-func seluLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = selu(x[i])
-	}
-}
-
-// Selu holds the loops of selu, by variant and compute dtype.
-var Selu = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: seluLoop[float32], ir.Float64: seluLoop[float64]},
-}
-
-// seluGradX: where(x > 0, 1.0507009873554805*dy, dy*(1.7580993408473768*(expm1(x) + 1)))
-func seluGradX[T num.Float](dy, x T) T {
-	return num.Where(x > 0, 1.0507009873554805*dy, dy*(1.7580993408473768*(num.Expm1(x)+1)))
-}
-
-func seluGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = seluGradX(dy[i], x[i])
-	}
-}
-
-// SeluGradX holds the loops of selu_grad_x, by variant and compute dtype.
-var SeluGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: seluGradXLoop[float32], ir.Float64: seluGradXLoop[float64]},
-}
-
-// silu: x*sigmoid(x)
-func silu[T num.Float](x T) T {
-	return x * num.Sigmoid(x)
-}
-
-func siluLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = silu(x[i])
-	}
-}
-
-// Silu holds the loops of silu, by variant and compute dtype.
-var Silu = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: siluLoop[float32], ir.Float64: siluLoop[float64]},
 }

@@ -8,6 +8,57 @@ import (
 	"unsafe"
 )
 
+// selu: where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))
+func selu[T num.Float](x T) T {
+	return num.Where(x > 0, 1.0507009873554805*x, 1.7580993408473768*num.Expm1(x))
+}
+
+func seluLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = selu(x[i])
+	}
+}
+
+// Selu holds the loops of selu, by variant and compute dtype.
+var Selu = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: seluLoop[float32], ir.Float64: seluLoop[float64]},
+}
+
+// seluGradX: where(x > 0, 1.0507009873554805*dy, dy*(1.7580993408473768*(expm1(x) + 1)))
+func seluGradX[T num.Float](dy, x T) T {
+	return num.Where(x > 0, 1.0507009873554805*dy, dy*(1.7580993408473768*(num.Expm1(x)+1)))
+}
+
+func seluGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = seluGradX(dy[i], x[i])
+	}
+}
+
+// SeluGradX holds the loops of selu_grad_x, by variant and compute dtype.
+var SeluGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: seluGradXLoop[float32], ir.Float64: seluGradXLoop[float64]},
+}
+
+// silu: x*sigmoid(x)
+func silu[T num.Float](x T) T {
+	return x * num.Sigmoid(x)
+}
+
+func siluLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = silu(x[i])
+	}
+}
+
+// Silu holds the loops of silu, by variant and compute dtype.
+var Silu = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: siluLoop[float32], ir.Float64: siluLoop[float64]},
+}
+
 // siluGradX: dy*(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))
 func siluGradX[T num.Float](dy, x T) T {
 	t0 := num.Sigmoid(x)

@@ -8,6 +8,82 @@ import (
 	"unsafe"
 )
 
+// copysignGradX: where(x == 0, 0, dy*(sign(x)*copysign(1, y)))
+func copysignGradX[T num.Float](dy, x, y T) T {
+	return num.Where(x == 0, 0, dy*(num.Sign(x)*num.Copysign(1, y)))
+}
+
+func copysignGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = copysignGradX(dy[i], x[i], y[i])
+	}
+}
+
+// CopysignGradX holds the loops of copysign_grad_x, by variant and compute
+// dtype.
+var CopysignGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: copysignGradXLoop[float32], ir.Float64: copysignGradXLoop[float64]},
+}
+
+// deg2rad: x*(Pi/180)
+func deg2rad[T num.Float](x T) T {
+	return x * 0.017453292519943295
+}
+
+func deg2radLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = deg2rad(x[i])
+	}
+}
+
+// Deg2rad holds the loops of deg2rad, by variant and compute dtype.
+var Deg2rad = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: deg2radLoop[float32], ir.Float64: deg2radLoop[float64]},
+}
+
+// divFloat: x/y
+func divFloat[T num.Float](x, y T) T {
+	return x / y
+}
+
+func divFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = divFloat(x[i], y[i])
+	}
+}
+
+// divComplex64: x/y
+func divComplex64(x, y complex64) complex64 {
+	return x / y
+}
+
+func divComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = divComplex64(x[i], y[i])
+	}
+}
+
+// divComplex128: x/y
+func divComplex128(x, y complex128) complex128 {
+	return x / y
+}
+
+func divComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = divComplex128(x[i], y[i])
+	}
+}
+
+// Div holds the loops of div, by variant and compute dtype.
+var Div = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: divFloatLoop[float32], ir.Float64: divFloatLoop[float64], ir.Complex64: divComplex64Loop, ir.Complex128: divComplex128Loop},
+}
+
 // divGradXFloat: dy*conj(1/y)
 func divGradXFloat[T num.Float](dy, y T) T {
 	return dy * (1 / y)
@@ -460,175 +536,4 @@ func lerpGradWeightComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 // dtype.
 var LerpGradWeight = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: lerpGradWeightFloatLoop[float32], ir.Float64: lerpGradWeightFloatLoop[float64], ir.Complex64: lerpGradWeightComplex64Loop, ir.Complex128: lerpGradWeightComplex128Loop},
-}
-
-// lerpGradXFloat: dy*conj(1 - weight)
-func lerpGradXFloat[T num.Float](dy, weight T) T {
-	return dy * (1 - weight)
-}
-
-func lerpGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, weight := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = lerpGradXFloat(dy[i], weight[i])
-	}
-}
-
-// lerpGradXComplex64: dy*conj(1 - weight)
-func lerpGradXComplex64(dy, weight complex64) complex64 {
-	return dy * num.CConj(1-weight)
-}
-
-func lerpGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, weight := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = lerpGradXComplex64(dy[i], weight[i])
-	}
-}
-
-// lerpGradXComplex128: dy*conj(1 - weight)
-func lerpGradXComplex128(dy, weight complex128) complex128 {
-	return dy * num.CConj(1-weight)
-}
-
-func lerpGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, weight := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = lerpGradXComplex128(dy[i], weight[i])
-	}
-}
-
-// LerpGradX holds the loops of lerp_grad_x, by variant and compute dtype.
-var LerpGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: lerpGradXFloatLoop[float32], ir.Float64: lerpGradXFloatLoop[float64], ir.Complex64: lerpGradXComplex64Loop, ir.Complex128: lerpGradXComplex128Loop},
-}
-
-// maximumInt: max(x, y)
-func maximumInt[T num.Int](x, y T) T {
-	return num.IMax(x, y)
-}
-
-func maximumIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = maximumInt(x[i], y[i])
-	}
-}
-
-// maximumFloat: max(x, y)
-func maximumFloat[T num.Float](x, y T) T {
-	return num.Max(x, y)
-}
-
-func maximumFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = maximumFloat(x[i], y[i])
-	}
-}
-
-// Maximum holds the loops of maximum, by variant and compute dtype.
-var Maximum = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: maximumIntLoop[uint8], ir.Int8: maximumIntLoop[int8], ir.Int16: maximumIntLoop[int16], ir.Int32: maximumIntLoop[int32], ir.Int64: maximumIntLoop[int64], ir.Float32: maximumFloatLoop[float32], ir.Float64: maximumFloatLoop[float64]},
-}
-
-// maximumGradX: where(x == y, 0.5*dy, where(x < y, 0, dy))
-func maximumGradX[T num.Float](dy, x, y T) T {
-	return num.Where(x == y, 0.5*dy, num.Where(x < y, 0, dy))
-}
-
-func maximumGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = maximumGradX(dy[i], x[i], y[i])
-	}
-}
-
-// MaximumGradX holds the loops of maximum_grad_x, by variant and compute
-// dtype.
-var MaximumGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: maximumGradXLoop[float32], ir.Float64: maximumGradXLoop[float64]},
-}
-
-// maximumGradY: where(x == y, 0.5*dy, where(x > y, 0, dy))
-func maximumGradY[T num.Float](dy, x, y T) T {
-	return num.Where(x == y, 0.5*dy, num.Where(x > y, 0, dy))
-}
-
-func maximumGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = maximumGradY(dy[i], x[i], y[i])
-	}
-}
-
-// MaximumGradY holds the loops of maximum_grad_y, by variant and compute
-// dtype.
-var MaximumGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: maximumGradYLoop[float32], ir.Float64: maximumGradYLoop[float64]},
-}
-
-// minimumInt: min(x, y)
-func minimumInt[T num.Int](x, y T) T {
-	return num.IMin(x, y)
-}
-
-func minimumIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = minimumInt(x[i], y[i])
-	}
-}
-
-// minimumFloat: min(x, y)
-func minimumFloat[T num.Float](x, y T) T {
-	return num.Min(x, y)
-}
-
-func minimumFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = minimumFloat(x[i], y[i])
-	}
-}
-
-// Minimum holds the loops of minimum, by variant and compute dtype.
-var Minimum = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: minimumIntLoop[uint8], ir.Int8: minimumIntLoop[int8], ir.Int16: minimumIntLoop[int16], ir.Int32: minimumIntLoop[int32], ir.Int64: minimumIntLoop[int64], ir.Float32: minimumFloatLoop[float32], ir.Float64: minimumFloatLoop[float64]},
-}
-
-// minimumGradX: where(x == y, 0.5*dy, where(x > y, 0, dy))
-func minimumGradX[T num.Float](dy, x, y T) T {
-	return num.Where(x == y, 0.5*dy, num.Where(x > y, 0, dy))
-}
-
-func minimumGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = minimumGradX(dy[i], x[i], y[i])
-	}
-}
-
-// MinimumGradX holds the loops of minimum_grad_x, by variant and compute
-// dtype.
-var MinimumGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: minimumGradXLoop[float32], ir.Float64: minimumGradXLoop[float64]},
-}
-
-// minimumGradY: where(x == y, 0.5*dy, where(x < y, 0, dy))
-func minimumGradY[T num.Float](dy, x, y T) T {
-	return num.Where(x == y, 0.5*dy, num.Where(x < y, 0, dy))
-}
-
-func minimumGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = minimumGradY(dy[i], x[i], y[i])
-	}
-}
-
-// MinimumGradY holds the loops of minimum_grad_y, by variant and compute
-// dtype.
-var MinimumGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: minimumGradYLoop[float32], ir.Float64: minimumGradYLoop[float64]},
 }

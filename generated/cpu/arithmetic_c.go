@@ -8,6 +8,177 @@ import (
 	"unsafe"
 )
 
+// lerpGradXFloat: dy*conj(1 - weight)
+func lerpGradXFloat[T num.Float](dy, weight T) T {
+	return dy * (1 - weight)
+}
+
+func lerpGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, weight := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = lerpGradXFloat(dy[i], weight[i])
+	}
+}
+
+// lerpGradXComplex64: dy*conj(1 - weight)
+func lerpGradXComplex64(dy, weight complex64) complex64 {
+	return dy * num.CConj(1-weight)
+}
+
+func lerpGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, weight := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = lerpGradXComplex64(dy[i], weight[i])
+	}
+}
+
+// lerpGradXComplex128: dy*conj(1 - weight)
+func lerpGradXComplex128(dy, weight complex128) complex128 {
+	return dy * num.CConj(1-weight)
+}
+
+func lerpGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, weight := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = lerpGradXComplex128(dy[i], weight[i])
+	}
+}
+
+// LerpGradX holds the loops of lerp_grad_x, by variant and compute dtype.
+var LerpGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: lerpGradXFloatLoop[float32], ir.Float64: lerpGradXFloatLoop[float64], ir.Complex64: lerpGradXComplex64Loop, ir.Complex128: lerpGradXComplex128Loop},
+}
+
+// maximumInt: max(x, y)
+func maximumInt[T num.Int](x, y T) T {
+	return num.IMax(x, y)
+}
+
+func maximumIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = maximumInt(x[i], y[i])
+	}
+}
+
+// maximumFloat: max(x, y)
+func maximumFloat[T num.Float](x, y T) T {
+	return num.Max(x, y)
+}
+
+func maximumFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = maximumFloat(x[i], y[i])
+	}
+}
+
+// Maximum holds the loops of maximum, by variant and compute dtype.
+var Maximum = []*[ir.NumDTypes]ir.Loop{
+	{ir.Uint8: maximumIntLoop[uint8], ir.Int8: maximumIntLoop[int8], ir.Int16: maximumIntLoop[int16], ir.Int32: maximumIntLoop[int32], ir.Int64: maximumIntLoop[int64], ir.Float32: maximumFloatLoop[float32], ir.Float64: maximumFloatLoop[float64]},
+}
+
+// maximumGradX: where(x == y, 0.5*dy, where(x < y, 0, dy))
+func maximumGradX[T num.Float](dy, x, y T) T {
+	return num.Where(x == y, 0.5*dy, num.Where(x < y, 0, dy))
+}
+
+func maximumGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = maximumGradX(dy[i], x[i], y[i])
+	}
+}
+
+// MaximumGradX holds the loops of maximum_grad_x, by variant and compute
+// dtype.
+var MaximumGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: maximumGradXLoop[float32], ir.Float64: maximumGradXLoop[float64]},
+}
+
+// maximumGradY: where(x == y, 0.5*dy, where(x > y, 0, dy))
+func maximumGradY[T num.Float](dy, x, y T) T {
+	return num.Where(x == y, 0.5*dy, num.Where(x > y, 0, dy))
+}
+
+func maximumGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = maximumGradY(dy[i], x[i], y[i])
+	}
+}
+
+// MaximumGradY holds the loops of maximum_grad_y, by variant and compute
+// dtype.
+var MaximumGradY = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: maximumGradYLoop[float32], ir.Float64: maximumGradYLoop[float64]},
+}
+
+// minimumInt: min(x, y)
+func minimumInt[T num.Int](x, y T) T {
+	return num.IMin(x, y)
+}
+
+func minimumIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = minimumInt(x[i], y[i])
+	}
+}
+
+// minimumFloat: min(x, y)
+func minimumFloat[T num.Float](x, y T) T {
+	return num.Min(x, y)
+}
+
+func minimumFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = minimumFloat(x[i], y[i])
+	}
+}
+
+// Minimum holds the loops of minimum, by variant and compute dtype.
+var Minimum = []*[ir.NumDTypes]ir.Loop{
+	{ir.Uint8: minimumIntLoop[uint8], ir.Int8: minimumIntLoop[int8], ir.Int16: minimumIntLoop[int16], ir.Int32: minimumIntLoop[int32], ir.Int64: minimumIntLoop[int64], ir.Float32: minimumFloatLoop[float32], ir.Float64: minimumFloatLoop[float64]},
+}
+
+// minimumGradX: where(x == y, 0.5*dy, where(x > y, 0, dy))
+func minimumGradX[T num.Float](dy, x, y T) T {
+	return num.Where(x == y, 0.5*dy, num.Where(x > y, 0, dy))
+}
+
+func minimumGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = minimumGradX(dy[i], x[i], y[i])
+	}
+}
+
+// MinimumGradX holds the loops of minimum_grad_x, by variant and compute
+// dtype.
+var MinimumGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: minimumGradXLoop[float32], ir.Float64: minimumGradXLoop[float64]},
+}
+
+// minimumGradY: where(x == y, 0.5*dy, where(x < y, 0, dy))
+func minimumGradY[T num.Float](dy, x, y T) T {
+	return num.Where(x == y, 0.5*dy, num.Where(x < y, 0, dy))
+}
+
+func minimumGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = minimumGradY(dy[i], x[i], y[i])
+	}
+}
+
+// MinimumGradY holds the loops of minimum_grad_y, by variant and compute
+// dtype.
+var MinimumGradY = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: minimumGradYLoop[float32], ir.Float64: minimumGradYLoop[float64]},
+}
+
 // mulBool: x*y
 func mulBool(x, y bool) bool {
 	return x && y
@@ -157,7 +328,7 @@ var MulGradY = []*[ir.NumDTypes]ir.Loop{
 
 // nanToNum: where(isnan(x), nan, where(x == Inf, posinf, where(x == -Inf, neginf, x)))
 func nanToNum[T num.Float](x, nan, posinf, neginf T) T {
-	return num.Where(num.IsNaN(x), nan, num.Where(x == num.Inf[T](1), posinf, num.Where(x == -num.Inf[T](1), neginf, x)))
+	return num.Where(num.IsNaN(x), nan, num.Where(x == num.Inf[T](1), posinf, num.Where(x == num.Inf[T](-1), neginf, x)))
 }
 
 func nanToNumLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
@@ -177,7 +348,7 @@ var NanToNum = []*[ir.NumDTypes]ir.Loop{
 
 // nanToNumGradX: where(isnan(x), 0, where(x == Inf, 0, where(x == -Inf, 0, dy)))
 func nanToNumGradX[T num.Float](dy, x T) T {
-	return num.Where(num.IsNaN(x), 0, num.Where(x == num.Inf[T](1), 0, num.Where(x == -num.Inf[T](1), 0, dy)))
+	return num.Where(num.IsNaN(x), 0, num.Where(x == num.Inf[T](1), 0, num.Where(x == num.Inf[T](-1), 0, dy)))
 }
 
 func nanToNumGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -299,9 +470,9 @@ var Pow = []*[ir.NumDTypes]ir.Loop{
 	{ir.Uint8: powIntLoop[uint8], ir.Int8: powIntLoop[int8], ir.Int16: powIntLoop[int16], ir.Int32: powIntLoop[int32], ir.Int64: powIntLoop[int64], ir.Float32: powFloatLoop[float32], ir.Float64: powFloatLoop[float64], ir.Complex64: powComplex64Loop, ir.Complex128: powComplex128Loop},
 }
 
-// powGradXFloat: dy*conj(where(y == 0, 0, y*pow(x, y - 1)))
+// powGradXFloat: where(y == 0, 0, dy*conj(y*pow(x, y - 1)))
 func powGradXFloat[T num.Float](dy, x, y T) T {
-	return dy * num.Where(y == 0, 0, y*num.Pow(x, y-1))
+	return num.Where(y == 0, 0, dy*(y*num.Pow(x, y-1)))
 }
 
 func powGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -311,9 +482,9 @@ func powGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 	}
 }
 
-// powGradXComplex64: dy*conj(where(y == 0, 0, y*pow(x, y - 1)))
+// powGradXComplex64: where(y == 0, 0, dy*conj(y*pow(x, y - 1)))
 func powGradXComplex64(dy, x, y complex64) complex64 {
-	return dy * num.CConj(num.Where(y == 0, 0, y*num.CPow(x, y-1)))
+	return num.Where(y == 0, 0, dy*num.CConj(y*num.CPow(x, y-1)))
 }
 
 func powGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -323,9 +494,9 @@ func powGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	}
 }
 
-// powGradXComplex128: dy*conj(where(y == 0, 0, y*pow(x, y - 1)))
+// powGradXComplex128: where(y == 0, 0, dy*conj(y*pow(x, y - 1)))
 func powGradXComplex128(dy, x, y complex128) complex128 {
-	return dy * num.CConj(num.Where(y == 0, 0, y*num.CPow(x, y-1)))
+	return num.Where(y == 0, 0, dy*num.CConj(y*num.CPow(x, y-1)))
 }
 
 func powGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -340,9 +511,9 @@ var PowGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: powGradXFloatLoop[float32], ir.Float64: powGradXFloatLoop[float64], ir.Complex64: powGradXComplex64Loop, ir.Complex128: powGradXComplex128Loop},
 }
 
-// powGradYFloat: dy*conj(where(x == 0, 0, pow(x, y)*log(x)))
+// powGradYFloat: where(x == 0 && real(y) >= 0, 0, dy*conj(pow(x, y)*log(x)))
 func powGradYFloat[T num.Float](dy, x, y T) T {
-	return dy * num.Where(x == 0, 0, num.Pow(x, y)*num.Log(x))
+	return num.Where(x == 0 && y >= 0, 0, dy*(num.Pow(x, y)*num.Log(x)))
 }
 
 func powGradYFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -352,9 +523,9 @@ func powGradYFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 	}
 }
 
-// powGradYComplex64: dy*conj(where(x == 0, 0, pow(x, y)*log(x)))
+// powGradYComplex64: where(x == 0 && real(y) >= 0, 0, dy*conj(pow(x, y)*log(x)))
 func powGradYComplex64(dy, x, y complex64) complex64 {
-	return dy * num.CConj(num.Where(x == 0, 0, num.CPow(x, y)*num.CLog(x)))
+	return num.Where(x == 0 && real(y) >= 0, 0, dy*num.CConj(num.CPow(x, y)*num.CLog(x)))
 }
 
 func powGradYComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -364,9 +535,9 @@ func powGradYComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	}
 }
 
-// powGradYComplex128: dy*conj(where(x == 0, 0, pow(x, y)*log(x)))
+// powGradYComplex128: where(x == 0 && real(y) >= 0, 0, dy*conj(pow(x, y)*log(x)))
 func powGradYComplex128(dy, x, y complex128) complex128 {
-	return dy * num.CConj(num.Where(x == 0, 0, num.CPow(x, y)*num.CLog(x)))
+	return num.Where(x == 0 && real(y) >= 0, 0, dy*num.CConj(num.CPow(x, y)*num.CLog(x)))
 }
 
 func powGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -383,7 +554,7 @@ var PowGradY = []*[ir.NumDTypes]ir.Loop{
 
 // rad2deg: x*(180/Pi)
 func rad2deg[T num.Float](x T) T {
-	return x * (T(180) / 3.141592653589793)
+	return x * 57.29577951308232
 }
 
 func rad2degLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -396,257 +567,4 @@ func rad2degLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 // Rad2deg holds the loops of rad2deg, by variant and compute dtype.
 var Rad2deg = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: rad2degLoop[float32], ir.Float64: rad2degLoop[float64]},
-}
-
-// rdivFloat: y/x
-func rdivFloat[T num.Float](x, y T) T {
-	return y / x
-}
-
-func rdivFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = rdivFloat(x[i], y[i])
-	}
-}
-
-// rdivComplex64: y/x
-func rdivComplex64(x, y complex64) complex64 {
-	return y / x
-}
-
-func rdivComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = rdivComplex64(x[i], y[i])
-	}
-}
-
-// rdivComplex128: y/x
-func rdivComplex128(x, y complex128) complex128 {
-	return y / x
-}
-
-func rdivComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = rdivComplex128(x[i], y[i])
-	}
-}
-
-// Rdiv holds the loops of rdiv, by variant and compute dtype.
-var Rdiv = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rdivFloatLoop[float32], ir.Float64: rdivFloatLoop[float64], ir.Complex64: rdivComplex64Loop, ir.Complex128: rdivComplex128Loop},
-}
-
-// rdivGradXFloat: dy*conj(-(y/x)/x)
-func rdivGradXFloat[T num.Float](dy, x, y T) T {
-	return dy * (-(y / x) / x)
-}
-
-func rdivGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = rdivGradXFloat(dy[i], x[i], y[i])
-	}
-}
-
-// rdivGradXComplex64: dy*conj(-(y/x)/x)
-func rdivGradXComplex64(dy, x, y complex64) complex64 {
-	return dy * num.CConj(-(y/x)/x)
-}
-
-func rdivGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
-	for i := range out {
-		out[i] = rdivGradXComplex64(dy[i], x[i], y[i])
-	}
-}
-
-// rdivGradXComplex128: dy*conj(-(y/x)/x)
-func rdivGradXComplex128(dy, x, y complex128) complex128 {
-	return dy * num.CConj(-(y/x)/x)
-}
-
-func rdivGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
-	for i := range out {
-		out[i] = rdivGradXComplex128(dy[i], x[i], y[i])
-	}
-}
-
-// RdivGradX holds the loops of rdiv_grad_x, by variant and compute dtype.
-var RdivGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rdivGradXFloatLoop[float32], ir.Float64: rdivGradXFloatLoop[float64], ir.Complex64: rdivGradXComplex64Loop, ir.Complex128: rdivGradXComplex128Loop},
-}
-
-// rdivGradYFloat: dy*conj(1/x)
-func rdivGradYFloat[T num.Float](dy, x T) T {
-	return dy * (1 / x)
-}
-
-func rdivGradYFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = rdivGradYFloat(dy[i], x[i])
-	}
-}
-
-// rdivGradYComplex64: dy*conj(1/x)
-func rdivGradYComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(1/x)
-}
-
-func rdivGradYComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = rdivGradYComplex64(dy[i], x[i])
-	}
-}
-
-// rdivGradYComplex128: dy*conj(1/x)
-func rdivGradYComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(1/x)
-}
-
-func rdivGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = rdivGradYComplex128(dy[i], x[i])
-	}
-}
-
-// RdivGradY holds the loops of rdiv_grad_y, by variant and compute dtype.
-var RdivGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rdivGradYFloatLoop[float32], ir.Float64: rdivGradYFloatLoop[float64], ir.Complex64: rdivGradYComplex64Loop, ir.Complex128: rdivGradYComplex128Loop},
-}
-
-// reciprocalFloat: 1/x
-func reciprocalFloat[T num.Float](x T) T {
-	return 1 / x
-}
-
-func reciprocalFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = reciprocalFloat(x[i])
-	}
-}
-
-// reciprocalComplex64: 1/x
-func reciprocalComplex64(x complex64) complex64 {
-	return 1 / x
-}
-
-func reciprocalComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
-	for i := range out {
-		out[i] = reciprocalComplex64(x[i])
-	}
-}
-
-// reciprocalComplex128: 1/x
-func reciprocalComplex128(x complex128) complex128 {
-	return 1 / x
-}
-
-func reciprocalComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
-	for i := range out {
-		out[i] = reciprocalComplex128(x[i])
-	}
-}
-
-// Reciprocal holds the loops of reciprocal, by variant and compute dtype.
-var Reciprocal = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: reciprocalFloatLoop[float32], ir.Float64: reciprocalFloatLoop[float64], ir.Complex64: reciprocalComplex64Loop, ir.Complex128: reciprocalComplex128Loop},
-}
-
-// reciprocalGradXFloat: dy*conj(-(1/x)/x)
-func reciprocalGradXFloat[T num.Float](dy, x T) T {
-	return dy * (-(1 / x) / x)
-}
-
-func reciprocalGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = reciprocalGradXFloat(dy[i], x[i])
-	}
-}
-
-// reciprocalGradXComplex64: dy*conj(-(1/x)/x)
-func reciprocalGradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(-(1/x)/x)
-}
-
-func reciprocalGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = reciprocalGradXComplex64(dy[i], x[i])
-	}
-}
-
-// reciprocalGradXComplex128: dy*conj(-(1/x)/x)
-func reciprocalGradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(-(1/x)/x)
-}
-
-func reciprocalGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = reciprocalGradXComplex128(dy[i], x[i])
-	}
-}
-
-// ReciprocalGradX holds the loops of reciprocal_grad_x, by variant and
-// compute dtype.
-var ReciprocalGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: reciprocalGradXFloatLoop[float32], ir.Float64: reciprocalGradXFloatLoop[float64], ir.Complex64: reciprocalGradXComplex64Loop, ir.Complex128: reciprocalGradXComplex128Loop},
-}
-
-// remainderInt: remainder(x, y)
-func remainderInt[T num.Int](x, y T) T {
-	return num.IRemainder(x, y)
-}
-
-func remainderIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = remainderInt(x[i], y[i])
-	}
-}
-
-// remainderFloat: remainder(x, y)
-func remainderFloat[T num.Float](x, y T) T {
-	return num.Remainder(x, y)
-}
-
-func remainderFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = remainderFloat(x[i], y[i])
-	}
-}
-
-// Remainder holds the loops of remainder, by variant and compute dtype.
-var Remainder = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: remainderIntLoop[uint8], ir.Int8: remainderIntLoop[int8], ir.Int16: remainderIntLoop[int16], ir.Int32: remainderIntLoop[int32], ir.Int64: remainderIntLoop[int64], ir.Float32: remainderFloatLoop[float32], ir.Float64: remainderFloatLoop[float64]},
-}
-
-// remainderGradY: -(dy*floor(x/y))
-func remainderGradY[T num.Float](dy, x, y T) T {
-	return -(dy * num.Floor(x/y))
-}
-
-func remainderGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = remainderGradY(dy[i], x[i], y[i])
-	}
-}
-
-// RemainderGradY holds the loops of remainder_grad_y, by variant and compute
-// dtype.
-var RemainderGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: remainderGradYLoop[float32], ir.Float64: remainderGradYLoop[float64]},
 }

@@ -8,6 +8,259 @@ import (
 	"unsafe"
 )
 
+// rdivFloat: y/x
+func rdivFloat[T num.Float](x, y T) T {
+	return y / x
+}
+
+func rdivFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = rdivFloat(x[i], y[i])
+	}
+}
+
+// rdivComplex64: y/x
+func rdivComplex64(x, y complex64) complex64 {
+	return y / x
+}
+
+func rdivComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = rdivComplex64(x[i], y[i])
+	}
+}
+
+// rdivComplex128: y/x
+func rdivComplex128(x, y complex128) complex128 {
+	return y / x
+}
+
+func rdivComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = rdivComplex128(x[i], y[i])
+	}
+}
+
+// Rdiv holds the loops of rdiv, by variant and compute dtype.
+var Rdiv = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: rdivFloatLoop[float32], ir.Float64: rdivFloatLoop[float64], ir.Complex64: rdivComplex64Loop, ir.Complex128: rdivComplex128Loop},
+}
+
+// rdivGradXFloat: dy*conj(-(y/x)/x)
+func rdivGradXFloat[T num.Float](dy, x, y T) T {
+	return dy * (-(y / x) / x)
+}
+
+func rdivGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = rdivGradXFloat(dy[i], x[i], y[i])
+	}
+}
+
+// rdivGradXComplex64: dy*conj(-(y/x)/x)
+func rdivGradXComplex64(dy, x, y complex64) complex64 {
+	return dy * num.CConj(-(y/x)/x)
+}
+
+func rdivGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
+	for i := range out {
+		out[i] = rdivGradXComplex64(dy[i], x[i], y[i])
+	}
+}
+
+// rdivGradXComplex128: dy*conj(-(y/x)/x)
+func rdivGradXComplex128(dy, x, y complex128) complex128 {
+	return dy * num.CConj(-(y/x)/x)
+}
+
+func rdivGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
+	for i := range out {
+		out[i] = rdivGradXComplex128(dy[i], x[i], y[i])
+	}
+}
+
+// RdivGradX holds the loops of rdiv_grad_x, by variant and compute dtype.
+var RdivGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: rdivGradXFloatLoop[float32], ir.Float64: rdivGradXFloatLoop[float64], ir.Complex64: rdivGradXComplex64Loop, ir.Complex128: rdivGradXComplex128Loop},
+}
+
+// rdivGradYFloat: dy*conj(1/x)
+func rdivGradYFloat[T num.Float](dy, x T) T {
+	return dy * (1 / x)
+}
+
+func rdivGradYFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = rdivGradYFloat(dy[i], x[i])
+	}
+}
+
+// rdivGradYComplex64: dy*conj(1/x)
+func rdivGradYComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(1/x)
+}
+
+func rdivGradYComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = rdivGradYComplex64(dy[i], x[i])
+	}
+}
+
+// rdivGradYComplex128: dy*conj(1/x)
+func rdivGradYComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(1/x)
+}
+
+func rdivGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = rdivGradYComplex128(dy[i], x[i])
+	}
+}
+
+// RdivGradY holds the loops of rdiv_grad_y, by variant and compute dtype.
+var RdivGradY = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: rdivGradYFloatLoop[float32], ir.Float64: rdivGradYFloatLoop[float64], ir.Complex64: rdivGradYComplex64Loop, ir.Complex128: rdivGradYComplex128Loop},
+}
+
+// reciprocalFloat: 1/x
+func reciprocalFloat[T num.Float](x T) T {
+	return 1 / x
+}
+
+func reciprocalFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = reciprocalFloat(x[i])
+	}
+}
+
+// reciprocalComplex64: 1/x
+func reciprocalComplex64(x complex64) complex64 {
+	return 1 / x
+}
+
+func reciprocalComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = reciprocalComplex64(x[i])
+	}
+}
+
+// reciprocalComplex128: 1/x
+func reciprocalComplex128(x complex128) complex128 {
+	return 1 / x
+}
+
+func reciprocalComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = reciprocalComplex128(x[i])
+	}
+}
+
+// Reciprocal holds the loops of reciprocal, by variant and compute dtype.
+var Reciprocal = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: reciprocalFloatLoop[float32], ir.Float64: reciprocalFloatLoop[float64], ir.Complex64: reciprocalComplex64Loop, ir.Complex128: reciprocalComplex128Loop},
+}
+
+// reciprocalGradXFloat: dy*conj(-(1/x)/x)
+func reciprocalGradXFloat[T num.Float](dy, x T) T {
+	return dy * (-(1 / x) / x)
+}
+
+func reciprocalGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = reciprocalGradXFloat(dy[i], x[i])
+	}
+}
+
+// reciprocalGradXComplex64: dy*conj(-(1/x)/x)
+func reciprocalGradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(-(1/x)/x)
+}
+
+func reciprocalGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = reciprocalGradXComplex64(dy[i], x[i])
+	}
+}
+
+// reciprocalGradXComplex128: dy*conj(-(1/x)/x)
+func reciprocalGradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(-(1/x)/x)
+}
+
+func reciprocalGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = reciprocalGradXComplex128(dy[i], x[i])
+	}
+}
+
+// ReciprocalGradX holds the loops of reciprocal_grad_x, by variant and
+// compute dtype.
+var ReciprocalGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: reciprocalGradXFloatLoop[float32], ir.Float64: reciprocalGradXFloatLoop[float64], ir.Complex64: reciprocalGradXComplex64Loop, ir.Complex128: reciprocalGradXComplex128Loop},
+}
+
+// remainderInt: remainder(x, y)
+func remainderInt[T num.Int](x, y T) T {
+	return num.IRemainder(x, y)
+}
+
+func remainderIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = remainderInt(x[i], y[i])
+	}
+}
+
+// remainderFloat: remainder(x, y)
+func remainderFloat[T num.Float](x, y T) T {
+	return num.Remainder(x, y)
+}
+
+func remainderFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = remainderFloat(x[i], y[i])
+	}
+}
+
+// Remainder holds the loops of remainder, by variant and compute dtype.
+var Remainder = []*[ir.NumDTypes]ir.Loop{
+	{ir.Uint8: remainderIntLoop[uint8], ir.Int8: remainderIntLoop[int8], ir.Int16: remainderIntLoop[int16], ir.Int32: remainderIntLoop[int32], ir.Int64: remainderIntLoop[int64], ir.Float32: remainderFloatLoop[float32], ir.Float64: remainderFloatLoop[float64]},
+}
+
+// remainderGradY: -(dy*floor(x/y))
+func remainderGradY[T num.Float](dy, x, y T) T {
+	return -(dy * num.Floor(x/y))
+}
+
+func remainderGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = remainderGradY(dy[i], x[i], y[i])
+	}
+}
+
+// RemainderGradY holds the loops of remainder_grad_y, by variant and compute
+// dtype.
+var RemainderGradY = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: remainderGradYLoop[float32], ir.Float64: remainderGradYLoop[float64]},
+}
+
 // rpowInt: pow(y, x)
 func rpowInt[T num.Int](x, y T) T {
 	return num.IPow(y, x)
@@ -61,9 +314,9 @@ var Rpow = []*[ir.NumDTypes]ir.Loop{
 	{ir.Uint8: rpowIntLoop[uint8], ir.Int8: rpowIntLoop[int8], ir.Int16: rpowIntLoop[int16], ir.Int32: rpowIntLoop[int32], ir.Int64: rpowIntLoop[int64], ir.Float32: rpowFloatLoop[float32], ir.Float64: rpowFloatLoop[float64], ir.Complex64: rpowComplex64Loop, ir.Complex128: rpowComplex128Loop},
 }
 
-// rpowGradXFloat: dy*conj(where(y == 0, 0, pow(y, x)*log(y)))
+// rpowGradXFloat: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
 func rpowGradXFloat[T num.Float](dy, x, y T) T {
-	return dy * num.Where(y == 0, 0, num.Pow(y, x)*num.Log(y))
+	return num.Where(y == 0 && x >= 0, 0, dy*(num.Pow(y, x)*num.Log(y)))
 }
 
 func rpowGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -73,9 +326,9 @@ func rpowGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 	}
 }
 
-// rpowGradXComplex64: dy*conj(where(y == 0, 0, pow(y, x)*log(y)))
+// rpowGradXComplex64: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
 func rpowGradXComplex64(dy, x, y complex64) complex64 {
-	return dy * num.CConj(num.Where(y == 0, 0, num.CPow(y, x)*num.CLog(y)))
+	return num.Where(y == 0 && real(x) >= 0, 0, dy*num.CConj(num.CPow(y, x)*num.CLog(y)))
 }
 
 func rpowGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -85,9 +338,9 @@ func rpowGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	}
 }
 
-// rpowGradXComplex128: dy*conj(where(y == 0, 0, pow(y, x)*log(y)))
+// rpowGradXComplex128: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
 func rpowGradXComplex128(dy, x, y complex128) complex128 {
-	return dy * num.CConj(num.Where(y == 0, 0, num.CPow(y, x)*num.CLog(y)))
+	return num.Where(y == 0 && real(x) >= 0, 0, dy*num.CConj(num.CPow(y, x)*num.CLog(y)))
 }
 
 func rpowGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -102,9 +355,9 @@ var RpowGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: rpowGradXFloatLoop[float32], ir.Float64: rpowGradXFloatLoop[float64], ir.Complex64: rpowGradXComplex64Loop, ir.Complex128: rpowGradXComplex128Loop},
 }
 
-// rpowGradYFloat: dy*conj(where(x == 0, 0, x*pow(y, x - 1)))
+// rpowGradYFloat: where(x == 0, 0, dy*conj(x*pow(y, x - 1)))
 func rpowGradYFloat[T num.Float](dy, x, y T) T {
-	return dy * num.Where(x == 0, 0, x*num.Pow(y, x-1))
+	return num.Where(x == 0, 0, dy*(x*num.Pow(y, x-1)))
 }
 
 func rpowGradYFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -114,9 +367,9 @@ func rpowGradYFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 	}
 }
 
-// rpowGradYComplex64: dy*conj(where(x == 0, 0, x*pow(y, x - 1)))
+// rpowGradYComplex64: where(x == 0, 0, dy*conj(x*pow(y, x - 1)))
 func rpowGradYComplex64(dy, x, y complex64) complex64 {
-	return dy * num.CConj(num.Where(x == 0, 0, x*num.CPow(y, x-1)))
+	return num.Where(x == 0, 0, dy*num.CConj(x*num.CPow(y, x-1)))
 }
 
 func rpowGradYComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -126,9 +379,9 @@ func rpowGradYComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	}
 }
 
-// rpowGradYComplex128: dy*conj(where(x == 0, 0, x*pow(y, x - 1)))
+// rpowGradYComplex128: where(x == 0, 0, dy*conj(x*pow(y, x - 1)))
 func rpowGradYComplex128(dy, x, y complex128) complex128 {
-	return dy * num.CConj(num.Where(x == 0, 0, x*num.CPow(y, x-1)))
+	return num.Where(x == 0, 0, dy*num.CConj(x*num.CPow(y, x-1)))
 }
 
 func rpowGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -278,9 +531,9 @@ var Square = []*[ir.NumDTypes]ir.Loop{
 	{ir.Uint8: squareIntLoop[uint8], ir.Int8: squareIntLoop[int8], ir.Int16: squareIntLoop[int16], ir.Int32: squareIntLoop[int32], ir.Int64: squareIntLoop[int64], ir.Float32: squareFloatLoop[float32], ir.Float64: squareFloatLoop[float64], ir.Complex64: squareComplex64Loop, ir.Complex128: squareComplex128Loop},
 }
 
-// squareGradXFloat: dy*conj(x + x)
+// squareGradXFloat: dy*conj(2*x)
 func squareGradXFloat[T num.Float](dy, x T) T {
-	return dy * (x + x)
+	return dy * (2 * x)
 }
 
 func squareGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -290,9 +543,9 @@ func squareGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 	}
 }
 
-// squareGradXComplex64: dy*conj(x + x)
+// squareGradXComplex64: dy*conj(2*x)
 func squareGradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(x+x)
+	return dy * num.CConj(2*x)
 }
 
 func squareGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -302,9 +555,9 @@ func squareGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 	}
 }
 
-// squareGradXComplex128: dy*conj(x + x)
+// squareGradXComplex128: dy*conj(2*x)
 func squareGradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(x+x)
+	return dy * num.CConj(2*x)
 }
 
 func squareGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -317,86 +570,4 @@ func squareGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 // SquareGradX holds the loops of square_grad_x, by variant and compute dtype.
 var SquareGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: squareGradXFloatLoop[float32], ir.Float64: squareGradXFloatLoop[float64], ir.Complex64: squareGradXComplex64Loop, ir.Complex128: squareGradXComplex128Loop},
-}
-
-// subInt: x - y
-func subInt[T num.Int](x, y T) T {
-	return x - y
-}
-
-func subIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = subInt(x[i], y[i])
-	}
-}
-
-// subFloat: x - y
-func subFloat[T num.Float](x, y T) T {
-	return x - y
-}
-
-func subFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = subFloat(x[i], y[i])
-	}
-}
-
-// subComplex64: x - y
-func subComplex64(x, y complex64) complex64 {
-	return x - y
-}
-
-func subComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = subComplex64(x[i], y[i])
-	}
-}
-
-// subComplex128: x - y
-func subComplex128(x, y complex128) complex128 {
-	return x - y
-}
-
-func subComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = subComplex128(x[i], y[i])
-	}
-}
-
-// Sub holds the loops of sub, by variant and compute dtype.
-var Sub = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: subIntLoop[uint8], ir.Int8: subIntLoop[int8], ir.Int16: subIntLoop[int16], ir.Int32: subIntLoop[int32], ir.Int64: subIntLoop[int64], ir.Float32: subFloatLoop[float32], ir.Float64: subFloatLoop[float64], ir.Complex64: subComplex64Loop, ir.Complex128: subComplex128Loop},
-}
-
-// truncDivideInt: truncdiv(x, y)
-func truncDivideInt[T num.Int](x, y T) T {
-	return num.ITruncDiv(x, y)
-}
-
-func truncDivideIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = truncDivideInt(x[i], y[i])
-	}
-}
-
-// truncDivideFloat: truncdiv(x, y)
-func truncDivideFloat[T num.Float](x, y T) T {
-	return num.TruncDiv(x, y)
-}
-
-func truncDivideFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = truncDivideFloat(x[i], y[i])
-	}
-}
-
-// TruncDivide holds the loops of trunc_divide, by variant and compute dtype.
-var TruncDivide = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: truncDivideIntLoop[uint8], ir.Int8: truncDivideIntLoop[int8], ir.Int16: truncDivideIntLoop[int16], ir.Int32: truncDivideIntLoop[int32], ir.Int64: truncDivideIntLoop[int64], ir.Float32: truncDivideFloatLoop[float32], ir.Float64: truncDivideFloatLoop[float64]},
 }

@@ -376,10 +376,10 @@ var Logaddexp2 = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: logaddexp2Loop[float32], ir.Float64: logaddexp2Loop[float64]},
 }
 
-// logit: log(min(max(x, eps), 1 - eps)) - log1p(-min(max(x, eps), 1 - eps))
+// logit: where(min(max(x, eps), 1 - eps) < 0.25, log(min(max(x, eps), 1 - eps)) - log1p(-min(max(x, eps), 1 - eps)), log1p((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps))))
 func logit[T num.Float](x, eps T) T {
 	t0 := num.Min(num.Max(x, eps), 1-eps)
-	return num.Log(t0) - num.Log1p(-t0)
+	return num.Where(t0 < 0.25, num.Log(t0)-num.Log1p(-t0), num.Log1p((T(2*t0)-1)/(1-t0)))
 }
 
 func logitLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
@@ -395,19 +395,24 @@ var Logit = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: logitLoop[float32], ir.Float64: logitLoop[float64]},
 }
 
-// logitGradX: dy*(where(x == eps, where(max(x, eps) == 1 - eps, 0.25/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 0.5/min(max(x, eps), 1 - eps))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 1/min(max(x, eps), 1 - eps))))) + where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/(1 - min(max(x, eps), 1 - eps)))))))
+// logitGradX: dy*where(min(max(x, eps), 1 - eps) < 0.25, where(x == eps, where(max(x, eps) == 1 - eps, 0.25/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 0.5/min(max(x, eps), 1 - eps))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 1/min(max(x, eps), 1 - eps))))) + where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/(1 - min(max(x, eps), 1 - eps)))))), (where(x == eps, where(max(x, eps) == 1 - eps, 0.5/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/(1 - min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 1/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 2/(1 - min(max(x, eps), 1 - eps)))))) - where(x == eps, where(max(x, eps) == 1 - eps, 0.25*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 0.5*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, -((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps)))))))/(1 + (2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps))))
 func logitGradX[T num.Float](dy, x, eps T) T {
-	t0 := x == eps
-	t1 := num.Max(x, eps)
-	t2 := 1 - eps
-	t3 := t1 == t2
-	t4 := num.Min(t1, t2)
-	t5 := t1 > t2
-	t6 := 0.5 / t4
+	t0 := num.Max(x, eps)
+	t1 := 1 - eps
+	t2 := num.Min(t0, t1)
+	t3 := x == eps
+	t4 := t0 == t1
+	t5 := t0 > t1
+	t6 := 0.5 / t2
 	t7 := x < eps
-	t8 := 1 - t4
+	t8 := 1 - t2
 	t9 := 0.5 / t8
-	return dy * (num.Where(t0, num.Where(t3, 0.25/t4, num.Where(t5, 0, t6)), num.Where(t7, 0, num.Where(t3, t6, num.Where(t5, 0, 1/t4)))) + num.Where(t0, num.Where(t3, 0.25/t8, num.Where(t5, 0, t9)), num.Where(t7, 0, num.Where(t3, t9, num.Where(t5, 0, 1/t8)))))
+	t10 := 1 / t8
+	t11 := num.Where(t4, t9, num.Where(t5, 0, t10))
+	t12 := (T(2*t2) - 1) / t8
+	t13 := -t12 / t8
+	t14 := 0.5 * t13
+	return dy * num.Where(t2 < 0.25, num.Where(t3, num.Where(t4, 0.25/t2, num.Where(t5, 0, t6)), num.Where(t7, 0, num.Where(t4, t6, num.Where(t5, 0, 1/t2))))+num.Where(t3, num.Where(t4, 0.25/t8, num.Where(t5, 0, t9)), num.Where(t7, 0, t11)), (num.Where(t3, t11, num.Where(t7, 0, num.Where(t4, t10, num.Where(t5, 0, 2/t8))))-num.Where(t3, num.Where(t4, 0.25*t13, num.Where(t5, 0, t14)), num.Where(t7, 0, num.Where(t4, t14, num.Where(t5, 0, t13)))))/(1+t12))
 }
 
 func logitGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
@@ -525,103 +530,4 @@ func sigmoidGradGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 // compute dtype.
 var SigmoidGradGradY = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: sigmoidGradGradYLoop[float32], ir.Float64: sigmoidGradGradYLoop[float64]},
-}
-
-// sqrtFloat: sqrt(x)
-func sqrtFloat[T num.Float](x T) T {
-	return num.Sqrt(x)
-}
-
-func sqrtFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = sqrtFloat(x[i])
-	}
-}
-
-// sqrtComplex64: sqrt(x)
-func sqrtComplex64(x complex64) complex64 {
-	return num.CSqrt(x)
-}
-
-func sqrtComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
-	for i := range out {
-		out[i] = sqrtComplex64(x[i])
-	}
-}
-
-// sqrtComplex128: sqrt(x)
-func sqrtComplex128(x complex128) complex128 {
-	return num.CSqrt(x)
-}
-
-func sqrtComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
-	for i := range out {
-		out[i] = sqrtComplex128(x[i])
-	}
-}
-
-// Sqrt holds the loops of sqrt, by variant and compute dtype.
-var Sqrt = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sqrtFloatLoop[float32], ir.Float64: sqrtFloatLoop[float64], ir.Complex64: sqrtComplex64Loop, ir.Complex128: sqrtComplex128Loop},
-}
-
-// sqrtGradXFloat: dy*conj(0.5/sqrt(x))
-func sqrtGradXFloat[T num.Float](dy, x T) T {
-	return dy * (0.5 / num.Sqrt(x))
-}
-
-func sqrtGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = sqrtGradXFloat(dy[i], x[i])
-	}
-}
-
-// sqrtGradXComplex64: dy*conj(0.5/sqrt(x))
-func sqrtGradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(0.5/num.CSqrt(x))
-}
-
-func sqrtGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = sqrtGradXComplex64(dy[i], x[i])
-	}
-}
-
-// sqrtGradXComplex128: dy*conj(0.5/sqrt(x))
-func sqrtGradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(0.5/num.CSqrt(x))
-}
-
-func sqrtGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = sqrtGradXComplex128(dy[i], x[i])
-	}
-}
-
-// SqrtGradX holds the loops of sqrt_grad_x, by variant and compute dtype.
-var SqrtGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sqrtGradXFloatLoop[float32], ir.Float64: sqrtGradXFloatLoop[float64], ir.Complex64: sqrtGradXComplex64Loop, ir.Complex128: sqrtGradXComplex128Loop},
-}
-
-// xlogy: where(isnan(y), y, where(x == 0, 0, x*log(y)))
-func xlogy[T num.Float](x, y T) T {
-	return num.Where(num.IsNaN(y), y, num.Where(x == 0, 0, x*num.Log(y)))
-}
-
-func xlogyLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = xlogy(x[i], y[i])
-	}
-}
-
-// Xlogy holds the loops of xlogy, by variant and compute dtype.
-var Xlogy = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: xlogyLoop[float32], ir.Float64: xlogyLoop[float64]},
 }

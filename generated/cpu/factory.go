@@ -108,7 +108,7 @@ var Empty = []*[ir.NumDTypes]ir.Loop{
 
 // eyeSizedBool: where(index/cols == index%cols, 1, 0)
 func eyeSizedBool(cols, index int64) bool {
-	return num.Where(num.IDiv(index, cols) == num.ITruncRem(index, cols), bool(true), false)
+	return num.Where(num.IDiv(index, cols) == num.ITruncRem(index, cols), true, false)
 }
 
 func eyeSizedBoolLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {

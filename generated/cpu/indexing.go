@@ -88,9 +88,9 @@ var TrilSized = []*[ir.NumDTypes]ir.Loop{
 	{ir.Bool: trilSizedBoolLoop, ir.Uint8: trilSizedIntLoop[uint8], ir.Int8: trilSizedIntLoop[int8], ir.Int16: trilSizedIntLoop[int16], ir.Int32: trilSizedIntLoop[int32], ir.Int64: trilSizedIntLoop[int64], ir.Float32: trilSizedFloatLoop[float32], ir.Float64: trilSizedFloatLoop[float64], ir.Complex64: trilSizedComplex64Loop, ir.Complex128: trilSizedComplex128Loop},
 }
 
-// trilSizedGradXFloat: dy*conj(where(index%cols - index/cols%rows <= diagonal, 1, 0))
+// trilSizedGradXFloat: where(index%cols - index/cols%rows <= diagonal, dy, 0)
 func trilSizedGradXFloat[T num.Float](dy T, rows, cols, diagonal, index int64) T {
-	return dy * num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) <= diagonal, T(1), 0)
+	return num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) <= diagonal, dy, 0)
 }
 
 func trilSizedGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -103,9 +103,9 @@ func trilSizedGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scal
 	}
 }
 
-// trilSizedGradXComplex64: dy*conj(where(index%cols - index/cols%rows <= diagonal, 1, 0))
+// trilSizedGradXComplex64: where(index%cols - index/cols%rows <= diagonal, dy, 0)
 func trilSizedGradXComplex64(dy complex64, rows, cols, diagonal, index int64) complex64 {
-	return dy * num.CConj(num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) <= diagonal, complex64(1), 0))
+	return num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) <= diagonal, dy, 0)
 }
 
 func trilSizedGradXComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -118,9 +118,9 @@ func trilSizedGradXComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index
 	}
 }
 
-// trilSizedGradXComplex128: dy*conj(where(index%cols - index/cols%rows <= diagonal, 1, 0))
+// trilSizedGradXComplex128: where(index%cols - index/cols%rows <= diagonal, dy, 0)
 func trilSizedGradXComplex128(dy complex128, rows, cols, diagonal, index int64) complex128 {
-	return dy * num.CConj(num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) <= diagonal, complex128(1), 0))
+	return num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) <= diagonal, dy, 0)
 }
 
 func trilSizedGradXComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -219,9 +219,9 @@ var TriuSized = []*[ir.NumDTypes]ir.Loop{
 	{ir.Bool: triuSizedBoolLoop, ir.Uint8: triuSizedIntLoop[uint8], ir.Int8: triuSizedIntLoop[int8], ir.Int16: triuSizedIntLoop[int16], ir.Int32: triuSizedIntLoop[int32], ir.Int64: triuSizedIntLoop[int64], ir.Float32: triuSizedFloatLoop[float32], ir.Float64: triuSizedFloatLoop[float64], ir.Complex64: triuSizedComplex64Loop, ir.Complex128: triuSizedComplex128Loop},
 }
 
-// triuSizedGradXFloat: dy*conj(where(index%cols - index/cols%rows >= diagonal, 1, 0))
+// triuSizedGradXFloat: where(index%cols - index/cols%rows >= diagonal, dy, 0)
 func triuSizedGradXFloat[T num.Float](dy T, rows, cols, diagonal, index int64) T {
-	return dy * num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) >= diagonal, T(1), 0)
+	return num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) >= diagonal, dy, 0)
 }
 
 func triuSizedGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -234,9 +234,9 @@ func triuSizedGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scal
 	}
 }
 
-// triuSizedGradXComplex64: dy*conj(where(index%cols - index/cols%rows >= diagonal, 1, 0))
+// triuSizedGradXComplex64: where(index%cols - index/cols%rows >= diagonal, dy, 0)
 func triuSizedGradXComplex64(dy complex64, rows, cols, diagonal, index int64) complex64 {
-	return dy * num.CConj(num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) >= diagonal, complex64(1), 0))
+	return num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) >= diagonal, dy, 0)
 }
 
 func triuSizedGradXComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -249,9 +249,9 @@ func triuSizedGradXComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index
 	}
 }
 
-// triuSizedGradXComplex128: dy*conj(where(index%cols - index/cols%rows >= diagonal, 1, 0))
+// triuSizedGradXComplex128: where(index%cols - index/cols%rows >= diagonal, dy, 0)
 func triuSizedGradXComplex128(dy complex128, rows, cols, diagonal, index int64) complex128 {
-	return dy * num.CConj(num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) >= diagonal, complex128(1), 0))
+	return num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) >= diagonal, dy, 0)
 }
 
 func triuSizedGradXComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {

@@ -101,9 +101,9 @@ var BceGradGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: bceGradGradXLoop[float32], ir.Float64: bceGradGradXLoop[float64]},
 }
 
-// bceLogitsElements: (1 - target)*x + (max(-x, 0) + log1p(exp(-abs(x))))
+// bceLogitsElements: where(x < 0, -x*target, (1 - target)*x) + log1p(exp(-abs(x)))
 func bceLogitsElements[T num.Float](x, target T) T {
-	return T((1-target)*x) + (num.Max(-x, 0) + num.Log1p(num.Exp(-num.Abs(x))))
+	return num.Where(x < 0, -x*target, (1-target)*x) + num.Log1p(num.Exp(-num.Abs(x)))
 }
 
 func bceLogitsElementsLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -119,9 +119,9 @@ var BceLogitsElements = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: bceLogitsElementsLoop[float32], ir.Float64: bceLogitsElementsLoop[float64]},
 }
 
-// bceLogitsWeighted: (1 - target)*x + (1 + (weight - 1)*target)*(max(-x, 0) + log1p(exp(-abs(x))))
+// bceLogitsWeighted: where(x < 0, -x*(weight*target), (1 - target)*x) + (1 + (weight - 1)*target)*log1p(exp(-abs(x)))
 func bceLogitsWeighted[T num.Float](x, target, weight T) T {
-	return T((1-target)*x) + T((1+T((weight-1)*target))*(num.Max(-x, 0)+num.Log1p(num.Exp(-num.Abs(x)))))
+	return num.Where(x < 0, -x*(weight*target), (1-target)*x) + T((1+T((weight-1)*target))*num.Log1p(num.Exp(-num.Abs(x))))
 }
 
 func bceLogitsWeightedLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -178,11 +178,10 @@ var HuberElementsGradTarget = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: huberElementsGradTargetLoop[float32], ir.Float64: huberElementsGradTargetLoop[float64]},
 }
 
-// huberElementsGradX: dy*where(abs(x - target) < delta, 0.5*(x - target) + 0.5*(x - target), delta*sign(x - target))
+// huberElementsGradX: dy*where(abs(x - target) < delta, 2*(0.5*(x - target)), delta*sign(x - target))
 func huberElementsGradX[T num.Float](dy, x, target, delta T) T {
 	t0 := x - target
-	t1 := 0.5 * t0
-	return dy * num.Where(num.Abs(t0) < delta, t1+t1, delta*num.Sign(t0))
+	return dy * num.Where(num.Abs(t0) < delta, 2*(0.5*t0), delta*num.Sign(t0))
 }
 
 func huberElementsGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
@@ -240,11 +239,10 @@ var SmoothL1ElementsGradTarget = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: smoothL1ElementsGradTargetLoop[float32], ir.Float64: smoothL1ElementsGradTargetLoop[float64]},
 }
 
-// smoothL1ElementsGradX: dy*where(abs(x - target) < beta, (0.5*(x - target) + 0.5*(x - target))/beta, sign(x - target))
+// smoothL1ElementsGradX: dy*where(abs(x - target) < beta, 2*(0.5*(x - target))/beta, sign(x - target))
 func smoothL1ElementsGradX[T num.Float](dy, x, target, beta T) T {
 	t0 := x - target
-	t1 := 0.5 * t0
-	return dy * num.Where(num.Abs(t0) < beta, (t1+t1)/beta, num.Sign(t0))
+	return dy * num.Where(num.Abs(t0) < beta, 2*(0.5*t0)/beta, num.Sign(t0))
 }
 
 func smoothL1ElementsGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {

@@ -69,9 +69,9 @@ var DropoutElementsGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: dropoutElementsGradXLoop[float32], ir.Float64: dropoutElementsGradXLoop[float64]},
 }
 
-// race: where(x > 0, log(x) - log(-log1p(-uniform(seed, offset))), -Inf)
+// race: where(x > 0, log(x/-log1p(-uniform(seed, offset))), -Inf)
 func race[T num.Float](x T, seed, offset, index int64) T {
-	return num.Where(x > 0, num.Log(x)-num.Log(-num.Log1p(-num.Uniform[T](seed, offset, index))), -num.Inf[T](1))
+	return num.Where(x > 0, num.Log(x/-num.Log1p(-num.Uniform[T](seed, offset, index))), num.Inf[T](-1))
 }
 
 func raceLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -148,17 +148,18 @@ var RandomKeys = []*[ir.NumDTypes]ir.Loop{
 	{ir.Int64: randomKeysLoop},
 }
 
-// scaledUniform: x*uniform(seed, offset)
-func scaledUniform[T num.Float](x T, seed, offset, index int64) T {
-	return x * num.Uniform[T](seed, offset, index)
+// scaledUniform: x*(floor(uniform(seed, offset)*grid)/grid)
+func scaledUniform[T num.Float](x, grid T, seed, offset, index int64) T {
+	return x * (num.Floor(num.Uniform[T](seed, offset, index)*grid) / grid)
 }
 
 func scaledUniformLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	seed := s[0].Int()
-	offset := s[1].Int()
+	grid := T(s[0].Float())
+	seed := s[1].Int()
+	offset := s[2].Int()
 	for i := range out {
-		out[i] = scaledUniform(x[i], seed, offset, index+int64(i))
+		out[i] = scaledUniform(x[i], grid, seed, offset, index+int64(i))
 	}
 }
 

@@ -600,7 +600,7 @@ func logcumsumexpCombine[T num.Float](a, b T) T {
 }
 
 func logcumsumexpStart[T num.Float](n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := -num.Inf[T](1)
+	identity := T(num.Inf[T](-1))
 	for i, a := 0, unsafe.Slice((*T)(acc), n); i < len(a); i++ {
 		a[i] = identity
 	}
@@ -608,7 +608,7 @@ func logcumsumexpStart[T num.Float](n int, acc unsafe.Pointer, _ []ir.Scalar) {
 
 func logcumsumexpFold[T num.Float](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
 	total, xs := (*T)(acc), unsafe.Slice((*T)(x), n)
-	identity := -num.Inf[T](1)
+	identity := T(num.Inf[T](-1))
 	a0, a1, a2, a3 := *total, identity, identity, identity
 	q := n / 4
 	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]

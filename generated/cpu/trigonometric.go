@@ -461,9 +461,10 @@ var SinGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: sinGradXFloatLoop[float32], ir.Float64: sinGradXFloatLoop[float64], ir.Complex64: sinGradXComplex64Loop, ir.Complex128: sinGradXComplex128Loop},
 }
 
-// sinc: where(x == 0, 1, sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))
+// sinc: where(x == 0, 1, sin(Pi*(x - round(x)))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/(Pi*x))
 func sinc[T num.Float](x T) T {
-	return num.Where(x == 0, 1, num.Sin(3.141592653589793*(x-T(2*num.Round(0.5*x))))/(3.141592653589793*x))
+	t0 := num.Round(x)
+	return num.Where(x == 0, 1, num.Sin(3.141592653589793*(x-t0))*num.Where(t0 == 2*num.Floor(0.5*t0), T(1), -1)/(3.141592653589793*x))
 }
 
 func sincLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -478,11 +479,12 @@ var Sinc = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: sincLoop[float32], ir.Float64: sincLoop[float64]},
 }
 
-// sincGrad: where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225))))), (cos(Pi*(x - 2*round(0.5*x))) - sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/x)
+// sincGrad: where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), (cos(Pi*(x - round(x))) - sin(Pi*(x - round(x)))/(Pi*x))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/x)
 func sincGrad[T num.Float](x T) T {
 	t0 := x * x
-	t1 := 3.141592653589793 * (x - T(2*num.Round(0.5*x)))
-	return num.Where(num.Abs(x) < 0.1, x*(-3.289868133696453+T(t0*(3.246969701133414+T(t0*(-1.144510944732505+T(t0*(0.20918278254123832+T(t0*-0.023460810354558225)))))))), (num.Cos(t1)-num.Sin(t1)/(3.141592653589793*x))/x)
+	t1 := num.Round(x)
+	t2 := 3.141592653589793 * (x - t1)
+	return num.Where(num.Abs(x) < 0.1, x*(-3.289868133696453+T(t0*(3.246969701133414+T(t0*(-1.144510944732505+T(t0*(0.20918278254123832-T(t0*0.023460810354558225)))))))), (num.Cos(t2)-num.Sin(t2)/(3.141592653589793*x))*num.Where(t1 == 2*num.Floor(0.5*t1), T(1), -1)/x)
 }
 
 func sincGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -497,19 +499,22 @@ var SincGrad = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: sincGradLoop[float32], ir.Float64: sincGradLoop[float64]},
 }
 
-// sincGradGradX: dy*where(abs(x) < 0.1, -3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225)))) + x*((3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225))))*(x + x) + x*x*((-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225)))*(x + x) + x*x*((0.20918278254123832 + x*x*(-0.023460810354558225))*(x + x) + x*x*(-0.023460810354558225*(x + x))))), (-(sin(Pi*(x - 2*round(0.5*x)))*Pi) - (cos(Pi*(x - 2*round(0.5*x)))*Pi/(Pi*x) + -(sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/(Pi*x)*Pi))/x + -((cos(Pi*(x - 2*round(0.5*x))) - sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/x)/x)
+// sincGradGradX: dy*where(abs(x) < 0.1, -3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))) + x*((3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*(2*x) + x*x*((-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*(2*x) + x*x*((0.20918278254123832 - x*x*0.023460810354558225)*(2*x) - x*x*(0.023460810354558225*(2*x))))), where(round(x) == 2*floor(0.5*round(x)), -(sin(Pi*(x - round(x)))*Pi) - (cos(Pi*(x - round(x)))*Pi/(Pi*x) - sin(Pi*(x - round(x)))/(Pi*x)/(Pi*x)*Pi), -(-(sin(Pi*(x - round(x)))*Pi) - (cos(Pi*(x - round(x)))*Pi/(Pi*x) - sin(Pi*(x - round(x)))/(Pi*x)/(Pi*x)*Pi)))/x - (cos(Pi*(x - round(x))) - sin(Pi*(x - round(x)))/(Pi*x))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/x/x)
 func sincGradGradX[T num.Float](dy, x T) T {
 	t0 := x * x
-	t1 := 0.20918278254123832 + T(t0*-0.023460810354558225)
+	t1 := 0.20918278254123832 - T(t0*0.023460810354558225)
 	t2 := -1.144510944732505 + T(t0*t1)
 	t3 := 3.246969701133414 + T(t0*t2)
-	t4 := x + x
-	t5 := 3.141592653589793 * (x - T(2*num.Round(0.5*x)))
-	t6 := num.Sin(t5)
-	t7 := num.Cos(t5)
-	t8 := 3.141592653589793 * x
-	t9 := t6 / t8
-	return dy * num.Where(num.Abs(x) < 0.1, -3.289868133696453+T(t0*t3)+T(x*(T(t3*t4)+T(t0*(T(t2*t4)+T(t0*(T(t1*t4)+T(t0*(-0.023460810354558225*t4)))))))), (-(t6*3.141592653589793)-(t7*3.141592653589793/t8+T(-t9/t8*3.141592653589793)))/x+-((t7-t9)/x)/x)
+	t4 := 2 * x
+	t5 := num.Round(x)
+	t6 := t5 == 2*num.Floor(0.5*t5)
+	t7 := 3.141592653589793 * (x - t5)
+	t8 := num.Sin(t7)
+	t9 := num.Cos(t7)
+	t10 := 3.141592653589793 * x
+	t11 := t8 / t10
+	t12 := -(t8 * 3.141592653589793) - (t9*3.141592653589793/t10 - T(t11/t10*3.141592653589793))
+	return dy * num.Where(num.Abs(x) < 0.1, -3.289868133696453+T(t0*t3)+T(x*(T(t3*t4)+T(t0*(T(t2*t4)+T(t0*(T(t1*t4)-T(t0*(0.023460810354558225*t4)))))))), num.Where(t6, t12, -t12)/x-(t9-t11)*num.Where(t6, T(1), -1)/x/x)
 }
 
 func sincGradGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -540,56 +545,4 @@ func sinhLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 // Sinh holds the loops of sinh, by variant and compute dtype.
 var Sinh = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: sinhLoop[float32], ir.Float64: sinhLoop[float64]},
-}
-
-// sinhGradX: dy*cosh(x)
-func sinhGradX[T num.Float](dy, x T) T {
-	return dy * num.Cosh(x)
-}
-
-func sinhGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = sinhGradX(dy[i], x[i])
-	}
-}
-
-// SinhGradX holds the loops of sinh_grad_x, by variant and compute dtype.
-var SinhGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sinhGradXLoop[float32], ir.Float64: sinhGradXLoop[float64]},
-}
-
-// tan: tan(x)
-func tan[T num.Float](x T) T {
-	return num.Tan(x)
-}
-
-func tanLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = tan(x[i])
-	}
-}
-
-// Tan holds the loops of tan, by variant and compute dtype.
-var Tan = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: tanLoop[float32], ir.Float64: tanLoop[float64]},
-}
-
-// tanGradX: dy*(1 + tan(x)*tan(x))
-func tanGradX[T num.Float](dy, x T) T {
-	t0 := num.Tan(x)
-	return dy * (1 + T(t0*t0))
-}
-
-func tanGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = tanGradX(dy[i], x[i])
-	}
-}
-
-// TanGradX holds the loops of tan_grad_x, by variant and compute dtype.
-var TanGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: tanGradXLoop[float32], ir.Float64: tanGradXLoop[float64]},
 }

@@ -8,6 +8,58 @@ import (
 	"unsafe"
 )
 
+// sinhGradX: dy*cosh(x)
+func sinhGradX[T num.Float](dy, x T) T {
+	return dy * num.Cosh(x)
+}
+
+func sinhGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = sinhGradX(dy[i], x[i])
+	}
+}
+
+// SinhGradX holds the loops of sinh_grad_x, by variant and compute dtype.
+var SinhGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: sinhGradXLoop[float32], ir.Float64: sinhGradXLoop[float64]},
+}
+
+// tan: tan(x)
+func tan[T num.Float](x T) T {
+	return num.Tan(x)
+}
+
+func tanLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = tan(x[i])
+	}
+}
+
+// Tan holds the loops of tan, by variant and compute dtype.
+var Tan = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: tanLoop[float32], ir.Float64: tanLoop[float64]},
+}
+
+// tanGradX: dy*(1 + tan(x)*tan(x))
+func tanGradX[T num.Float](dy, x T) T {
+	t0 := num.Tan(x)
+	return dy * (1 + T(t0*t0))
+}
+
+func tanGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = tanGradX(dy[i], x[i])
+	}
+}
+
+// TanGradX holds the loops of tan_grad_x, by variant and compute dtype.
+var TanGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: tanGradXLoop[float32], ir.Float64: tanGradXLoop[float64]},
+}
+
 // tanhFloat: tanh(x)
 func tanhFloat[T num.Float](x T) T {
 	return num.Tanh(x)

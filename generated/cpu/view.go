@@ -74,9 +74,9 @@ var DiagonalFill = []*[ir.NumDTypes]ir.Loop{
 	{ir.Uint8: diagonalFillIntLoop[uint8], ir.Int8: diagonalFillIntLoop[int8], ir.Int16: diagonalFillIntLoop[int16], ir.Int32: diagonalFillIntLoop[int32], ir.Int64: diagonalFillIntLoop[int64], ir.Float32: diagonalFillFloatLoop[float32], ir.Float64: diagonalFillFloatLoop[float64], ir.Complex64: diagonalFillComplex64Loop, ir.Complex128: diagonalFillComplex128Loop},
 }
 
-// diagonalFillGradXFloat: dy*conj(where(index%cols - index/cols%rows == offset, 1, 0))
+// diagonalFillGradXFloat: where(index%cols - index/cols%rows == offset, dy, 0)
 func diagonalFillGradXFloat[T num.Float](dy T, rows, cols, offset, index int64) T {
-	return dy * num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) == offset, T(1), 0)
+	return num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) == offset, dy, 0)
 }
 
 func diagonalFillGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -89,9 +89,9 @@ func diagonalFillGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.S
 	}
 }
 
-// diagonalFillGradXComplex64: dy*conj(where(index%cols - index/cols%rows == offset, 1, 0))
+// diagonalFillGradXComplex64: where(index%cols - index/cols%rows == offset, dy, 0)
 func diagonalFillGradXComplex64(dy complex64, rows, cols, offset, index int64) complex64 {
-	return dy * num.CConj(num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) == offset, complex64(1), 0))
+	return num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) == offset, dy, 0)
 }
 
 func diagonalFillGradXComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -104,9 +104,9 @@ func diagonalFillGradXComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, in
 	}
 }
 
-// diagonalFillGradXComplex128: dy*conj(where(index%cols - index/cols%rows == offset, 1, 0))
+// diagonalFillGradXComplex128: where(index%cols - index/cols%rows == offset, dy, 0)
 func diagonalFillGradXComplex128(dy complex128, rows, cols, offset, index int64) complex128 {
-	return dy * num.CConj(num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) == offset, complex128(1), 0))
+	return num.Where(num.ITruncRem(index, cols)-num.ITruncRem(num.IDiv(index, cols), rows) == offset, dy, 0)
 }
 
 func diagonalFillGradXComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {

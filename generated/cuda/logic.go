@@ -19,17 +19,5 @@ var LogicalXor = ir.CUDAKernels{Module: "logic", Symbol: "logical_xor"}
 // MaskedFill names the device code of masked_fill.
 var MaskedFill = ir.CUDAKernels{Module: "logic", Symbol: "masked_fill"}
 
-// MaskedFillGradValue names the device code of masked_fill_grad_value.
-var MaskedFillGradValue = ir.CUDAKernels{Module: "logic", Symbol: "masked_fill_grad_value"}
-
-// MaskedFillGradX names the device code of masked_fill_grad_x.
-var MaskedFillGradX = ir.CUDAKernels{Module: "logic", Symbol: "masked_fill_grad_x"}
-
 // Where names the device code of where.
 var Where = ir.CUDAKernels{Module: "logic", Symbol: "where"}
-
-// WhereGradX names the device code of where_grad_x.
-var WhereGradX = ir.CUDAKernels{Module: "logic", Symbol: "where_grad_x"}
-
-// WhereGradY names the device code of where_grad_y.
-var WhereGradY = ir.CUDAKernels{Module: "logic", Symbol: "where_grad_y"}

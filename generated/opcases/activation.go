@@ -68,7 +68,7 @@ var geluCase = optest.Operator{
 	},
 	Defaults: []ir.Value{ir.IntValue(ops.ApproximateNone)},
 	Domain:   [2]float64{-6, 6},
-	ULP:      1000,
+	ULP:      64,
 	Cases: []optest.Case{
 		{In: []ir.Scalar{ir.IntScalar(0)}, Attrs: []ir.Value{ir.IntValue(ops.ApproximateNone)}, Want: ir.IntScalar(0)},
 		{In: []ir.Scalar{ir.IntScalar(1)}, Attrs: []ir.Value{ir.IntValue(ops.ApproximateNone)}, Want: ir.FloatScalar(0.8413447460685429)},

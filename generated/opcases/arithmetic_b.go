@@ -9,6 +9,27 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var rdivCase = optest.Operator{
+	Op: ops.RdivOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Rdiv(a.In[0], a.In[1])}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.RdivOut(dst, a.In[0], a.In[1])
+	},
+	InPlace: func(a optest.Args) error {
+		return ops.RdivInPlace(a.In[0], a.In[1])
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{0.5, 10}, {-10, 10}},
+	ULP:     0.5,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(4), ir.IntScalar(1)}, Want: ir.FloatScalar(0.25)},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: ir.FloatScalar(0.3333333333333333)},
+	},
+	Grad: []bool{true, true},
+}
+
 var reciprocalCase = optest.Operator{
 	Op: ops.ReciprocalOp(),
 	Call: func(a optest.Args) []*core.Tensor {

@@ -318,13 +318,13 @@ var withMostAxesCase = optest.Operator{
 var withPaddingCase = optest.Operator{
 	Op: ops.WithPaddingOp(),
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.WithPadding(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int))}
+		return []*core.Tensor{ops.WithPadding(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
 	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 1}), ir.IntValue(3)}},
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 1}), ir.IntValue(3), ir.IntValue(1)}},
 	},
 	Grad: []bool{true},
 }

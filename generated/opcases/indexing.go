@@ -38,7 +38,7 @@ var embeddingCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{2, 3}, {5, 4}}, Attrs: []ir.Value{ir.IntValue(-1)}, Values: []string{"index(5)", ""}},
-		{Shapes: [][]int{{4}, {5, 2}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"index(5)", ""}},
+		{Shapes: [][]int{{4}, {5, 2}}, Attrs: []ir.Value{ir.IntValue(4)}, Values: []string{"index(4)", ""}},
 	},
 	Grad: []bool{false, true},
 }
@@ -124,6 +124,7 @@ var indexFillCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{3, 4}, {2}}, Attrs: []ir.Value{ir.IntValue(1), ir.ScalarValue(ir.IntScalar(2))}, Values: []string{"", "index(4)"}},
+		{Shapes: [][]int{{3, 4}, {2}}, Attrs: []ir.Value{ir.IntValue(0), ir.ScalarValue(ir.BoolScalar(true))}, Values: []string{"", "index(3)"}},
 	},
 	Grad: []bool{true, false},
 }
@@ -222,6 +223,17 @@ var oneHotSizedCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(4)}, Values: []string{"index(4)"}},
 	},
 	Grad: []bool{false},
+}
+
+var refuseCase = optest.Operator{
+	Op: ops.RefuseOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Refuse(a.In[0], a.Attrs[0].Str)}
+	},
+	Defaults: []ir.Value{ir.StringValue("")},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Grad:     []bool{true},
 }
 
 var scatterCase = optest.Operator{
@@ -350,6 +362,20 @@ var triuSizedCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(4), ir.IntValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
+var withDimCase = optest.Operator{
+	Op: ops.WithDimOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.WithDim(a.In[0], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(-1)}},
 	},
 	Grad: []bool{true},
 }

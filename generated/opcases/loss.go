@@ -16,7 +16,7 @@ var bceElementsCase = optest.Operator{
 	},
 	Domain:  [2]float64{-2, 2},
 	Domains: [][2]float64{{0.1, 0.9}, {0, 1}},
-	ULP:     64,
+	ULP:     8,
 	Cases: []optest.Case{
 		{In: []ir.Scalar{ir.FloatScalar(0.25), ir.IntScalar(1)}, Want: ir.FloatScalar(1.3862943611198906)},
 	},
@@ -30,7 +30,7 @@ var bceGradCase = optest.Operator{
 	},
 	Domain:  [2]float64{-2, 2},
 	Domains: [][2]float64{{-2, 2}, {0.1, 0.9}, {0, 1}},
-	ULP:     64,
+	ULP:     8,
 	Cases: []optest.Case{
 		{In: []ir.Scalar{ir.IntScalar(1), ir.FloatScalar(0.5), ir.IntScalar(0)}, Want: ir.IntScalar(2)},
 	},
@@ -57,7 +57,7 @@ var bceLogitsElementsCase = optest.Operator{
 	},
 	Domain:  [2]float64{-2, 2},
 	Domains: [][2]float64{{-4, 4}, {0, 1}},
-	ULP:     64,
+	ULP:     8,
 	Cases: []optest.Case{
 		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(1)}, Want: ir.FloatScalar(0.1269280110429725)},
 	},
@@ -71,7 +71,7 @@ var bceLogitsWeightedCase = optest.Operator{
 	},
 	Domain:  [2]float64{-2, 2},
 	Domains: [][2]float64{{-4, 4}, {0, 1}, {0.5, 2}},
-	ULP:     64,
+	ULP:     32,
 	Cases: []optest.Case{
 		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(1), ir.IntScalar(3)}, Want: ir.FloatScalar(0.3807840331289175)},
 	},

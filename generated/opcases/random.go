@@ -38,7 +38,7 @@ var drawCase = optest.Operator{
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 5}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(1), ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 1}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(1), ir.IntValue(0)}, Values: []string{"domain(0.1, 1)"}},
 	},
 	Grad: []bool{false},
 }
@@ -87,6 +87,7 @@ var multinomialCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{2, 5}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(1), ir.IntValue(0), ir.BoolValue(false)}, Values: []string{"domain(0.1, 1)"}},
+		{Shapes: [][]int{{2, 5}}, Attrs: []ir.Value{ir.IntValue(40), ir.IntValue(1), ir.IntValue(0), ir.BoolValue(true)}, Values: []string{"domain(0.1, 1)"}},
 	},
 	Grad: []bool{false},
 }
@@ -98,7 +99,7 @@ var raceCase = optest.Operator{
 	},
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{0.1, 1},
-	ULP:      2,
+	ULP:      8,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(0)}},
 	},
@@ -174,13 +175,13 @@ var randpermCase = optest.Operator{
 var scaledUniformCase = optest.Operator{
 	Op: ops.ScaledUniformOp(),
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.ScaledUniform(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
+		return []*core.Tensor{ops.ScaledUniform(a.In[0], a.Attrs[0].Scalar.Float(), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
 	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
+	Defaults: []ir.Value{ir.FloatValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{0.1, 1},
-	ULP:      2,
+	ULP:      1,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(0)}},
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(256), ir.IntValue(1), ir.IntValue(0)}},
 	},
 	Grad: []bool{false},
 }

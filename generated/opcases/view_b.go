@@ -9,6 +9,31 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var windowIndexCase = optest.Operator{
+	Op: ops.WindowIndexOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.WindowIndex(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Place)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Grad:     []bool{},
+}
+
+var withAxesCase = optest.Operator{
+	Op: ops.WithAxesOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.WithAxes(a.In[0], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
 var withRankCase = optest.Operator{
 	Op: ops.WithRankOp(),
 	Call: func(a optest.Args) []*core.Tensor {

@@ -198,8 +198,8 @@ var geluOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  0,
 	Bodies: []ir.Body{
-		{Expr: "0.5*x*(1 + erf(x*Sqrt1_2))"},
-		{Expr: "0.5*x*(1 + tanh(Sqrt2OverPi*(x + 0.044715*x*x*x)))"},
+		{Expr: "0.5*x*erfc(-x*Sqrt1_2)"},
+		{Expr: "x*sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Gelu},
 	CUDA: cuda.Gelu,
@@ -248,9 +248,9 @@ func geluBackward(grad *core.Grad) {
 	if grad.Recording() {
 		switch approximate {
 		case ApproximateNone:
-			grad.Set(0, Mul(dy, Add(Mul(number(0.5), Add(number(1), Erf(Mul(x, number(0.7071067811865476))))), Mul(Mul(number(0.5), x), Mul(Mul(number(1.1283791670955126), Exp(Neg(Mul(Mul(x, number(0.7071067811865476)), Mul(x, number(0.7071067811865476)))))), number(0.7071067811865476))))))
+			grad.Set(0, Mul(dy, Add(Mul(number(0.5), Erfc(Mul(Neg(x), number(0.7071067811865476)))), Mul(Mul(number(0.5), x), Mul(Mul(number(1.1283791670955126), Exp(Neg(Mul(Mul(Neg(x), number(0.7071067811865476)), Mul(Neg(x), number(0.7071067811865476)))))), number(0.7071067811865476))))))
 		case ApproximateTanh:
-			grad.Set(0, Mul(dy, Add(Mul(number(0.5), Add(number(1), Tanh(Mul(number(0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))))), Mul(Mul(number(0.5), x), Mul(Sub(number(1), Mul(Tanh(Mul(number(0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))), Tanh(Mul(number(0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))))), Mul(number(0.7978845608028654), Add(number(1), Add(Mul(x, Add(Mul(number(0.044715), x), Mul(number(0.044715), x))), Mul(Mul(number(0.044715), x), x)))))))))
+			grad.Set(0, Mul(dy, Add(Sigmoid(Mul(number(2*0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))), Mul(x, Mul(Mul(Sigmoid(Mul(number(2*0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))), Sub(number(1), Sigmoid(Mul(number(2*0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))))), Mul(number(2*0.7978845608028654), Add(number(1), Add(Mul(x, Mul(number(2), Mul(number(0.044715), x))), Mul(Mul(number(0.044715), x), x)))))))))
 		}
 	} else {
 		grad.Set(0, geluGradX(dy, x, approximate))
@@ -268,8 +268,8 @@ var geluGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  0,
 	Bodies: []ir.Body{
-		{Expr: "dy*(0.5*(1 + erf(x*Sqrt1_2)) + 0.5*x*(TwoOverSqrtPi*exp(-(x*Sqrt1_2*(x*Sqrt1_2)))*Sqrt1_2))"},
-		{Expr: "dy*(0.5*(1 + tanh(Sqrt2OverPi*(x + 0.044715*x*x*x))) + 0.5*x*((1 - tanh(Sqrt2OverPi*(x + 0.044715*x*x*x))*tanh(Sqrt2OverPi*(x + 0.044715*x*x*x)))*(Sqrt2OverPi*(1 + (x*(0.044715*x + 0.044715*x) + 0.044715*x*x)))))"},
+		{Expr: "dy*(0.5*erfc(-x*Sqrt1_2) + 0.5*x*(TwoOverSqrtPi*exp(-(-x*Sqrt1_2*(-x*Sqrt1_2)))*Sqrt1_2))"},
+		{Expr: "dy*(sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x)) + x*(sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x))*(1 - sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x)))*(2*Sqrt2OverPi*(1 + (x*(2*(0.044715*x)) + 0.044715*x*x)))))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.GeluGradX},
 	CUDA: cuda.GeluGradX,
@@ -318,6 +318,9 @@ func Glu(x *core.Tensor, dim int) *core.Tensor {
 
 func gluCompose(x *core.Tensor, dim int) *core.Tensor {
 	half := ir.HostSize(x.Shape(), dim) / 2
+	if ir.HostSize(x.Shape(), dim)%2 != 0 {
+		return Refuse(WithDim(x, dim), "dim must be an axis with an even number of elements")
+	}
 	return Mul(Narrow(x, dim, 0, half), Sigmoid(Narrow(x, dim, half, ir.HostSize(x.Shape(), dim)-half)))
 }
 
@@ -647,32 +650,4 @@ func hardtanhBackward(grad *core.Grad) {
 	} else {
 		grad.Set(0, hardtanhGradX(dy, x, lo, hi))
 	}
-}
-
-var hardtanhGradXOp = ir.Op{
-	Name:    "hardtanh_grad_x",
-	Doc:     "returns the gradient of hardtanh with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "lo", Kind: ir.AttrScalar}, {Name: "hi", Kind: ir.AttrScalar}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x <= lo, 0, where(x >= hi, 0, dy))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.HardtanhGradX},
-	CUDA: cuda.HardtanhGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// hardtanhGradX returns the gradient of hardtanh with respect to x, from the
-// gradient dy of its result.
-func hardtanhGradX(dy, x *core.Tensor, lo, hi ir.Scalar) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &hardtanhGradXOp,
-		In:    []*core.Tensor{dy, x},
-		Attrs: []ir.Value{ir.ScalarValue(lo), ir.ScalarValue(hi)},
-	})
 }

@@ -9,6 +9,34 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var hardtanhGradXOp = ir.Op{
+	Name:    "hardtanh_grad_x",
+	Doc:     "returns the gradient of hardtanh with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "lo", Kind: ir.AttrScalar}, {Name: "hi", Kind: ir.AttrScalar}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x <= lo, 0, where(x >= hi, 0, dy))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.HardtanhGradX},
+	CUDA: cuda.HardtanhGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// hardtanhGradX returns the gradient of hardtanh with respect to x, from the
+// gradient dy of its result.
+func hardtanhGradX(dy, x *core.Tensor, lo, hi ir.Scalar) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &hardtanhGradXOp,
+		In:    []*core.Tensor{dy, x},
+		Attrs: []ir.Value{ir.ScalarValue(lo), ir.ScalarValue(hi)},
+	})
+}
+
 var heavisideOp = ir.Op{
 	Name:    "heaviside",
 	Doc:     "returns 0 where x is negative, 1 where it is positive, and values where it is 0.",
@@ -570,91 +598,6 @@ var reluGradXOp = ir.Op{
 func reluGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &reluGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
-}
-
-var seluOp = ir.Op{
-	Name:    "selu",
-	Doc:     "returns scale*x where it is positive and scale*alpha*(exp(x) - 1) elsewhere, with the constants of self-normalizing networks.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Selu},
-	CUDA: cuda.Selu,
-	Tags: ir.TagPointwise,
-}
-
-// SeluOp returns the descriptor of selu, which must not be changed.
-func SeluOp() *ir.Op {
-	return &seluOp
-}
-
-// Selu returns scale*x where it is positive and scale*alpha*(exp(x) - 1)
-// elsewhere, with the constants of self-normalizing networks.
-func Selu(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(seluApply(x))
-}
-
-func seluApply(x *core.Tensor) core.Apply {
-	return core.Apply{
-		Op:       &seluOp,
-		In:       []*core.Tensor{x},
-		Backward: seluBackward,
-		Save:     core.SaveIn(0),
-	}
-}
-
-// SeluOut is Selu with the result written to dst, which has its shape and
-// device.
-func SeluOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, seluApply(x))
-}
-
-// SeluInPlace is Selu with the result written to x.
-func SeluInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(seluApply(x))
-}
-
-// seluBackward is the gradient of selu.
-func seluBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	if grad.Recording() {
-		grad.Set(0, Where(Gt(x, number(0)), Mul(number(1.0507009873554805), dy), Mul(dy, Mul(number(1.7580993408473768), Add(Expm1(x), number(1))))))
-	} else {
-		grad.Set(0, seluGradX(dy, x))
-	}
-}
-
-var seluGradXOp = ir.Op{
-	Name:    "selu_grad_x",
-	Doc:     "returns the gradient of selu with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x > 0, 1.0507009873554805*dy, dy*(1.7580993408473768*(expm1(x) + 1)))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SeluGradX},
-	CUDA: cuda.SeluGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// seluGradX returns the gradient of selu with respect to x, from the gradient
-// dy of its result.
-func seluGradX(dy, x *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &seluGradXOp,
 		In: []*core.Tensor{dy, x},
 	})
 }

@@ -10,6 +10,67 @@ import (
 	"math"
 )
 
+var clampMinOp = ir.Op{
+	Name:    "clamp_min",
+	Doc:     "returns the larger of x and lo, element by element.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "lo"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "max(x, lo)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ClampMin},
+	CUDA: cuda.ClampMin,
+	Tags: ir.TagPointwise,
+}
+
+// ClampMinOp returns the descriptor of clamp_min, which must not be changed.
+func ClampMinOp() *ir.Op {
+	return &clampMinOp
+}
+
+// ClampMin returns the larger of x and lo, element by element. NaN stays NaN.
+// The gradient reaches x where x >= lo.
+func ClampMin(x, lo *core.Tensor) *core.Tensor {
+	return core.Elementwise(clampMinApply(x, lo))
+}
+
+func clampMinApply(x, lo *core.Tensor) core.Apply {
+	return core.Apply{
+		Op:       &clampMinOp,
+		In:       []*core.Tensor{x, lo},
+		Backward: clampMinBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}
+}
+
+// ClampMinOut is ClampMin with the result written to dst, which has its shape
+// and device.
+func ClampMinOut(dst, x, lo *core.Tensor) error {
+	return core.ElementwiseOut(dst, clampMinApply(x, lo))
+}
+
+// ClampMinInPlace is ClampMin with the result written to x.
+func ClampMinInPlace(x, lo *core.Tensor) error {
+	return core.ElementwiseInPlace(clampMinApply(x, lo))
+}
+
+// clampMinBackward is the gradient of clamp_min.
+func clampMinBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	lo := grad.In(1)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, Where(Ge(x, lo), dy, core.ScalarTensor(ir.IntScalar(0)))))
+	}
+	if grad.Needs(1) {
+		grad.Set(1, fit(grad, 1, Where(Ge(x, lo), core.ScalarTensor(ir.IntScalar(0)), dy)))
+	}
+}
+
 var copysignOp = ir.Op{
 	Name:    "copysign",
 	Doc:     "returns the absolute value of x with the sign of y, element by element.",
@@ -65,7 +126,7 @@ func copysignBackward(grad *core.Grad) {
 		x := grad.In(0)
 		y := grad.In(1)
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(Eq(x, number(0)), number(0), Mul(dy, Mul(Sign(x), Copysign(number(1), y))))))
+			grad.Set(0, fit(grad, 0, Where(Eq(x, number(0)), number(0), Mul(dy, Mul(Sign(x), Copysign(number(1), solid(y, dy)))))))
 		} else {
 			grad.Set(0, fit(grad, 0, copysignGradX(dy, x, y)))
 		}
@@ -207,7 +268,7 @@ func divBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), y)))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), solid(y, dy))))))
 		} else {
 			grad.Set(0, fit(grad, 0, divGradX(dy, y)))
 		}
@@ -215,7 +276,7 @@ func divBackward(grad *core.Grad) {
 	if grad.Needs(1) {
 		x := grad.In(0)
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Div(Neg(Div(x, y)), y)))))
+			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Div(Neg(Div(x, solid(y, dy))), solid(y, dy))))))
 		} else {
 			grad.Set(1, fit(grad, 1, divGradY(dy, x, y)))
 		}
@@ -376,14 +437,14 @@ func fmaxBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(LogicalOr(Ge(x, y), Isnan(y)), dy, number(0))))
+			grad.Set(0, fit(grad, 0, Where(LogicalOr(Ge(x, solid(y, dy)), Isnan(solid(y, dy))), dy, number(0))))
 		} else {
 			grad.Set(0, fit(grad, 0, fmaxGradX(dy, x, y)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(LogicalOr(Ge(x, y), Isnan(y)), number(0), dy)))
+			grad.Set(1, fit(grad, 1, Where(LogicalOr(Ge(x, solid(y, dy)), Isnan(solid(y, dy))), number(0), dy)))
 		} else {
 			grad.Set(1, fit(grad, 1, fmaxGradY(dy, x, y)))
 		}
@@ -497,14 +558,14 @@ func fminBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(LogicalOr(Le(x, y), Isnan(y)), dy, number(0))))
+			grad.Set(0, fit(grad, 0, Where(LogicalOr(Le(x, solid(y, dy)), Isnan(solid(y, dy))), dy, number(0))))
 		} else {
 			grad.Set(0, fit(grad, 0, fminGradX(dy, x, y)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(LogicalOr(Le(x, y), Isnan(y)), number(0), dy)))
+			grad.Set(1, fit(grad, 1, Where(LogicalOr(Le(x, solid(y, dy)), Isnan(solid(y, dy))), number(0), dy)))
 		} else {
 			grad.Set(1, fit(grad, 1, fminGradY(dy, x, y)))
 		}
@@ -559,97 +620,6 @@ var fminGradYOp = ir.Op{
 func fminGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &fminGradYOp,
-		In: []*core.Tensor{dy, x, y},
-	})
-}
-
-var fmodOp = ir.Op{
-	Name:    "fmod",
-	Doc:     "returns x - y*trunc(x / y), element by element.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "fmod(x, y)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Fmod},
-	CUDA: cuda.Fmod,
-	Tags: ir.TagPointwise,
-}
-
-// FmodOp returns the descriptor of fmod, which must not be changed.
-func FmodOp() *ir.Op {
-	return &fmodOp
-}
-
-// Fmod returns x - y*trunc(x / y), element by element. Where it is not zero
-// it has the sign of x, as Go's %.
-func Fmod(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(fmodApply(x, y))
-}
-
-func fmodApply(x, y *core.Tensor) core.Apply {
-	return core.Apply{
-		Op:       &fmodOp,
-		In:       []*core.Tensor{x, y},
-		Backward: fmodBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	}
-}
-
-// FmodOut is Fmod with the result written to dst, which has its shape and
-// device.
-func FmodOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, fmodApply(x, y))
-}
-
-// FmodInPlace is Fmod with the result written to x.
-func FmodInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(fmodApply(x, y))
-}
-
-// fmodBackward is the gradient of fmod.
-func fmodBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, dy))
-	}
-	if grad.Needs(1) {
-		x := grad.In(0)
-		y := grad.In(1)
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Trunc(Div(x, y))))))
-		} else {
-			grad.Set(1, fit(grad, 1, fmodGradY(dy, x, y)))
-		}
-	}
-}
-
-var fmodGradYOp = ir.Op{
-	Name:    "fmod_grad_y",
-	Doc:     "returns the gradient of fmod with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*trunc(x/y))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.FmodGradY},
-	CUDA: cuda.FmodGradY,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// fmodGradY returns the gradient of fmod with respect to y, from the gradient
-// dy of its result.
-func fmodGradY(dy, x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &fmodGradYOp,
 		In: []*core.Tensor{dy, x, y},
 	})
 }

@@ -9,6 +9,97 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var fmodOp = ir.Op{
+	Name:    "fmod",
+	Doc:     "returns x - y*trunc(x / y), element by element.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "fmod(x, y)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Fmod},
+	CUDA: cuda.Fmod,
+	Tags: ir.TagPointwise,
+}
+
+// FmodOp returns the descriptor of fmod, which must not be changed.
+func FmodOp() *ir.Op {
+	return &fmodOp
+}
+
+// Fmod returns x - y*trunc(x / y), element by element. Where it is not zero
+// it has the sign of x, as Go's %.
+func Fmod(x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(fmodApply(x, y))
+}
+
+func fmodApply(x, y *core.Tensor) core.Apply {
+	return core.Apply{
+		Op:       &fmodOp,
+		In:       []*core.Tensor{x, y},
+		Backward: fmodBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}
+}
+
+// FmodOut is Fmod with the result written to dst, which has its shape and
+// device.
+func FmodOut(dst, x, y *core.Tensor) error {
+	return core.ElementwiseOut(dst, fmodApply(x, y))
+}
+
+// FmodInPlace is Fmod with the result written to x.
+func FmodInPlace(x, y *core.Tensor) error {
+	return core.ElementwiseInPlace(fmodApply(x, y))
+}
+
+// fmodBackward is the gradient of fmod.
+func fmodBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, dy))
+	}
+	if grad.Needs(1) {
+		x := grad.In(0)
+		y := grad.In(1)
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Trunc(Div(x, solid(y, dy)))))))
+		} else {
+			grad.Set(1, fit(grad, 1, fmodGradY(dy, x, y)))
+		}
+	}
+}
+
+var fmodGradYOp = ir.Op{
+	Name:    "fmod_grad_y",
+	Doc:     "returns the gradient of fmod with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*trunc(x/y))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.FmodGradY},
+	CUDA: cuda.FmodGradY,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// fmodGradY returns the gradient of fmod with respect to y, from the gradient
+// dy of its result.
+func fmodGradY(dy, x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &fmodGradYOp,
+		In: []*core.Tensor{dy, x, y},
+	})
+}
+
 var fracOp = ir.Op{
 	Name:    "frac",
 	Doc:     "returns x - trunc(x), the fraction with the sign of x.",
@@ -116,14 +207,14 @@ func hypotBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Div(x, Hypot(x, y)))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Div(x, Hypot(x, solid(y, dy))))))
 		} else {
 			grad.Set(0, fit(grad, 0, hypotGradX(dy, x, y)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Div(y, Hypot(x, y)))))
+			grad.Set(1, fit(grad, 1, Mul(dy, Div(solid(y, dy), Hypot(x, solid(y, dy))))))
 		} else {
 			grad.Set(1, fit(grad, 1, hypotGradY(dy, x, y)))
 		}
@@ -236,14 +327,14 @@ func lerpBackward(grad *core.Grad) {
 	weight := grad.In(2)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Sub(number(1), weight)))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Sub(number(1), solid(weight, dy))))))
 		} else {
 			grad.Set(0, fit(grad, 0, lerpGradX(dy, weight)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Where(Lt(Abs(weight), number(0.5)), weight, Sub(number(1), Sub(number(1), weight)))))))
+			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Where(Lt(Abs(solid(weight, dy)), number(0.5)), solid(weight, dy), Sub(number(1), Sub(number(1), solid(weight, dy))))))))
 		} else {
 			grad.Set(1, fit(grad, 1, lerpGradEnd(dy, weight)))
 		}
@@ -392,14 +483,14 @@ func maximumBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(Eq(x, y), Mul(number(0.5), dy), Where(Lt(x, y), number(0), dy))))
+			grad.Set(0, fit(grad, 0, Where(Eq(x, solid(y, dy)), Mul(number(0.5), dy), Where(Lt(x, solid(y, dy)), number(0), dy))))
 		} else {
 			grad.Set(0, fit(grad, 0, maximumGradX(dy, x, y)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(Eq(x, y), Mul(number(0.5), dy), Where(Gt(x, y), number(0), dy))))
+			grad.Set(1, fit(grad, 1, Where(Eq(x, solid(y, dy)), Mul(number(0.5), dy), Where(Gt(x, solid(y, dy)), number(0), dy))))
 		} else {
 			grad.Set(1, fit(grad, 1, maximumGradY(dy, x, y)))
 		}
@@ -513,14 +604,14 @@ func minimumBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(Eq(x, y), Mul(number(0.5), dy), Where(Gt(x, y), number(0), dy))))
+			grad.Set(0, fit(grad, 0, Where(Eq(x, solid(y, dy)), Mul(number(0.5), dy), Where(Gt(x, solid(y, dy)), number(0), dy))))
 		} else {
 			grad.Set(0, fit(grad, 0, minimumGradX(dy, x, y)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(Eq(x, y), Mul(number(0.5), dy), Where(Lt(x, y), number(0), dy))))
+			grad.Set(1, fit(grad, 1, Where(Eq(x, solid(y, dy)), Mul(number(0.5), dy), Where(Lt(x, solid(y, dy)), number(0), dy))))
 		} else {
 			grad.Set(1, fit(grad, 1, minimumGradY(dy, x, y)))
 		}
@@ -550,126 +641,5 @@ func minimumGradX(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &minimumGradXOp,
 		In: []*core.Tensor{dy, x, y},
-	})
-}
-
-var minimumGradYOp = ir.Op{
-	Name:    "minimum_grad_y",
-	Doc:     "returns the gradient of minimum with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x == y, 0.5*dy, where(x < y, 0, dy))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.MinimumGradY},
-	CUDA: cuda.MinimumGradY,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// minimumGradY returns the gradient of minimum with respect to y, from the
-// gradient dy of its result.
-func minimumGradY(dy, x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &minimumGradYOp,
-		In: []*core.Tensor{dy, x, y},
-	})
-}
-
-var mulOp = ir.Op{
-	Name:    "mul",
-	Doc:     "returns x * y, element by element.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "x*y"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Mul},
-	CUDA: cuda.Mul,
-	Tags: ir.TagPointwise,
-}
-
-// MulOp returns the descriptor of mul, which must not be changed.
-func MulOp() *ir.Op {
-	return &mulOp
-}
-
-// Mul returns x * y, element by element. Integers wrap; of bools it is
-// logical and.
-func Mul(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(mulApply(x, y))
-}
-
-func mulApply(x, y *core.Tensor) core.Apply {
-	return core.Apply{
-		Op:       &mulOp,
-		In:       []*core.Tensor{x, y},
-		Backward: mulBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	}
-}
-
-// MulOut is Mul with the result written to dst, which has its shape and
-// device.
-func MulOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, mulApply(x, y))
-}
-
-// MulInPlace is Mul with the result written to x.
-func MulInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(mulApply(x, y))
-}
-
-// mulBackward is the gradient of mul.
-func mulBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	if grad.Needs(0) {
-		y := grad.In(1)
-		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Conj(y))))
-		} else {
-			grad.Set(0, fit(grad, 0, mulGradX(dy, y)))
-		}
-	}
-	if grad.Needs(1) {
-		x := grad.In(0)
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Conj(x))))
-		} else {
-			grad.Set(1, fit(grad, 1, mulGradY(dy, x)))
-		}
-	}
-}
-
-var mulGradXOp = ir.Op{
-	Name:    "mul_grad_x",
-	Doc:     "returns the gradient of mul with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*conj(y)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.MulGradX},
-	CUDA: cuda.MulGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// mulGradX returns the gradient of mul with respect to x, from the gradient
-// dy of its result.
-func mulGradX(dy, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &mulGradXOp,
-		In: []*core.Tensor{dy, y},
 	})
 }

@@ -10,6 +10,127 @@ import (
 	"math"
 )
 
+var minimumGradYOp = ir.Op{
+	Name:    "minimum_grad_y",
+	Doc:     "returns the gradient of minimum with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x == y, 0.5*dy, where(x < y, 0, dy))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.MinimumGradY},
+	CUDA: cuda.MinimumGradY,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// minimumGradY returns the gradient of minimum with respect to y, from the
+// gradient dy of its result.
+func minimumGradY(dy, x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &minimumGradYOp,
+		In: []*core.Tensor{dy, x, y},
+	})
+}
+
+var mulOp = ir.Op{
+	Name:    "mul",
+	Doc:     "returns x * y, element by element.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "x*y"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Mul},
+	CUDA: cuda.Mul,
+	Tags: ir.TagPointwise,
+}
+
+// MulOp returns the descriptor of mul, which must not be changed.
+func MulOp() *ir.Op {
+	return &mulOp
+}
+
+// Mul returns x * y, element by element. Integers wrap; of bools it is
+// logical and.
+func Mul(x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(mulApply(x, y))
+}
+
+func mulApply(x, y *core.Tensor) core.Apply {
+	return core.Apply{
+		Op:       &mulOp,
+		In:       []*core.Tensor{x, y},
+		Backward: mulBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}
+}
+
+// MulOut is Mul with the result written to dst, which has its shape and
+// device.
+func MulOut(dst, x, y *core.Tensor) error {
+	return core.ElementwiseOut(dst, mulApply(x, y))
+}
+
+// MulInPlace is Mul with the result written to x.
+func MulInPlace(x, y *core.Tensor) error {
+	return core.ElementwiseInPlace(mulApply(x, y))
+}
+
+// mulBackward is the gradient of mul.
+func mulBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	if grad.Needs(0) {
+		y := grad.In(1)
+		if grad.Recording() {
+			grad.Set(0, fit(grad, 0, Mul(dy, Conj(solid(y, dy)))))
+		} else {
+			grad.Set(0, fit(grad, 0, mulGradX(dy, y)))
+		}
+	}
+	if grad.Needs(1) {
+		x := grad.In(0)
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Mul(dy, Conj(x))))
+		} else {
+			grad.Set(1, fit(grad, 1, mulGradY(dy, x)))
+		}
+	}
+}
+
+var mulGradXOp = ir.Op{
+	Name:    "mul_grad_x",
+	Doc:     "returns the gradient of mul with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*conj(y)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.MulGradX},
+	CUDA: cuda.MulGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// mulGradX returns the gradient of mul with respect to x, from the gradient
+// dy of its result.
+func mulGradX(dy, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &mulGradXOp,
+		In: []*core.Tensor{dy, y},
+	})
+}
+
 var mulGradYOp = ir.Op{
 	Name:    "mul_grad_y",
 	Doc:     "returns the gradient of mul with respect to y, from the gradient dy of its result.",
@@ -270,14 +391,14 @@ func powBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Where(Eq(y, number(0)), number(0), Mul(y, Pow(x, Sub(y, number(1)))))))))
+			grad.Set(0, fit(grad, 0, Where(Eq(solid(y, dy), number(0)), number(0), Mul(dy, Conj(Mul(solid(y, dy), Pow(x, Sub(solid(y, dy), number(1)))))))))
 		} else {
 			grad.Set(0, fit(grad, 0, powGradX(dy, x, y)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Where(Eq(x, number(0)), number(0), Mul(Pow(x, y), Log(x)))))))
+			grad.Set(1, fit(grad, 1, Where(LogicalAnd(Eq(x, number(0)), Ge(Real(solid(y, dy)), number(0))), number(0), Mul(dy, Conj(Mul(Pow(x, solid(y, dy)), Log(x)))))))
 		} else {
 			grad.Set(1, fit(grad, 1, powGradY(dy, x, y)))
 		}
@@ -294,7 +415,7 @@ var powGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(where(y == 0, 0, y*pow(x, y - 1)))"},
+		{Expr: "where(y == 0, 0, dy*conj(y*pow(x, y - 1)))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.PowGradX},
 	CUDA: cuda.PowGradX,
@@ -320,7 +441,7 @@ var powGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(where(x == 0, 0, pow(x, y)*log(x)))"},
+		{Expr: "where(x == 0 && real(y) >= 0, 0, dy*conj(pow(x, y)*log(x)))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.PowGradY},
 	CUDA: cuda.PowGradY,
@@ -443,7 +564,7 @@ func rdivBackward(grad *core.Grad) {
 	if grad.Needs(0) {
 		y := grad.In(1)
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(Neg(Div(y, x)), x)))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(Neg(Div(solid(y, dy), x)), x)))))
 		} else {
 			grad.Set(0, fit(grad, 0, rdivGradX(dy, x, y)))
 		}
@@ -506,181 +627,5 @@ func rdivGradY(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &rdivGradYOp,
 		In: []*core.Tensor{dy, x},
-	})
-}
-
-var reciprocalOp = ir.Op{
-	Name:    "reciprocal",
-	Doc:     "returns 1/x.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArithFloat,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "1/x"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Reciprocal},
-	CUDA: cuda.Reciprocal,
-	Tags: ir.TagPointwise,
-}
-
-// ReciprocalOp returns the descriptor of reciprocal, which must not be
-// changed.
-func ReciprocalOp() *ir.Op {
-	return &reciprocalOp
-}
-
-// Reciprocal returns 1/x. Integers and bools become the default float.
-func Reciprocal(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(reciprocalApply(x))
-}
-
-func reciprocalApply(x *core.Tensor) core.Apply {
-	return core.Apply{
-		Op:       &reciprocalOp,
-		In:       []*core.Tensor{x},
-		Backward: reciprocalBackward,
-		Save:     core.SaveIn(0),
-	}
-}
-
-// ReciprocalOut is Reciprocal with the result written to dst, which has its
-// shape and device.
-func ReciprocalOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, reciprocalApply(x))
-}
-
-// ReciprocalInPlace is Reciprocal with the result written to x.
-func ReciprocalInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(reciprocalApply(x))
-}
-
-// reciprocalBackward is the gradient of reciprocal.
-func reciprocalBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(Neg(Div(number(1), x)), x)))))
-	} else {
-		grad.Set(0, fit(grad, 0, reciprocalGradX(dy, x)))
-	}
-}
-
-var reciprocalGradXOp = ir.Op{
-	Name:    "reciprocal_grad_x",
-	Doc:     "returns the gradient of reciprocal with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*conj(-(1/x)/x)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ReciprocalGradX},
-	CUDA: cuda.ReciprocalGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// reciprocalGradX returns the gradient of reciprocal with respect to x, from
-// the gradient dy of its result.
-func reciprocalGradX(dy, x *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &reciprocalGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
-}
-
-var remainderOp = ir.Op{
-	Name:    "remainder",
-	Doc:     "returns x - y*floor(x / y), element by element.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "remainder(x, y)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Remainder},
-	CUDA: cuda.Remainder,
-	Tags: ir.TagPointwise,
-}
-
-// RemainderOp returns the descriptor of remainder, which must not be changed.
-func RemainderOp() *ir.Op {
-	return &remainderOp
-}
-
-// Remainder returns x - y*floor(x / y), element by element. Where it is not
-// zero it has the sign of y, as Python's %.
-func Remainder(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(remainderApply(x, y))
-}
-
-func remainderApply(x, y *core.Tensor) core.Apply {
-	return core.Apply{
-		Op:       &remainderOp,
-		In:       []*core.Tensor{x, y},
-		Backward: remainderBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	}
-}
-
-// RemainderOut is Remainder with the result written to dst, which has its
-// shape and device.
-func RemainderOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, remainderApply(x, y))
-}
-
-// RemainderInPlace is Remainder with the result written to x.
-func RemainderInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(remainderApply(x, y))
-}
-
-// remainderBackward is the gradient of remainder.
-func remainderBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, dy))
-	}
-	if grad.Needs(1) {
-		x := grad.In(0)
-		y := grad.In(1)
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Floor(Div(x, y))))))
-		} else {
-			grad.Set(1, fit(grad, 1, remainderGradY(dy, x, y)))
-		}
-	}
-}
-
-var remainderGradYOp = ir.Op{
-	Name:    "remainder_grad_y",
-	Doc:     "returns the gradient of remainder with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*floor(x/y))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RemainderGradY},
-	CUDA: cuda.RemainderGradY,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// remainderGradY returns the gradient of remainder with respect to y, from
-// the gradient dy of its result.
-func remainderGradY(dy, x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &remainderGradYOp,
-		In: []*core.Tensor{dy, x, y},
 	})
 }

@@ -9,6 +9,182 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var reciprocalOp = ir.Op{
+	Name:    "reciprocal",
+	Doc:     "returns 1/x.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteArithFloat,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "1/x"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Reciprocal},
+	CUDA: cuda.Reciprocal,
+	Tags: ir.TagPointwise,
+}
+
+// ReciprocalOp returns the descriptor of reciprocal, which must not be
+// changed.
+func ReciprocalOp() *ir.Op {
+	return &reciprocalOp
+}
+
+// Reciprocal returns 1/x. Integers and bools become the default float.
+func Reciprocal(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(reciprocalApply(x))
+}
+
+func reciprocalApply(x *core.Tensor) core.Apply {
+	return core.Apply{
+		Op:       &reciprocalOp,
+		In:       []*core.Tensor{x},
+		Backward: reciprocalBackward,
+		Save:     core.SaveIn(0),
+	}
+}
+
+// ReciprocalOut is Reciprocal with the result written to dst, which has its
+// shape and device.
+func ReciprocalOut(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, reciprocalApply(x))
+}
+
+// ReciprocalInPlace is Reciprocal with the result written to x.
+func ReciprocalInPlace(x *core.Tensor) error {
+	return core.ElementwiseInPlace(reciprocalApply(x))
+}
+
+// reciprocalBackward is the gradient of reciprocal.
+func reciprocalBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if grad.Recording() {
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(Neg(Div(number(1), x)), x)))))
+	} else {
+		grad.Set(0, fit(grad, 0, reciprocalGradX(dy, x)))
+	}
+}
+
+var reciprocalGradXOp = ir.Op{
+	Name:    "reciprocal_grad_x",
+	Doc:     "returns the gradient of reciprocal with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*conj(-(1/x)/x)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ReciprocalGradX},
+	CUDA: cuda.ReciprocalGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// reciprocalGradX returns the gradient of reciprocal with respect to x, from
+// the gradient dy of its result.
+func reciprocalGradX(dy, x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &reciprocalGradXOp,
+		In: []*core.Tensor{dy, x},
+	})
+}
+
+var remainderOp = ir.Op{
+	Name:    "remainder",
+	Doc:     "returns x - y*floor(x / y), element by element.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "remainder(x, y)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Remainder},
+	CUDA: cuda.Remainder,
+	Tags: ir.TagPointwise,
+}
+
+// RemainderOp returns the descriptor of remainder, which must not be changed.
+func RemainderOp() *ir.Op {
+	return &remainderOp
+}
+
+// Remainder returns x - y*floor(x / y), element by element. Where it is not
+// zero it has the sign of y, as Python's %.
+func Remainder(x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(remainderApply(x, y))
+}
+
+func remainderApply(x, y *core.Tensor) core.Apply {
+	return core.Apply{
+		Op:       &remainderOp,
+		In:       []*core.Tensor{x, y},
+		Backward: remainderBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}
+}
+
+// RemainderOut is Remainder with the result written to dst, which has its
+// shape and device.
+func RemainderOut(dst, x, y *core.Tensor) error {
+	return core.ElementwiseOut(dst, remainderApply(x, y))
+}
+
+// RemainderInPlace is Remainder with the result written to x.
+func RemainderInPlace(x, y *core.Tensor) error {
+	return core.ElementwiseInPlace(remainderApply(x, y))
+}
+
+// remainderBackward is the gradient of remainder.
+func remainderBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, dy))
+	}
+	if grad.Needs(1) {
+		x := grad.In(0)
+		y := grad.In(1)
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Floor(Div(x, solid(y, dy)))))))
+		} else {
+			grad.Set(1, fit(grad, 1, remainderGradY(dy, x, y)))
+		}
+	}
+}
+
+var remainderGradYOp = ir.Op{
+	Name:    "remainder_grad_y",
+	Doc:     "returns the gradient of remainder with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*floor(x/y))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RemainderGradY},
+	CUDA: cuda.RemainderGradY,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// remainderGradY returns the gradient of remainder with respect to y, from
+// the gradient dy of its result.
+func remainderGradY(dy, x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &remainderGradYOp,
+		In: []*core.Tensor{dy, x, y},
+	})
+}
+
 var rpowOp = ir.Op{
 	Name:    "rpow",
 	Doc:     "returns y to the power x, element by element, for numbers on the left.",
@@ -63,14 +239,14 @@ func rpowBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Where(Eq(y, number(0)), number(0), Mul(Pow(y, x), Log(y)))))))
+			grad.Set(0, fit(grad, 0, Where(LogicalAnd(Eq(solid(y, dy), number(0)), Ge(Real(x), number(0))), number(0), Mul(dy, Conj(Mul(Pow(solid(y, dy), x), Log(solid(y, dy))))))))
 		} else {
 			grad.Set(0, fit(grad, 0, rpowGradX(dy, x, y)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Where(Eq(x, number(0)), number(0), Mul(x, Pow(y, Sub(x, number(1)))))))))
+			grad.Set(1, fit(grad, 1, Where(Eq(x, number(0)), number(0), Mul(dy, Conj(Mul(x, Pow(solid(y, dy), Sub(x, number(1)))))))))
 		} else {
 			grad.Set(1, fit(grad, 1, rpowGradY(dy, x, y)))
 		}
@@ -87,7 +263,7 @@ var rpowGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(where(y == 0, 0, pow(y, x)*log(y)))"},
+		{Expr: "where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.RpowGradX},
 	CUDA: cuda.RpowGradX,
@@ -113,7 +289,7 @@ var rpowGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(where(x == 0, 0, x*pow(y, x - 1)))"},
+		{Expr: "where(x == 0, 0, dy*conj(x*pow(y, x - 1)))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.RpowGradY},
 	CUDA: cuda.RpowGradY,
@@ -291,7 +467,7 @@ func squareBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Mul(dy, Conj(Add(x, x))))
+		grad.Set(0, Mul(dy, Conj(Mul(number(2), x))))
 	} else {
 		grad.Set(0, squareGradX(dy, x))
 	}
@@ -307,7 +483,7 @@ var squareGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(x + x)"},
+		{Expr: "dy*conj(2*x)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.SquareGradX},
 	CUDA: cuda.SquareGradX,

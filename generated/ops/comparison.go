@@ -16,7 +16,7 @@ var allcloseOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
 	Attrs:   []ir.Attr{{Name: "rtol", Kind: ir.AttrFloat}, {Name: "atol", Kind: ir.AttrFloat}, {Name: "equal_nan", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
+	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }

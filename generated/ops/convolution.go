@@ -4,7 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	kernel1 "github.com/sinter-go/sinter/backend/ref/kernel"
+	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -198,7 +198,7 @@ func ConvN(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, di
 }
 
 func convNCompose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
-	if len(x.Shape()) == (n + 1) {
+	if len(x.Shape()) == n+1 {
 		return Squeeze(ConvBatch(Unsqueeze(x, 0), weight, n, bias, stride, padding, dilation, groups), []int{0})
 	}
 	return ConvBatch(x, weight, n, bias, stride, padding, dilation, groups)
@@ -240,6 +240,9 @@ func convTransposeCompose(x, weight *core.Tensor, n int, bias *core.Tensor, stri
 	p := ir.HostFillInts(padding, n)
 	d := ir.HostFillInts(dilation, n)
 	input := ir.HostTransposed(WithRank(x, n+2).Shape(), weight.Shape(), s, p, ir.HostFillInts(outputPadding, n), d, groups)
+	if len(input) == 0 {
+		return Refuse(x, "weight must have x's rank, stride, padding and dilation suit it, and output_padding be less than stride or dilation")
+	}
 	return ChannelAffine(ConvolutionGradInput(x, weight, input, s, p, d, groups), nil, bias)
 }
 
@@ -338,7 +341,7 @@ var convolutionOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.Convolution},
-	Ref:     kernel1.Convolution,
+	Ref:     refkernel.Convolution,
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -373,11 +376,11 @@ func convolutionBackward(grad *core.Grad) {
 	groups := int(grad.Attr(3).Int)
 	if grad.Needs(0) {
 		weight := grad.In(1)
-		grad.Set(0, ConvolutionGradInput(dy, weight, grad.InShape(0), stride, padding, dilation, groups))
+		grad.Set(0, fit(grad, 0, ConvolutionGradInput(dy, weight, grad.InShape(0), stride, padding, dilation, groups)))
 	}
 	if grad.Needs(1) {
 		x := grad.In(0)
-		grad.Set(1, ConvolutionGradWeight(dy, x, grad.InShape(1), stride, padding, dilation, groups))
+		grad.Set(1, fit(grad, 1, ConvolutionGradWeight(dy, x, grad.InShape(1), stride, padding, dilation, groups)))
 	}
 }
 
@@ -392,7 +395,7 @@ var convolutionGradInputOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.ConvolutionGradInput},
-	Ref:     kernel1.ConvolutionGradInput,
+	Ref:     refkernel.ConvolutionGradInput,
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -426,11 +429,11 @@ func convolutionGradInputBackward(grad *core.Grad) {
 	groups := int(grad.Attr(4).Int)
 	if grad.Needs(0) {
 		weight := grad.In(1)
-		grad.Set(0, Convolution(dy, weight, stride, padding, dilation, groups))
+		grad.Set(0, fit(grad, 0, Convolution(dy, weight, stride, padding, dilation, groups)))
 	}
 	if grad.Needs(1) {
 		g := grad.In(0)
-		grad.Set(1, ConvolutionGradWeight(g, dy, grad.InShape(1), stride, padding, dilation, groups))
+		grad.Set(1, fit(grad, 1, ConvolutionGradWeight(g, dy, grad.InShape(1), stride, padding, dilation, groups)))
 	}
 }
 
@@ -445,7 +448,7 @@ var convolutionGradWeightOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.ConvolutionGradWeight},
-	Ref:     kernel1.ConvolutionGradWeight,
+	Ref:     refkernel.ConvolutionGradWeight,
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -479,10 +482,10 @@ func convolutionGradWeightBackward(grad *core.Grad) {
 	groups := int(grad.Attr(4).Int)
 	if grad.Needs(0) {
 		x := grad.In(1)
-		grad.Set(0, Convolution(x, dy, stride, padding, dilation, groups))
+		grad.Set(0, fit(grad, 0, Convolution(x, dy, stride, padding, dilation, groups)))
 	}
 	if grad.Needs(1) {
 		g := grad.In(0)
-		grad.Set(1, ConvolutionGradInput(g, dy, grad.InShape(1), stride, padding, dilation, groups))
+		grad.Set(1, fit(grad, 1, ConvolutionGradInput(g, dy, grad.InShape(1), stride, padding, dilation, groups)))
 	}
 }

@@ -5,7 +5,7 @@ package ops
 import (
 	"fmt"
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	kernel1 "github.com/sinter-go/sinter/backend/ref/kernel"
+	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
@@ -24,7 +24,7 @@ var catOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.Cat},
-	Ref:     kernel1.Cat,
+	Ref:     refkernel.Cat,
 }
 
 // CatOp returns the descriptor of cat, which must not be changed.
@@ -209,7 +209,7 @@ var flipOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.Flip},
-	Ref:     kernel1.Flip,
+	Ref:     refkernel.Flip,
 }
 
 // FlipOp returns the descriptor of flip, which must not be changed.
@@ -270,7 +270,7 @@ func PadOp() *ir.Op {
 // numbers remove elements in the mode constant, which fills with value.
 // Reflect mirrors x without repeating the edge, replicate repeats the edge,
 // and circular continues at the other end; they fill at most the last three
-// axes.
+// axes, reflect with fewer elements than an axis has, circular with no more.
 func Pad(x *core.Tensor, padding []int, mode Mode, value ir.Scalar) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.FirstError(in...); t != nil {
@@ -287,13 +287,13 @@ func padCompose(x *core.Tensor, padding []int, mode Mode, value ir.Scalar) *core
 		return PadConstant(x, padding, value)
 	case ModeReflect:
 		p := ir.HostPadPairs(padding, 3)
-		return PadReflect(PadReflect(PadReflect(WithPadding(x, padding, 3), -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
+		return PadReflect(PadReflect(PadReflect(WithPadding(x, padding, 3, 1), -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
 	case ModeReplicate:
 		p := ir.HostPadPairs(padding, 3)
-		return PadReplicate(PadReplicate(PadReplicate(WithPadding(x, padding, 3), -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
+		return PadReplicate(PadReplicate(PadReplicate(WithPadding(x, padding, 3, -1), -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
 	case ModeCircular:
 		p := ir.HostPadPairs(padding, 3)
-		return PadCircular(PadCircular(PadCircular(WithPadding(x, padding, 3), -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
+		return PadCircular(PadCircular(PadCircular(WithPadding(x, padding, 3, 0), -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
 	}
 	return core.Fail(&padOp, fmt.Errorf("unknown mode %d", mode))
 }
@@ -335,10 +335,10 @@ func PadCircular(x *core.Tensor, dim, before, after int) *core.Tensor {
 }
 
 func padCircularCompose(x *core.Tensor, dim, before, after int) *core.Tensor {
-	if (before == 0) && (after == 0) {
+	if before == 0 && after == 0 {
 		return x
 	}
-	at := CircularIndex([]int{(ir.HostSize(x.Shape(), dim) + before) + after}, ir.HostSize(x.Shape(), dim), before, core.PlacementLike(x))
+	at := CircularIndex([]int{ir.HostSize(x.Shape(), dim) + before + after}, ir.HostSize(x.Shape(), dim), before, core.PlacementLike(x))
 	return IndexSelect(WithAxes(x, 1), dim, at)
 }
 
@@ -353,7 +353,7 @@ var padConstantOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.PadConstant},
-	Ref:     kernel1.PadConstant,
+	Ref:     refkernel.PadConstant,
 	Tags:    ir.TagHidden,
 }
 
@@ -416,10 +416,10 @@ func PadReflect(x *core.Tensor, dim, before, after int) *core.Tensor {
 }
 
 func padReflectCompose(x *core.Tensor, dim, before, after int) *core.Tensor {
-	if (before == 0) && (after == 0) {
+	if before == 0 && after == 0 {
 		return x
 	}
-	at := ReflectIndex([]int{(ir.HostSize(x.Shape(), dim) + before) + after}, ir.HostSize(x.Shape(), dim), before, core.PlacementLike(x))
+	at := ReflectIndex([]int{ir.HostSize(x.Shape(), dim) + before + after}, ir.HostSize(x.Shape(), dim), before, core.PlacementLike(x))
 	return IndexSelect(WithAxes(x, 1), dim, at)
 }
 
@@ -454,10 +454,10 @@ func PadReplicate(x *core.Tensor, dim, before, after int) *core.Tensor {
 }
 
 func padReplicateCompose(x *core.Tensor, dim, before, after int) *core.Tensor {
-	if (before == 0) && (after == 0) {
+	if before == 0 && after == 0 {
 		return x
 	}
-	at := ReplicateIndex([]int{(ir.HostSize(x.Shape(), dim) + before) + after}, ir.HostSize(x.Shape(), dim), before, core.PlacementLike(x))
+	at := ReplicateIndex([]int{ir.HostSize(x.Shape(), dim) + before + after}, ir.HostSize(x.Shape(), dim), before, core.PlacementLike(x))
 	return IndexSelect(WithAxes(x, 1), dim, at)
 }
 
@@ -570,6 +570,9 @@ func RepeatInterleave(x *core.Tensor, n, dim int) *core.Tensor {
 
 func repeatInterleaveCompose(x *core.Tensor, n, dim int) *core.Tensor {
 	axis := ir.HostNormDim(len(x.Shape()), dim)
+	if n < 0 {
+		return Refuse(x, "n must not be negative")
+	}
 	wide := Unsqueeze(WithAxes(x, 1), axis+1)
 	return Flatten(Expand(wide, ir.HostWithSize(wide.Shape(), axis+1, n)), axis, axis+1)
 }
@@ -651,39 +654,4 @@ func Roll(x *core.Tensor, shifts, dim []int) *core.Tensor {
 // device.
 func RollOut(dst, x *core.Tensor, shifts, dim []int) error {
 	return core.CopyOut(dst, &rollOp, Roll(x, shifts, dim))
-}
-
-var stackOp = ir.Op{
-	Name:    "stack",
-	Doc:     "joins tensors of one shape along a new axis before axis dim, which may be one past the last.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "xs", Variadic: true}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// StackOp returns the descriptor of stack, which must not be changed.
-func StackOp() *ir.Op {
-	return &stackOp
-}
-
-// Stack joins tensors of one shape along a new axis before axis dim, which
-// may be one past the last. Dtypes promote.
-func Stack(xs []*core.Tensor, dim int) *core.Tensor {
-	in := xs
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := composite.Stack(Unsqueeze, Cat, xs, dim)
-	core.Composed(&stackOp, in, out)
-	return out
-}
-
-// StackOut is Stack with the result written to dst, which has its shape and
-// device.
-func StackOut(dst *core.Tensor, xs []*core.Tensor, dim int) error {
-	return core.CopyOut(dst, &stackOp, Stack(xs, dim))
 }

@@ -4,8 +4,44 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var stackOp = ir.Op{
+	Name:    "stack",
+	Doc:     "joins tensors of one shape along a new axis before axis dim, which may be one past the last.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "xs", Variadic: true}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// StackOp returns the descriptor of stack, which must not be changed.
+func StackOp() *ir.Op {
+	return &stackOp
+}
+
+// Stack joins tensors of one shape along a new axis before axis dim, which
+// may be one past the last. Dtypes promote.
+func Stack(xs []*core.Tensor, dim int) *core.Tensor {
+	in := xs
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := composite.Stack(Unsqueeze, Cat, xs, dim)
+	core.Composed(&stackOp, in, out)
+	return out
+}
+
+// StackOut is Stack with the result written to dst, which has its shape and
+// device.
+func StackOut(dst *core.Tensor, xs []*core.Tensor, dim int) error {
+	return core.CopyOut(dst, &stackOp, Stack(xs, dim))
+}
 
 var tileOp = ir.Op{
 	Name:    "tile",
@@ -130,10 +166,10 @@ func withMostAxesBackward(grad *core.Grad) {
 
 var withPaddingOp = ir.Op{
 	Name:    "with_padding",
-	Doc:     "returns x, whose axes padding must suit, at most the given number of them.",
+	Doc:     "returns x, whose axes padding must suit: at most the given number of them, and each amount short of the extent by as much as short says, unless that is negative.",
 	Kind:    ir.ViewBody,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "padding", Kind: ir.AttrInts}, {Name: "most", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "padding", Kind: ir.AttrInts}, {Name: "most", Kind: ir.AttrInt}, {Name: "short", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
@@ -147,14 +183,15 @@ func WithPaddingOp() *ir.Op {
 	return &withPaddingOp
 }
 
-// WithPadding returns x, whose axes padding must suit, at most the given
-// number of them.
-func WithPadding(x *core.Tensor, padding []int, most int) *core.Tensor {
-	layout, err := ir.PaddedAxesView(x.Layout(), padding, most)
+// WithPadding returns x, whose axes padding must suit: at most the given
+// number of them, and each amount short of the extent by as much as short
+// says, unless that is negative.
+func WithPadding(x *core.Tensor, padding []int, most, short int) *core.Tensor {
+	layout, err := ir.PaddedAxesView(x.Layout(), padding, most, short)
 	return core.View(core.Apply{
 		Op:       &withPaddingOp,
 		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntsValue(padding), ir.IntValue(most)},
+		Attrs:    []ir.Value{ir.IntsValue(padding), ir.IntValue(most), ir.IntValue(short)},
 		Backward: withPaddingBackward,
 	}, layout, err)
 }

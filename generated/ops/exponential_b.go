@@ -9,6 +9,67 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var logaddexpOp = ir.Op{
+	Name:    "logaddexp",
+	Doc:     "returns log(exp(x) + exp(y)), element by element, without overflow on the way.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArithFloat,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x == y, x + Ln2, max(x, y) + log1p(exp(-abs(x - y))))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Logaddexp},
+	CUDA: cuda.Logaddexp,
+	Tags: ir.TagPointwise,
+}
+
+// LogaddexpOp returns the descriptor of logaddexp, which must not be changed.
+func LogaddexpOp() *ir.Op {
+	return &logaddexpOp
+}
+
+// Logaddexp returns log(exp(x) + exp(y)), element by element, without
+// overflow on the way.
+func Logaddexp(x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(logaddexpApply(x, y))
+}
+
+func logaddexpApply(x, y *core.Tensor) core.Apply {
+	return core.Apply{
+		Op:       &logaddexpOp,
+		In:       []*core.Tensor{x, y},
+		Backward: logaddexpBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}
+}
+
+// LogaddexpOut is Logaddexp with the result written to dst, which has its
+// shape and device.
+func LogaddexpOut(dst, x, y *core.Tensor) error {
+	return core.ElementwiseOut(dst, logaddexpApply(x, y))
+}
+
+// LogaddexpInPlace is Logaddexp with the result written to x.
+func LogaddexpInPlace(x, y *core.Tensor) error {
+	return core.ElementwiseInPlace(logaddexpApply(x, y))
+}
+
+// logaddexpBackward is the gradient of logaddexp.
+func logaddexpBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	y := grad.In(1)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, Mul(dy, Sigmoid(Sub(x, y)))))
+	}
+	if grad.Needs(1) {
+		grad.Set(1, fit(grad, 1, Mul(dy, Sigmoid(Sub(y, x)))))
+	}
+}
+
 var logaddexp2Op = ir.Op{
 	Name:    "logaddexp2",
 	Doc:     "returns log2(2^x + 2^y), element by element, without overflow on the way.",
@@ -82,7 +143,7 @@ var logitOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "log(min(max(x, eps), 1 - eps)) - log1p(-min(max(x, eps), 1 - eps))"},
+		{Expr: "where(min(max(x, eps), 1 - eps) < 0.25, log(min(max(x, eps), 1 - eps)) - log1p(-min(max(x, eps), 1 - eps)), log1p((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps))))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Logit},
 	CUDA: cuda.Logit,
@@ -127,7 +188,7 @@ func logitBackward(grad *core.Grad) {
 	x := grad.In(0)
 	eps := grad.Attr(0).Scalar.Float()
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Add(Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.25), Minimum(Maximum(x, number(eps)), number(1-eps))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(0.5), Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.5), Minimum(Maximum(x, number(eps)), number(1-eps))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))))), Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.25), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(0.5), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.5), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(1), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))))))))))
+		grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Minimum(Maximum(x, number(eps)), number(1-eps)), number(0.25)), Add(Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.25), Minimum(Maximum(x, number(eps)), number(1-eps))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(0.5), Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.5), Minimum(Maximum(x, number(eps)), number(1-eps))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))))), Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.25), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(0.5), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.5), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(1), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))))))), Div(Sub(Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.5), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(1), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(1), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(2), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))))))), Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Mul(number(0.25), Div(Neg(Div(Sub(Mul(number(2), Minimum(Maximum(x, number(eps)), number(1-eps))), number(1)), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Mul(number(0.5), Div(Neg(Div(Sub(Mul(number(2), Minimum(Maximum(x, number(eps)), number(1-eps))), number(1)), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Mul(number(0.5), Div(Neg(Div(Sub(Mul(number(2), Minimum(Maximum(x, number(eps)), number(1-eps))), number(1)), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(Neg(Div(Sub(Mul(number(2), Minimum(Maximum(x, number(eps)), number(1-eps))), number(1)), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))))))), Add(number(1), Div(Sub(Mul(number(2), Minimum(Maximum(x, number(eps)), number(1-eps))), number(1)), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))))))))
 	} else {
 		grad.Set(0, fit(grad, 0, logitGradX(dy, x, eps)))
 	}
@@ -144,7 +205,7 @@ var logitGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(where(x == eps, where(max(x, eps) == 1 - eps, 0.25/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 0.5/min(max(x, eps), 1 - eps))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 1/min(max(x, eps), 1 - eps))))) + where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/(1 - min(max(x, eps), 1 - eps)))))))"},
+		{Expr: "dy*where(min(max(x, eps), 1 - eps) < 0.25, where(x == eps, where(max(x, eps) == 1 - eps, 0.25/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 0.5/min(max(x, eps), 1 - eps))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 1/min(max(x, eps), 1 - eps))))) + where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/(1 - min(max(x, eps), 1 - eps)))))), (where(x == eps, where(max(x, eps) == 1 - eps, 0.5/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/(1 - min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 1/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 2/(1 - min(max(x, eps), 1 - eps)))))) - where(x == eps, where(max(x, eps) == 1 - eps, 0.25*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 0.5*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, -((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps)))))))/(1 + (2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps))))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.LogitGradX},
 	CUDA: cuda.LogitGradX,

@@ -39,7 +39,11 @@ func Arange(start, end, step ir.Scalar, place *core.Placement) *core.Tensor {
 }
 
 func arangeCompose(start, end, step ir.Scalar, place *core.Placement) *core.Tensor {
-	return ArangeSized([]int{ir.HostArangeCount(start, end, step)}, start, step, place)
+	n := ir.HostArangeCount(start, end, step)
+	if n < 0 {
+		return Refuse(Empty([]int{}, place), "start and end must be real and finite, and step lead from start to end")
+	}
+	return ArangeSized([]int{n}, start, step, place)
 }
 
 var arangeSizedOp = ir.Op{

@@ -4,7 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	kernel1 "github.com/sinter-go/sinter/backend/ref/kernel"
+	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -108,7 +108,7 @@ var gatherOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.Gather},
-	Ref:     kernel1.Gather,
+	Ref:     refkernel.Gather,
 }
 
 // GatherOp returns the descriptor of gather, which must not be changed.
@@ -147,7 +147,7 @@ func gatherBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	index := grad.In(1)
 	dim := int(grad.Attr(0).Int)
-	grad.Set(0, ScatterAdd(Zeros(grad.InShape(0), core.PlacementLike(dy)), dim, index, dy))
+	grad.Set(0, fit(grad, 0, ScatterAdd(Zeros(grad.InShape(0), core.PlacementLike(dy)), dim, index, dy)))
 }
 
 var inRangeOp = ir.Op{
@@ -197,7 +197,7 @@ var indexAddOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.IndexAdd},
-	Ref:     kernel1.IndexAdd,
+	Ref:     refkernel.IndexAdd,
 	Tags:    ir.TagNondeterministic,
 }
 
@@ -237,12 +237,12 @@ func IndexAddOut(dst, x *core.Tensor, dim int, index, src *core.Tensor) error {
 func indexAddBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	if grad.Needs(0) {
-		grad.Set(0, dy)
+		grad.Set(0, fit(grad, 0, dy))
 	}
 	if grad.Needs(2) {
 		index := grad.In(1)
 		dim := int(grad.Attr(0).Int)
-		grad.Set(2, IndexSelect(dy, dim, index))
+		grad.Set(2, fit(grad, 2, IndexSelect(dy, dim, index)))
 	}
 }
 
@@ -339,7 +339,7 @@ var indexSelectOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.IndexSelect},
-	Ref:     kernel1.IndexSelect,
+	Ref:     refkernel.IndexSelect,
 }
 
 // IndexSelectOp returns the descriptor of index_select, which must not be
@@ -379,7 +379,7 @@ func indexSelectBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	index := grad.In(1)
 	dim := int(grad.Attr(0).Int)
-	grad.Set(0, IndexAdd(Zeros(grad.InShape(0), core.PlacementLike(dy)), dim, index, dy))
+	grad.Set(0, fit(grad, 0, IndexAdd(Zeros(grad.InShape(0), core.PlacementLike(dy)), dim, index, dy)))
 }
 
 var maskedSelectOp = ir.Op{
@@ -484,7 +484,7 @@ var nonzeroSizedOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.NonzeroSized},
-	Ref:     kernel1.NonzeroSized,
+	Ref:     refkernel.NonzeroSized,
 	Tags:    ir.TagHidden,
 }
 
@@ -596,75 +596,37 @@ func oneHotSizedCompose(x *core.Tensor, classes int) *core.Tensor {
 	return Scatter(Zeros(ir.HostJoinInts(x.Shape(), []int{classes}), core.PlacementLike(x)), -1, Unsqueeze(x, -1), core.ScalarTensor(ir.IntScalar(1)))
 }
 
-var scatterOp = ir.Op{
-	Name:    "scatter",
-	Doc:     "returns a copy of x with the elements of src written where index says: out[index[i][j]][j] = src[i][j] for dim 0.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+var refuseOp = ir.Op{
+	Name:    "refuse",
+	Doc:     "returns an error that says what is wrong, and x's shape.",
+	Kind:    ir.ViewBody,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "what", Kind: ir.AttrString}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.Scatter},
-	Ref:     kernel1.Scatter,
-	Tags:    ir.TagNondeterministic,
+	Tags:    ir.TagView | ir.TagHidden,
 }
 
-// ScatterOp returns the descriptor of scatter, which must not be changed.
-func ScatterOp() *ir.Op {
-	return &scatterOp
+// RefuseOp returns the descriptor of refuse, which must not be changed.
+func RefuseOp() *ir.Op {
+	return &refuseOp
 }
 
-// Scatter returns a copy of x with the elements of src written where index
-// says: out[index[i][j]][j] = src[i][j] for dim 0. Index is an int64 tensor
-// of x's rank, no larger than src, and no larger than x along the other axes.
-// Src may be a number or a scalar tensor. Where index names an element more
-// than once, one of the writes wins, and the gradient of src is that of every
-// one.
-func Scatter(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
-	return core.Kernel(scatterApply(x, dim, index, src))[0]
+// Refuse returns an error that says what is wrong, and x's shape.
+func Refuse(x *core.Tensor, what string) *core.Tensor {
+	layout, err := ir.RefuseView(x.Layout(), what)
+	return core.View(core.Apply{
+		Op:       &refuseOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.StringValue(what)},
+		Backward: refuseBackward,
+	}, layout, err)
 }
 
-func scatterApply(x *core.Tensor, dim int, index, src *core.Tensor) core.Apply {
-	return core.Apply{
-		Op:    &scatterOp,
-		In:    []*core.Tensor{x, index, src},
-		Attrs: []ir.Value{ir.IntValue(dim)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
-		},
-		Backward: scatterBackward,
-		Save:     core.SaveIn(1),
-	}
-}
-
-// ScatterOut is Scatter with the result written to dst, which has its shape
-// and device.
-func ScatterOut(dst, x *core.Tensor, dim int, index, src *core.Tensor) error {
-	return core.KernelOut(dst, scatterApply(x, dim, index, src))
-}
-
-// scatterBackward is the gradient of scatter.
-func scatterBackward(grad *core.Grad) {
-	if grad.Needs(0) {
-		dy := grad.Dy(0)
-		index := grad.In(1)
-		dim := int(grad.Attr(0).Int)
-		grad.Set(0, Scatter(dy, dim, index, core.ScalarTensor(ir.IntScalar(0))))
-	}
-	if grad.Needs(2) {
-		grad.Set(2, scatterGradSrc(grad))
-	}
-}
-
-func scatterGradSrc(grad *core.Grad) *core.Tensor {
+// refuseBackward is the gradient of refuse.
+func refuseBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
-	index := grad.In(1)
-	dim := int(grad.Attr(0).Int)
-	g := Gather(dy, dim, index)
-	if len(grad.InShape(2)) == 0 {
-		return Sum(g, nil, false, ir.Invalid)
-	}
-	return PadConstant(g, ir.HostPadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0))
+	grad.Set(0, dy)
 }

@@ -4,12 +4,85 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	kernel1 "github.com/sinter-go/sinter/backend/ref/kernel"
+	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var scatterOp = ir.Op{
+	Name:    "scatter",
+	Doc:     "returns a copy of x with the elements of src written where index says: out[index[i][j]][j] = src[i][j] for dim 0.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.Scatter},
+	Ref:     refkernel.Scatter,
+	Tags:    ir.TagNondeterministic,
+}
+
+// ScatterOp returns the descriptor of scatter, which must not be changed.
+func ScatterOp() *ir.Op {
+	return &scatterOp
+}
+
+// Scatter returns a copy of x with the elements of src written where index
+// says: out[index[i][j]][j] = src[i][j] for dim 0. Index is an int64 tensor
+// of x's rank, no larger than src, and no larger than x along the other axes.
+// Src may be a number or a scalar tensor. Where index names an element more
+// than once, one of the writes wins, and the gradient of src is that of every
+// one.
+func Scatter(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
+	return core.Kernel(scatterApply(x, dim, index, src))[0]
+}
+
+func scatterApply(x *core.Tensor, dim int, index, src *core.Tensor) core.Apply {
+	return core.Apply{
+		Op:    &scatterOp,
+		In:    []*core.Tensor{x, index, src},
+		Attrs: []ir.Value{ir.IntValue(dim)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
+		},
+		Backward: scatterBackward,
+		Save:     core.SaveIn(1),
+	}
+}
+
+// ScatterOut is Scatter with the result written to dst, which has its shape
+// and device.
+func ScatterOut(dst, x *core.Tensor, dim int, index, src *core.Tensor) error {
+	return core.KernelOut(dst, scatterApply(x, dim, index, src))
+}
+
+// scatterBackward is the gradient of scatter.
+func scatterBackward(grad *core.Grad) {
+	if grad.Needs(0) {
+		dy := grad.Dy(0)
+		index := grad.In(1)
+		dim := int(grad.Attr(0).Int)
+		grad.Set(0, fit(grad, 0, Scatter(dy, dim, index, core.ScalarTensor(ir.IntScalar(0)))))
+	}
+	if grad.Needs(2) {
+		grad.Set(2, fit(grad, 2, scatterGradSrc(grad)))
+	}
+}
+
+func scatterGradSrc(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	index := grad.In(1)
+	dim := int(grad.Attr(0).Int)
+	g := Gather(dy, dim, index)
+	if len(grad.InShape(2)) == 0 {
+		return Sum(g, nil, false, ir.Invalid)
+	}
+	return PadConstant(g, ir.HostPadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0))
+}
 
 var scatterAddOp = ir.Op{
 	Name:    "scatter_add",
@@ -22,7 +95,7 @@ var scatterAddOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.ScatterAdd},
-	Ref:     kernel1.ScatterAdd,
+	Ref:     refkernel.ScatterAdd,
 	Tags:    ir.TagNondeterministic,
 }
 
@@ -63,12 +136,12 @@ func ScatterAddOut(dst, x *core.Tensor, dim int, index, src *core.Tensor) error 
 func scatterAddBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	if grad.Needs(0) {
-		grad.Set(0, dy)
+		grad.Set(0, fit(grad, 0, dy))
 	}
 	if grad.Needs(2) {
 		index := grad.In(1)
 		dim := int(grad.Attr(0).Int)
-		grad.Set(2, PadConstant(Gather(dy, dim, index), ir.HostPadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0)))
+		grad.Set(2, fit(grad, 2, PadConstant(Gather(dy, dim, index), ir.HostPadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0))))
 	}
 }
 
@@ -230,7 +303,7 @@ var trilSizedGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(where(index%cols - index/cols%rows <= diagonal, 1, 0))"},
+		{Expr: "where(index%cols - index/cols%rows <= diagonal, dy, 0)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.TrilSizedGradX},
 	CUDA: cuda.TrilSizedGradX,
@@ -350,7 +423,7 @@ var triuSizedGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(where(index%cols - index/cols%rows >= diagonal, 1, 0))"},
+		{Expr: "where(index%cols - index/cols%rows >= diagonal, dy, 0)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.TriuSizedGradX},
 	CUDA: cuda.TriuSizedGradX,
@@ -375,4 +448,40 @@ func triuSizedGradXBackward(grad *core.Grad) {
 	cols := int(grad.Attr(1).Int)
 	diagonal := int(grad.Attr(2).Int)
 	grad.Set(0, fit(grad, 0, triuSizedGradX(dy, rows, cols, diagonal)))
+}
+
+var withDimOp = ir.Op{
+	Name:    "with_dim",
+	Doc:     "returns x, which must have the axis dim.",
+	Kind:    ir.ViewBody,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagView | ir.TagHidden,
+}
+
+// WithDimOp returns the descriptor of with_dim, which must not be changed.
+func WithDimOp() *ir.Op {
+	return &withDimOp
+}
+
+// WithDim returns x, which must have the axis dim. A scalar has the axes 0
+// and -1.
+func WithDim(x *core.Tensor, dim int) *core.Tensor {
+	layout, err := ir.AxisView(x.Layout(), dim)
+	return core.View(core.Apply{
+		Op:       &withDimOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntValue(dim)},
+		Backward: withDimBackward,
+	}, layout, err)
+}
+
+// withDimBackward is the gradient of with_dim.
+func withDimBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	grad.Set(0, dy)
 }

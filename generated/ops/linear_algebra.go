@@ -4,7 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	kernel1 "github.com/sinter-go/sinter/backend/ref/kernel"
+	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -332,7 +332,7 @@ var matMulOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.MatMul},
-	Ref:     kernel1.MatMul,
+	Ref:     refkernel.MatMul,
 	Tags:    ir.TagTF32,
 }
 
@@ -370,46 +370,46 @@ func MatMulOut(dst, x, y *core.Tensor) error {
 // matMulBackward is the gradient of matmul.
 func matMulBackward(grad *core.Grad) {
 	if grad.Needs(0) {
-		grad.Set(0, matMulGradX(grad))
+		grad.Set(0, fit(grad, 0, matMulGradX(grad)))
 	}
 	if grad.Needs(1) {
-		grad.Set(1, matMulGradY(grad))
+		grad.Set(1, fit(grad, 1, matMulGradY(grad)))
 	}
 }
 
 func matMulGradX(grad *core.Grad) *core.Tensor {
 	dy := grad.Dy(0)
 	y := grad.In(1)
-	if (len(grad.InShape(1)) == 1) && (len(grad.InShape(0)) == 1) {
+	if len(grad.InShape(1)) == 1 && len(grad.InShape(0)) == 1 {
 		return Mul(dy, Conj(y))
 	}
 	if len(grad.InShape(1)) == 1 {
 		return Mul(Unsqueeze(dy, -1), Conj(y))
 	}
 	if len(grad.InShape(0)) == 1 {
-		return Squeeze(MatMul(Unsqueeze(dy, -2), Conj(Transpose(y, -2, -1))), []int{-2})
+		return SumTo(Squeeze(MatMul(Unsqueeze(dy, -2), Conj(Transpose(y, -2, -1))), []int{-2}), grad.InShape(0))
 	}
-	return MatMul(dy, Conj(Transpose(y, -2, -1)))
+	return SumTo(MatMul(dy, Conj(Transpose(y, -2, -1))), grad.InShape(0))
 }
 
 func matMulGradY(grad *core.Grad) *core.Tensor {
 	dy := grad.Dy(0)
 	x := grad.In(0)
-	if (len(grad.InShape(0)) == 1) && (len(grad.InShape(1)) == 1) {
+	if len(grad.InShape(0)) == 1 && len(grad.InShape(1)) == 1 {
 		return Mul(dy, Conj(x))
 	}
 	if len(grad.InShape(0)) == 1 {
 		return Mul(Unsqueeze(Conj(x), -1), Unsqueeze(dy, -2))
 	}
 	if len(grad.InShape(1)) == 1 {
-		return Squeeze(MatMul(Conj(Transpose(x, -2, -1)), Unsqueeze(dy, -1)), []int{-1})
+		return SumTo(Squeeze(MatMul(Conj(Transpose(x, -2, -1)), Unsqueeze(dy, -1)), []int{-1}), grad.InShape(1))
 	}
-	if (len(grad.InShape(1)) == 2) && (len(grad.InShape(0)) > 2) {
+	if len(grad.InShape(1)) == 2 && len(grad.InShape(0)) > 2 {
 		rows := ir.NumElements(grad.InShape(0)) / max(ir.HostSize(grad.InShape(0), -1), 1)
 		flat := Reshape(x, []int{rows, ir.HostSize(grad.InShape(0), -1)})
 		return MatMul(Conj(Transpose(flat, 0, 1)), Reshape(dy, []int{rows, ir.HostSize(dy.Shape(), -1)}))
 	}
-	return MatMul(Conj(Transpose(x, -2, -1)), dy)
+	return SumTo(MatMul(Conj(Transpose(x, -2, -1)), dy), grad.InShape(1))
 }
 
 var mmOp = ir.Op{

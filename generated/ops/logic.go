@@ -227,71 +227,11 @@ func maskedFillBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	mask := grad.In(1)
 	if grad.Needs(0) {
-		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Where(mask, ToDType(number(0), dy.DType()), number(1))))))
-		} else {
-			grad.Set(0, fit(grad, 0, maskedFillGradX(dy, mask)))
-		}
+		grad.Set(0, fit(grad, 0, Where(mask, number(0), dy)))
 	}
 	if grad.Needs(2) {
-		if grad.Recording() {
-			grad.Set(2, fit(grad, 2, Mul(dy, Conj(Where(mask, ToDType(number(1), dy.DType()), number(0))))))
-		} else {
-			grad.Set(2, fit(grad, 2, maskedFillGradValue(dy, mask)))
-		}
+		grad.Set(2, fit(grad, 2, Where(mask, dy, number(0))))
 	}
-}
-
-var maskedFillGradValueOp = ir.Op{
-	Name:    "masked_fill_grad_value",
-	Doc:     "returns the gradient of masked_fill with respect to value, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "mask", DTypes: ir.ClassBool, Fixed: ir.Bool}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*conj(where(mask, 1, 0))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.MaskedFillGradValue},
-	CUDA: cuda.MaskedFillGradValue,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// maskedFillGradValue returns the gradient of masked_fill with respect to
-// value, from the gradient dy of its result.
-func maskedFillGradValue(dy, mask *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &maskedFillGradValueOp,
-		In: []*core.Tensor{dy, mask},
-	})
-}
-
-var maskedFillGradXOp = ir.Op{
-	Name:    "masked_fill_grad_x",
-	Doc:     "returns the gradient of masked_fill with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "mask", DTypes: ir.ClassBool, Fixed: ir.Bool}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*conj(where(mask, 0, 1))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.MaskedFillGradX},
-	CUDA: cuda.MaskedFillGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// maskedFillGradX returns the gradient of masked_fill with respect to x, from
-// the gradient dy of its result.
-func maskedFillGradX(dy, mask *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &maskedFillGradXOp,
-		In: []*core.Tensor{dy, mask},
-	})
 }
 
 var whereOp = ir.Op{
@@ -343,69 +283,9 @@ func whereBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	cond := grad.In(0)
 	if grad.Needs(1) {
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Where(cond, ToDType(number(1), dy.DType()), number(0))))))
-		} else {
-			grad.Set(1, fit(grad, 1, whereGradX(dy, cond)))
-		}
+		grad.Set(1, fit(grad, 1, Where(cond, dy, number(0))))
 	}
 	if grad.Needs(2) {
-		if grad.Recording() {
-			grad.Set(2, fit(grad, 2, Mul(dy, Conj(Where(cond, ToDType(number(0), dy.DType()), number(1))))))
-		} else {
-			grad.Set(2, fit(grad, 2, whereGradY(dy, cond)))
-		}
+		grad.Set(2, fit(grad, 2, Where(cond, number(0), dy)))
 	}
-}
-
-var whereGradXOp = ir.Op{
-	Name:    "where_grad_x",
-	Doc:     "returns the gradient of where with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "cond", DTypes: ir.ClassBool, Fixed: ir.Bool}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*conj(where(cond, 1, 0))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.WhereGradX},
-	CUDA: cuda.WhereGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// whereGradX returns the gradient of where with respect to x, from the
-// gradient dy of its result.
-func whereGradX(dy, cond *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &whereGradXOp,
-		In: []*core.Tensor{dy, cond},
-	})
-}
-
-var whereGradYOp = ir.Op{
-	Name:    "where_grad_y",
-	Doc:     "returns the gradient of where with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "cond", DTypes: ir.ClassBool, Fixed: ir.Bool}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*conj(where(cond, 0, 1))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.WhereGradY},
-	CUDA: cuda.WhereGradY,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// whereGradY returns the gradient of where with respect to y, from the
-// gradient dy of its result.
-func whereGradY(dy, cond *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &whereGradYOp,
-		In: []*core.Tensor{dy, cond},
-	})
 }

@@ -241,7 +241,7 @@ var bceLogitsElementsOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "(1 - target)*x + (max(-x, 0) + log1p(exp(-abs(x))))"},
+		{Expr: "where(x < 0, -x*target, (1 - target)*x) + log1p(exp(-abs(x)))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.BceLogitsElements},
 	CUDA: cuda.BceLogitsElements,
@@ -287,7 +287,7 @@ var bceLogitsWeightedOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "(1 - target)*x + (1 + (weight - 1)*target)*(max(-x, 0) + log1p(exp(-abs(x))))"},
+		{Expr: "where(x < 0, -x*(weight*target), (1 - target)*x) + (1 + (weight - 1)*target)*log1p(exp(-abs(x)))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.BceLogitsWeighted},
 	CUDA: cuda.BceLogitsWeighted,
@@ -533,7 +533,7 @@ func crossEntropyCompose(x, target, weight *core.Tensor, ignoreIndex int, labelS
 	if labelSmoothing == 0 {
 		return NllLoss(logs, target, weight, ignoreIndex, reduction)
 	}
-	return SmoothedLoss(logs, target, ignoreIndex, labelSmoothing, reduction, weight)
+	return SmoothedLoss(InRange(logs, "label_smoothing", labelSmoothing, 0, 1), target, ignoreIndex, labelSmoothing, reduction, weight)
 }
 
 // CrossEntropyOut is CrossEntropy with the result written to dst, which has
@@ -634,7 +634,7 @@ func huberElementsBackward(grad *core.Grad) {
 	delta := grad.Attr(0).Scalar
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(delta)), Add(Mul(number(0.5), Sub(x, target)), Mul(number(0.5), Sub(x, target))), Mul(core.ScalarTensor(delta), Sign(Sub(x, target)))))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(delta)), Mul(number(2), Mul(number(0.5), Sub(x, target))), Mul(core.ScalarTensor(delta), Sign(Sub(x, target)))))))
 		} else {
 			grad.Set(0, fit(grad, 0, huberElementsGradX(dy, x, target, delta)))
 		}
@@ -646,60 +646,4 @@ func huberElementsBackward(grad *core.Grad) {
 			grad.Set(1, fit(grad, 1, huberElementsGradTarget(dy, x, target, delta)))
 		}
 	}
-}
-
-var huberElementsGradTargetOp = ir.Op{
-	Name:    "huber_elements_grad_target",
-	Doc:     "returns the gradient of huber_elements with respect to target, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "target"}},
-	Attrs:   []ir.Attr{{Name: "delta", Kind: ir.AttrScalar}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*where(abs(x - target) < delta, -0.5*(x - target) - 0.5*(x - target), -(delta*sign(x - target)))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.HuberElementsGradTarget},
-	CUDA: cuda.HuberElementsGradTarget,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// huberElementsGradTarget returns the gradient of huber_elements with respect
-// to target, from the gradient dy of its result.
-func huberElementsGradTarget(dy, x, target *core.Tensor, delta ir.Scalar) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &huberElementsGradTargetOp,
-		In:    []*core.Tensor{dy, x, target},
-		Attrs: []ir.Value{ir.ScalarValue(delta)},
-	})
-}
-
-var huberElementsGradXOp = ir.Op{
-	Name:    "huber_elements_grad_x",
-	Doc:     "returns the gradient of huber_elements with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "target"}},
-	Attrs:   []ir.Attr{{Name: "delta", Kind: ir.AttrScalar}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*where(abs(x - target) < delta, 0.5*(x - target) + 0.5*(x - target), delta*sign(x - target))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.HuberElementsGradX},
-	CUDA: cuda.HuberElementsGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// huberElementsGradX returns the gradient of huber_elements with respect to
-// x, from the gradient dy of its result.
-func huberElementsGradX(dy, x, target *core.Tensor, delta ir.Scalar) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &huberElementsGradXOp,
-		In:    []*core.Tensor{dy, x, target},
-		Attrs: []ir.Value{ir.ScalarValue(delta)},
-	})
 }

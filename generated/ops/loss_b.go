@@ -10,6 +10,62 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var huberElementsGradTargetOp = ir.Op{
+	Name:    "huber_elements_grad_target",
+	Doc:     "returns the gradient of huber_elements with respect to target, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "target"}},
+	Attrs:   []ir.Attr{{Name: "delta", Kind: ir.AttrScalar}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*where(abs(x - target) < delta, -0.5*(x - target) - 0.5*(x - target), -(delta*sign(x - target)))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.HuberElementsGradTarget},
+	CUDA: cuda.HuberElementsGradTarget,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// huberElementsGradTarget returns the gradient of huber_elements with respect
+// to target, from the gradient dy of its result.
+func huberElementsGradTarget(dy, x, target *core.Tensor, delta ir.Scalar) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &huberElementsGradTargetOp,
+		In:    []*core.Tensor{dy, x, target},
+		Attrs: []ir.Value{ir.ScalarValue(delta)},
+	})
+}
+
+var huberElementsGradXOp = ir.Op{
+	Name:    "huber_elements_grad_x",
+	Doc:     "returns the gradient of huber_elements with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "target"}},
+	Attrs:   []ir.Attr{{Name: "delta", Kind: ir.AttrScalar}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*where(abs(x - target) < delta, 2*(0.5*(x - target)), delta*sign(x - target))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.HuberElementsGradX},
+	CUDA: cuda.HuberElementsGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// huberElementsGradX returns the gradient of huber_elements with respect to
+// x, from the gradient dy of its result.
+func huberElementsGradX(dy, x, target *core.Tensor, delta ir.Scalar) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &huberElementsGradXOp,
+		In:    []*core.Tensor{dy, x, target},
+		Attrs: []ir.Value{ir.ScalarValue(delta)},
+	})
+}
+
 var huberLossOp = ir.Op{
 	Name:    "huber_loss",
 	Doc:     "returns d*d/2 where the absolute distance d of x and target is less than delta, and delta*(d - delta/2) elsewhere.",
@@ -349,7 +405,7 @@ func smoothL1ElementsBackward(grad *core.Grad) {
 	beta := grad.Attr(0).Scalar
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(beta)), Div(Add(Mul(number(0.5), Sub(x, target)), Mul(number(0.5), Sub(x, target))), core.ScalarTensor(beta)), Sign(Sub(x, target))))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(beta)), Div(Mul(number(2), Mul(number(0.5), Sub(x, target))), core.ScalarTensor(beta)), Sign(Sub(x, target))))))
 		} else {
 			grad.Set(0, fit(grad, 0, smoothL1ElementsGradX(dy, x, target, beta)))
 		}
@@ -402,7 +458,7 @@ var smoothL1ElementsGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*where(abs(x - target) < beta, (0.5*(x - target) + 0.5*(x - target))/beta, sign(x - target))"},
+		{Expr: "dy*where(abs(x - target) < beta, 2*(0.5*(x - target))/beta, sign(x - target))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.SmoothL1ElementsGradX},
 	CUDA: cuda.SmoothL1ElementsGradX,

@@ -4,7 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	kernel1 "github.com/sinter-go/sinter/backend/ref/kernel"
+	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
@@ -40,7 +40,7 @@ func Affine(x, weight, bias *core.Tensor) *core.Tensor {
 }
 
 func affineCompose(x, weight, bias *core.Tensor) *core.Tensor {
-	if (weight == nil) && (bias == nil) {
+	if weight == nil && bias == nil {
 		return x
 	}
 	if weight == nil {
@@ -164,7 +164,7 @@ func ChannelAffine(x, weight, bias *core.Tensor) *core.Tensor {
 }
 
 func channelAffineCompose(x, weight, bias *core.Tensor) *core.Tensor {
-	if (weight == nil) && (bias == nil) {
+	if weight == nil && bias == nil {
 		return x
 	}
 	if weight == nil {
@@ -304,7 +304,10 @@ func GroupNorm(x *core.Tensor, groups int, weight, bias *core.Tensor, eps float6
 }
 
 func groupNormCompose(x *core.Tensor, groups int, weight, bias *core.Tensor, eps float64) *core.Tensor {
-	grouped := Reshape(WithAxes(x, 2), []int{ir.HostSize(x.Shape(), 0), groups, (ir.HostSize(x.Shape(), 1) / max(groups, 1)) * ir.HostTailNumel(x.Shape(), len(x.Shape())-2)})
+	if groups < 1 || ir.HostSize(x.Shape(), 1)%max(groups, 1) != 0 {
+		return Refuse(x, "groups must divide the channels, axis 1 of x")
+	}
+	grouped := Reshape(WithAxes(x, 2), []int{ir.HostSize(x.Shape(), 0), groups, ir.HostSize(x.Shape(), 1) / max(groups, 1) * ir.HostTailNumel(x.Shape(), len(x.Shape())-2)})
 	out1, _, _ := LayerNormStats(grouped, 1, eps)
 	return ChannelAffine(Reshape(out1, x.Shape()), weight, bias)
 }
@@ -387,7 +390,11 @@ func LayerNorm(x *core.Tensor, normalizedShape []int, weight, bias *core.Tensor,
 }
 
 func layerNormCompose(x *core.Tensor, normalizedShape []int, weight, bias *core.Tensor, eps float64) *core.Tensor {
-	out1, _, _ := LayerNormStats(x, ir.HostNormalizedRank(x.Shape(), normalizedShape), eps)
+	axes := ir.HostNormalizedRank(x.Shape(), normalizedShape)
+	if axes == 0 {
+		return Refuse(x, "normalized_shape must be the last extents of x, at least one")
+	}
+	out1, _, _ := LayerNormStats(x, axes, eps)
 	return Affine(out1, weight, bias)
 }
 
@@ -587,7 +594,7 @@ var layerNormStatsOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.LayerNorm},
-	Ref:     kernel1.LayerNorm,
+	Ref:     refkernel.LayerNorm,
 	Tags:    ir.TagHidden,
 }
 
@@ -631,57 +638,4 @@ func layerNormStatsGradX(grad *core.Grad) *core.Tensor {
 	m := Sub(Mean(dyOut, d, true), Div(dyMean, Mul(rstd, number(n))))
 	c := Add(Mean(Mul(dyOut, out), d, true), Div(Mul(dyRstd, rstd), number(n)))
 	return LayerNormGrad(dyOut, out, rstd, m, c)
-}
-
-var logSoftmaxOp = ir.Op{
-	Name:    "log_softmax",
-	Doc:     "returns the logarithm of softmax along dim, without computing softmax.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.LogSoftmax},
-	Ref:     kernel1.LogSoftmax,
-}
-
-// LogSoftmaxOp returns the descriptor of log_softmax, which must not be
-// changed.
-func LogSoftmaxOp() *ir.Op {
-	return &logSoftmaxOp
-}
-
-// LogSoftmax returns the logarithm of softmax along dim, without computing
-// softmax.
-func LogSoftmax(x *core.Tensor, dim int) *core.Tensor {
-	return core.Kernel(logSoftmaxApply(x, dim))[0]
-}
-
-func logSoftmaxApply(x *core.Tensor, dim int) core.Apply {
-	return core.Apply{
-		Op:    &logSoftmaxOp,
-		In:    []*core.Tensor{x},
-		Attrs: []ir.Value{ir.IntValue(dim)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(ir.AlongShape(x.Shape(), dim))
-		},
-		Backward: logSoftmaxBackward,
-		Save:     core.SaveOut(0),
-	}
-}
-
-// LogSoftmaxOut is LogSoftmax with the result written to dst, which has its
-// shape and device.
-func LogSoftmaxOut(dst, x *core.Tensor, dim int) error {
-	return core.KernelOut(dst, logSoftmaxApply(x, dim))
-}
-
-// logSoftmaxBackward is the gradient of log_softmax.
-func logSoftmaxBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	out := grad.Out(0)
-	dim := int(grad.Attr(0).Int)
-	grad.Set(0, LogSoftmaxGrad(dy, out, Sum(dy, []int{dim}, true, ir.Invalid)))
 }

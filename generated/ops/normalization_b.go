@@ -4,12 +4,65 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	kernel1 "github.com/sinter-go/sinter/backend/ref/kernel"
+	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var logSoftmaxOp = ir.Op{
+	Name:    "log_softmax",
+	Doc:     "returns the logarithm of softmax along dim, without computing softmax.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.LogSoftmax},
+	Ref:     refkernel.LogSoftmax,
+}
+
+// LogSoftmaxOp returns the descriptor of log_softmax, which must not be
+// changed.
+func LogSoftmaxOp() *ir.Op {
+	return &logSoftmaxOp
+}
+
+// LogSoftmax returns the logarithm of softmax along dim, without computing
+// softmax.
+func LogSoftmax(x *core.Tensor, dim int) *core.Tensor {
+	return core.Kernel(logSoftmaxApply(x, dim))[0]
+}
+
+func logSoftmaxApply(x *core.Tensor, dim int) core.Apply {
+	return core.Apply{
+		Op:    &logSoftmaxOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(dim)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.AlongShape(x.Shape(), dim))
+		},
+		Backward: logSoftmaxBackward,
+		Save:     core.SaveOut(0),
+	}
+}
+
+// LogSoftmaxOut is LogSoftmax with the result written to dst, which has its
+// shape and device.
+func LogSoftmaxOut(dst, x *core.Tensor, dim int) error {
+	return core.KernelOut(dst, logSoftmaxApply(x, dim))
+}
+
+// logSoftmaxBackward is the gradient of log_softmax.
+func logSoftmaxBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	out := grad.Out(0)
+	dim := int(grad.Attr(0).Int)
+	grad.Set(0, LogSoftmaxGrad(dy, out, Sum(dy, []int{dim}, true, ir.Invalid)))
+}
 
 var logSoftmaxGradOp = ir.Op{
 	Name:    "log_softmax_grad",
@@ -191,7 +244,11 @@ func RmsNorm(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps flo
 }
 
 func rmsNormCompose(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) *core.Tensor {
-	out1, _ := RmsNormStats(x, ir.HostNormalizedRank(x.Shape(), normalizedShape), eps)
+	axes := ir.HostNormalizedRank(x.Shape(), normalizedShape)
+	if axes == 0 {
+		return Refuse(x, "normalized_shape must be the last extents of x, at least one")
+	}
+	out1, _ := RmsNormStats(x, axes, eps)
 	return Affine(out1, weight, nil)
 }
 
@@ -357,7 +414,7 @@ var rmsNormStatsOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.RMSNorm},
-	Ref:     kernel1.RMSNorm,
+	Ref:     refkernel.RMSNorm,
 	Tags:    ir.TagHidden,
 }
 
@@ -459,7 +516,7 @@ var softmaxOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.Softmax},
-	Ref:     kernel1.Softmax,
+	Ref:     refkernel.Softmax,
 }
 
 // SoftmaxOp returns the descriptor of softmax, which must not be changed.
@@ -584,68 +641,4 @@ func softmaxGradGradS(dy, y *core.Tensor) *core.Tensor {
 		Op: &softmaxGradGradSOp,
 		In: []*core.Tensor{dy, y},
 	})
-}
-
-var softmaxGradGradYOp = ir.Op{
-	Name:    "softmax_grad_grad_y",
-	Doc:     "returns the gradient of softmax_grad with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "s"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*(g - s)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SoftmaxGradGradY},
-	CUDA: cuda.SoftmaxGradGradY,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// softmaxGradGradY returns the gradient of softmax_grad with respect to y,
-// from the gradient dy of its result.
-func softmaxGradGradY(dy, g, s *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &softmaxGradGradYOp,
-		In: []*core.Tensor{dy, g, s},
-	})
-}
-
-var softminOp = ir.Op{
-	Name:    "softmin",
-	Doc:     "returns softmax of -x along dim.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// SoftminOp returns the descriptor of softmin, which must not be changed.
-func SoftminOp() *ir.Op {
-	return &softminOp
-}
-
-// Softmin returns softmax of -x along dim.
-func Softmin(x *core.Tensor, dim int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := softminCompose(x, dim)
-	core.Composed(&softminOp, in, out)
-	return out
-}
-
-func softminCompose(x *core.Tensor, dim int) *core.Tensor {
-	return Softmax(Neg(x), dim)
-}
-
-// SoftminOut is Softmin with the result written to dst, which has its shape
-// and device.
-func SoftminOut(dst, x *core.Tensor, dim int) error {
-	return core.CopyOut(dst, &softminOp, Softmin(x, dim))
 }

@@ -267,8 +267,6 @@ func Descriptors() []*ir.Op {
 		&ltOp,
 		&complexOp,
 		&maskedFillOp,
-		&maskedFillGradValueOp,
-		&maskedFillGradXOp,
 		&maskedLossOp,
 		&maskedSelectOp,
 		&matMulOp,
@@ -344,6 +342,7 @@ func Descriptors() []*ir.Op {
 		&reciprocalGradXOp,
 		&reduceLossOp,
 		&reflectIndexOp,
+		&refuseOp,
 		&reluOp,
 		&relu6Op,
 		&relu6GradXOp,
@@ -463,10 +462,9 @@ func Descriptors() []*ir.Op {
 		&viewOp,
 		&viewAsOp,
 		&whereOp,
-		&whereGradXOp,
-		&whereGradYOp,
 		&windowIndexOp,
 		&withAxesOp,
+		&withDimOp,
 		&withMostAxesOp,
 		&withPaddingOp,
 		&withRankOp,
@@ -484,6 +482,12 @@ func oneShape(shape []int, err error) ([][]int, error) {
 // number returns v as an operand of the lowest priority in promotion.
 func number(v float64) *core.Tensor {
 	return core.ScalarTensor(ir.FloatScalar(v))
+}
+
+// solid returns the operand x such that what is computed of it and of numbers
+// has the precision of the gradient dy.
+func solid(x, dy *core.Tensor) *core.Tensor {
+	return core.Solid(x, dy.DType().Compute())
 }
 
 // list returns several results as one slice.

@@ -4,7 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	kernel1 "github.com/sinter-go/sinter/backend/ref/kernel"
+	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
@@ -141,7 +141,7 @@ var avgPoolOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.AvgPool},
-	Ref:     kernel1.AvgPool,
+	Ref:     refkernel.AvgPool,
 	Tags:    ir.TagHidden,
 }
 
@@ -269,7 +269,7 @@ var avgPoolGradOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.AvgPoolGrad},
-	Ref:     kernel1.AvgPoolGrad,
+	Ref:     refkernel.AvgPoolGrad,
 	Tags:    ir.TagHidden,
 }
 
@@ -352,7 +352,7 @@ var maxPoolOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.MaxPool},
-	Ref:     kernel1.MaxPool,
+	Ref:     refkernel.MaxPool,
 	Tags:    ir.TagHidden,
 }
 

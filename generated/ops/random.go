@@ -92,7 +92,7 @@ func Draw(x *core.Tensor, n, seed, offset int) *core.Tensor {
 
 func drawCompose(x *core.Tensor, n, seed, offset int) *core.Tensor {
 	total := Narrow(x, -1, ir.HostSize(x.Shape(), -1)-1, 1)
-	return Searchsorted(x, ScaledUniform(Expand(total, ir.HostWithSize(total.Shape(), -1, n)), seed, offset), true)
+	return Searchsorted(x, ScaledUniform(Expand(total, ir.HostWithSize(total.Shape(), -1, n)), ir.HostGridOf(x.DType()), seed, offset), true)
 }
 
 var dropoutOp = ir.Op{
@@ -278,7 +278,7 @@ var raceOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > 0, log(x) - log(-log1p(-uniform(seed, offset))), -Inf)"},
+		{Expr: "where(x > 0, log(x/-log1p(-uniform(seed, offset))), -Inf)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Race},
 	CUDA: cuda.Race,
@@ -504,16 +504,16 @@ func randpermCompose(n, seed, offset int, place *core.Placement) *core.Tensor {
 
 var scaledUniformOp = ir.Op{
 	Name:    "scaled_uniform",
-	Doc:     "returns x times random numbers uniform in [0, 1).",
+	Doc:     "returns x times random numbers uniform in [0, 1) that are multiples of 1/grid, so that no result is rounded to x.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "grid", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x*uniform(seed, offset)"},
+		{Expr: "x*(floor(uniform(seed, offset)*grid)/grid)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledUniform},
 	CUDA: cuda.ScaledUniform,
@@ -526,12 +526,13 @@ func ScaledUniformOp() *ir.Op {
 	return &scaledUniformOp
 }
 
-// ScaledUniform returns x times random numbers uniform in [0, 1).
-func ScaledUniform(x *core.Tensor, seed, offset int) *core.Tensor {
+// ScaledUniform returns x times random numbers uniform in [0, 1) that are
+// multiples of 1/grid, so that no result is rounded to x.
+func ScaledUniform(x *core.Tensor, grid float64, seed, offset int) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &scaledUniformOp,
 		In:    []*core.Tensor{x},
-		Attrs: []ir.Value{ir.IntValue(seed), ir.IntValue(offset)},
+		Attrs: []ir.Value{ir.FloatValue(grid), ir.IntValue(seed), ir.IntValue(offset)},
 	})
 }
 

@@ -291,7 +291,7 @@ func MaxDim(x *core.Tensor, dim int, keepDim bool) (values, indices *core.Tensor
 func maxDimCompose(x *core.Tensor, dim int, keepDim bool) (*core.Tensor, *core.Tensor) {
 	at := Argmax(x, []int{dim}, true)
 	found := Gather(x, dim, at)
-	if keepDim || (len(x.Shape()) == 0) {
+	if keepDim || len(x.Shape()) == 0 {
 		return found, at
 	}
 	return Squeeze(found, []int{dim}), Squeeze(at, []int{dim})
@@ -347,7 +347,7 @@ func MeanOut(dst, x *core.Tensor, dim []int, keepDim bool) error {
 func meanBackward(grad *core.Grad) {
 	dy := Reshape(grad.Dy(0), ir.HostKeptShape(grad.InShape(0), grad.Dims()))
 	count := float64(ir.HostReducedNumel(grad.InShape(0), grad.Dims()))
-	dy = Mul(dy, Conj(number(1/count)))
+	dy = Mul(dy, number(1/count))
 	grad.Set(0, fit(grad, 0, Expand(dy, grad.InShape(0))))
 }
 
@@ -443,7 +443,7 @@ func MinDim(x *core.Tensor, dim int, keepDim bool) (values, indices *core.Tensor
 func minDimCompose(x *core.Tensor, dim int, keepDim bool) (*core.Tensor, *core.Tensor) {
 	at := Argmin(x, []int{dim}, true)
 	found := Gather(x, dim, at)
-	if keepDim || (len(x.Shape()) == 0) {
+	if keepDim || len(x.Shape()) == 0 {
 		return found, at
 	}
 	return Squeeze(found, []int{dim}), Squeeze(at, []int{dim})
@@ -490,7 +490,7 @@ func normCompose(x *core.Tensor, p float64, dim []int, keepDim bool) *core.Tenso
 	if p == 0 {
 		return Sum(ToDType(Ne(x, core.ScalarTensor(ir.IntScalar(0))), Abs(x).DType()), dim, keepDim, ir.Invalid)
 	}
-	if ir.HostIsInf(p) && (p > 0) {
+	if ir.HostIsInf(p) && p > 0 {
 		return Max(Abs(x), dim, keepDim)
 	}
 	if ir.HostIsInf(p) {
@@ -658,42 +658,4 @@ func rootOfBackward(grad *core.Grad) {
 	out := grad.Out(0)
 	p := grad.Attr(0).Scalar.Float()
 	grad.Set(0, MaskedFill(Div(Mul(dy, out), Mul(x, number(p))), Eq(out, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))))
-}
-
-var stdOp = ir.Op{
-	Name:    "std",
-	Doc:     "returns the square root of var.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "correction", Kind: ir.AttrInt}, {Name: "keepdim", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// StdOp returns the descriptor of std, which must not be changed.
-func StdOp() *ir.Op {
-	return &stdOp
-}
-
-// Std returns the square root of var. Its gradient is zero where it is zero.
-func Std(x *core.Tensor, dim []int, correction int, keepDim bool) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := stdCompose(x, dim, correction, keepDim)
-	core.Composed(&stdOp, in, out)
-	return out
-}
-
-func stdCompose(x *core.Tensor, dim []int, correction int, keepDim bool) *core.Tensor {
-	return Root(Var(x, dim, correction, keepDim))
-}
-
-// StdOut is Std with the result written to dst, which has its shape and
-// device.
-func StdOut(dst, x *core.Tensor, dim []int, correction int, keepDim bool) error {
-	return core.CopyOut(dst, &stdOp, Std(x, dim, correction, keepDim))
 }

@@ -4,7 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	kernel1 "github.com/sinter-go/sinter/backend/ref/kernel"
+	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
@@ -22,7 +22,7 @@ var argmaxOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.ArgMax},
-	Ref:     kernel1.ArgMax,
+	Ref:     refkernel.ArgMax,
 }
 
 // ArgmaxOp returns the descriptor of argmax, which must not be changed.
@@ -66,7 +66,7 @@ var argminOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.ArgMin},
-	Ref:     kernel1.ArgMin,
+	Ref:     refkernel.ArgMin,
 }
 
 // ArgminOp returns the descriptor of argmin, which must not be changed.
@@ -215,10 +215,12 @@ func Kthvalue(x *core.Tensor, k, dim int, keepDim bool) (values, indices *core.T
 
 func kthvalueCompose(x *core.Tensor, k, dim int, keepDim bool) (*core.Tensor, *core.Tensor) {
 	sorted, order := Sort(WithAxes(x, 1), dim, false)
+	value := Narrow(InRange(sorted, "k", float64(k), 1, float64(ir.HostSize(sorted.Shape(), dim))), dim, k-1, 1)
+	placeArg := Narrow(order, dim, k-1, 1)
 	if keepDim {
-		return Narrow(sorted, dim, k-1, 1), Narrow(order, dim, k-1, 1)
+		return value, placeArg
 	}
-	return Select(sorted, dim, k-1), Select(order, dim, k-1)
+	return Squeeze(value, []int{dim}), Squeeze(placeArg, []int{dim})
 }
 
 var searchsortedOp = ir.Op{
@@ -232,7 +234,7 @@ var searchsortedOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.SearchSorted},
-	Ref:     kernel1.SearchSorted,
+	Ref:     refkernel.SearchSorted,
 }
 
 // SearchsortedOp returns the descriptor of searchsorted, which must not be
@@ -278,7 +280,7 @@ var sortOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.Sort},
-	Ref:     kernel1.Sort,
+	Ref:     refkernel.Sort,
 }
 
 // SortOp returns the descriptor of sort, which must not be changed.
@@ -342,7 +344,7 @@ func Topk(x *core.Tensor, k, dim int, largest bool) (values, indices *core.Tenso
 
 func topkCompose(x *core.Tensor, k, dim int, largest bool) (*core.Tensor, *core.Tensor) {
 	sorted, order := Sort(WithAxes(x, 1), dim, largest)
-	return Narrow(sorted, dim, 0, k), Narrow(order, dim, 0, k)
+	return Narrow(InRange(sorted, "k", float64(k), 0, float64(ir.HostSize(sorted.Shape(), dim))), dim, 0, k), Narrow(order, dim, 0, k)
 }
 
 var uniqueOp = ir.Op{

@@ -458,14 +458,14 @@ func atan2Backward(grad *core.Grad) {
 	x := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Div(x, Add(Mul(y, y), Mul(x, x))))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Div(solid(x, dy), Add(Mul(y, y), Mul(solid(x, dy), solid(x, dy)))))))
 		} else {
 			grad.Set(0, fit(grad, 0, atan2GradY(dy, y, x)))
 		}
 	}
 	if grad.Needs(1) {
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Div(Neg(y), Add(Mul(y, y), Mul(x, x))))))
+			grad.Set(1, fit(grad, 1, Mul(dy, Div(Neg(y), Add(Mul(y, y), Mul(solid(x, dy), solid(x, dy)))))))
 		} else {
 			grad.Set(1, fit(grad, 1, atan2GradX(dy, y, x)))
 		}
@@ -632,62 +632,4 @@ func atanhGradX(dy, x *core.Tensor) *core.Tensor {
 		Op: &atanhGradXOp,
 		In: []*core.Tensor{dy, x},
 	})
-}
-
-var cosOp = ir.Op{
-	Name:    "cos",
-	Doc:     "returns the cosine of x.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArithFloat,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "cos(x)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Cos},
-	CUDA: cuda.Cos,
-	Tags: ir.TagPointwise,
-}
-
-// CosOp returns the descriptor of cos, which must not be changed.
-func CosOp() *ir.Op {
-	return &cosOp
-}
-
-// Cos returns the cosine of x.
-func Cos(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(cosApply(x))
-}
-
-func cosApply(x *core.Tensor) core.Apply {
-	return core.Apply{
-		Op:       &cosOp,
-		In:       []*core.Tensor{x},
-		Backward: cosBackward,
-		Save:     core.SaveIn(0),
-	}
-}
-
-// CosOut is Cos with the result written to dst, which has its shape and
-// device.
-func CosOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, cosApply(x))
-}
-
-// CosInPlace is Cos with the result written to x.
-func CosInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(cosApply(x))
-}
-
-// cosBackward is the gradient of cos.
-func cosBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Neg(Sin(x))))))
-	} else {
-		grad.Set(0, fit(grad, 0, cosGradX(dy, x)))
-	}
 }

@@ -10,6 +10,64 @@ import (
 	"math"
 )
 
+var cosOp = ir.Op{
+	Name:    "cos",
+	Doc:     "returns the cosine of x.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteArithFloat,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "cos(x)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Cos},
+	CUDA: cuda.Cos,
+	Tags: ir.TagPointwise,
+}
+
+// CosOp returns the descriptor of cos, which must not be changed.
+func CosOp() *ir.Op {
+	return &cosOp
+}
+
+// Cos returns the cosine of x.
+func Cos(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(cosApply(x))
+}
+
+func cosApply(x *core.Tensor) core.Apply {
+	return core.Apply{
+		Op:       &cosOp,
+		In:       []*core.Tensor{x},
+		Backward: cosBackward,
+		Save:     core.SaveIn(0),
+	}
+}
+
+// CosOut is Cos with the result written to dst, which has its shape and
+// device.
+func CosOut(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, cosApply(x))
+}
+
+// CosInPlace is Cos with the result written to x.
+func CosInPlace(x *core.Tensor) error {
+	return core.ElementwiseInPlace(cosApply(x))
+}
+
+// cosBackward is the gradient of cos.
+func cosBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if grad.Recording() {
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Neg(Sin(x))))))
+	} else {
+		grad.Set(0, fit(grad, 0, cosGradX(dy, x)))
+	}
+}
+
 var cosGradXOp = ir.Op{
 	Name:    "cos_grad_x",
 	Doc:     "returns the gradient of cos with respect to x, from the gradient dy of its result.",
@@ -214,7 +272,7 @@ var sincOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == 0, 1, sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))"},
+		{Expr: "where(x == 0, 1, sin(Pi*(x - round(x)))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/(Pi*x))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Sinc},
 	CUDA: cuda.Sinc,
@@ -268,7 +326,7 @@ var sincGradOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225))))), (cos(Pi*(x - 2*round(0.5*x))) - sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/x)"},
+		{Expr: "where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), (cos(Pi*(x - round(x))) - sin(Pi*(x - round(x)))/(Pi*x))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/x)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.SincGrad},
 	CUDA: cuda.SincGrad,
@@ -295,7 +353,7 @@ func sincGradBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Mul(dy, Where(Lt(Abs(x), number(0.1)), Add(Add(number(-3.289868133696453), Mul(Mul(x, x), Add(number(3.246969701133414), Mul(Mul(x, x), Add(number(-1.144510944732505), Mul(Mul(x, x), Add(number(0.20918278254123832), Mul(Mul(x, x), number(-0.023460810354558225))))))))), Mul(x, Add(Mul(Add(number(3.246969701133414), Mul(Mul(x, x), Add(number(-1.144510944732505), Mul(Mul(x, x), Add(number(0.20918278254123832), Mul(Mul(x, x), number(-0.023460810354558225))))))), Add(x, x)), Mul(Mul(x, x), Add(Mul(Add(number(-1.144510944732505), Mul(Mul(x, x), Add(number(0.20918278254123832), Mul(Mul(x, x), number(-0.023460810354558225))))), Add(x, x)), Mul(Mul(x, x), Add(Mul(Add(number(0.20918278254123832), Mul(Mul(x, x), number(-0.023460810354558225))), Add(x, x)), Mul(Mul(x, x), Mul(number(-0.023460810354558225), Add(x, x)))))))))), Add(Div(Sub(Neg(Mul(Sin(Mul(number(math.Pi), Sub(x, Mul(number(2), Round(Mul(number(0.5), x)))))), number(math.Pi))), Add(Div(Mul(Cos(Mul(number(math.Pi), Sub(x, Mul(number(2), Round(Mul(number(0.5), x)))))), number(math.Pi)), Mul(number(math.Pi), x)), Mul(Div(Neg(Div(Sin(Mul(number(math.Pi), Sub(x, Mul(number(2), Round(Mul(number(0.5), x)))))), Mul(number(math.Pi), x))), Mul(number(math.Pi), x)), number(math.Pi)))), x), Div(Neg(Div(Sub(Cos(Mul(number(math.Pi), Sub(x, Mul(number(2), Round(Mul(number(0.5), x)))))), Div(Sin(Mul(number(math.Pi), Sub(x, Mul(number(2), Round(Mul(number(0.5), x)))))), Mul(number(math.Pi), x))), x)), x)))))
+		grad.Set(0, Mul(dy, Where(Lt(Abs(x), number(0.1)), Add(Add(number(-3.289868133696453), Mul(Mul(x, x), Add(number(3.246969701133414), Mul(Mul(x, x), Add(number(-1.144510944732505), Mul(Mul(x, x), Sub(number(0.20918278254123832), Mul(Mul(x, x), number(0.023460810354558225))))))))), Mul(x, Add(Mul(Add(number(3.246969701133414), Mul(Mul(x, x), Add(number(-1.144510944732505), Mul(Mul(x, x), Sub(number(0.20918278254123832), Mul(Mul(x, x), number(0.023460810354558225))))))), Mul(number(2), x)), Mul(Mul(x, x), Add(Mul(Add(number(-1.144510944732505), Mul(Mul(x, x), Sub(number(0.20918278254123832), Mul(Mul(x, x), number(0.023460810354558225))))), Mul(number(2), x)), Mul(Mul(x, x), Sub(Mul(Sub(number(0.20918278254123832), Mul(Mul(x, x), number(0.023460810354558225))), Mul(number(2), x)), Mul(Mul(x, x), Mul(number(0.023460810354558225), Mul(number(2), x)))))))))), Sub(Div(Where(Eq(Round(x), Mul(number(2), Floor(Mul(number(0.5), Round(x))))), Sub(Neg(Mul(Sin(Mul(number(math.Pi), Sub(x, Round(x)))), number(math.Pi))), Sub(Div(Mul(Cos(Mul(number(math.Pi), Sub(x, Round(x)))), number(math.Pi)), Mul(number(math.Pi), x)), Mul(Div(Div(Sin(Mul(number(math.Pi), Sub(x, Round(x)))), Mul(number(math.Pi), x)), Mul(number(math.Pi), x)), number(math.Pi)))), Neg(Sub(Neg(Mul(Sin(Mul(number(math.Pi), Sub(x, Round(x)))), number(math.Pi))), Sub(Div(Mul(Cos(Mul(number(math.Pi), Sub(x, Round(x)))), number(math.Pi)), Mul(number(math.Pi), x)), Mul(Div(Div(Sin(Mul(number(math.Pi), Sub(x, Round(x)))), Mul(number(math.Pi), x)), Mul(number(math.Pi), x)), number(math.Pi)))))), x), Div(Div(Mul(Sub(Cos(Mul(number(math.Pi), Sub(x, Round(x)))), Div(Sin(Mul(number(math.Pi), Sub(x, Round(x)))), Mul(number(math.Pi), x))), Where(Eq(Round(x), Mul(number(2), Floor(Mul(number(0.5), Round(x))))), core.Solid(number(1), dy.DType()), number(-1))), x), x)))))
 	} else {
 		grad.Set(0, sincGradGradX(dy, x))
 	}
@@ -311,7 +369,7 @@ var sincGradGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*where(abs(x) < 0.1, -3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225)))) + x*((3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225))))*(x + x) + x*x*((-1.144510944732505 + x*x*(0.20918278254123832 + x*x*(-0.023460810354558225)))*(x + x) + x*x*((0.20918278254123832 + x*x*(-0.023460810354558225))*(x + x) + x*x*(-0.023460810354558225*(x + x))))), (-(sin(Pi*(x - 2*round(0.5*x)))*Pi) - (cos(Pi*(x - 2*round(0.5*x)))*Pi/(Pi*x) + -(sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/(Pi*x)*Pi))/x + -((cos(Pi*(x - 2*round(0.5*x))) - sin(Pi*(x - 2*round(0.5*x)))/(Pi*x))/x)/x)"},
+		{Expr: "dy*where(abs(x) < 0.1, -3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))) + x*((3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*(2*x) + x*x*((-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*(2*x) + x*x*((0.20918278254123832 - x*x*0.023460810354558225)*(2*x) - x*x*(0.023460810354558225*(2*x))))), where(round(x) == 2*floor(0.5*round(x)), -(sin(Pi*(x - round(x)))*Pi) - (cos(Pi*(x - round(x)))*Pi/(Pi*x) - sin(Pi*(x - round(x)))/(Pi*x)/(Pi*x)*Pi), -(-(sin(Pi*(x - round(x)))*Pi) - (cos(Pi*(x - round(x)))*Pi/(Pi*x) - sin(Pi*(x - round(x)))/(Pi*x)/(Pi*x)*Pi)))/x - (cos(Pi*(x - round(x))) - sin(Pi*(x - round(x)))/(Pi*x))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/x/x)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.SincGradGradX},
 	CUDA: cuda.SincGradGradX,

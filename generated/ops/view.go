@@ -61,7 +61,7 @@ var asStridedGradOp = ir.Op{
 	In:      []ir.Operand{{Name: "g"}, {Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "offset", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
+	DTypes:  ir.ClassNum,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Tags:    ir.TagHidden,
@@ -230,7 +230,7 @@ func DiagEmbed(x *core.Tensor, offset int) *core.Tensor {
 func diagEmbedCompose(x *core.Tensor, offset int) *core.Tensor {
 	n := ir.HostSize(x.Shape(), -1) + max(offset, -offset)
 	above := max(-offset, 0)
-	column := Unsqueeze(PadConstant(WithAxes(x, 1), []int{above, (n - ir.HostSize(x.Shape(), -1)) - above}, ir.IntScalar(0)), -1)
+	column := Unsqueeze(PadConstant(WithAxes(x, 1), []int{above, n - ir.HostSize(x.Shape(), -1) - above}, ir.IntScalar(0)), -1)
 	return DiagonalFill(Expand(column, ir.HostWithSize(column.Shape(), -1, n)), n, n, offset)
 }
 
@@ -335,7 +335,7 @@ var diagonalFillGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(where(index%cols - index/cols%rows == offset, 1, 0))"},
+		{Expr: "where(index%cols - index/cols%rows == offset, dy, 0)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.DiagonalFillGradX},
 	CUDA: cuda.DiagonalFillGradX,
@@ -397,7 +397,7 @@ func diagonalGradCompose(g *core.Tensor, input []int, offset, dim0, dim1 int) *c
 	rows := ir.HostSize(input, dim0)
 	cols := ir.HostSize(input, dim1)
 	above := max(-offset, 0)
-	column := Unsqueeze(PadConstant(g, []int{above, (rows - ir.HostSize(g.Shape(), -1)) - above}, ir.IntScalar(0)), -1)
+	column := Unsqueeze(PadConstant(g, []int{above, rows - ir.HostSize(g.Shape(), -1) - above}, ir.IntScalar(0)), -1)
 	full := DiagonalFill(Expand(column, ir.HostWithSize(column.Shape(), -1, cols)), rows, cols, offset)
 	return Movedim(full, []int{-2, -1}, []int{dim0, dim1})
 }
@@ -505,6 +505,11 @@ func Flatten(x *core.Tensor, start, end int) *core.Tensor {
 }
 
 func flattenCompose(x *core.Tensor, start, end int) *core.Tensor {
+	first := ir.HostNormDim(len(x.Shape()), start)
+	last := ir.HostNormDim(len(x.Shape()), end)
+	if first < 0 || last >= max(len(x.Shape()), 1) || first > last {
+		return Refuse(x, "start and end must be axes of x, and start not after end")
+	}
 	return Reshape(x, ir.HostMergeDims(x.Shape(), start, end))
 }
 
@@ -663,46 +668,4 @@ func permuteBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	dims := grad.Attr(0).Ints
 	grad.Set(0, Permute(dy, ir.HostInversePerm(dims)))
-}
-
-var reshapeOp = ir.Op{
-	Name:    "reshape",
-	Doc:     "returns x as shape, read in row-major order; one extent may be -1 for what is left.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// ReshapeOp returns the descriptor of reshape, which must not be changed.
-func ReshapeOp() *ir.Op {
-	return &reshapeOp
-}
-
-// Reshape returns x as shape, read in row-major order; one extent may be -1
-// for what is left. It is a view where one exists, else a copy.
-func Reshape(x *core.Tensor, shape []int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := reshapeCompose(x, shape)
-	core.Composed(&reshapeOp, in, out)
-	return out
-}
-
-func reshapeCompose(x *core.Tensor, shape []int) *core.Tensor {
-	if ir.HostCanView(x.Layout(), shape) {
-		return View(x, shape)
-	}
-	return View(Clone(x), shape)
-}
-
-// ReshapeOut is Reshape with the result written to dst, which has its shape
-// and device.
-func ReshapeOut(dst, x *core.Tensor, shape []int) error {
-	return core.CopyOut(dst, &reshapeOp, Reshape(x, shape))
 }

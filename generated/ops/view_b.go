@@ -3,12 +3,52 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var reshapeOp = ir.Op{
+	Name:    "reshape",
+	Doc:     "returns x as shape, read in row-major order; one extent may be -1 for what is left.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// ReshapeOp returns the descriptor of reshape, which must not be changed.
+func ReshapeOp() *ir.Op {
+	return &reshapeOp
+}
+
+// Reshape returns x as shape, read in row-major order; one extent may be -1
+// for what is left. It is a view where one exists, else a copy.
+func Reshape(x *core.Tensor, shape []int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := reshapeCompose(x, shape)
+	core.Composed(&reshapeOp, in, out)
+	return out
+}
+
+func reshapeCompose(x *core.Tensor, shape []int) *core.Tensor {
+	if ir.HostCanView(x.Layout(), shape) {
+		return View(x, shape)
+	}
+	return View(Clone(x), shape)
+}
+
+// ReshapeOut is Reshape with the result written to dst, which has its shape
+// and device.
+func ReshapeOut(dst, x *core.Tensor, shape []int) error {
+	return core.CopyOut(dst, &reshapeOp, Reshape(x, shape))
+}
 
 var reshapeAsOp = ir.Op{
 	Name:    "reshape_as",
@@ -161,13 +201,13 @@ func SliceGrad(g *core.Tensor, input []int, dim, start, end, step int) *core.Ten
 func sliceGradCompose(g *core.Tensor, input []int, dim, start, end, step int) *core.Tensor {
 	from := ir.HostSliceStart(input, dim, start, end)
 	n := ir.HostSize(g.Shape(), dim)
-	if (step == 1) || (n == 0) {
-		return PadConstant(g, ir.HostPadDim(len(g.Shape()), dim, from, (ir.HostSize(input, dim)-from)-n), ir.IntScalar(0))
+	if step == 1 || n == 0 {
+		return PadConstant(g, ir.HostPadDim(len(g.Shape()), dim, from, ir.HostSize(input, dim)-from-n), ir.IntScalar(0))
 	}
 	spread := PadConstant(Unsqueeze(g, len(g.Shape())), []int{0, step - 1}, ir.IntScalar(0))
 	axis := ir.HostNormDim(len(g.Shape()), dim)
 	row := Flatten(Movedim(spread, []int{-1}, []int{axis + 1}), axis, axis+1)
-	return PadConstant(row, ir.HostPadDim(len(g.Shape()), dim, from, (ir.HostSize(input, dim)-from)-(n*step)), ir.IntScalar(0))
+	return PadConstant(row, ir.HostPadDim(len(g.Shape()), dim, from, ir.HostSize(input, dim)-from-n*step), ir.IntScalar(0))
 }
 
 var splitOp = ir.Op{
@@ -438,7 +478,7 @@ func Unflatten(x *core.Tensor, dim int, sizes []int) *core.Tensor {
 }
 
 func unflattenCompose(x *core.Tensor, dim int, sizes []int) *core.Tensor {
-	return Reshape(x, ir.HostSplitDim(x.Shape(), dim, sizes))
+	return Reshape(WithDim(x, dim), ir.HostSplitDim(x.Shape(), dim, sizes))
 }
 
 // UnflattenOut is Unflatten with the result written to dst, which has its
@@ -631,76 +671,4 @@ func viewAsCompose(x, other *core.Tensor) *core.Tensor {
 // device.
 func ViewAsOut(dst, x, other *core.Tensor) error {
 	return core.CopyOut(dst, &viewAsOp, ViewAs(x, other))
-}
-
-var windowIndexOp = ir.Op{
-	Name:    "window_index",
-	Doc:     "returns the positions of the elements of windows of the given length, step apart, as int64.",
-	Kind:    ir.Elementwise,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "length", Kind: ir.AttrInt}, {Name: "step", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.SetOf(ir.Int64),
-	Promote: ir.PromoteFixed,
-	Fixed:   ir.Int64,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "index/length*step + index%length"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.WindowIndex},
-	CUDA: cuda.WindowIndex,
-	Tags: ir.TagFactory | ir.TagHidden,
-}
-
-// WindowIndexOp returns the descriptor of window_index, which must not be
-// changed.
-func WindowIndexOp() *ir.Op {
-	return &windowIndexOp
-}
-
-// WindowIndex returns the positions of the elements of windows of the given
-// length, step apart, as int64.
-func WindowIndex(shape []int, length, step int, place *core.Placement) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &windowIndexOp,
-		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(length), ir.IntValue(step)},
-		Shapes: func() ([][]int, error) {
-			return [][]int{shape}, nil
-		},
-		Place: place,
-	})
-}
-
-var withAxesOp = ir.Op{
-	Name:    "with_axes",
-	Doc:     "returns x, which must have n or more axes.",
-	Kind:    ir.ViewBody,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagView | ir.TagHidden,
-}
-
-// WithAxesOp returns the descriptor of with_axes, which must not be changed.
-func WithAxesOp() *ir.Op {
-	return &withAxesOp
-}
-
-// WithAxes returns x, which must have n or more axes.
-func WithAxes(x *core.Tensor, n int) *core.Tensor {
-	layout, err := ir.LeastRankView(x.Layout(), n)
-	return core.View(core.Apply{
-		Op:       &withAxesOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntValue(n)},
-		Backward: withAxesBackward,
-	}, layout, err)
-}
-
-// withAxesBackward is the gradient of with_axes.
-func withAxesBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	grad.Set(0, dy)
 }

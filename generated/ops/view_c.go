@@ -3,9 +3,83 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/generated/cpu"
+	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var windowIndexOp = ir.Op{
+	Name:    "window_index",
+	Doc:     "returns the positions of the elements of windows of the given length, step apart, as int64.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "length", Kind: ir.AttrInt}, {Name: "step", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Int64),
+	Promote: ir.PromoteFixed,
+	Fixed:   ir.Int64,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "index/length*step + index%length"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.WindowIndex},
+	CUDA: cuda.WindowIndex,
+	Tags: ir.TagFactory | ir.TagHidden,
+}
+
+// WindowIndexOp returns the descriptor of window_index, which must not be
+// changed.
+func WindowIndexOp() *ir.Op {
+	return &windowIndexOp
+}
+
+// WindowIndex returns the positions of the elements of windows of the given
+// length, step apart, as int64.
+func WindowIndex(shape []int, length, step int, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &windowIndexOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(length), ir.IntValue(step)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
+}
+
+var withAxesOp = ir.Op{
+	Name:    "with_axes",
+	Doc:     "returns x, which must have n or more axes.",
+	Kind:    ir.ViewBody,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagView | ir.TagHidden,
+}
+
+// WithAxesOp returns the descriptor of with_axes, which must not be changed.
+func WithAxesOp() *ir.Op {
+	return &withAxesOp
+}
+
+// WithAxes returns x, which must have n or more axes.
+func WithAxes(x *core.Tensor, n int) *core.Tensor {
+	layout, err := ir.LeastRankView(x.Layout(), n)
+	return core.View(core.Apply{
+		Op:       &withAxesOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntValue(n)},
+		Backward: withAxesBackward,
+	}, layout, err)
+}
+
+// withAxesBackward is the gradient of with_axes.
+func withAxesBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	grad.Set(0, dy)
+}
 
 var withRankOp = ir.Op{
 	Name:    "with_rank",

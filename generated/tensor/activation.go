@@ -18,7 +18,7 @@ func (AlphaOption) celuOption() {}
 
 // Celu returns x where it is positive and alpha*(exp(x/alpha) - 1) elsewhere.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Alpha (1).
 func Celu(x Tensor, opts ...CeluOption) Tensor {
 	s := collect(options{alpha: ir.IntScalar(1)}, opts)
 	alphaValue, err := ir.ScalarOf(s.alpha)
@@ -71,7 +71,7 @@ func (AlphaOption) eluOption() {}
 
 // Elu returns x where it is positive and alpha*(exp(x) - 1) elsewhere.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Alpha (1).
 func Elu(x Tensor, opts ...EluOption) Tensor {
 	s := collect(options{alpha: ir.IntScalar(1)}, opts)
 	alphaValue, err := ir.ScalarOf(s.alpha)
@@ -126,7 +126,7 @@ func (Approximate) geluOption() {}
 // the probability that a standard normal variable is below x. The form tanh
 // approximates it to within 5e-4.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Approximate (none).
 func Gelu(x Tensor, opts ...GeluOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Gelu(x.Handle(), s.approximate))
@@ -184,7 +184,7 @@ func (LambdOption) hardshrinkOption() {}
 
 // Hardshrink returns x, and 0 where abs(x) <= lambd.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Lambd (0.5).
 func Hardshrink(x Tensor, opts ...HardshrinkOption) Tensor {
 	s := collect(options{lambd: 0.5}, opts)
 	return Wrap(ops.Hardshrink(x.Handle(), s.lambd))
@@ -272,7 +272,7 @@ func (HiOption) hardtanhOption() {}
 // Hardtanh returns x limited to lo and hi. The gradient at both is 0. PyTorch
 // calls them min_val and max_val.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Lo (-1), Hi (1).
 func Hardtanh(x Tensor, opts ...HardtanhOption) Tensor {
 	s := collect(options{lo: ir.IntScalar(-1), hi: ir.IntScalar(1)}, opts)
 	loValue, err := ir.ScalarOf(s.lo)
@@ -367,7 +367,7 @@ func (NegativeSlopeOption) leakyReluOption() {}
 // LeakyRelu returns x where it is positive and negative_slope*x elsewhere.
 // The gradient at 0 is negative_slope.
 //
-// Dtypes: float.
+// Dtypes: float. Options: NegativeSlope (0.01).
 func LeakyRelu(x Tensor, opts ...LeakyReluOption) Tensor {
 	s := collect(options{negativeSlope: 0.01}, opts)
 	return Wrap(ops.LeakyRelu(x.Handle(), s.negativeSlope))
@@ -580,7 +580,7 @@ func (LimitOption) softplusOption() {}
 // Softplus returns log(1 + exp(beta*x))/beta, and x where beta*x is greater
 // than limit. PyTorch calls limit threshold.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Beta (1), Limit (20).
 func Softplus(x Tensor, opts ...SoftplusOption) Tensor {
 	s := collect(options{beta: ir.IntScalar(1), limit: ir.IntScalar(20)}, opts)
 	betaValue, err := ir.ScalarOf(s.beta)
@@ -637,90 +637,4 @@ func (x Tensor) SoftplusInPlace(opts ...SoftplusOption) error {
 		return core.Fail(ops.SoftplusOp(), err).Err()
 	}
 	return ops.SoftplusInPlace(x.Handle(), betaValue, limitValue)
-}
-
-// A SoftshrinkOption is an option of Softshrink: Lambd.
-type SoftshrinkOption interface {
-	option
-	softshrinkOption()
-}
-
-func (LambdOption) softshrinkOption() {}
-
-// Softshrink returns x moved toward 0 by lambd, and 0 where it is nearer than
-// that.
-//
-// Dtypes: float.
-func Softshrink(x Tensor, opts ...SoftshrinkOption) Tensor {
-	s := collect(options{lambd: 0.5}, opts)
-	return Wrap(ops.Softshrink(x.Handle(), s.lambd))
-}
-
-// Softshrink is the function Softshrink on x. It returns x moved toward 0 by
-// lambd, and 0 where it is nearer than that.
-func (x Tensor) Softshrink(opts ...SoftshrinkOption) Tensor {
-	s := collect(options{lambd: 0.5}, opts)
-	return Wrap(ops.Softshrink(x.Handle(), s.lambd))
-}
-
-// SoftshrinkOut is Softshrink with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func SoftshrinkOut(dst, x Tensor, opts ...SoftshrinkOption) error {
-	s := collect(options{lambd: 0.5}, opts)
-	return ops.SoftshrinkOut(dst.Handle(), x.Handle(), s.lambd)
-}
-
-// SoftshrinkInPlace is Softshrink with the result written to x, which must
-// have the result's shape, and a dtype that the result's casts to.
-func (x Tensor) SoftshrinkInPlace(opts ...SoftshrinkOption) error {
-	s := collect(options{lambd: 0.5}, opts)
-	return ops.SoftshrinkInPlace(x.Handle(), s.lambd)
-}
-
-// Softsign returns x/(1 + abs(x)).
-//
-// Dtypes: float.
-func Softsign(x Tensor) Tensor {
-	return Wrap(ops.Softsign(x.Handle()))
-}
-
-// Softsign is the function Softsign on x. It returns x/(1 + abs(x)).
-func (x Tensor) Softsign() Tensor {
-	return Wrap(ops.Softsign(x.Handle()))
-}
-
-// SoftsignOut is Softsign with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func SoftsignOut(dst, x Tensor) error {
-	return ops.SoftsignOut(dst.Handle(), x.Handle())
-}
-
-// SoftsignInPlace is Softsign with the result written to x, which must have
-// the result's shape, and a dtype that the result's casts to.
-func (x Tensor) SoftsignInPlace() error {
-	return ops.SoftsignInPlace(x.Handle())
-}
-
-// Tanhshrink returns x - tanh(x).
-//
-// Dtypes: float.
-func Tanhshrink(x Tensor) Tensor {
-	return Wrap(ops.Tanhshrink(x.Handle()))
-}
-
-// Tanhshrink is the function Tanhshrink on x. It returns x - tanh(x).
-func (x Tensor) Tanhshrink() Tensor {
-	return Wrap(ops.Tanhshrink(x.Handle()))
-}
-
-// TanhshrinkOut is Tanhshrink with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func TanhshrinkOut(dst, x Tensor) error {
-	return ops.TanhshrinkOut(dst.Handle(), x.Handle())
-}
-
-// TanhshrinkInPlace is Tanhshrink with the result written to x, which must
-// have the result's shape, and a dtype that the result's casts to.
-func (x Tensor) TanhshrinkInPlace() error {
-	return ops.TanhshrinkInPlace(x.Handle())
 }

@@ -130,7 +130,7 @@ func (ValueOption) addcdivOption() {}
 // Addcdiv returns x + value*y/z, element by element. Integers become the
 // default float.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Options: Value (1).
 func Addcdiv(x, y, z Tensor, opts ...AddcdivOption) Tensor {
 	s := collect(options{value: ir.IntScalar(1)}, opts)
 	valueValue, err := ir.ScalarOf(s.value)
@@ -183,7 +183,7 @@ func (ValueOption) addcmulOption() {}
 
 // Addcmul returns x + value*y*z, element by element.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Options: Value (1).
 func Addcmul(x, y, z Tensor, opts ...AddcmulOption) Tensor {
 	s := collect(options{value: ir.IntScalar(1)}, opts)
 	valueValue, err := ir.ScalarOf(s.value)
@@ -652,79 +652,4 @@ func FminScalarOut(dst, x Tensor, y Scalar) error {
 // have the result's shape, and a dtype that the result's casts to.
 func (x Tensor) FminScalarInPlace(y Scalar) error {
 	return ops.FminInPlace(x.Handle(), number(ops.FminOp(), y))
-}
-
-// Fmod returns x - y*trunc(x / y), element by element. Where it is not zero
-// it has the sign of x, as Go's %.
-//
-// Dtypes: int, float.
-func Fmod(x, y Tensor) Tensor {
-	return Wrap(ops.Fmod(x.Handle(), y.Handle()))
-}
-
-// Fmod is the function Fmod on x. It returns x - y*trunc(x / y), element by
-// element.
-func (x Tensor) Fmod(y Tensor) Tensor {
-	return Wrap(ops.Fmod(x.Handle(), y.Handle()))
-}
-
-// FmodOut is Fmod with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func FmodOut(dst, x, y Tensor) error {
-	return ops.FmodOut(dst.Handle(), x.Handle(), y.Handle())
-}
-
-// FmodInPlace is Fmod with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) FmodInPlace(y Tensor) error {
-	return ops.FmodInPlace(x.Handle(), y.Handle())
-}
-
-// FmodScalar is Fmod where y is a number, which does not widen the other
-// operands' dtype within its category.
-func FmodScalar(x Tensor, y Scalar) Tensor {
-	return Wrap(ops.Fmod(x.Handle(), number(ops.FmodOp(), y)))
-}
-
-// FmodScalar is the function FmodScalar on x. It returns x - y*trunc(x / y),
-// element by element.
-func (x Tensor) FmodScalar(y Scalar) Tensor {
-	return Wrap(ops.Fmod(x.Handle(), number(ops.FmodOp(), y)))
-}
-
-// FmodScalarOut is FmodScalar with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func FmodScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.FmodOut(dst.Handle(), x.Handle(), number(ops.FmodOp(), y))
-}
-
-// FmodScalarInPlace is FmodScalar with the result written to x, which must
-// have the result's shape, and a dtype that the result's casts to.
-func (x Tensor) FmodScalarInPlace(y Scalar) error {
-	return ops.FmodInPlace(x.Handle(), number(ops.FmodOp(), y))
-}
-
-// Frac returns x - trunc(x), the fraction with the sign of x.
-//
-// Dtypes: float.
-func Frac(x Tensor) Tensor {
-	return Wrap(ops.Frac(x.Handle()))
-}
-
-// Frac is the function Frac on x. It returns x - trunc(x), the fraction with
-// the sign of x.
-func (x Tensor) Frac() Tensor {
-	return Wrap(ops.Frac(x.Handle()))
-}
-
-// FracOut is Frac with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func FracOut(dst, x Tensor) error {
-	return ops.FracOut(dst.Handle(), x.Handle())
-}
-
-// FracInPlace is Frac with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) FracInPlace() error {
-	return ops.FracInPlace(x.Handle())
 }

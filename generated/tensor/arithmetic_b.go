@@ -7,6 +7,81 @@ import (
 	"math"
 )
 
+// Fmod returns x - y*trunc(x / y), element by element. Where it is not zero
+// it has the sign of x, as Go's %.
+//
+// Dtypes: int, float.
+func Fmod(x, y Tensor) Tensor {
+	return Wrap(ops.Fmod(x.Handle(), y.Handle()))
+}
+
+// Fmod is the function Fmod on x. It returns x - y*trunc(x / y), element by
+// element.
+func (x Tensor) Fmod(y Tensor) Tensor {
+	return Wrap(ops.Fmod(x.Handle(), y.Handle()))
+}
+
+// FmodOut is Fmod with the result written to dst, which must have the
+// result's shape and device, and a dtype that the result's casts to.
+func FmodOut(dst, x, y Tensor) error {
+	return ops.FmodOut(dst.Handle(), x.Handle(), y.Handle())
+}
+
+// FmodInPlace is Fmod with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) FmodInPlace(y Tensor) error {
+	return ops.FmodInPlace(x.Handle(), y.Handle())
+}
+
+// FmodScalar is Fmod where y is a number, which does not widen the other
+// operands' dtype within its category.
+func FmodScalar(x Tensor, y Scalar) Tensor {
+	return Wrap(ops.Fmod(x.Handle(), number(ops.FmodOp(), y)))
+}
+
+// FmodScalar is the function FmodScalar on x. It returns x - y*trunc(x / y),
+// element by element.
+func (x Tensor) FmodScalar(y Scalar) Tensor {
+	return Wrap(ops.Fmod(x.Handle(), number(ops.FmodOp(), y)))
+}
+
+// FmodScalarOut is FmodScalar with the result written to dst, which must have
+// the result's shape and device, and a dtype that the result's casts to.
+func FmodScalarOut(dst, x Tensor, y Scalar) error {
+	return ops.FmodOut(dst.Handle(), x.Handle(), number(ops.FmodOp(), y))
+}
+
+// FmodScalarInPlace is FmodScalar with the result written to x, which must
+// have the result's shape, and a dtype that the result's casts to.
+func (x Tensor) FmodScalarInPlace(y Scalar) error {
+	return ops.FmodInPlace(x.Handle(), number(ops.FmodOp(), y))
+}
+
+// Frac returns x - trunc(x), the fraction with the sign of x.
+//
+// Dtypes: float.
+func Frac(x Tensor) Tensor {
+	return Wrap(ops.Frac(x.Handle()))
+}
+
+// Frac is the function Frac on x. It returns x - trunc(x), the fraction with
+// the sign of x.
+func (x Tensor) Frac() Tensor {
+	return Wrap(ops.Frac(x.Handle()))
+}
+
+// FracOut is Frac with the result written to dst, which must have the
+// result's shape and device, and a dtype that the result's casts to.
+func FracOut(dst, x Tensor) error {
+	return ops.FracOut(dst.Handle(), x.Handle())
+}
+
+// FracInPlace is Frac with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) FracInPlace() error {
+	return ops.FracInPlace(x.Handle())
+}
+
 // Hypot returns sqrt(x*x + y*y), element by element, without overflow on the
 // way.
 //
@@ -272,7 +347,7 @@ func (NeginfOption) nanToNumOption() {}
 // stay unless they are given; PyTorch's default for them is the largest
 // number of the dtype.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Nan (0), Posinf (+Inf), Neginf (-Inf).
 func NanToNum(x Tensor, opts ...NanToNumOption) Tensor {
 	s := collect(options{posinf: math.Inf(1), neginf: math.Inf(-1)}, opts)
 	return Wrap(ops.NanToNum(x.Handle(), s.nan, s.posinf, s.neginf))
@@ -589,152 +664,4 @@ func RpowScalarOut(dst, x Tensor, y Scalar) error {
 // have the result's shape, and a dtype that the result's casts to.
 func (x Tensor) RpowScalarInPlace(y Scalar) error {
 	return ops.RpowInPlace(x.Handle(), number(ops.RpowOp(), y))
-}
-
-// Rsub returns y - x, element by element, for numbers on the left.
-//
-// Dtypes: int, float, complex.
-func Rsub(x, y Tensor) Tensor {
-	return Wrap(ops.Rsub(x.Handle(), y.Handle()))
-}
-
-// Rsub is the function Rsub on x. It returns y - x, element by element, for
-// numbers on the left.
-func (x Tensor) Rsub(y Tensor) Tensor {
-	return Wrap(ops.Rsub(x.Handle(), y.Handle()))
-}
-
-// RsubOut is Rsub with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func RsubOut(dst, x, y Tensor) error {
-	return ops.RsubOut(dst.Handle(), x.Handle(), y.Handle())
-}
-
-// RsubInPlace is Rsub with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) RsubInPlace(y Tensor) error {
-	return ops.RsubInPlace(x.Handle(), y.Handle())
-}
-
-// RsubScalar is Rsub where y is a number, which does not widen the other
-// operands' dtype within its category.
-func RsubScalar(x Tensor, y Scalar) Tensor {
-	return Wrap(ops.Rsub(x.Handle(), number(ops.RsubOp(), y)))
-}
-
-// RsubScalar is the function RsubScalar on x. It returns y - x, element by
-// element, for numbers on the left.
-func (x Tensor) RsubScalar(y Scalar) Tensor {
-	return Wrap(ops.Rsub(x.Handle(), number(ops.RsubOp(), y)))
-}
-
-// RsubScalarOut is RsubScalar with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func RsubScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.RsubOut(dst.Handle(), x.Handle(), number(ops.RsubOp(), y))
-}
-
-// RsubScalarInPlace is RsubScalar with the result written to x, which must
-// have the result's shape, and a dtype that the result's casts to.
-func (x Tensor) RsubScalarInPlace(y Scalar) error {
-	return ops.RsubInPlace(x.Handle(), number(ops.RsubOp(), y))
-}
-
-// Sign returns -1, 0 or 1 by the sign of each element of x; NaN stays NaN.
-// The gradient is zero.
-//
-// Dtypes: int, float.
-func Sign(x Tensor) Tensor {
-	return Wrap(ops.Sign(x.Handle()))
-}
-
-// Sign is the function Sign on x. It returns -1, 0 or 1 by the sign of each
-// element of x; NaN stays NaN.
-func (x Tensor) Sign() Tensor {
-	return Wrap(ops.Sign(x.Handle()))
-}
-
-// SignOut is Sign with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func SignOut(dst, x Tensor) error {
-	return ops.SignOut(dst.Handle(), x.Handle())
-}
-
-// SignInPlace is Sign with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) SignInPlace() error {
-	return ops.SignInPlace(x.Handle())
-}
-
-// Square returns x*x.
-//
-// Dtypes: int, float, complex.
-func Square(x Tensor) Tensor {
-	return Wrap(ops.Square(x.Handle()))
-}
-
-// Square is the function Square on x. It returns x*x.
-func (x Tensor) Square() Tensor {
-	return Wrap(ops.Square(x.Handle()))
-}
-
-// SquareOut is Square with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func SquareOut(dst, x Tensor) error {
-	return ops.SquareOut(dst.Handle(), x.Handle())
-}
-
-// SquareInPlace is Square with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) SquareInPlace() error {
-	return ops.SquareInPlace(x.Handle())
-}
-
-// Sub returns x - y, element by element. Integers wrap; bools are an error,
-// use logical_xor.
-//
-// Dtypes: int, float, complex.
-func Sub(x, y Tensor) Tensor {
-	return Wrap(ops.Sub(x.Handle(), y.Handle()))
-}
-
-// Sub is the function Sub on x. It returns x - y, element by element.
-func (x Tensor) Sub(y Tensor) Tensor {
-	return Wrap(ops.Sub(x.Handle(), y.Handle()))
-}
-
-// SubOut is Sub with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func SubOut(dst, x, y Tensor) error {
-	return ops.SubOut(dst.Handle(), x.Handle(), y.Handle())
-}
-
-// SubInPlace is Sub with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) SubInPlace(y Tensor) error {
-	return ops.SubInPlace(x.Handle(), y.Handle())
-}
-
-// SubScalar is Sub where y is a number, which does not widen the other
-// operands' dtype within its category.
-func SubScalar(x Tensor, y Scalar) Tensor {
-	return Wrap(ops.Sub(x.Handle(), number(ops.SubOp(), y)))
-}
-
-// SubScalar is the function SubScalar on x. It returns x - y, element by
-// element.
-func (x Tensor) SubScalar(y Scalar) Tensor {
-	return Wrap(ops.Sub(x.Handle(), number(ops.SubOp(), y)))
-}
-
-// SubScalarOut is SubScalar with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func SubScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.SubOut(dst.Handle(), x.Handle(), number(ops.SubOp(), y))
-}
-
-// SubScalarInPlace is SubScalar with the result written to x, which must have
-// the result's shape, and a dtype that the result's casts to.
-func (x Tensor) SubScalarInPlace(y Scalar) error {
-	return ops.SubInPlace(x.Handle(), number(ops.SubOp(), y))
 }

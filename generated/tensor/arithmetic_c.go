@@ -4,6 +4,154 @@ package tensor
 
 import "github.com/sinter-go/sinter/generated/ops"
 
+// Rsub returns y - x, element by element, for numbers on the left.
+//
+// Dtypes: int, float, complex.
+func Rsub(x, y Tensor) Tensor {
+	return Wrap(ops.Rsub(x.Handle(), y.Handle()))
+}
+
+// Rsub is the function Rsub on x. It returns y - x, element by element, for
+// numbers on the left.
+func (x Tensor) Rsub(y Tensor) Tensor {
+	return Wrap(ops.Rsub(x.Handle(), y.Handle()))
+}
+
+// RsubOut is Rsub with the result written to dst, which must have the
+// result's shape and device, and a dtype that the result's casts to.
+func RsubOut(dst, x, y Tensor) error {
+	return ops.RsubOut(dst.Handle(), x.Handle(), y.Handle())
+}
+
+// RsubInPlace is Rsub with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) RsubInPlace(y Tensor) error {
+	return ops.RsubInPlace(x.Handle(), y.Handle())
+}
+
+// RsubScalar is Rsub where y is a number, which does not widen the other
+// operands' dtype within its category.
+func RsubScalar(x Tensor, y Scalar) Tensor {
+	return Wrap(ops.Rsub(x.Handle(), number(ops.RsubOp(), y)))
+}
+
+// RsubScalar is the function RsubScalar on x. It returns y - x, element by
+// element, for numbers on the left.
+func (x Tensor) RsubScalar(y Scalar) Tensor {
+	return Wrap(ops.Rsub(x.Handle(), number(ops.RsubOp(), y)))
+}
+
+// RsubScalarOut is RsubScalar with the result written to dst, which must have
+// the result's shape and device, and a dtype that the result's casts to.
+func RsubScalarOut(dst, x Tensor, y Scalar) error {
+	return ops.RsubOut(dst.Handle(), x.Handle(), number(ops.RsubOp(), y))
+}
+
+// RsubScalarInPlace is RsubScalar with the result written to x, which must
+// have the result's shape, and a dtype that the result's casts to.
+func (x Tensor) RsubScalarInPlace(y Scalar) error {
+	return ops.RsubInPlace(x.Handle(), number(ops.RsubOp(), y))
+}
+
+// Sign returns -1, 0 or 1 by the sign of each element of x; NaN stays NaN.
+// The gradient is zero.
+//
+// Dtypes: int, float.
+func Sign(x Tensor) Tensor {
+	return Wrap(ops.Sign(x.Handle()))
+}
+
+// Sign is the function Sign on x. It returns -1, 0 or 1 by the sign of each
+// element of x; NaN stays NaN.
+func (x Tensor) Sign() Tensor {
+	return Wrap(ops.Sign(x.Handle()))
+}
+
+// SignOut is Sign with the result written to dst, which must have the
+// result's shape and device, and a dtype that the result's casts to.
+func SignOut(dst, x Tensor) error {
+	return ops.SignOut(dst.Handle(), x.Handle())
+}
+
+// SignInPlace is Sign with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) SignInPlace() error {
+	return ops.SignInPlace(x.Handle())
+}
+
+// Square returns x*x.
+//
+// Dtypes: int, float, complex.
+func Square(x Tensor) Tensor {
+	return Wrap(ops.Square(x.Handle()))
+}
+
+// Square is the function Square on x. It returns x*x.
+func (x Tensor) Square() Tensor {
+	return Wrap(ops.Square(x.Handle()))
+}
+
+// SquareOut is Square with the result written to dst, which must have the
+// result's shape and device, and a dtype that the result's casts to.
+func SquareOut(dst, x Tensor) error {
+	return ops.SquareOut(dst.Handle(), x.Handle())
+}
+
+// SquareInPlace is Square with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) SquareInPlace() error {
+	return ops.SquareInPlace(x.Handle())
+}
+
+// Sub returns x - y, element by element. Integers wrap; bools are an error,
+// use logical_xor.
+//
+// Dtypes: int, float, complex.
+func Sub(x, y Tensor) Tensor {
+	return Wrap(ops.Sub(x.Handle(), y.Handle()))
+}
+
+// Sub is the function Sub on x. It returns x - y, element by element.
+func (x Tensor) Sub(y Tensor) Tensor {
+	return Wrap(ops.Sub(x.Handle(), y.Handle()))
+}
+
+// SubOut is Sub with the result written to dst, which must have the result's
+// shape and device, and a dtype that the result's casts to.
+func SubOut(dst, x, y Tensor) error {
+	return ops.SubOut(dst.Handle(), x.Handle(), y.Handle())
+}
+
+// SubInPlace is Sub with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) SubInPlace(y Tensor) error {
+	return ops.SubInPlace(x.Handle(), y.Handle())
+}
+
+// SubScalar is Sub where y is a number, which does not widen the other
+// operands' dtype within its category.
+func SubScalar(x Tensor, y Scalar) Tensor {
+	return Wrap(ops.Sub(x.Handle(), number(ops.SubOp(), y)))
+}
+
+// SubScalar is the function SubScalar on x. It returns x - y, element by
+// element.
+func (x Tensor) SubScalar(y Scalar) Tensor {
+	return Wrap(ops.Sub(x.Handle(), number(ops.SubOp(), y)))
+}
+
+// SubScalarOut is SubScalar with the result written to dst, which must have
+// the result's shape and device, and a dtype that the result's casts to.
+func SubScalarOut(dst, x Tensor, y Scalar) error {
+	return ops.SubOut(dst.Handle(), x.Handle(), number(ops.SubOp(), y))
+}
+
+// SubScalarInPlace is SubScalar with the result written to x, which must have
+// the result's shape, and a dtype that the result's casts to.
+func (x Tensor) SubScalarInPlace(y Scalar) error {
+	return ops.SubInPlace(x.Handle(), number(ops.SubOp(), y))
+}
+
 // TruncDivide returns x / y with its fraction removed, element by element, in
 // the dtype of x and y. It is PyTorch's div with rounding_mode trunc, and has
 // no gradient.

@@ -17,7 +17,8 @@ func (EqualNanOption) allcloseOption() {}
 // Allclose returns, as a bool scalar, whether isclose is true of every
 // element.
 //
-// Dtypes: all.
+// Dtypes: bool, int, float. Options: Rtol (1e-05), Atol (1e-08), EqualNan
+// (false).
 func Allclose(x, y Tensor, opts ...AllcloseOption) Tensor {
 	s := collect(options{rtol: 1e-05, atol: 1e-08}, opts)
 	return Wrap(ops.Allclose(x.Handle(), y.Handle(), s.rtol, s.atol, s.equalNan))
@@ -179,7 +180,7 @@ func (EqualNanOption) iscloseOption() {}
 // element. Equal infinities are close; NaN is close to NaN with equal_nan.
 // Integers are compared as the default float.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Rtol (1e-05), Atol (1e-08), EqualNan (false).
 func Isclose(x, y Tensor, opts ...IscloseOption) Tensor {
 	s := collect(options{rtol: 1e-05, atol: 1e-08}, opts)
 	return Wrap(ops.Isclose(x.Handle(), y.Handle(), s.rtol, s.atol, s.equalNan))

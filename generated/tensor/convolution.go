@@ -21,7 +21,8 @@ func (GroupsOption) conv1dOption()   {}
 // [channels, length]) with weight [out, channels/groups, kernel], plus bias
 // [out]. Padding is the number of zeros on both sides.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Bias, Stride ([1]), Padding ([0]), Dilation ([1]),
+// Groups (1).
 func Conv1d(x, weight Tensor, opts ...Conv1dOption) Tensor {
 	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
 	return Wrap(ops.Conv1d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups))
@@ -60,7 +61,8 @@ func (GroupsOption) conv2dOption()   {}
 // height, kernel width], plus bias [out]. Stride, padding (zeros on both
 // sides) and dilation have one number for both axes or two.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Bias, Stride ([1]), Padding ([0]), Dilation ([1]),
+// Groups (1).
 func Conv2d(x, weight Tensor, opts ...Conv2dOption) Tensor {
 	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
 	return Wrap(ops.Conv2d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups))
@@ -99,7 +101,8 @@ func (GroupsOption) conv3dOption()   {}
 // height, width], plus bias [out]. Stride, padding and dilation have one
 // number or three.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Bias, Stride ([1]), Padding ([0]), Dilation ([1]),
+// Groups (1).
 func Conv3d(x, weight Tensor, opts ...Conv3dOption) Tensor {
 	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
 	return Wrap(ops.Conv3d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups))
@@ -139,7 +142,8 @@ func (DilationOption) convTranspose1dOption()      {}
 // conv1d with respect to its input. The result has (length-1)*stride -
 // 2*padding + dilation*(kernel-1) + output_padding + 1 elements.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Bias, Stride ([1]), Padding ([0]), OutputPadding
+// ([0]), Groups (1), Dilation ([1]).
 func ConvTranspose1d(x, weight Tensor, opts ...ConvTranspose1dOption) Tensor {
 	s := collect(options{stride: []int{1}, padding: []int{0}, outputPadding: []int{0}, groups: 1, dilation: []int{1}}, opts)
 	return Wrap(ops.ConvTranspose1d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.outputPadding, s.groups, s.dilation))
@@ -180,7 +184,8 @@ func (DilationOption) convTranspose2dOption()      {}
 // [out]: the gradient of conv2d with respect to its input. Lists have one
 // number for both axes or two.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Bias, Stride ([1]), Padding ([0]), OutputPadding
+// ([0]), Groups (1), Dilation ([1]).
 func ConvTranspose2d(x, weight Tensor, opts ...ConvTranspose2dOption) Tensor {
 	s := collect(options{stride: []int{1}, padding: []int{0}, outputPadding: []int{0}, groups: 1, dilation: []int{1}}, opts)
 	return Wrap(ops.ConvTranspose2d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.outputPadding, s.groups, s.dilation))

@@ -6,6 +6,7 @@ import (
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
+	"slices"
 )
 
 // Cat joins tensors along dim. All have the same shape except along dim, and
@@ -51,19 +52,19 @@ func (x Tensor) CloneInPlace() error {
 //
 // Dtypes: all.
 func Flip(x Tensor, dims ...int) Tensor {
-	return Wrap(ops.Flip(x.Handle(), dims))
+	return Wrap(ops.Flip(x.Handle(), slices.Clone(dims)))
 }
 
 // Flip is the function Flip on x. It reverses the order of the elements along
 // each axis in dims.
 func (x Tensor) Flip(dims ...int) Tensor {
-	return Wrap(ops.Flip(x.Handle(), dims))
+	return Wrap(ops.Flip(x.Handle(), slices.Clone(dims)))
 }
 
 // FlipOut is Flip with the result written to dst, which must have the
 // result's shape and device, and a dtype that the result's casts to.
 func FlipOut(dst, x Tensor, dims ...int) error {
-	return ops.FlipOut(dst.Handle(), x.Handle(), dims)
+	return ops.FlipOut(dst.Handle(), x.Handle(), slices.Clone(dims))
 }
 
 // A PadOption is an option of Pad: a value of Mode or Value.
@@ -80,16 +81,16 @@ func (ValueOption) padOption() {}
 // numbers remove elements in the mode constant, which fills with value.
 // Reflect mirrors x without repeating the edge, replicate repeats the edge,
 // and circular continues at the other end; they fill at most the last three
-// axes.
+// axes, reflect with fewer elements than an axis has, circular with no more.
 //
-// Dtypes: all.
+// Dtypes: all. Options: Mode (constant), Value (0).
 func Pad(x Tensor, padding []int, opts ...PadOption) Tensor {
 	s := collect(options{value: ir.IntScalar(0)}, opts)
 	valueValue, err := ir.ScalarOf(s.value)
 	if err != nil {
 		return Wrap(core.Fail(ops.PadOp(), err))
 	}
-	return Wrap(ops.Pad(x.Handle(), padding, s.mode, valueValue))
+	return Wrap(ops.Pad(x.Handle(), slices.Clone(padding), s.mode, valueValue))
 }
 
 // Pad is the function Pad on x. It surrounds x with elements.
@@ -99,7 +100,7 @@ func (x Tensor) Pad(padding []int, opts ...PadOption) Tensor {
 	if err != nil {
 		return Wrap(core.Fail(ops.PadOp(), err))
 	}
-	return Wrap(ops.Pad(x.Handle(), padding, s.mode, valueValue))
+	return Wrap(ops.Pad(x.Handle(), slices.Clone(padding), s.mode, valueValue))
 }
 
 // PadOut is Pad with the result written to dst, which must have the result's
@@ -110,7 +111,7 @@ func PadOut(dst, x Tensor, padding []int, opts ...PadOption) error {
 	if err != nil {
 		return core.Fail(ops.PadOp(), err).Err()
 	}
-	return ops.PadOut(dst.Handle(), x.Handle(), padding, s.mode, valueValue)
+	return ops.PadOut(dst.Handle(), x.Handle(), slices.Clone(padding), s.mode, valueValue)
 }
 
 // Repeat returns x repeated reps times along each axis; there are at least as
@@ -118,20 +119,20 @@ func PadOut(dst, x Tensor, padding []int, opts ...PadOption) error {
 //
 // Dtypes: all.
 func Repeat(x Tensor, reps ...int) Tensor {
-	return Wrap(ops.Repeat(x.Handle(), reps))
+	return Wrap(ops.Repeat(x.Handle(), slices.Clone(reps)))
 }
 
 // Repeat is the function Repeat on x. It returns x repeated reps times along
 // each axis; there are at least as many numbers as axes, and more add leading
 // axes.
 func (x Tensor) Repeat(reps ...int) Tensor {
-	return Wrap(ops.Repeat(x.Handle(), reps))
+	return Wrap(ops.Repeat(x.Handle(), slices.Clone(reps)))
 }
 
 // RepeatOut is Repeat with the result written to dst, which must have the
 // result's shape and device, and a dtype that the result's casts to.
 func RepeatOut(dst, x Tensor, reps ...int) error {
-	return ops.RepeatOut(dst.Handle(), x.Handle(), reps)
+	return ops.RepeatOut(dst.Handle(), x.Handle(), slices.Clone(reps))
 }
 
 // RepeatInterleave returns x with each element along dim repeated n times,
@@ -167,24 +168,24 @@ func (DimOption) rollOption() {}
 // what leaves at one end enters at the other. Without dim there is one shift,
 // of x read as flat.
 //
-// Dtypes: all.
+// Dtypes: all. Options: Dim.
 func Roll(x Tensor, shifts []int, opts ...RollOption) Tensor {
 	s := collect(options{}, opts)
-	return Wrap(ops.Roll(x.Handle(), shifts, s.dim))
+	return Wrap(ops.Roll(x.Handle(), slices.Clone(shifts), s.dim))
 }
 
 // Roll is the function Roll on x. It moves the elements of x along the axes
 // in dim by shifts, one for each; what leaves at one end enters at the other.
 func (x Tensor) Roll(shifts []int, opts ...RollOption) Tensor {
 	s := collect(options{}, opts)
-	return Wrap(ops.Roll(x.Handle(), shifts, s.dim))
+	return Wrap(ops.Roll(x.Handle(), slices.Clone(shifts), s.dim))
 }
 
 // RollOut is Roll with the result written to dst, which must have the
 // result's shape and device, and a dtype that the result's casts to.
 func RollOut(dst, x Tensor, shifts []int, opts ...RollOption) error {
 	s := collect(options{}, opts)
-	return ops.RollOut(dst.Handle(), x.Handle(), shifts, s.dim)
+	return ops.RollOut(dst.Handle(), x.Handle(), slices.Clone(shifts), s.dim)
 }
 
 // Stack joins tensors of one shape along a new axis before axis dim, which
@@ -206,19 +207,19 @@ func StackOut(dst Tensor, xs []Tensor, dim int) error {
 //
 // Dtypes: all.
 func Tile(x Tensor, reps ...int) Tensor {
-	return Wrap(ops.Tile(x.Handle(), reps))
+	return Wrap(ops.Tile(x.Handle(), slices.Clone(reps)))
 }
 
 // Tile is the function Tile on x. It returns x repeated reps times along each
 // axis.
 func (x Tensor) Tile(reps ...int) Tensor {
-	return Wrap(ops.Tile(x.Handle(), reps))
+	return Wrap(ops.Tile(x.Handle(), slices.Clone(reps)))
 }
 
 // TileOut is Tile with the result written to dst, which must have the
 // result's shape and device, and a dtype that the result's casts to.
 func TileOut(dst, x Tensor, reps ...int) error {
-	return ops.TileOut(dst.Handle(), x.Handle(), reps)
+	return ops.TileOut(dst.Handle(), x.Handle(), slices.Clone(reps))
 }
 
 // ToDType returns x converted to dtype; x itself where it has it. Floats

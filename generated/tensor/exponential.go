@@ -243,7 +243,7 @@ func (EpsOption) logitOption() {}
 // Logit returns log(x/(1 - x)), the inverse of sigmoid, of x limited to eps
 // and 1 - eps.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Eps (0).
 func Logit(x Tensor, opts ...LogitOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Logit(x.Handle(), s.eps))

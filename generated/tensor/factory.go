@@ -6,6 +6,7 @@ import (
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
+	"slices"
 )
 
 // Arange returns the numbers from start to before end, step apart, as a
@@ -34,14 +35,14 @@ func (t Tensor) NewEmpty(shape []int, opts ...CreateOption) Tensor {
 	if bad := core.FirstError(t.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Empty(shape, s.place(t.Handle())))
+	return Wrap(ops.Empty(slices.Clone(shape), s.place(t.Handle())))
 }
 
 // Empty returns a tensor whose elements a program should write before it
 // reads them. They are 0, but do not count on it.
 func Empty(shape []int, opts ...CreateOption) Tensor {
 	s := collect(options{}, opts)
-	return Wrap(ops.Empty(shape, s.place(nil)))
+	return Wrap(ops.Empty(slices.Clone(shape), s.place(nil)))
 }
 
 // EmptyLike is Empty with the shape, device and dtype of x.
@@ -70,7 +71,7 @@ func (t Tensor) NewFull(shape []int, value Scalar, opts ...CreateOption) Tensor 
 	if bad := core.FirstError(t.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Full(shape, valueValue, s.place(t.Handle())))
+	return Wrap(ops.Full(slices.Clone(shape), valueValue, s.place(t.Handle())))
 }
 
 // Full returns a tensor whose elements are value. Without OfType, a bool
@@ -81,7 +82,7 @@ func Full(shape []int, value Scalar, opts ...CreateOption) Tensor {
 	if err != nil {
 		return Wrap(core.Fail(ops.FullOp(), err))
 	}
-	return Wrap(ops.Full(shape, valueValue, s.place(nil)))
+	return Wrap(ops.Full(slices.Clone(shape), valueValue, s.place(nil)))
 }
 
 // FullLike is Full with the shape, device and dtype of x.
@@ -116,13 +117,13 @@ func (t Tensor) NewOnes(shape []int, opts ...CreateOption) Tensor {
 	if bad := core.FirstError(t.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Ones(shape, s.place(t.Handle())))
+	return Wrap(ops.Ones(slices.Clone(shape), s.place(t.Handle())))
 }
 
 // Ones returns a tensor of ones.
 func Ones(shape []int, opts ...CreateOption) Tensor {
 	s := collect(options{}, opts)
-	return Wrap(ops.Ones(shape, s.place(nil)))
+	return Wrap(ops.Ones(slices.Clone(shape), s.place(nil)))
 }
 
 // OnesLike is Ones with the shape, device and dtype of x.
@@ -140,13 +141,13 @@ func (t Tensor) NewZeros(shape []int, opts ...CreateOption) Tensor {
 	if bad := core.FirstError(t.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Zeros(shape, s.place(t.Handle())))
+	return Wrap(ops.Zeros(slices.Clone(shape), s.place(t.Handle())))
 }
 
 // Zeros returns a tensor of zeros.
 func Zeros(shape []int, opts ...CreateOption) Tensor {
 	s := collect(options{}, opts)
-	return Wrap(ops.Zeros(shape, s.place(nil)))
+	return Wrap(ops.Zeros(slices.Clone(shape), s.place(nil)))
 }
 
 // ZerosLike is Zeros with the shape, device and dtype of x.

@@ -199,14 +199,14 @@ func (t Tensor) Format(o core.FormatOptions) string {
 // shape, or is a vector where none is given; the number of values must be the
 // shape's.
 func From[T Element](data []T, shape ...int) Tensor {
-	return Wrap(core.From(data, shape, core.Placement{}))
+	return Wrap(core.From(data, slices.Clone(shape), core.Placement{}))
 }
 
 // FromOn is From with options that say where and as what the tensor is
 // created. A nil shape makes a vector.
 func FromOn[T Element](data []T, shape []int, opts ...CreateOption) Tensor {
 	s := collect(options{}, opts)
-	return Wrap(core.From(data, shape, *s.place(nil)))
+	return Wrap(core.From(data, slices.Clone(shape), *s.place(nil)))
 }
 
 // FromScalar returns a tensor without axes that holds v. Its dtype follows v:
@@ -221,7 +221,7 @@ func FromScalar(v Scalar, opts ...CreateOption) Tensor {
 	if p.DType == ir.Invalid {
 		p.DType = n.DType(core.DefaultFloat)
 	}
-	return Wrap(core.From([]complex128{n.Complex()}, []int{}, *p))
+	return Wrap(ops.Full([]int{}, n, p))
 }
 
 // Data returns a copy of the elements, row-major, after waiting for them. T
@@ -234,7 +234,7 @@ func Data[T Element](t Tensor) ([]T, error) {
 // dtype d in this machine's byte order.
 func FromBytes(raw []byte, d DType, shape []int, opts ...CreateOption) Tensor {
 	s := collect(options{}, opts)
-	return Wrap(core.FromBytes(raw, d, shape, *s.place(nil)))
+	return Wrap(core.FromBytes(raw, d, slices.Clone(shape), *s.place(nil)))
 }
 
 // Bytes returns a copy of the elements, row-major, in this machine's byte

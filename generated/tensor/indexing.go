@@ -40,7 +40,7 @@ func (PaddingIdxOption) embeddingOption() {}
 // index names: the result has index's shape and the axis width. The row
 // padding_idx gets no gradient; -1 stands for none.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Options: PaddingIdx (-1).
 func Embedding(index, weight Tensor, opts ...EmbeddingOption) Tensor {
 	s := collect(options{paddingIdx: -1}, opts)
 	return Wrap(ops.Embedding(index.Handle(), weight.Handle(), s.paddingIdx))

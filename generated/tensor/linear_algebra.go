@@ -6,6 +6,7 @@ import (
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
+	"slices"
 )
 
 // An AddmmOption is an option of Addmm: Beta or Alpha.
@@ -20,7 +21,7 @@ func (AlphaOption) addmmOption() {}
 // Addmm returns beta*x + alpha*(y @ z), where y and z are matrices and x
 // broadcasts.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Options: Beta (1), Alpha (1).
 func Addmm(x, y, z Tensor, opts ...AddmmOption) Tensor {
 	s := collect(options{beta: ir.IntScalar(1), alpha: ir.IntScalar(1)}, opts)
 	betaValue, err := ir.ScalarOf(s.beta)
@@ -75,7 +76,7 @@ func (AlphaOption) addmvOption() {}
 
 // Addmv returns beta*x + alpha*(y @ z), where y is a matrix and z a vector.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Options: Beta (1), Alpha (1).
 func Addmv(x, y, z Tensor, opts ...AddmvOption) Tensor {
 	s := collect(options{beta: ir.IntScalar(1), alpha: ir.IntScalar(1)}, opts)
 	betaValue, err := ir.ScalarOf(s.beta)
@@ -131,7 +132,7 @@ func (AlphaOption) baddbmmOption() {}
 // Baddbmm returns beta*x + alpha*(y @ z), where y and z are batches of
 // matrices and x broadcasts.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Options: Beta (1), Alpha (1).
 func Baddbmm(x, y, z Tensor, opts ...BaddbmmOption) Tensor {
 	s := collect(options{beta: ir.IntScalar(1), alpha: ir.IntScalar(1)}, opts)
 	betaValue, err := ir.ScalarOf(s.beta)
@@ -263,7 +264,7 @@ func (BiasOption) linearOption() {}
 // Linear returns x @ weight' + bias for x [..., in], weight [out, in] and
 // bias [out].
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Options: Bias.
 func Linear(x, weight Tensor, opts ...LinearOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Linear(x.Handle(), weight.Handle(), s.bias))
@@ -366,20 +367,20 @@ func OuterOut(dst, x, y Tensor) error {
 //
 // Dtypes: int, float, complex.
 func Tensordot(x, y Tensor, xDims []int, yDims ...int) Tensor {
-	return Wrap(ops.Tensordot(x.Handle(), y.Handle(), xDims, yDims))
+	return Wrap(ops.Tensordot(x.Handle(), y.Handle(), slices.Clone(xDims), slices.Clone(yDims)))
 }
 
 // Tensordot is the function Tensordot on x. It returns the sums of products
 // of x and y over the axes x_dims and y_dims, which pair up; the axes left
 // are x's, then y's.
 func (x Tensor) Tensordot(y Tensor, xDims []int, yDims ...int) Tensor {
-	return Wrap(ops.Tensordot(x.Handle(), y.Handle(), xDims, yDims))
+	return Wrap(ops.Tensordot(x.Handle(), y.Handle(), slices.Clone(xDims), slices.Clone(yDims)))
 }
 
 // TensordotOut is Tensordot with the result written to dst, which must have
 // the result's shape and device, and a dtype that the result's casts to.
 func TensordotOut(dst, x, y Tensor, xDims []int, yDims ...int) error {
-	return ops.TensordotOut(dst.Handle(), x.Handle(), y.Handle(), xDims, yDims)
+	return ops.TensordotOut(dst.Handle(), x.Handle(), y.Handle(), slices.Clone(xDims), slices.Clone(yDims))
 }
 
 // Trace returns the sum of the diagonal of a matrix.

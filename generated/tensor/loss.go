@@ -22,7 +22,7 @@ func (Reduction) binaryCrossEntropyOption()    {}
 // weight, for probabilities x and target. The logarithms are limited to -100
 // from below. Binary_cross_entropy_with_logits is more accurate.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Weight, Reduction (mean).
 func BinaryCrossEntropy(x, target Tensor, opts ...BinaryCrossEntropyOption) Tensor {
 	s := collect(options{reduction: ops.ReductionMean}, opts)
 	return Wrap(ops.BinaryCrossEntropy(x.Handle(), target.Handle(), s.weight, s.reduction))
@@ -59,7 +59,7 @@ func (Reduction) binaryCrossEntropyWithLogitsOption()       {}
 // and target, times weight, computed without overflow. Pos_weight is a factor
 // for the part of target that is 1. Both broadcast.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Weight, PosWeight, Reduction (mean).
 func BinaryCrossEntropyWithLogits(x, target Tensor, opts ...BinaryCrossEntropyWithLogitsOption) Tensor {
 	s := collect(options{reduction: ops.ReductionMean}, opts)
 	return Wrap(ops.BinaryCrossEntropyWithLogits(x.Handle(), target.Handle(), s.weight, s.posWeight, s.reduction))
@@ -92,7 +92,7 @@ func (EpsOption) cosineSimilarityOption() {}
 // CosineSimilarity returns the dot product of x and y along dim divided by
 // the product of their 2-norms, each at least eps.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Eps (1e-08).
 func CosineSimilarity(x, y Tensor, dim int, opts ...CosineSimilarityOption) Tensor {
 	s := collect(options{eps: 1e-08}, opts)
 	return Wrap(ops.CosineSimilarity(x.Handle(), y.Handle(), dim, s.eps))
@@ -133,7 +133,8 @@ func (Reduction) crossEntropyOption()            {}
 // Label smoothing mixes the target with equal parts of all classes. For
 // targets that are probabilities, see cross_entropy_probs.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Weight, IgnoreIndex (-100), LabelSmoothing (0),
+// Reduction (mean).
 func CrossEntropy(x, target Tensor, opts ...CrossEntropyOption) Tensor {
 	s := collect(options{ignoreIndex: -100, reduction: ops.ReductionMean}, opts)
 	return Wrap(ops.CrossEntropy(x.Handle(), target.Handle(), s.weight, s.ignoreIndex, s.labelSmoothing, s.reduction))
@@ -170,7 +171,7 @@ func (Reduction) crossEntropyProbsOption()            {}
 // the same shape. The mean is over everything but the classes. It is
 // PyTorch's cross_entropy with such a target.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Weight, LabelSmoothing (0), Reduction (mean).
 func CrossEntropyProbs(x, target Tensor, opts ...CrossEntropyProbsOption) Tensor {
 	s := collect(options{reduction: ops.ReductionMean}, opts)
 	return Wrap(ops.CrossEntropyProbs(x.Handle(), target.Handle(), s.weight, s.labelSmoothing, s.reduction))
@@ -204,7 +205,7 @@ func (Reduction) huberLossOption()   {}
 // HuberLoss returns d*d/2 where the absolute distance d of x and target is
 // less than delta, and delta*(d - delta/2) elsewhere.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Delta (1), Reduction (mean).
 func HuberLoss(x, target Tensor, opts ...HuberLossOption) Tensor {
 	s := collect(options{delta: ir.IntScalar(1), reduction: ops.ReductionMean}, opts)
 	deltaValue, err := ir.ScalarOf(s.delta)
@@ -250,7 +251,7 @@ func (Reduction) klDivOption()       {}
 // probabilities, and target probabilities or with log_target their
 // logarithms. PyTorch's batchmean is the sum divided by the extent of axis 0.
 //
-// Dtypes: float.
+// Dtypes: float. Options: LogTarget (false), Reduction (mean).
 func KlDiv(x, target Tensor, opts ...KlDivOption) Tensor {
 	s := collect(options{reduction: ops.ReductionMean}, opts)
 	return Wrap(ops.KlDiv(x.Handle(), target.Handle(), s.logTarget, s.reduction))
@@ -282,7 +283,7 @@ func (Reduction) l1LossOption() {}
 // L1Loss returns the absolute distance of x and target, element by element,
 // reduced.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Reduction (mean).
 func L1Loss(x, target Tensor, opts ...L1LossOption) Tensor {
 	s := collect(options{reduction: ops.ReductionMean}, opts)
 	return Wrap(ops.L1Loss(x.Handle(), target.Handle(), s.reduction))
@@ -313,7 +314,7 @@ func (Reduction) mseLossOption() {}
 // MseLoss returns the squared distance of x and target, element by element,
 // reduced.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Reduction (mean).
 func MseLoss(x, target Tensor, opts ...MseLossOption) Tensor {
 	s := collect(options{reduction: ops.ReductionMean}, opts)
 	return Wrap(ops.MseLoss(x.Handle(), target.Handle(), s.reduction))
@@ -350,7 +351,7 @@ func (Reduction) nllLossOption()         {}
 // divided by their sum. Elements whose target is ignore_index count nothing.
 // A class out of range is an error.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Weight, IgnoreIndex (-100), Reduction (mean).
 func NllLoss(x, target Tensor, opts ...NllLossOption) Tensor {
 	s := collect(options{ignoreIndex: -100, reduction: ops.ReductionMean}, opts)
 	return Wrap(ops.NllLoss(x.Handle(), target.Handle(), s.weight, s.ignoreIndex, s.reduction))
@@ -385,7 +386,7 @@ func (Reduction) smoothL1LossOption()  {}
 // target is less than beta, and d - beta/2 elsewhere. With beta of 0 it is
 // l1_loss.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Beta (1), Reduction (mean).
 func SmoothL1Loss(x, target Tensor, opts ...SmoothL1LossOption) Tensor {
 	s := collect(options{beta: ir.IntScalar(1), reduction: ops.ReductionMean}, opts)
 	betaValue, err := ir.ScalarOf(s.beta)

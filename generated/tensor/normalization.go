@@ -2,7 +2,10 @@
 
 package tensor
 
-import "github.com/sinter-go/sinter/generated/ops"
+import (
+	"github.com/sinter-go/sinter/generated/ops"
+	"slices"
+)
 
 // A BatchNormOption is an option of BatchNorm: Weight, Bias or Eps.
 type BatchNormOption interface {
@@ -19,7 +22,7 @@ func (EpsOption) batchNormOption()    {}
 // channel. It is PyTorch's batch_norm in evaluation; in training see
 // batch_norm_train.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Weight, Bias, Eps (1e-05).
 func BatchNorm(x, runningMean, runningVar Tensor, opts ...BatchNormOption) Tensor {
 	s := collect(options{eps: 1e-05}, opts)
 	return Wrap(ops.BatchNorm(x.Handle(), runningMean.Handle(), runningVar.Handle(), s.weight, s.bias, s.eps))
@@ -55,7 +58,7 @@ func (EpsOption) batchNormTrainOption()    {}
 // It returns with it the mean and the biased variance of each channel, for
 // running averages.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Weight, Bias, Eps (1e-05).
 func BatchNormTrain(x Tensor, opts ...BatchNormTrainOption) (out, average, variance Tensor) {
 	s := collect(options{eps: 1e-05}, opts)
 	r0, r1, r2 := ops.BatchNormTrain(x.Handle(), s.weight, s.bias, s.eps)
@@ -85,7 +88,7 @@ func (EpsOption) groupNormOption()    {}
 // together with the axes after it, then multiplies by weight and adds bias,
 // which have one element a channel. Groups must divide the channels.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Weight, Bias, Eps (1e-05).
 func GroupNorm(x Tensor, groups int, opts ...GroupNormOption) Tensor {
 	s := collect(options{eps: 1e-05}, opts)
 	return Wrap(ops.GroupNorm(x.Handle(), groups, s.weight, s.bias, s.eps))
@@ -119,7 +122,7 @@ func (EpsOption) instanceNormOption()    {}
 // InstanceNorm normalizes each channel, axis 1 of x, of each example over the
 // axes after it, then multiplies by weight and adds bias.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Weight, Bias, Eps (1e-05).
 func InstanceNorm(x Tensor, opts ...InstanceNormOption) Tensor {
 	s := collect(options{eps: 1e-05}, opts)
 	return Wrap(ops.InstanceNorm(x.Handle(), s.weight, s.bias, s.eps))
@@ -154,10 +157,10 @@ func (EpsOption) layerNormOption()    {}
 // normalized_shape, to mean 0 and variance 1, then multiplies by weight and
 // adds bias, which have that shape. Eps is added to the variance.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Weight, Bias, Eps (1e-05).
 func LayerNorm(x Tensor, normalizedShape []int, opts ...LayerNormOption) Tensor {
 	s := collect(options{eps: 1e-05}, opts)
-	return Wrap(ops.LayerNorm(x.Handle(), normalizedShape, s.weight, s.bias, s.eps))
+	return Wrap(ops.LayerNorm(x.Handle(), slices.Clone(normalizedShape), s.weight, s.bias, s.eps))
 }
 
 // LayerNorm is the function LayerNorm on x. It normalizes x over its last
@@ -165,14 +168,14 @@ func LayerNorm(x Tensor, normalizedShape []int, opts ...LayerNormOption) Tensor 
 // multiplies by weight and adds bias, which have that shape.
 func (x Tensor) LayerNorm(normalizedShape []int, opts ...LayerNormOption) Tensor {
 	s := collect(options{eps: 1e-05}, opts)
-	return Wrap(ops.LayerNorm(x.Handle(), normalizedShape, s.weight, s.bias, s.eps))
+	return Wrap(ops.LayerNorm(x.Handle(), slices.Clone(normalizedShape), s.weight, s.bias, s.eps))
 }
 
 // LayerNormOut is LayerNorm with the result written to dst, which must have
 // the result's shape and device, and a dtype that the result's casts to.
 func LayerNormOut(dst, x Tensor, normalizedShape []int, opts ...LayerNormOption) error {
 	s := collect(options{eps: 1e-05}, opts)
-	return ops.LayerNormOut(dst.Handle(), x.Handle(), normalizedShape, s.weight, s.bias, s.eps)
+	return ops.LayerNormOut(dst.Handle(), x.Handle(), slices.Clone(normalizedShape), s.weight, s.bias, s.eps)
 }
 
 // LogSoftmax returns the logarithm of softmax along dim, without computing
@@ -207,24 +210,24 @@ func (EpsOption) normalizeOption() {}
 // Normalize returns x divided by its p-norm over dim, or by eps where that is
 // larger.
 //
-// Dtypes: float.
+// Dtypes: float. Options: P (2), Eps (1e-12).
 func Normalize(x Tensor, dim []int, opts ...NormalizeOption) Tensor {
 	s := collect(options{p: 2, eps: 1e-12}, opts)
-	return Wrap(ops.Normalize(x.Handle(), dim, s.p, s.eps))
+	return Wrap(ops.Normalize(x.Handle(), slices.Clone(dim), s.p, s.eps))
 }
 
 // Normalize is the function Normalize on x. It returns x divided by its
 // p-norm over dim, or by eps where that is larger.
 func (x Tensor) Normalize(dim []int, opts ...NormalizeOption) Tensor {
 	s := collect(options{p: 2, eps: 1e-12}, opts)
-	return Wrap(ops.Normalize(x.Handle(), dim, s.p, s.eps))
+	return Wrap(ops.Normalize(x.Handle(), slices.Clone(dim), s.p, s.eps))
 }
 
 // NormalizeOut is Normalize with the result written to dst, which must have
 // the result's shape and device, and a dtype that the result's casts to.
 func NormalizeOut(dst, x Tensor, dim []int, opts ...NormalizeOption) error {
 	s := collect(options{p: 2, eps: 1e-12}, opts)
-	return ops.NormalizeOut(dst.Handle(), x.Handle(), dim, s.p, s.eps)
+	return ops.NormalizeOut(dst.Handle(), x.Handle(), slices.Clone(dim), s.p, s.eps)
 }
 
 // A RmsNormOption is an option of RmsNorm: Weight or Eps.
@@ -240,10 +243,10 @@ func (EpsOption) rmsNormOption()    {}
 // extents are normalized_shape, then multiplies by weight. Eps is added to
 // the mean square; PyTorch's default is the dtype's.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Weight, Eps (1e-06).
 func RmsNorm(x Tensor, normalizedShape []int, opts ...RmsNormOption) Tensor {
 	s := collect(options{eps: 1e-06}, opts)
-	return Wrap(ops.RmsNorm(x.Handle(), normalizedShape, s.weight, s.eps))
+	return Wrap(ops.RmsNorm(x.Handle(), slices.Clone(normalizedShape), s.weight, s.eps))
 }
 
 // RmsNorm is the function RmsNorm on x. It divides x by the root of its mean
@@ -251,14 +254,14 @@ func RmsNorm(x Tensor, normalizedShape []int, opts ...RmsNormOption) Tensor {
 // multiplies by weight.
 func (x Tensor) RmsNorm(normalizedShape []int, opts ...RmsNormOption) Tensor {
 	s := collect(options{eps: 1e-06}, opts)
-	return Wrap(ops.RmsNorm(x.Handle(), normalizedShape, s.weight, s.eps))
+	return Wrap(ops.RmsNorm(x.Handle(), slices.Clone(normalizedShape), s.weight, s.eps))
 }
 
 // RmsNormOut is RmsNorm with the result written to dst, which must have the
 // result's shape and device, and a dtype that the result's casts to.
 func RmsNormOut(dst, x Tensor, normalizedShape []int, opts ...RmsNormOption) error {
 	s := collect(options{eps: 1e-06}, opts)
-	return ops.RmsNormOut(dst.Handle(), x.Handle(), normalizedShape, s.weight, s.eps)
+	return ops.RmsNormOut(dst.Handle(), x.Handle(), slices.Clone(normalizedShape), s.weight, s.eps)
 }
 
 // Softmax returns exp(x) divided by its sum along dim, computed from x -

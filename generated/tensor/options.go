@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
+	"slices"
 )
 
 // options holds every optional argument; an operator reads those it takes.
@@ -82,83 +83,6 @@ func collect[O option](s options, opts []O) options {
 		}
 	}
 	return *all
-}
-
-// place returns where a factory creates: like another tensor, or on the CPU,
-// and as the options say.
-func (s *options) place(like *core.Tensor) *core.Placement {
-	p := &core.Placement{}
-	if like != nil {
-		p = core.PlacementLike(like)
-	}
-	if s.placed {
-		p.Device = s.device
-	}
-	if s.dtype != ir.Invalid {
-		p.DType = s.dtype
-	}
-	p.RequireGrad, p.Pinned = s.requireGrad, s.pinned
-	return p
-}
-
-// Approximate is the argument approximate of gelu.
-type Approximate ops.Approximate
-
-// The values of Approximate.
-const (
-	ApproximateNone = Approximate(ops.ApproximateNone)
-	ApproximateTanh = Approximate(ops.ApproximateTanh)
-)
-
-// String returns the value's name in the schema.
-func (o Approximate) String() string {
-	return ops.Approximate(o).String()
-}
-
-func (o Approximate) set(s *options) {
-	s.approximate = ops.Approximate(o)
-}
-
-// Mode is the argument mode of pad.
-type Mode ops.Mode
-
-// The values of Mode.
-const (
-	ModeConstant  = Mode(ops.ModeConstant)
-	ModeReflect   = Mode(ops.ModeReflect)
-	ModeReplicate = Mode(ops.ModeReplicate)
-	ModeCircular  = Mode(ops.ModeCircular)
-)
-
-// String returns the value's name in the schema.
-func (o Mode) String() string {
-	return ops.Mode(o).String()
-}
-
-func (o Mode) set(s *options) {
-	s.mode = ops.Mode(o)
-}
-
-// Reduction is the argument reduction of binary_cross_entropy,
-// binary_cross_entropy_with_logits, cross_entropy, cross_entropy_probs,
-// huber_loss, kl_div, l1_loss, masked_loss, mse_loss, nll_loss, reduce_loss,
-// smooth_l1_loss and smoothed_loss.
-type Reduction ops.Reduction
-
-// The values of Reduction.
-const (
-	ReductionNone = Reduction(ops.ReductionNone)
-	ReductionMean = Reduction(ops.ReductionMean)
-	ReductionSum  = Reduction(ops.ReductionSum)
-)
-
-// String returns the value's name in the schema.
-func (o Reduction) String() string {
-	return ops.Reduction(o).String()
-}
-
-func (o Reduction) set(s *options) {
-	s.reduction = ops.Reduction(o)
 }
 
 // An AlphaOption is the option that Alpha makes.
@@ -319,7 +243,7 @@ type DilationOption struct {
 // Conv3d, ConvTranspose1d, ConvTranspose2d, MaxPool1d, MaxPool2d and
 // MaxPool2dWithIndices.
 func Dilation(v ...int) DilationOption {
-	return DilationOption{v}
+	return DilationOption{slices.Clone(v)}
 }
 
 func (o DilationOption) set(s *options) {
@@ -362,7 +286,7 @@ type DimOption struct {
 // Dim gives the argument dim. It is an option of All, Any, Argmax, Argmin,
 // CountNonzero, Max, Mean, Min, Norm, Prod, Roll, Std, Sum, VarMean and Var.
 func Dim(v ...int) DimOption {
-	return DimOption{v}
+	return DimOption{slices.Clone(v)}
 }
 
 func (o DimOption) set(s *options) {
@@ -626,7 +550,7 @@ type OutputPaddingOption struct {
 // OutputPadding gives the argument output_padding. It is an option of
 // ConvTranspose1d and ConvTranspose2d.
 func OutputPadding(v ...int) OutputPaddingOption {
-	return OutputPaddingOption{v}
+	return OutputPaddingOption{slices.Clone(v)}
 }
 
 func (o OutputPaddingOption) set(s *options) {
@@ -670,7 +594,7 @@ type PaddingOption struct {
 // AvgPool2d, Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d,
 // MaxPool1d, MaxPool2d and MaxPool2dWithIndices.
 func Padding(v ...int) PaddingOption {
-	return PaddingOption{v}
+	return PaddingOption{slices.Clone(v)}
 }
 
 func (o PaddingOption) set(s *options) {
@@ -772,7 +696,7 @@ type StrideOption struct {
 // Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, MaxPool1d,
 // MaxPool2d and MaxPool2dWithIndices.
 func Stride(v ...int) StrideOption {
-	return StrideOption{v}
+	return StrideOption{slices.Clone(v)}
 }
 
 func (o StrideOption) set(s *options) {
@@ -809,58 +733,4 @@ func Weight(v Tensor) WeightOption {
 
 func (o WeightOption) set(s *options) {
 	s.weight = o.v
-}
-
-// A CreateOption says where and how a function creates a tensor: On, OfType,
-// RequireGrad or Pinned.
-type CreateOption interface {
-	option
-	createOption()
-}
-
-func (DeviceOption) createOption() {}
-
-// A DeviceOption is the option that On makes.
-type DeviceOption struct {
-	d device.Device
-}
-
-// On creates the tensor on device d instead of the CPU.
-func On(d device.Device) DeviceOption {
-	return DeviceOption{d}
-}
-
-func (o DeviceOption) set(s *options) {
-	s.device, s.placed = o.d, true
-}
-
-func (DTypeOption) createOption() {}
-
-func (RequireGradOption) createOption() {}
-
-// A RequireGradOption is the option that RequireGrad makes.
-type RequireGradOption struct{}
-
-// RequireGrad makes the created tensor a leaf that collects its gradient.
-func RequireGrad() RequireGradOption {
-	return RequireGradOption{}
-}
-
-func (o RequireGradOption) set(s *options) {
-	s.requireGrad = true
-}
-
-func (PinnedOption) createOption() {}
-
-// A PinnedOption is the option that Pinned makes.
-type PinnedOption struct{}
-
-// Pinned creates the tensor in page-locked host memory, from which copies to
-// an accelerator can be asynchronous.
-func Pinned() PinnedOption {
-	return PinnedOption{}
-}
-
-func (o PinnedOption) set(s *options) {
-	s.pinned = true
 }

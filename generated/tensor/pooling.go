@@ -2,7 +2,10 @@
 
 package tensor
 
-import "github.com/sinter-go/sinter/generated/ops"
+import (
+	"github.com/sinter-go/sinter/generated/ops"
+	"slices"
+)
 
 // AdaptiveAvgPool1d returns output_size means of equally spaced windows along
 // the last axis of x, which overlap where they must.
@@ -32,21 +35,21 @@ func AdaptiveAvgPool1dOut(dst, x Tensor, outputSize int) error {
 //
 // Dtypes: float.
 func AdaptiveAvgPool2d(x Tensor, outputSize ...int) Tensor {
-	return Wrap(ops.AdaptiveAvgPool2d(x.Handle(), outputSize))
+	return Wrap(ops.AdaptiveAvgPool2d(x.Handle(), slices.Clone(outputSize)))
 }
 
 // AdaptiveAvgPool2d is the function AdaptiveAvgPool2d on x. It returns the
 // means of equally spaced windows over the last two axes of x, whose extents
 // in the result are output_size, or both its one number.
 func (x Tensor) AdaptiveAvgPool2d(outputSize ...int) Tensor {
-	return Wrap(ops.AdaptiveAvgPool2d(x.Handle(), outputSize))
+	return Wrap(ops.AdaptiveAvgPool2d(x.Handle(), slices.Clone(outputSize)))
 }
 
 // AdaptiveAvgPool2dOut is AdaptiveAvgPool2d with the result written to dst,
 // which must have the result's shape and device, and a dtype that the
 // result's casts to.
 func AdaptiveAvgPool2dOut(dst, x Tensor, outputSize ...int) error {
-	return ops.AdaptiveAvgPool2dOut(dst.Handle(), x.Handle(), outputSize)
+	return ops.AdaptiveAvgPool2dOut(dst.Handle(), x.Handle(), slices.Clone(outputSize))
 }
 
 // An AvgPool1dOption is an option of AvgPool1d: Stride, Padding, CeilMode or
@@ -65,24 +68,25 @@ func (CountIncludePadOption) avgPool1dOption() {}
 // are kernel_size apart unless stride is given. Padding counts as zeros, or
 // with count_include_pad of false not at all.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Stride, Padding ([0]), CeilMode (false),
+// CountIncludePad (true).
 func AvgPool1d(x Tensor, kernelSize []int, opts ...AvgPool1dOption) Tensor {
 	s := collect(options{padding: []int{0}, countIncludePad: true}, opts)
-	return Wrap(ops.AvgPool1d(x.Handle(), kernelSize, s.stride, s.padding, s.ceilMode, s.countIncludePad))
+	return Wrap(ops.AvgPool1d(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.ceilMode, s.countIncludePad))
 }
 
 // AvgPool1d is the function AvgPool1d on x. It returns the mean of each
 // window along the last axis of x.
 func (x Tensor) AvgPool1d(kernelSize []int, opts ...AvgPool1dOption) Tensor {
 	s := collect(options{padding: []int{0}, countIncludePad: true}, opts)
-	return Wrap(ops.AvgPool1d(x.Handle(), kernelSize, s.stride, s.padding, s.ceilMode, s.countIncludePad))
+	return Wrap(ops.AvgPool1d(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.ceilMode, s.countIncludePad))
 }
 
 // AvgPool1dOut is AvgPool1d with the result written to dst, which must have
 // the result's shape and device, and a dtype that the result's casts to.
 func AvgPool1dOut(dst, x Tensor, kernelSize []int, opts ...AvgPool1dOption) error {
 	s := collect(options{padding: []int{0}, countIncludePad: true}, opts)
-	return ops.AvgPool1dOut(dst.Handle(), x.Handle(), kernelSize, s.stride, s.padding, s.ceilMode, s.countIncludePad)
+	return ops.AvgPool1dOut(dst.Handle(), x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.ceilMode, s.countIncludePad)
 }
 
 // An AvgPool2dOption is an option of AvgPool2d: Stride, Padding, CeilMode or
@@ -102,24 +106,25 @@ func (CountIncludePadOption) avgPool2dOption() {}
 // Windows are kernel_size apart unless stride is given. Padding counts as
 // zeros, or with count_include_pad of false not at all.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Stride, Padding ([0]), CeilMode (false),
+// CountIncludePad (true).
 func AvgPool2d(x Tensor, kernelSize []int, opts ...AvgPool2dOption) Tensor {
 	s := collect(options{padding: []int{0}, countIncludePad: true}, opts)
-	return Wrap(ops.AvgPool2d(x.Handle(), kernelSize, s.stride, s.padding, s.ceilMode, s.countIncludePad))
+	return Wrap(ops.AvgPool2d(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.ceilMode, s.countIncludePad))
 }
 
 // AvgPool2d is the function AvgPool2d on x. It returns the mean of each
 // window over the last two axes of x.
 func (x Tensor) AvgPool2d(kernelSize []int, opts ...AvgPool2dOption) Tensor {
 	s := collect(options{padding: []int{0}, countIncludePad: true}, opts)
-	return Wrap(ops.AvgPool2d(x.Handle(), kernelSize, s.stride, s.padding, s.ceilMode, s.countIncludePad))
+	return Wrap(ops.AvgPool2d(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.ceilMode, s.countIncludePad))
 }
 
 // AvgPool2dOut is AvgPool2d with the result written to dst, which must have
 // the result's shape and device, and a dtype that the result's casts to.
 func AvgPool2dOut(dst, x Tensor, kernelSize []int, opts ...AvgPool2dOption) error {
 	s := collect(options{padding: []int{0}, countIncludePad: true}, opts)
-	return ops.AvgPool2dOut(dst.Handle(), x.Handle(), kernelSize, s.stride, s.padding, s.ceilMode, s.countIncludePad)
+	return ops.AvgPool2dOut(dst.Handle(), x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.ceilMode, s.countIncludePad)
 }
 
 // A MaxPool1dOption is an option of MaxPool1d: Stride, Padding, Dilation or
@@ -137,24 +142,25 @@ func (CeilModeOption) maxPool1dOption() {}
 // MaxPool1d returns the largest element of each window along the last axis of
 // x. Windows are kernel_size apart unless stride is given.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Options: Stride, Padding ([0]), Dilation ([1]),
+// CeilMode (false).
 func MaxPool1d(x Tensor, kernelSize []int, opts ...MaxPool1dOption) Tensor {
 	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	return Wrap(ops.MaxPool1d(x.Handle(), kernelSize, s.stride, s.padding, s.dilation, s.ceilMode))
+	return Wrap(ops.MaxPool1d(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode))
 }
 
 // MaxPool1d is the function MaxPool1d on x. It returns the largest element of
 // each window along the last axis of x.
 func (x Tensor) MaxPool1d(kernelSize []int, opts ...MaxPool1dOption) Tensor {
 	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	return Wrap(ops.MaxPool1d(x.Handle(), kernelSize, s.stride, s.padding, s.dilation, s.ceilMode))
+	return Wrap(ops.MaxPool1d(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode))
 }
 
 // MaxPool1dOut is MaxPool1d with the result written to dst, which must have
 // the result's shape and device, and a dtype that the result's casts to.
 func MaxPool1dOut(dst, x Tensor, kernelSize []int, opts ...MaxPool1dOption) error {
 	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	return ops.MaxPool1dOut(dst.Handle(), x.Handle(), kernelSize, s.stride, s.padding, s.dilation, s.ceilMode)
+	return ops.MaxPool1dOut(dst.Handle(), x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode)
 }
 
 // A MaxPool2dOption is an option of MaxPool2d: Stride, Padding, Dilation or
@@ -174,24 +180,25 @@ func (CeilModeOption) maxPool2dOption() {}
 // axes or two. Windows are kernel_size apart unless stride is given.
 // Ceil_mode keeps windows that reach past the end.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Options: Stride, Padding ([0]), Dilation ([1]),
+// CeilMode (false).
 func MaxPool2d(x Tensor, kernelSize []int, opts ...MaxPool2dOption) Tensor {
 	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	return Wrap(ops.MaxPool2d(x.Handle(), kernelSize, s.stride, s.padding, s.dilation, s.ceilMode))
+	return Wrap(ops.MaxPool2d(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode))
 }
 
 // MaxPool2d is the function MaxPool2d on x. It returns the largest element of
 // each window over the last two axes of x.
 func (x Tensor) MaxPool2d(kernelSize []int, opts ...MaxPool2dOption) Tensor {
 	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	return Wrap(ops.MaxPool2d(x.Handle(), kernelSize, s.stride, s.padding, s.dilation, s.ceilMode))
+	return Wrap(ops.MaxPool2d(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode))
 }
 
 // MaxPool2dOut is MaxPool2d with the result written to dst, which must have
 // the result's shape and device, and a dtype that the result's casts to.
 func MaxPool2dOut(dst, x Tensor, kernelSize []int, opts ...MaxPool2dOption) error {
 	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	return ops.MaxPool2dOut(dst.Handle(), x.Handle(), kernelSize, s.stride, s.padding, s.dilation, s.ceilMode)
+	return ops.MaxPool2dOut(dst.Handle(), x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode)
 }
 
 // A MaxPool2dWithIndicesOption is an option of MaxPool2dWithIndices: Stride,
@@ -209,10 +216,11 @@ func (CeilModeOption) maxPool2dWithIndicesOption() {}
 // MaxPool2dWithIndices returns max_pool2d and the int64 places of the maxima
 // in the last two axes of x read as one.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Options: Stride, Padding ([0]), Dilation ([1]),
+// CeilMode (false).
 func MaxPool2dWithIndices(x Tensor, kernelSize []int, opts ...MaxPool2dWithIndicesOption) (values, indices Tensor) {
 	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	r0, r1 := ops.MaxPool2dWithIndices(x.Handle(), kernelSize, s.stride, s.padding, s.dilation, s.ceilMode)
+	r0, r1 := ops.MaxPool2dWithIndices(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode)
 	return Wrap(r0), Wrap(r1)
 }
 
@@ -221,6 +229,6 @@ func MaxPool2dWithIndices(x Tensor, kernelSize []int, opts ...MaxPool2dWithIndic
 // read as one.
 func (x Tensor) MaxPool2dWithIndices(kernelSize []int, opts ...MaxPool2dWithIndicesOption) (values, indices Tensor) {
 	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	r0, r1 := ops.MaxPool2dWithIndices(x.Handle(), kernelSize, s.stride, s.padding, s.dilation, s.ceilMode)
+	r0, r1 := ops.MaxPool2dWithIndices(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode)
 	return Wrap(r0), Wrap(r1)
 }

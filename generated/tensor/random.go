@@ -6,6 +6,7 @@ import (
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/random"
+	"slices"
 )
 
 // Bernoulli returns 1 with the probability that x holds for each element,
@@ -75,7 +76,7 @@ func (ReplacementOption) multinomialOption() {}
 // Without replacement none is drawn twice, and n may be at most the number of
 // elements.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Replacement (false).
 func Multinomial(x Tensor, n int, opts ...MultinomialOption) Tensor {
 	s := collect(options{}, opts)
 	seed, offset := random.Next()
@@ -106,7 +107,7 @@ func (t Tensor) NewRand(shape []int, opts ...CreateOption) Tensor {
 	if bad := core.FirstError(t.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Rand(shape, seed, offset, s.place(t.Handle())))
+	return Wrap(ops.Rand(slices.Clone(shape), seed, offset, s.place(t.Handle())))
 }
 
 // Rand returns random numbers uniform in [0, 1). They are drawn so that none
@@ -114,7 +115,7 @@ func (t Tensor) NewRand(shape []int, opts ...CreateOption) Tensor {
 func Rand(shape []int, opts ...CreateOption) Tensor {
 	s := collect(options{}, opts)
 	seed, offset := random.Next()
-	return Wrap(ops.Rand(shape, seed, offset, s.place(nil)))
+	return Wrap(ops.Rand(slices.Clone(shape), seed, offset, s.place(nil)))
 }
 
 // RandLike is Rand with the shape, device and dtype of x.
@@ -134,7 +135,7 @@ func (t Tensor) NewRandint(shape []int, low, high int, opts ...CreateOption) Ten
 	if bad := core.FirstError(t.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Randint(shape, low, high, seed, offset, s.place(t.Handle())))
+	return Wrap(ops.Randint(slices.Clone(shape), low, high, seed, offset, s.place(t.Handle())))
 }
 
 // Randint returns random int64 numbers uniform from low to before high, which
@@ -142,7 +143,7 @@ func (t Tensor) NewRandint(shape []int, low, high int, opts ...CreateOption) Ten
 func Randint(shape []int, low, high int, opts ...CreateOption) Tensor {
 	s := collect(options{}, opts)
 	seed, offset := random.Next()
-	return Wrap(ops.Randint(shape, low, high, seed, offset, s.place(nil)))
+	return Wrap(ops.Randint(slices.Clone(shape), low, high, seed, offset, s.place(nil)))
 }
 
 // RandintLike is Randint with the shape, device and dtype of x.
@@ -162,14 +163,14 @@ func (t Tensor) NewRandn(shape []int, opts ...CreateOption) Tensor {
 	if bad := core.FirstError(t.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Randn(shape, seed, offset, s.place(t.Handle())))
+	return Wrap(ops.Randn(slices.Clone(shape), seed, offset, s.place(t.Handle())))
 }
 
 // Randn returns random numbers of the standard normal distribution.
 func Randn(shape []int, opts ...CreateOption) Tensor {
 	s := collect(options{}, opts)
 	seed, offset := random.Next()
-	return Wrap(ops.Randn(shape, seed, offset, s.place(nil)))
+	return Wrap(ops.Randn(slices.Clone(shape), seed, offset, s.place(nil)))
 }
 
 // RandnLike is Randn with the shape, device and dtype of x.

@@ -2,7 +2,10 @@
 
 package tensor
 
-import "github.com/sinter-go/sinter/generated/ops"
+import (
+	"github.com/sinter-go/sinter/generated/ops"
+	"slices"
+)
 
 // An AllOption is an option of All: Dim or KeepDim.
 type AllOption interface {
@@ -16,7 +19,7 @@ func (KeepDimOption) allOption() {}
 // All returns whether no element of x over dim is zero, as bool; true over no
 // elements.
 //
-// Dtypes: all.
+// Dtypes: all. Options: Dim, KeepDim (false).
 func All(x Tensor, opts ...AllOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.All(x.Handle(), s.dim, s.keepDim))
@@ -48,7 +51,7 @@ func (KeepDimOption) anyOption() {}
 // Any returns whether an element of x over dim is not zero, as bool; false
 // over no elements.
 //
-// Dtypes: all.
+// Dtypes: all. Options: Dim, KeepDim (false).
 func Any(x Tensor, opts ...AnyOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Any(x.Handle(), s.dim, s.keepDim))
@@ -80,7 +83,7 @@ func (KeepDimOption) countNonzeroOption() {}
 // CountNonzero returns how many elements of x over dim are not zero, as
 // int64.
 //
-// Dtypes: all.
+// Dtypes: all. Options: Dim, KeepDim (false).
 func CountNonzero(x Tensor, opts ...CountNonzeroOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.CountNonzero(x.Handle(), s.dim, s.keepDim))
@@ -111,24 +114,24 @@ func (KeepDimOption) logsumexpOption() {}
 // Logsumexp returns the logarithm of the sum of exp(x) over dim, without
 // overflow on the way. Without axes all are folded.
 //
-// Dtypes: float.
+// Dtypes: float. Options: KeepDim (false).
 func Logsumexp(x Tensor, dim []int, opts ...LogsumexpOption) Tensor {
 	s := collect(options{}, opts)
-	return Wrap(ops.Logsumexp(x.Handle(), dim, s.keepDim))
+	return Wrap(ops.Logsumexp(x.Handle(), slices.Clone(dim), s.keepDim))
 }
 
 // Logsumexp is the function Logsumexp on x. It returns the logarithm of the
 // sum of exp(x) over dim, without overflow on the way.
 func (x Tensor) Logsumexp(dim []int, opts ...LogsumexpOption) Tensor {
 	s := collect(options{}, opts)
-	return Wrap(ops.Logsumexp(x.Handle(), dim, s.keepDim))
+	return Wrap(ops.Logsumexp(x.Handle(), slices.Clone(dim), s.keepDim))
 }
 
 // LogsumexpOut is Logsumexp with the result written to dst, which must have
 // the result's shape and device, and a dtype that the result's casts to.
 func LogsumexpOut(dst, x Tensor, dim []int, opts ...LogsumexpOption) error {
 	s := collect(options{}, opts)
-	return ops.LogsumexpOut(dst.Handle(), x.Handle(), dim, s.keepDim)
+	return ops.LogsumexpOut(dst.Handle(), x.Handle(), slices.Clone(dim), s.keepDim)
 }
 
 // A MaxOption is an option of Max: Dim or KeepDim.
@@ -144,7 +147,7 @@ func (KeepDimOption) maxOption() {}
 // PyTorch's amax: equal largest elements share the gradient. No elements is
 // an error. With positions, see max_dim.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Options: Dim, KeepDim (false).
 func Max(x Tensor, opts ...MaxOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Max(x.Handle(), s.dim, s.keepDim))
@@ -176,7 +179,7 @@ func (KeepDimOption) maxDimOption() {}
 // positions: the first of equal ones, which alone gets the gradient. It is
 // PyTorch's max with dim.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Options: KeepDim (false).
 func MaxDim(x Tensor, dim int, opts ...MaxDimOption) (values, indices Tensor) {
 	s := collect(options{}, opts)
 	r0, r1 := ops.MaxDim(x.Handle(), dim, s.keepDim)
@@ -204,7 +207,7 @@ func (KeepDimOption) meanOption() {}
 // Mean returns the mean of the elements of x over dim, and NaN over no
 // elements. Integers become the default float, where PyTorch refuses them.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Options: Dim, KeepDim (false).
 func Mean(x Tensor, opts ...MeanOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Mean(x.Handle(), s.dim, s.keepDim))
@@ -237,7 +240,7 @@ func (KeepDimOption) minOption() {}
 // PyTorch's amin: equal smallest elements share the gradient. No elements is
 // an error. With positions, see min_dim.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Options: Dim, KeepDim (false).
 func Min(x Tensor, opts ...MinOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Min(x.Handle(), s.dim, s.keepDim))
@@ -269,7 +272,7 @@ func (KeepDimOption) minDimOption() {}
 // positions: the first of equal ones, which alone gets the gradient. It is
 // PyTorch's min with dim.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Options: KeepDim (false).
 func MinDim(x Tensor, dim int, opts ...MinDimOption) (values, indices Tensor) {
 	s := collect(options{}, opts)
 	r0, r1 := ops.MinDim(x.Handle(), dim, s.keepDim)
@@ -300,7 +303,7 @@ func (KeepDimOption) normOption() {}
 // value, and 0 the number of elements that are not zero. At zero the gradient
 // of the 2-norm is zero.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Options: P (2), Dim, KeepDim (false).
 func Norm(x Tensor, opts ...NormOption) Tensor {
 	s := collect(options{p: 2}, opts)
 	return Wrap(ops.Norm(x.Handle(), s.p, s.dim, s.keepDim))
@@ -334,7 +337,7 @@ func (DTypeOption) prodOption()   {}
 // elements. Bools and integers are multiplied as int64 unless dtype is given.
 // The gradient is right where x has zeros.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Options: Dim, KeepDim (false), OfType.
 func Prod(x Tensor, opts ...ProdOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Prod(x.Handle(), s.dim, s.keepDim, s.dtype))
@@ -366,7 +369,7 @@ func (KeepDimOption) stdOption()    {}
 
 // Std returns the square root of var. Its gradient is zero where it is zero.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Dim, Correction (1), KeepDim (false).
 func Std(x Tensor, opts ...StdOption) Tensor {
 	s := collect(options{correction: 1}, opts)
 	return Wrap(ops.Std(x.Handle(), s.dim, s.correction, s.keepDim))
@@ -399,7 +402,7 @@ func (DTypeOption) sumOption()   {}
 // Bools and integers are summed as int64 unless dtype is given; 16-bit floats
 // are summed in float32 and rounded once.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Options: Dim, KeepDim (false), OfType.
 func Sum(x Tensor, opts ...SumOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Sum(x.Handle(), s.dim, s.keepDim, s.dtype))
@@ -424,19 +427,19 @@ func SumOut(dst, x Tensor, opts ...SumOption) error {
 //
 // Dtypes: int, float, complex.
 func SumTo(x Tensor, shape ...int) Tensor {
-	return Wrap(ops.SumTo(x.Handle(), shape))
+	return Wrap(ops.SumTo(x.Handle(), slices.Clone(shape)))
 }
 
 // SumTo is the function SumTo on x. It returns x summed to a shape that
 // broadcasts to that of x; x itself where they are equal.
 func (x Tensor) SumTo(shape ...int) Tensor {
-	return Wrap(ops.SumTo(x.Handle(), shape))
+	return Wrap(ops.SumTo(x.Handle(), slices.Clone(shape)))
 }
 
 // SumToOut is SumTo with the result written to dst, which must have the
 // result's shape and device, and a dtype that the result's casts to.
 func SumToOut(dst, x Tensor, shape ...int) error {
-	return ops.SumToOut(dst.Handle(), x.Handle(), shape)
+	return ops.SumToOut(dst.Handle(), x.Handle(), slices.Clone(shape))
 }
 
 // A VarMeanOption is an option of VarMean: Dim, Correction or KeepDim.
@@ -451,7 +454,7 @@ func (KeepDimOption) varMeanOption()    {}
 
 // VarMean returns var and mean of x over dim.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Dim, Correction (1), KeepDim (false).
 func VarMean(x Tensor, opts ...VarMeanOption) (variance, mean Tensor) {
 	s := collect(options{correction: 1}, opts)
 	r0, r1 := ops.VarMean(x.Handle(), s.dim, s.correction, s.keepDim)
@@ -480,7 +483,7 @@ func (KeepDimOption) varOption()    {}
 // squared distances from the mean, divided by their number less correction,
 // computed in two passes. NaN or infinity where that is 0.
 //
-// Dtypes: float.
+// Dtypes: float. Options: Dim, Correction (1), KeepDim (false).
 func Var(x Tensor, opts ...VarOption) Tensor {
 	s := collect(options{correction: 1}, opts)
 	return Wrap(ops.Var(x.Handle(), s.dim, s.correction, s.keepDim))

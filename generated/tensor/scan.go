@@ -16,7 +16,7 @@ func (DTypeOption) cumprodOption() {}
 // Bools and integers are multiplied as int64 unless dtype is given. The
 // gradient is right where x has zeros; its own gradient is not, there.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Options: OfType.
 func Cumprod(x Tensor, dim int, opts ...CumprodOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Cumprod(x.Handle(), dim, s.dtype))
@@ -47,7 +47,7 @@ func (DTypeOption) cumsumOption() {}
 // Cumsum returns the sums of the elements of x up to each along dim. Bools
 // and integers are summed as int64 unless dtype is given.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Options: OfType.
 func Cumsum(x Tensor, dim int, opts ...CumsumOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Cumsum(x.Handle(), dim, s.dtype))

@@ -18,7 +18,7 @@ func (KeepDimOption) argmaxOption() {}
 // equal elements wins, and NaN is larger than any number. No elements is an
 // error.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Options: Dim, KeepDim (false).
 func Argmax(x Tensor, opts ...ArgmaxOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Argmax(x.Handle(), s.dim, s.keepDim))
@@ -53,7 +53,7 @@ func (KeepDimOption) argminOption() {}
 // equal elements wins, and a NaN wins over any number. No elements is an
 // error.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Options: Dim, KeepDim (false).
 func Argmin(x Tensor, opts ...ArgminOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Argmin(x.Handle(), s.dim, s.keepDim))
@@ -85,7 +85,7 @@ func (DescendingOption) argsortOption() {}
 // Argsort returns the int64 positions along dim that sort x. Equal elements
 // keep their order.
 //
-// Dtypes: bool, int, float.
+// Dtypes: bool, int, float. Options: Descending (false).
 func Argsort(x Tensor, dim int, opts ...ArgsortOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Argsort(x.Handle(), dim, s.descending))
@@ -116,7 +116,7 @@ func (RightOption) bucketizeOption() {}
 // Bucketize returns the int64 bucket of each of values among ascending
 // boundaries, as searchsorted with its operands exchanged.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Options: Right (false).
 func Bucketize(values, boundaries Tensor, opts ...BucketizeOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Bucketize(values.Handle(), boundaries.Handle(), s.right))
@@ -148,7 +148,7 @@ func (KeepDimOption) kthvalueOption() {}
 // Kthvalue returns the k-th smallest element of x along dim, k counted from
 // 1, and its int64 position.
 //
-// Dtypes: bool, int, float.
+// Dtypes: bool, int, float. Options: KeepDim (false).
 func Kthvalue(x Tensor, k, dim int, opts ...KthvalueOption) (values, indices Tensor) {
 	s := collect(options{}, opts)
 	r0, r1 := ops.Kthvalue(x.Handle(), k, dim, s.keepDim)
@@ -177,7 +177,7 @@ func (RightOption) searchsortedOption() {}
 // all but its last extent are those of values. The result is int64 and has
 // the shape of values.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Options: Right (false).
 func Searchsorted(sorted, values Tensor, opts ...SearchsortedOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Searchsorted(sorted.Handle(), values.Handle(), s.right))
@@ -209,7 +209,7 @@ func (DescendingOption) sortOption() {}
 // Sort returns the elements of x in ascending order along dim, and where each
 // came from. Equal elements keep their order; NaN is larger than any number.
 //
-// Dtypes: bool, int, float.
+// Dtypes: bool, int, float. Options: Descending (false).
 func Sort(x Tensor, dim int, opts ...SortOption) (values, indices Tensor) {
 	s := collect(options{}, opts)
 	r0, r1 := ops.Sort(x.Handle(), dim, s.descending)
@@ -236,7 +236,7 @@ func (LargestOption) topkOption() {}
 // with largest of false the smallest in ascending order, and their int64
 // positions.
 //
-// Dtypes: bool, int, float.
+// Dtypes: bool, int, float. Options: Largest (true).
 func Topk(x Tensor, k, dim int, opts ...TopkOption) (values, indices Tensor) {
 	s := collect(options{largest: true}, opts)
 	r0, r1 := ops.Topk(x.Handle(), k, dim, s.largest)

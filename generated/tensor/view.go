@@ -2,7 +2,10 @@
 
 package tensor
 
-import "github.com/sinter-go/sinter/generated/ops"
+import (
+	"github.com/sinter-go/sinter/generated/ops"
+	"slices"
+)
 
 // An AsStridedOption is an option of AsStrided: Offset.
 type AsStridedOption interface {
@@ -17,10 +20,10 @@ func (OffsetOption) asStridedOption() {}
 // storage are an error. Elements that appear more than once get the sum of
 // their gradients.
 //
-// Dtypes: all.
+// Dtypes: all. Options: Offset (-1).
 func AsStrided(x Tensor, size, stride []int, opts ...AsStridedOption) Tensor {
 	s := collect(options{offset: -1}, opts)
-	return Wrap(ops.AsStrided(x.Handle(), size, stride, s.offset))
+	return Wrap(ops.AsStrided(x.Handle(), slices.Clone(size), slices.Clone(stride), s.offset))
 }
 
 // AsStrided is the function AsStrided on x. It returns a view of x's storage
@@ -28,26 +31,26 @@ func AsStrided(x Tensor, size, stride []int, opts ...AsStridedOption) Tensor {
 // own.
 func (x Tensor) AsStrided(size, stride []int, opts ...AsStridedOption) Tensor {
 	s := collect(options{offset: -1}, opts)
-	return Wrap(ops.AsStrided(x.Handle(), size, stride, s.offset))
+	return Wrap(ops.AsStrided(x.Handle(), slices.Clone(size), slices.Clone(stride), s.offset))
 }
 
 // BroadcastTo returns x expanded to shape.
 //
 // Dtypes: all.
 func BroadcastTo(x Tensor, shape ...int) Tensor {
-	return Wrap(ops.BroadcastTo(x.Handle(), shape))
+	return Wrap(ops.BroadcastTo(x.Handle(), slices.Clone(shape)))
 }
 
 // BroadcastTo is the function BroadcastTo on x. It returns x expanded to
 // shape.
 func (x Tensor) BroadcastTo(shape ...int) Tensor {
-	return Wrap(ops.BroadcastTo(x.Handle(), shape))
+	return Wrap(ops.BroadcastTo(x.Handle(), slices.Clone(shape)))
 }
 
 // BroadcastToOut is BroadcastTo with the result written to dst, which must
 // have the result's shape and device, and a dtype that the result's casts to.
 func BroadcastToOut(dst, x Tensor, shape ...int) error {
-	return ops.BroadcastToOut(dst.Handle(), x.Handle(), shape)
+	return ops.BroadcastToOut(dst.Handle(), x.Handle(), slices.Clone(shape))
 }
 
 // Chunk returns at most n parts of x along dim with equally many elements, of
@@ -94,7 +97,7 @@ func (OffsetOption) diagEmbedOption() {}
 // DiagEmbed returns matrices with the last axis of x on the diagonal that
 // lies offset columns from the main one, and zeros elsewhere.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Options: Offset (0).
 func DiagEmbed(x Tensor, opts ...DiagEmbedOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.DiagEmbed(x.Handle(), s.offset))
@@ -129,7 +132,7 @@ func (Dim1Option) diagonalOption()   {}
 // A positive offset moves it along dim1, a negative one along dim0. PyTorch
 // calls them dim1 and dim2.
 //
-// Dtypes: all.
+// Dtypes: all. Options: Offset (0), Dim0 (0), Dim1 (1).
 func Diagonal(x Tensor, opts ...DiagonalOption) Tensor {
 	s := collect(options{dim1: 1}, opts)
 	return Wrap(ops.Diagonal(x.Handle(), s.offset, s.dim0, s.dim1))
@@ -147,13 +150,13 @@ func (x Tensor) Diagonal(opts ...DiagonalOption) Tensor {
 //
 // Dtypes: all.
 func Expand(x Tensor, shape ...int) Tensor {
-	return Wrap(ops.Expand(x.Handle(), shape))
+	return Wrap(ops.Expand(x.Handle(), slices.Clone(shape)))
 }
 
 // Expand is the function Expand on x. It returns x repeated to shape without
 // a copy, along axes of extent 1 and new leading axes; -1 keeps an extent.
 func (x Tensor) Expand(shape ...int) Tensor {
-	return Wrap(ops.Expand(x.Handle(), shape))
+	return Wrap(ops.Expand(x.Handle(), slices.Clone(shape)))
 }
 
 // ExpandAs returns x expanded to the shape of other.
@@ -187,7 +190,7 @@ func (EndOption) flattenOption()   {}
 // Flatten returns x with the axes start to end, both included, made one. A
 // scalar becomes a tensor of one element.
 //
-// Dtypes: all.
+// Dtypes: all. Options: Start (0), End (-1).
 func Flatten(x Tensor, opts ...FlattenOption) Tensor {
 	s := collect(options{end: -1}, opts)
 	return Wrap(ops.Flatten(x.Handle(), s.start, s.end))
@@ -212,19 +215,19 @@ func FlattenOut(dst, x Tensor, opts ...FlattenOption) error {
 //
 // Dtypes: all.
 func Movedim(x Tensor, source []int, destination ...int) Tensor {
-	return Wrap(ops.Movedim(x.Handle(), source, destination))
+	return Wrap(ops.Movedim(x.Handle(), slices.Clone(source), slices.Clone(destination)))
 }
 
 // Movedim is the function Movedim on x. It returns x with the axes in source
 // moved to the places in destination; the others keep their order.
 func (x Tensor) Movedim(source []int, destination ...int) Tensor {
-	return Wrap(ops.Movedim(x.Handle(), source, destination))
+	return Wrap(ops.Movedim(x.Handle(), slices.Clone(source), slices.Clone(destination)))
 }
 
 // MovedimOut is Movedim with the result written to dst, which must have the
 // result's shape and device, and a dtype that the result's casts to.
 func MovedimOut(dst, x Tensor, source []int, destination ...int) error {
-	return ops.MovedimOut(dst.Handle(), x.Handle(), source, destination)
+	return ops.MovedimOut(dst.Handle(), x.Handle(), slices.Clone(source), slices.Clone(destination))
 }
 
 // MT returns x with its last two axes exchanged. It is PyTorch's mT.
@@ -264,13 +267,13 @@ func (x Tensor) Narrow(dim, start, length int) Tensor {
 //
 // Dtypes: all.
 func Permute(x Tensor, dims ...int) Tensor {
-	return Wrap(ops.Permute(x.Handle(), dims))
+	return Wrap(ops.Permute(x.Handle(), slices.Clone(dims)))
 }
 
 // Permute is the function Permute on x. It returns x with its axes in the
 // order of dims, which names each once.
 func (x Tensor) Permute(dims ...int) Tensor {
-	return Wrap(ops.Permute(x.Handle(), dims))
+	return Wrap(ops.Permute(x.Handle(), slices.Clone(dims)))
 }
 
 // Reshape returns x as shape, read in row-major order; one extent may be -1
@@ -278,19 +281,19 @@ func (x Tensor) Permute(dims ...int) Tensor {
 //
 // Dtypes: all.
 func Reshape(x Tensor, shape ...int) Tensor {
-	return Wrap(ops.Reshape(x.Handle(), shape))
+	return Wrap(ops.Reshape(x.Handle(), slices.Clone(shape)))
 }
 
 // Reshape is the function Reshape on x. It returns x as shape, read in
 // row-major order; one extent may be -1 for what is left.
 func (x Tensor) Reshape(shape ...int) Tensor {
-	return Wrap(ops.Reshape(x.Handle(), shape))
+	return Wrap(ops.Reshape(x.Handle(), slices.Clone(shape)))
 }
 
 // ReshapeOut is Reshape with the result written to dst, which must have the
 // result's shape and device, and a dtype that the result's casts to.
 func ReshapeOut(dst, x Tensor, shape ...int) error {
-	return ops.ReshapeOut(dst.Handle(), x.Handle(), shape)
+	return ops.ReshapeOut(dst.Handle(), x.Handle(), slices.Clone(shape))
 }
 
 // ReshapeAs returns x with the shape of other.
@@ -360,13 +363,13 @@ func (x Tensor) Split(size, dim int) []Tensor {
 //
 // Dtypes: all.
 func SplitSizes(x Tensor, sizes []int, dim int) []Tensor {
-	return wrapAll(ops.SplitSizes(x.Handle(), sizes, dim))
+	return wrapAll(ops.SplitSizes(x.Handle(), slices.Clone(sizes), dim))
 }
 
 // SplitSizes is the function SplitSizes on x. It returns the parts of x along
 // dim with the given extents, which add up to that of x.
 func (x Tensor) SplitSizes(sizes []int, dim int) []Tensor {
-	return wrapAll(ops.SplitSizes(x.Handle(), sizes, dim))
+	return wrapAll(ops.SplitSizes(x.Handle(), slices.Clone(sizes), dim))
 }
 
 // Squeeze returns x without those of the axes dims that have extent 1;
@@ -374,13 +377,13 @@ func (x Tensor) SplitSizes(sizes []int, dim int) []Tensor {
 //
 // Dtypes: all.
 func Squeeze(x Tensor, dims ...int) Tensor {
-	return Wrap(ops.Squeeze(x.Handle(), dims))
+	return Wrap(ops.Squeeze(x.Handle(), slices.Clone(dims)))
 }
 
 // Squeeze is the function Squeeze on x. It returns x without those of the
 // axes dims that have extent 1; without dims, without every such axis.
 func (x Tensor) Squeeze(dims ...int) Tensor {
-	return Wrap(ops.Squeeze(x.Handle(), dims))
+	return Wrap(ops.Squeeze(x.Handle(), slices.Clone(dims)))
 }
 
 // Swapaxes returns x with two axes exchanged, as transpose does.
@@ -452,19 +455,19 @@ func (x Tensor) Unbind(dim int) []Tensor {
 //
 // Dtypes: all.
 func Unflatten(x Tensor, dim int, sizes ...int) Tensor {
-	return Wrap(ops.Unflatten(x.Handle(), dim, sizes))
+	return Wrap(ops.Unflatten(x.Handle(), dim, slices.Clone(sizes)))
 }
 
 // Unflatten is the function Unflatten on x. It returns x with axis dim split
 // into axes of the given sizes, of which one may be -1.
 func (x Tensor) Unflatten(dim int, sizes ...int) Tensor {
-	return Wrap(ops.Unflatten(x.Handle(), dim, sizes))
+	return Wrap(ops.Unflatten(x.Handle(), dim, slices.Clone(sizes)))
 }
 
 // UnflattenOut is Unflatten with the result written to dst, which must have
 // the result's shape and device, and a dtype that the result's casts to.
 func UnflattenOut(dst, x Tensor, dim int, sizes ...int) error {
-	return ops.UnflattenOut(dst.Handle(), x.Handle(), dim, sizes)
+	return ops.UnflattenOut(dst.Handle(), x.Handle(), dim, slices.Clone(sizes))
 }
 
 // Unfold returns windows of length elements along dim, step apart, as a new
@@ -501,13 +504,13 @@ func (x Tensor) Unsqueeze(dim int) Tensor {
 //
 // Dtypes: all.
 func View(x Tensor, shape ...int) Tensor {
-	return Wrap(ops.View(x.Handle(), shape))
+	return Wrap(ops.View(x.Handle(), slices.Clone(shape)))
 }
 
 // View is the function View on x. It returns x as shape, read in row-major
 // order; one extent may be -1 for what is left.
 func (x Tensor) View(shape ...int) Tensor {
-	return Wrap(ops.View(x.Handle(), shape))
+	return Wrap(ops.View(x.Handle(), slices.Clone(shape)))
 }
 
 // ViewAs returns x as a view with the shape of other.

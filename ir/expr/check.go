@@ -140,7 +140,7 @@ func (c *checker) realKind() Kind {
 	if c.g.T.IsComplex() {
 		return RealKind
 	}
-	return TKind
+	return c.tKind()
 }
 
 func (c *checker) value(n *Node) (*Value, error) {

@@ -27,6 +27,9 @@ func (c *checker) call(n *Node, args []*Value) (*Value, error) {
 		args[0] = cond
 		return result(k), nil
 	case toInt:
+		if c.classOf(args[0].Kind)&f.class == 0 {
+			return nil, errorAt(n, "int is not defined for %s", c.describe(args[0].Kind))
+		}
 		if args[0].Kind == IntKind {
 			return args[0], nil
 		}
@@ -37,6 +40,9 @@ func (c *checker) call(n *Node, args []*Value) (*Value, error) {
 		}
 		if v := c.convert(args[0], c.tKind()); v != nil {
 			return v, nil
+		}
+		if s := args[0].Const; args[0].Op == OpConst && c.g.T == ir.Bool {
+			return c.intern(Value{Op: OpConst, Const: ir.BoolScalar(s.Bool()), Kind: BoolKind}), nil
 		}
 		return result(c.tKind()), nil
 	case drawReal, drawInt:
@@ -53,6 +59,9 @@ func (c *checker) call(n *Node, args []*Value) (*Value, error) {
 		}
 		return result(c.realKind()), nil
 	case pair:
+		if !c.g.T.IsComplex() {
+			return nil, errorAt(n, "complex is not defined for %s", c.g.T)
+		}
 		for i, a := range args {
 			if args[i] = c.convert(a, c.realKind()); args[i] == nil || args[i].Kind == TKind {
 				return nil, errorAt(n, "complex: needs two real numbers of a complex compute dtype")
@@ -82,21 +91,28 @@ func (c *checker) arithmetic(n *Node, f *function, args []*Value, result func(Ki
 	if err != nil {
 		return nil, err
 	}
-	if len(args) > 0 && k == IntKind && f.class&onInt == 0 { // floats of an index: exp(index)
-		if k = c.realKind(); c.classOf(k)&f.class != 0 {
-			for i := range args {
-				args[i] = c.convert(args[i], k)
-			}
-		}
+	fractions := c.g.T.Category() >= ir.CategoryFloat
+	if fractions && k == IntKind && f.class&onInt == 0 && c.classOf(c.realKind())&f.class != 0 { // of an index: exp(index)
+		k = c.realKind()
 	}
-	if allConst(args) && k < c.tKind() && f.rule != logic && k != BoolKind && f.class&onInt == 0 {
+	if fractions && k != BoolKind && k < c.tKind() && allConst(args) && f.class&onInt == 0 && f.rule != logic {
 		k = c.tKind()
+	}
+	for i, a := range args {
+		if v := c.convert(a, k); v != nil {
+			args[i] = v
+		}
 	}
 	if c.classOf(k)&f.class == 0 {
 		return nil, errorAt(n, "%s is not defined for %s", spelling(n.Name), c.describe(k))
 	}
 	if k == BoolKind {
 		return c.boolean(n, args), nil
+	}
+	if allConst(args) {
+		if v := c.literals(n.Name, args, k); v != nil {
+			return v, nil
+		}
 	}
 	switch f.rule {
 	case toBool:
@@ -114,6 +130,51 @@ func (c *checker) arithmetic(n *Node, f *function, args []*Value, result func(Ki
 		return args[0], nil
 	}
 	return result(k), nil
+}
+
+// literals computes an operator of numbers of kind k once, in float64 or int64; nil
+// for other functions. A quotient of integers that is not one is a number of the
+// compute dtype, where that has fractions.
+func (c *checker) literals(fn string, args []*Value, k Kind) *Value {
+	t := c.g.KindDType(k)
+	x, y := args[0].Const, args[len(args)-1].Const
+	made := func(s ir.Scalar, k Kind) *Value { return c.intern(Value{Op: OpConst, Const: s, Kind: k}) }
+	if b, ok := compareFloats(fn, x.Float(), y.Float()); ok && !t.IsInt() {
+		return made(ir.BoolScalar(b), BoolKind)
+	}
+	if t.IsInt() {
+		if b, ok := compareInts(fn, x.Int(), y.Int()); ok {
+			return made(ir.BoolScalar(b), BoolKind)
+		}
+		if functions[fn].rule == toReal && k == IntKind {
+			return nil
+		}
+		fraction := fn == "div" && y.Int() != 0 && x.Int()%y.Int() != 0
+		if !fraction || c.g.T.IsInt() || c.g.T == ir.Bool {
+			r, ok := integerOp(fn, x.Int(), y.Int(), 8*t.Size())
+			if !ok {
+				return nil
+			}
+			return made(ir.IntScalar(Wrap(r, t)), k)
+		}
+		k = c.realKind()
+	}
+	a, b := x.Float(), y.Float()
+	switch fn {
+	case "add":
+		a += b
+	case "sub":
+		a -= b
+	case "mul":
+		a *= b
+	case "div":
+		a /= b
+	case "neg":
+		a = -a
+	default:
+		return nil
+	}
+	return made(ir.FloatScalar(a), k)
 }
 
 func allConst(args []*Value) bool {

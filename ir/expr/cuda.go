@@ -86,7 +86,7 @@ func (l *cuda) call(v *Value, args []part) part {
 		}
 		return part{text: text, prec: op.prec}
 	}
-	if _, ok := prefix[v.Name]; ok {
+	if _, ok := prefix[v.Name]; ok && cudaNative(v.Name, dt) {
 		op := map[string]string{"neg": "-", "lnot": "!", "not": "~"}[v.Name]
 		text := op + args[0].in(precAtom)
 		if l.narrow(v) {
@@ -121,8 +121,12 @@ func (l *cuda) narrow(v *Value) bool {
 	return dt.IsInt() && dt.Size() < 4
 }
 
+// cudaNative reports whether C++'s own operator has the language's meaning: it
+// leaves overflow of int and long long undefined.
 func cudaNative(fn string, dt ir.DType) bool {
 	switch fn {
+	case "add", "sub", "mul", "neg":
+		return !dt.IsInt() || dt.Size() < 4
 	case "div":
 		return !dt.IsInt()
 	case "rem", "shl", "shr", "andnot":

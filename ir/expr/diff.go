@@ -3,8 +3,6 @@ package expr
 import (
 	"fmt"
 	"sync"
-
-	"github.com/sinter-go/sinter/ir"
 )
 
 // Derivative returns the partial derivative of e with respect to the given
@@ -16,7 +14,7 @@ func (e *Expr) Derivative(operand string) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Expr{root, e.Env}, nil
+	return derived(root, e.Env)
 }
 
 // GradName is the name of the result's gradient in gradient expressions.
@@ -24,19 +22,39 @@ const GradName = "dy"
 
 // Gradient returns what reaches the given operand of e's gradient dy: an
 // expression over dy and e's names. Where complexToo is set it holds for complex
-// compute dtypes as well: dy times the conjugate of the holomorphic derivative.
+// compute dtypes as well: it is the conjugate Wirtinger derivative, dy times the
+// conjugate of the derivative for holomorphic e. An operand that is itself named
+// dy, and a function without a derivative, are errors.
 func (e *Expr) Gradient(operand string, complexToo bool) (*Expr, error) {
-	d := differ{wrt: operand, memo: map[*Node]*Node{}, complex: complexToo}
-	root, err := d.of(e.Root)
-	if err != nil {
-		return nil, err
-	}
-	if complexToo && root.Op != OpConst {
-		root = build("conj", root)
+	for _, o := range e.Env.Operands {
+		if o.Name == GradName {
+			return nil, &Error{0, "an operand named " + GradName + " hides the gradient; rename it"}
+		}
 	}
 	env := e.Env
 	env.Operands = append([]Operand{{Name: GradName}}, env.Operands...)
-	return &Expr{build("mul", name(GradName), root), env}, nil
+	d := differ{wrt: operand, memo: map[*Node]*Node{}, complex: complexToo}
+	root, err := d.of(e.Root)
+	switch {
+	case err != nil && complexToo: // not holomorphic as a whole
+		root, err = d.backward(e.Root, name(GradName))
+	case err == nil && complexToo:
+		root = build("mul", name(GradName), build("conj", root))
+	case err == nil:
+		root = build("mul", name(GradName), root)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return derived(root, env)
+}
+
+// derived returns a derivative as an expression.
+func derived(root *Node, env Env) (*Expr, error) {
+	if root.count() == maxSize {
+		return nil, &Error{0, "the derivative is too long; write the gradient"}
+	}
+	return &Expr{root, env}, nil
 }
 
 // differ differentiates with respect to one name.
@@ -83,10 +101,11 @@ func (d *differ) call(n *Node) (*Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if da.IsConst(0) || rules[i] == nil {
+		parts := d.complex && functions[n.Name].rule == toReal // zero for real numbers only
+		if da.IsConst(0) || rules[i] == nil && !parts {
 			continue
 		}
-		if rules[i] == noDerivative || (d.complex && !functions[n.Name].analytic) {
+		if rules[i] == noDerivative || d.complex && !functions[n.Name].analytic {
 			return nil, errorAt(n, "%s has no derivative here; write the gradient", spelling(n.Name))
 		}
 		sum = build("add", sum, build("mul", rules[i].replace(arguments(n.Args)), da))
@@ -136,123 +155,64 @@ func rulesOf(fn string) []*Node {
 	return out
 }
 
-// build returns a call with the simplifications that are exact: neutral
-// elements, symbolic zeros, literals, and products moved into the branches of a
-// choice, so that a branch that was not taken never multiplies by zero.
-func build(fn string, args ...*Node) *Node {
-	if r := fold(fn, args); r != nil {
-		return r
+// backward returns what reaches the operand of g, the gradient of n, where n need
+// not be holomorphic. The gradient of a real value is real.
+func (d *differ) backward(n, g *Node) (*Node, error) {
+	if n.Op == OpName && n.Name == d.wrt {
+		return g, nil
 	}
-	switch fn {
-	case "add":
-		return buildAdd(args[0], args[1])
-	case "sub":
-		switch {
-		case args[1].IsConst(0):
-			return args[0]
-		case args[0].IsConst(0):
-			return build("neg", args[1])
+	sum := constant(0)
+	if !n.Uses(d.wrt) {
+		return sum, nil
+	}
+	for i, a := range n.Args {
+		ga, err := d.argument(n, i, g)
+		if err != nil {
+			return nil, err
 		}
-	case "mul":
-		return buildMul(args[0], args[1])
-	case "div":
-		switch {
-		case args[0].IsConst(0), args[1].IsConst(1):
-			return args[0]
+		if ga == nil || ga.IsConst(0) || !a.Uses(d.wrt) {
+			continue
 		}
-	case "neg":
-		if a := args[0]; a.Op == OpCall && a.Name == "neg" {
-			return a.Args[0]
+		if ga, err = d.backward(a, ga); err != nil {
+			return nil, err
 		}
+		sum = build("add", sum, ga)
+	}
+	return sum, nil
+}
+
+// argument returns the gradient of n's i-th argument from n's own, g; nil where
+// there is none.
+func (d *differ) argument(n *Node, i int, g *Node) (*Node, error) {
+	a := n.Args[i]
+	re := build("real", g)
+	switch n.Name {
 	case "where":
-		if args[1].key() == args[2].key() {
-			return args[1]
-		}
+		zero := constant(0)
+		return build("where", n.Args[0], []*Node{zero, g, zero}[i], []*Node{zero, zero, g}[i]), nil
+	case "abs":
+		return build("mul", re, build("where", build("eq", a, constant(0)), constant(0), build("div", a, n))), nil
+	case "real":
+		return re, nil
+	case "imag":
+		return call("complex", constant(0), re), nil
+	case "angle":
+		square := build("mul", call("abs", a), call("abs", a))
+		turned := call("complex", build("neg", call("imag", a)), build("real", a))
+		return build("mul", re, build("div", turned, square)), nil
 	case "conj":
-		if a := args[0]; a.Op == OpCall && a.Name == "conj" {
-			return a.Args[0]
-		}
+		return build("conj", g), nil
+	case "complex":
+		return call([]string{"real", "imag"}[i], g), nil
 	}
-	return call(fn, args...)
-}
-
-func buildAdd(a, b *Node) *Node {
+	rule := rulesOf(n.Name)[i]
 	switch {
-	case a.IsConst(0):
-		return b
-	case b.IsConst(0):
-		return a
-	case b.Op == OpCall && b.Name == "neg":
-		return build("sub", a, b.Args[0])
-	case b.Op == OpConst && b.Value.Float() < 0:
-		return build("sub", a, constant(-b.Value.Float()))
+	case rule == nil || !a.Uses(d.wrt):
+		return nil, nil
+	case rule == noDerivative:
+		return nil, errorAt(n, "%s has no derivative here; write the gradient", spelling(n.Name))
+	case !functions[n.Name].analytic: // of real arguments only
+		g = re
 	}
-	return call("add", a, b)
-}
-
-func buildMul(a, b *Node) *Node {
-	switch {
-	case a.IsConst(0), b.IsConst(1):
-		return a
-	case b.IsConst(0), a.IsConst(1):
-		return b
-	case a.IsConst(-1):
-		return build("neg", b)
-	case b.IsConst(-1):
-		return build("neg", a)
-	case a.Op == OpCall && a.Name == "neg":
-		return build("neg", build("mul", a.Args[0], b))
-	case b.Op == OpCall && b.Name == "neg":
-		return build("neg", build("mul", a, b.Args[0]))
-	case isChoice(b):
-		return build("where", b.Args[0], build("mul", a, b.Args[1]), build("mul", a, b.Args[2]))
-	case isChoice(a):
-		return build("where", a.Args[0], build("mul", a.Args[1], b), build("mul", a.Args[2], b))
-	case b.Op == OpCall && b.Name == "div" && b.Args[0].IsConst(1):
-		return build("div", a, b.Args[1])
-	case a.Op == OpCall && a.Name == "div" && a.Args[0].IsConst(1):
-		return build("div", b, a.Args[1])
-	case b.Op == OpConst && a.Op != OpConst:
-		return call("mul", b, a)
-	}
-	return call("mul", a, b)
-}
-
-// isChoice reports whether n is a where with a literal branch, or one whose
-// branches are choices.
-func isChoice(n *Node) bool {
-	if n.Op != OpCall || n.Name != "where" {
-		return false
-	}
-	for _, a := range n.Args[1:] {
-		if a.Op == OpConst || isChoice(a) {
-			return true
-		}
-	}
-	return false
-}
-
-// fold computes operators of literals; nil when it does not apply.
-func fold(fn string, args []*Node) *Node {
-	for _, a := range args {
-		if a.Op != OpConst || a.Value.Category() == ir.CategoryBool {
-			return nil
-		}
-	}
-	v := func(i int) float64 { return args[i].Value.Float() }
-	switch fn {
-	case "add":
-		return constant(v(0) + v(1))
-	case "sub":
-		return constant(v(0) - v(1))
-	case "mul":
-		return constant(v(0) * v(1))
-	case "neg":
-		if v(0) != 0 {
-			return constant(-v(0))
-		}
-	case "conj":
-		return args[0]
-	}
-	return nil
+	return build("mul", g, build("conj", rule.replace(arguments(n.Args)))), nil
 }

@@ -130,20 +130,19 @@ func (l *golang) constant(v *Value) string {
 	}
 	text := strconv.FormatFloat(f, 'g', -1, 64)
 	switch {
-	case math.IsInf(f, 0), math.IsNaN(f):
-		sign := "1"
-		if f < 0 {
-			sign = "-1"
-		}
-		text = "num.Inf[" + real + "](" + sign + ")"
-		if math.IsNaN(f) {
-			text = "num.NaN[" + real + "]()"
-		}
-		if real != typ {
-			text = "complex(" + text + ", 0)"
-		}
-	case f == 0 && math.Signbit(f):
+	case math.IsNaN(f):
+		text = "num.NaN[" + real + "]()"
+	case math.IsInf(f, 1):
+		text = "num.Inf[" + real + "](1)"
+	case math.IsInf(f, -1):
+		text = "num.Inf[" + real + "](-1)"
+	case f == 0 && math.Signbit(f): // Go's constants have no such zero
 		text = "num.Copysign[" + real + "](0, -1)"
+	default:
+		return text
+	}
+	if real != typ {
+		text = "complex(" + text + ", 0)"
 	}
 	return text
 }
@@ -166,7 +165,8 @@ func (l *golang) call(v *Value, args []part) part {
 	texts := make([]string, len(args))
 	for i, a := range args {
 		texts[i] = a.text
-		if goConst(a) && allGoConst(args) && l.g.KindDType(a.v.Kind) != ir.Bool {
+		counted := v.Name == "shl" || v.Name == "shr" // have two types, each inferred
+		if goConst(a) && (counted || allGoConst(args)) && l.g.KindDType(a.v.Kind) != ir.Bool {
 			texts[i] = l.typeOf(a.v.Kind) + "(" + a.text + ")"
 		}
 	}
@@ -174,9 +174,12 @@ func (l *golang) call(v *Value, args []part) part {
 	from, to := l.g.KindDType(v.Args[0].Kind), l.g.KindDType(v.Kind)
 	switch v.Name {
 	case "cast", "cast_real", "int":
+		if to == ir.Bool {
+			return part{text: args[0].in(infix["ne"].prec+1) + " != 0", prec: infix["ne"].prec}
+		}
 		return part{text: l.conversion(args[0], from, to, v.Kind), prec: precAtom}
 	case "where":
-		if allGoConst(args[1:]) {
+		if allGoConst(args[1:]) && to != ir.Bool {
 			texts[1] = l.typeOf(v.Kind) + "(" + args[1].text + ")"
 		}
 		return part{text: "num.Where(" + strings.Join(texts, ", ") + ")", prec: precAtom}

@@ -143,6 +143,8 @@ func (in *interp[F]) convert(n Number[F], from, to ir.DType) Number[F] {
 		i, f = in.a.ToInt(n.Float), n.Float
 	}
 	switch to.Category() {
+	case ir.CategoryBool:
+		return Number[F]{Bool: i != 0}
 	case ir.CategoryInt:
 		return Number[F]{Int: Wrap(i, to)}
 	case ir.CategoryComplex:

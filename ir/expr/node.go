@@ -31,6 +31,24 @@ type Node struct {
 	Args  []*Node
 	Value ir.Scalar
 	Pos   int // byte offset in the source, 0-based
+
+	size int // nodes printed, at most maxSize; 0: not counted
+}
+
+// maxSize bounds the nodes of a derivative, which may be far fewer in memory than
+// in print.
+const maxSize = 20000
+
+// count returns how many nodes n prints, at most maxSize.
+func (n *Node) count() int {
+	if n.size > 0 || n.Op != OpCall {
+		return max(n.size, 1)
+	}
+	size := 1
+	for _, a := range n.Args {
+		size += a.count()
+	}
+	return min(size, maxSize)
 }
 
 func constant(v float64) *Node {
@@ -42,15 +60,35 @@ func constant(v float64) *Node {
 
 func name(n string) *Node { return &Node{Op: OpName, Name: n} }
 
-func call(fn string, args ...*Node) *Node { return &Node{Op: OpCall, Name: fn, Args: args} }
+func call(fn string, args ...*Node) *Node {
+	n := &Node{Op: OpCall, Name: fn, Args: args}
+	n.size = n.count()
+	return n
+}
 
 // IsConst reports whether n is the literal v.
 func (n *Node) IsConst(v float64) bool {
 	return n.Op == OpConst && n.Value.Float() == v && n.Value.Category() != ir.CategoryComplex
 }
 
-// key returns a text that is equal for equal expressions.
-func (n *Node) key() string { return n.String() }
+// equal reports whether n and m are the same expression.
+func (n *Node) equal(m *Node) bool {
+	if n == m {
+		return true
+	}
+	if n.Op != m.Op || n.Name != m.Name || len(n.Args) != len(m.Args) || n.count() != m.count() || n.count() == maxSize {
+		return false
+	}
+	if n.Op == OpConst {
+		return literal(n.Value) == literal(m.Value)
+	}
+	for i, a := range n.Args {
+		if !a.equal(m.Args[i]) {
+			return false
+		}
+	}
+	return true
+}
 
 // Uses reports whether the expression reads the given name.
 func (n *Node) Uses(name string) bool {
@@ -180,7 +218,7 @@ func literal(v ir.Scalar) string {
 	case ir.CategoryInt:
 		return strconv.FormatInt(v.Int(), 10)
 	}
-	s := strconv.FormatFloat(v.Float(), 'g', -1, 64)
+	s := strings.TrimPrefix(strconv.FormatFloat(v.Float(), 'g', -1, 64), "+")
 	if !strings.ContainsAny(s, ".eIN") {
 		s += ".0"
 	}

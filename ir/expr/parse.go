@@ -86,7 +86,7 @@ func Parse(src string, env Env) (*Expr, error) {
 func syntaxError(err error) error {
 	var list scanner.ErrorList
 	if errors.As(err, &list) && len(list) > 0 {
-		return &Error{max(list[0].Pos.Column-1, 0), list[0].Msg}
+		return &Error{list[0].Pos.Offset, list[0].Msg}
 	}
 	return &Error{0, err.Error()}
 }
@@ -140,6 +140,11 @@ func (p *parse) node(e ast.Expr) (*Node, error) {
 
 func (p *parse) operator(fn string, pos int, args ...ast.Expr) (*Node, error) {
 	n := &Node{Op: OpCall, Name: fn, Pos: pos}
+	if lit, ok := args[0].(*ast.BasicLit); ok && fn == "neg" && lit.Kind == token.INT {
+		if i, err := strconv.ParseInt("-"+lit.Value, 0, 64); err == nil { // the least int64 has no opposite
+			return &Node{Op: OpConst, Value: ir.IntScalar(i), Pos: pos}, nil
+		}
+	}
 	for _, a := range args {
 		arg, err := p.node(a)
 		if err != nil {
@@ -147,16 +152,15 @@ func (p *parse) operator(fn string, pos int, args ...ast.Expr) (*Node, error) {
 		}
 		n.Args = append(n.Args, arg)
 	}
-	if fn == "neg" && n.Args[0].Op == OpConst {
-		c := *n.Args[0]
-		c.Pos = pos
-		if c.Value.Category() == ir.CategoryInt {
-			c.Value = ir.IntScalar(-c.Value.Int())
-		} else {
-			c.Value = ir.FloatScalar(-c.Value.Float())
+	if a := n.Args[0]; fn == "neg" && a.Op == OpConst {
+		switch a.Value.Category() {
+		case ir.CategoryInt:
+			return &Node{Op: OpConst, Value: ir.IntScalar(-a.Value.Int()), Pos: pos}, nil
+		case ir.CategoryFloat:
+			return &Node{Op: OpConst, Value: ir.FloatScalar(-a.Value.Float()), Pos: pos}, nil
 		}
-		return &c, nil
 	}
+	n.size = n.count()
 	return n, nil
 }
 

@@ -35,6 +35,8 @@ const (
 // A function is one row of the language: everything that is known about an
 // operator or an intrinsic. Derivatives are expressions over the arguments
 // a, b, c, one an argument; "" means zero everywhere, "?" that there is none.
+// They hold for real arguments, and for complex ones where the function is
+// analytic; the others' rules for complex numbers are in backward.
 type function struct {
 	arity    int
 	class    class
@@ -99,7 +101,7 @@ var functions = map[string]*function{
 	"rsqrt": {arity: 1, class: onFloat | onComplex, diff: []string{"-0.5*rsqrt(a)/a"}, analytic: true},
 	"cbrt":  {arity: 1, class: onFloat, diff: []string{"1/(3*cbrt(a)*cbrt(a))"}},
 	"pow": {arity: 2, class: onNum, analytic: true, diff: []string{
-		"where(b == 0, 0, b*pow(a, b - 1))", "where(a == 0, 0, pow(a, b)*log(a))"}},
+		"where(b == 0, 0, b*pow(a, b - 1))", "where(a == 0 && real(b) >= 0, 0, pow(a, b)*log(a))"}},
 	"exp":     {arity: 1, class: onFloat | onComplex, diff: []string{"exp(a)"}, analytic: true},
 	"exp2":    {arity: 1, class: onFloat, diff: []string{"exp2(a)*Ln2"}},
 	"expm1":   {arity: 1, class: onFloat, diff: []string{"expm1(a) + 1"}},
@@ -141,10 +143,10 @@ var functions = map[string]*function{
 	"fma":      {arity: 3, class: onFloat, goName: "FMA", diff: []string{"b", "a", "1"}},
 
 	// Complex numbers.
-	"conj":    {arity: 1, class: onAll, diff: []string{"?"}},
-	"real":    {arity: 1, class: onNum, rule: toReal, diff: []string{"?"}},
-	"imag":    {arity: 1, class: onNum, rule: toReal, diff: []string{"?"}},
-	"angle":   {arity: 1, class: onNum, rule: toReal, diff: []string{"?"}},
+	"conj":    {arity: 1, class: onAll, diff: []string{"1"}},
+	"real":    {arity: 1, class: onNum, rule: toReal, diff: []string{"1"}},
+	"imag":    {arity: 1, class: onNum, rule: toReal, diff: []string{""}},
+	"angle":   {arity: 1, class: onFloat | onComplex, rule: toReal, diff: []string{""}},
 	"complex": {arity: 2, class: onComplex, rule: pair, diff: []string{"?", "?"}},
 
 	// Counter-based random numbers: Philox 4x32-10 of seed, offset and index.

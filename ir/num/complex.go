@@ -15,7 +15,9 @@ func CRsqrt[T Complex](x T) T { return T(1 / cmplx.Sqrt(complex128(x))) }
 func CExp[T Complex](x T) T { return T(cmplx.Exp(complex128(x))) }
 
 // CLog returns the principal logarithm.
-func CLog[T Complex](x T) T { return T(cmplx.Log(complex128(x))) }
+func CLog[T Complex](x T) T { return T(clog(complex128(x))) }
+
+func clog(x complex128) complex128 { return complex(log(cmplx.Abs(x)), cmplx.Phase(x)) }
 
 // CPow returns a^b.
 func CPow[T Complex](a, b T) T { return T(cmplx.Pow(complex128(a), complex128(b))) }

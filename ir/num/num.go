@@ -28,6 +28,12 @@ func Where[T any](cond bool, a, b T) T {
 	return b
 }
 
+// single reports whether T is float32.
+func single[T Float]() bool {
+	one := T(1)
+	return one+0x1p-24 == one
+}
+
 // FromBool returns 1 for true and 0 for false.
 func FromBool[T Number](b bool) T {
 	if b {
@@ -183,19 +189,24 @@ func Exp2[T Float](x T) T { return T(math.Exp2(float64(x))) }
 func Expm1[T Float](x T) T { return T(math.Expm1(float64(x))) }
 
 // Log returns the natural logarithm.
-func Log[T Float](x T) T { return T(math.Log(float64(x))) }
+func Log[T Float](x T) T { return T(log(float64(x))) }
 
 // Log1p returns log(1 + x).
 func Log1p[T Float](x T) T { return T(math.Log1p(float64(x))) }
 
 // Log2 returns the binary logarithm.
-func Log2[T Float](x T) T { return T(math.Log2(float64(x))) }
+func Log2[T Float](x T) T { return T(log2(float64(x))) }
 
 // Log10 returns the decimal logarithm.
-func Log10[T Float](x T) T { return T(math.Log10(float64(x))) }
+func Log10[T Float](x T) T { return T(log10(float64(x))) }
 
 // Pow returns a^b.
-func Pow[T Float](a, b T) T { return T(math.Pow(float64(a), float64(b))) }
+func Pow[T Float](a, b T) T {
+	if single[T]() {
+		return T(math.Pow(float64(a), float64(b)))
+	}
+	return T(pow(float64(a), float64(b)))
+}
 
 // Sigmoid returns 1/(1 + e^-x) without overflow.
 func Sigmoid[T Float](x T) T {
@@ -219,7 +230,7 @@ func Tan[T Float](x T) T { return T(math.Tan(float64(x))) }
 func Asin[T Float](x T) T { return T(math.Asin(float64(x))) }
 
 // Acos returns the arccosine.
-func Acos[T Float](x T) T { return T(math.Acos(float64(x))) }
+func Acos[T Float](x T) T { return T(acos(float64(x))) }
 
 // Atan returns the arctangent.
 func Atan[T Float](x T) T { return T(math.Atan(float64(x))) }
@@ -242,8 +253,11 @@ func Acosh[T Float](x T) T { return T(math.Acosh(float64(x))) }
 // Atanh returns the inverse hyperbolic tangent.
 func Atanh[T Float](x T) T { return T(math.Atanh(float64(x))) }
 
-// Atan2 returns the angle of the point (b, a).
-func Atan2[T Float](a, b T) T { return T(math.Atan2(float64(a), float64(b))) }
+// Atan2 returns the angle of the point (b, a), which has a's sign also where a/b
+// is less than any number.
+func Atan2[T Float](a, b T) T {
+	return T(math.Copysign(math.Atan2(float64(a), float64(b)), float64(a)))
+}
 
 // Hypot returns sqrt(a*a + b*b) without overflow.
 func Hypot[T Float](a, b T) T { return T(math.Hypot(float64(a), float64(b))) }
@@ -257,56 +271,11 @@ func Erfc[T Float](x T) T { return T(math.Erfc(float64(x))) }
 // Erfinv returns the inverse of erf.
 func Erfinv[T Float](x T) T { return T(erfinv(float64(x))) }
 
-// erfinv adds one Newton step to the library's rational approximation.
-func erfinv(x float64) float64 {
-	y := math.Erfinv(x)
-	if math.IsInf(y, 0) || y != y || y == 0 {
-		return y
-	}
-	slope := 2 / math.SqrtPi * math.Exp(-y*y)
-	var err float64
-	if math.Abs(x) < 0.5 {
-		err = math.Erf(y) - x
-	} else if x > 0 { // 1-x is exact here
-		err = (1 - x) - math.Erfc(y)
-	} else {
-		err = math.Erfc(-y) - (1 + x)
-	}
-	if slope == 0 {
-		return y
-	}
-	return y - err/slope
-}
-
 // Lgamma returns log|Γ(x)|.
-func Lgamma[T Float](x T) T {
-	v, _ := math.Lgamma(float64(x))
-	return T(v)
-}
+func Lgamma[T Float](x T) T { return T(lgamma(float64(x))) }
 
 // Digamma returns the derivative of Lgamma.
 func Digamma[T Float](x T) T { return T(digamma(float64(x))) }
-
-func digamma(x float64) float64 {
-	switch {
-	case x == 0:
-		return math.Copysign(math.Inf(1), -x)
-	case math.IsInf(x, 1):
-		return x
-	case x < 0 && x == math.Floor(x), math.IsInf(x, -1):
-		return math.NaN()
-	case x < 0: // reflection
-		return digamma(1-x) - math.Pi/math.Tan(math.Pi*(x-math.Floor(x)))
-	}
-	sum := 0.0
-	for x < 10 {
-		sum -= 1 / x
-		x++
-	}
-	z := 1 / (x * x)
-	series := z * (1.0/12 - z*(1.0/120-z*(1.0/252-z*(1.0/240-z*(1.0/132-z*(691.0/32760-z/12))))))
-	return sum + math.Log(x) - 0.5/x - series
-}
 
 // Copysign returns a with b's sign.
 func Copysign[T Float](a, b T) T { return T(math.Copysign(float64(a), float64(b))) }
@@ -323,8 +292,13 @@ func IsInf[T Float](x T) bool { return math.IsInf(float64(x), 0) }
 // IsFinite reports whether x is neither infinite nor NaN.
 func IsFinite[T Float](x T) bool { return x-x == 0 }
 
-// FMA returns a*b + c, rounded once to float64 and then to T.
-func FMA[T Float](a, b, c T) T { return T(math.FMA(float64(a), float64(b), float64(c))) }
+// FMA returns a*b + c, rounded once.
+func FMA[T Float](a, b, c T) T {
+	if single[T]() {
+		return T(fma32(float32(a), float32(b), float32(c)))
+	}
+	return T(math.FMA(float64(a), float64(b), float64(c)))
+}
 
 // Imag is the imaginary part of a real number, 0.
 func Imag[T Float](T) T { return 0 }

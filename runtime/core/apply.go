@@ -41,15 +41,13 @@ const DefaultFloat = ir.Float32
 
 // plan is an application whose operands were checked.
 type plan struct {
-	a        *Apply
-	dev      device.Device
-	drv      device.Driver
-	compute  ir.DType
-	result   ir.DType
-	attrs    []ir.Value
-	scalars  []ir.Scalar
-	inputs   []*Tensor // a.In
-	operands []ir.Operand
+	a       *Apply
+	dev     device.Device
+	drv     device.Driver
+	compute ir.DType
+	result  ir.DType
+	scalars []ir.Scalar
+	wrapped bool // every operand is a host number, and so is the result
 }
 
 // operandOf returns the descriptor of the i-th tensor in In; a list operand's
@@ -67,7 +65,10 @@ func operandOf(op *ir.Op, i int) *ir.Operand {
 // check validates operands and finds device and dtypes. Host scalars may join
 // where mixHost is set (P33).
 func (a *Apply) check(mixHost bool) (plan, error) {
-	p := plan{a: a}
+	p := plan{a: a, wrapped: allWrapped(a.In)}
+	if sw := a.Op.Switch; sw >= 0 && (a.Variant < 0 || a.Variant >= len(a.Op.Attrs[sw].Enum)) {
+		return p, fmt.Errorf("unknown %s %d (have 0 to %d: %s)", a.Op.Attrs[sw].Name, a.Variant, len(a.Op.Attrs[sw].Enum)-1, strings.Join(a.Op.Attrs[sw].Enum, ", "))
+	}
 	if err := a.checkOperands(); err != nil {
 		return p, err
 	}
@@ -84,15 +85,31 @@ func (a *Apply) check(mixHost bool) (plan, error) {
 		if t == nil || o.Fixed != ir.Invalid {
 			continue
 		}
-		types = append(types, ir.TypeOperand{DType: t.promoteDType(), Rank: t.Rank(), Wrapped: t.wrapped})
+		dt := t.promoteDType()
+		if p.wrapped { // numbers among themselves keep their full precision
+			dt = t.dtype
+		}
+		types = append(types, ir.TypeOperand{DType: dt, Rank: t.Rank(), Wrapped: t.wrapped})
 	}
 	var err error
 	p.compute, p.result, err = a.Op.Types(types, a.option(), DefaultFloat)
 	if err != nil {
 		return p, fmt.Errorf("%w: %w", ErrDType, err)
 	}
+	if a.Place != nil && a.Place.RequireGrad && !p.resultDType(0).Differentiable() {
+		return p, fmt.Errorf("%w: only floating-point and complex tensors can require gradients, not %s", ErrDType, p.resultDType(0))
+	}
 	p.scalars = scalarAttrs(a.Op, a.Attrs)
 	return p, nil
+}
+
+func allWrapped(in []*Tensor) bool {
+	for _, t := range in {
+		if t == nil || !t.wrapped {
+			return false
+		}
+	}
+	return len(in) > 0
 }
 
 // option returns the dtype that was asked for: by the option, by a factory's
@@ -204,7 +221,7 @@ func (p *plan) place(mixHost bool) error {
 		return nil
 	}
 	if p.a.Place == nil {
-		return fmt.Errorf("internal error: no operand and no placement")
+		return fmt.Errorf("%w: want at least one tensor", ir.ErrShape)
 	}
 	var err error
 	p.dev, p.drv, err = device.Find(p.a.Place.Device)
@@ -275,28 +292,36 @@ func elementwise(a *Apply, dst *Tensor) (*Tensor, error) {
 		if out, err = p.allocate(space, p.resultDType(0)); err != nil {
 			return nil, err
 		}
+		out.wrapped = p.wrapped
 	} else if err := p.checkDst(dst, space); err != nil {
 		return nil, err
 	}
-	c := p.call()
-	c.Space = space
-	c.Out = []ir.View{out.kernelView()}
-	c.In = make([]ir.View, len(a.In))
-	for i, t := range a.In {
-		if t != nil {
-			c.In[i] = t.expandedView(space)
-		}
+	if err := p.launchElementwise(out, space); err != nil {
+		return nil, err
 	}
-	if ir.NumElements(space) > 0 {
-		if err := p.launch(c); err != nil {
-			return nil, err
-		}
-	}
-	keepAlive(a.In)
 	if dst == nil {
 		record(a, &p, []*Tensor{out})
 	}
 	return out, nil
+}
+
+// launchElementwise writes the result of p's operator over space to out.
+func (p *plan) launchElementwise(out *Tensor, space []int) error {
+	if ir.NumElements(space) == 0 {
+		return nil
+	}
+	c := p.call()
+	c.Space = space
+	c.Out = []ir.View{out.kernelView()}
+	c.In = make([]ir.View, len(p.a.In))
+	for i, t := range p.a.In {
+		if t != nil {
+			c.In[i] = t.expandedView(space)
+		}
+	}
+	err := p.launch(c)
+	keepAlive(p.a.In)
+	return err
 }
 
 // space returns the shape an element-wise operator works on.

@@ -66,7 +66,8 @@ func castTo(x *Tensor, dt ir.DType) *Tensor {
 	if err != nil {
 		return Fail(&copyOp, err)
 	}
-	if _, err := elementwise(&Apply{Op: &copyOp, In: []*Tensor{x}}, out); err != nil {
+	if err := p.launchElementwise(out, x.layout.Shape); err != nil {
+		out.Release()
 		return Fail(&copyOp, err)
 	}
 	if dt.Differentiable() {
@@ -78,8 +79,8 @@ func castTo(x *Tensor, dt ir.DType) *Tensor {
 // Cast returns x converted to dt, differentiably; x itself when it has that
 // dtype. Floats become integers by truncation that saturates, NaN becomes 0.
 func Cast(x *Tensor, dt ir.DType) *Tensor {
-	if dt == ir.Invalid || dt.Size() == 0 {
-		return Fail(&copyOp, fmt.Errorf("%w: %s", ErrDType, dt))
+	if !ir.ClassAll.Has(dt) {
+		return Fail(&toOp, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassAll)))
 	}
 	return castTo(x, dt)
 }

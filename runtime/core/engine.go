@@ -28,11 +28,11 @@ type BackwardOptions struct {
 func Backward(roots, grads []*Tensor, o BackwardOptions) error {
 	e, err := newEngine(roots, grads, o)
 	if err != nil {
-		return fmt.Errorf("backward: %w", err)
+		return at(fmt.Errorf("backward: %w", err))
 	}
 	if err := e.run(); err != nil {
 		e.abandon()
-		return fmt.Errorf("backward: %w", err)
+		return at(fmt.Errorf("backward: %w", err))
 	}
 	return e.storeLeaves()
 }
@@ -43,7 +43,7 @@ func Backward(roots, grads []*Tensor, o BackwardOptions) error {
 func Gradients(roots, grads, inputs []*Tensor, o BackwardOptions) ([]*Tensor, error) {
 	e, err := newEngine(roots, grads, o)
 	if err != nil {
-		return nil, fmt.Errorf("grad: %w", err)
+		return nil, at(fmt.Errorf("grad: %w", err))
 	}
 	e.captured = map[*gradState]*Tensor{}
 	for i, x := range inputs {
@@ -51,13 +51,13 @@ func Gradients(roots, grads, inputs []*Tensor, o BackwardOptions) ([]*Tensor, er
 			return nil, err
 		}
 		if x.grad == nil {
-			return nil, fmt.Errorf("grad: %w: input %d does not require gradients", ErrNoGrad, i)
+			return nil, at(fmt.Errorf("grad: %w: input %d does not require gradients", ErrNoGrad, i))
 		}
 		e.captured[x.grad] = nil
 	}
 	if err := e.run(); err != nil {
 		e.abandon()
-		return nil, fmt.Errorf("grad: %w", err)
+		return nil, at(fmt.Errorf("grad: %w", err))
 	}
 	out := make([]*Tensor, len(inputs))
 	for i, x := range inputs {
@@ -96,10 +96,11 @@ func newEngine(roots, grads []*Tensor, o BackwardOptions) (*engine, error) {
 			g = grads[i]
 		}
 		g, err := e.rootGrad(r, g)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = e.add(r.grad, g)
 		}
-		if err := e.add(r.grad, g); err != nil {
+		if err != nil {
+			e.abandon()
 			return nil, err
 		}
 	}

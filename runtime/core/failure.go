@@ -36,14 +36,23 @@ var (
 // A failure is an error that tensors carry. One that nobody looked at before
 // the collector found it is logged.
 type failure struct {
-	err    error
-	caller string // file:line of the first frame outside this module
-	seen   *atomic.Bool
+	err  error // a *located where the caller is known
+	bare error // err without line, and without op's name where op is hidden
+	op   *ir.Op
+	seen *atomic.Bool
 }
 
-// newFailure returns a failure with the line of the caller of the library.
+// newFailure returns a failure with the line of the caller of the library,
+// unless err has a line.
 func newFailure(err error) *failure {
-	f := &failure{err: err, caller: callerOutside(), seen: new(atomic.Bool)}
+	f := &failure{err: at(err), bare: err, seen: new(atomic.Bool)}
+	f.watch()
+	return f
+}
+
+// watch has the failure logged when the collector finds it before anybody
+// looked at it.
+func (f *failure) watch() {
 	type unseen struct {
 		text string
 		seen *atomic.Bool
@@ -52,35 +61,62 @@ func newFailure(err error) *failure {
 		if !u.seen.Load() {
 			slog.Error("sinter: a tensor's error was never looked at", "error", u.text)
 		}
-	}, unseen{f.text(), f.seen})
-	return f
-}
-
-func (f *failure) text() string {
-	if f.caller == "" {
-		return f.err.Error()
-	}
-	return f.caller + ": " + f.err.Error()
+	}, unseen{f.err.Error(), f.seen})
 }
 
 // report returns the error and marks it as looked at.
 func (f *failure) report() error {
 	f.seen.Store(true)
-	if f.caller == "" {
-		return f.err
-	}
-	return fmt.Errorf("%s: %w", f.caller, f.err)
+	return f.err
 }
 
-// modulePath prefixes the packages whose frames are not the user's.
-const modulePath = "github.com/sinter-go/sinter/"
+// A located error names the line of the program that called the library.
+type located struct {
+	caller string // file:line
+	err    error
+}
+
+func (l *located) Error() string { return l.caller + ": " + l.err.Error() }
+
+func (l *located) Unwrap() error { return l.err }
+
+// at returns err with the line of the caller of the library, unless it has one.
+func at(err error) error {
+	if err == nil || lineOf(err) != nil {
+		return err
+	}
+	if caller := callerOutside(); caller != "" {
+		return &located{caller, err}
+	}
+	return err
+}
+
+// lineOf returns the part of err that names a line, or nil.
+func lineOf(err error) *located {
+	var l *located
+	if errors.As(err, &l) {
+		return l
+	}
+	return nil
+}
 
 // userPackages are this module's own callers of the library.
-var userPackages = [...]string{"examples/", "tests", "cmd/", "optest"}
+var userPackages = [...]string{"examples/", "tests/", "cmd/", "optest/"}
+
+// moduleRoot is the directory of this module in the file names of frames. The
+// frames' functions do not tell where they are written: one that is inlined may
+// bear the name of its caller's package.
+var moduleRoot = func() string {
+	_, file, _, _ := goruntime.Caller(0)
+	return strings.TrimSuffix(file, "runtime/core/failure.go")
+}()
+
+// emittedSuffix ends the names of the files that the generator writes in other
+// modules.
+const emittedSuffix = ".sinter.go"
 
 // callerOutside returns file:line of the nearest frame that is not the
-// library's own code. Tests and examples of this module count as outside, and
-// so does everything in other modules but what this generator emitted there.
+// library's own code. Tests and examples of this module count as outside.
 func callerOutside() string {
 	var pcs [64]uintptr
 	frames := goruntime.CallersFrames(pcs[:goruntime.Callers(3, pcs[:])])
@@ -96,10 +132,10 @@ func callerOutside() string {
 }
 
 func libraryFrame(f goruntime.Frame) bool {
-	if strings.HasPrefix(f.Function, "runtime.") {
+	if strings.HasPrefix(f.Function, "runtime.") || strings.HasSuffix(f.File, emittedSuffix) {
 		return true
 	}
-	rest, inside := strings.CutPrefix(f.Function, modulePath)
+	rest, inside := strings.CutPrefix(f.File, moduleRoot)
 	if !inside || strings.HasSuffix(f.File, "_test.go") {
 		return false
 	}
@@ -117,7 +153,11 @@ func failed(f *failure) *Tensor { return &Tensor{fail: f} }
 // Fail returns a tensor that carries err, prefixed by op's name and the line of
 // the program that called the library.
 func Fail(op *ir.Op, err error) *Tensor {
-	return failed(newFailure(fmt.Errorf("%s: %w", op.Name, err)))
+	f := newFailure(fmt.Errorf("%s: %w", op.Name, err))
+	if f.op = op; op.Tags&ir.TagHidden != 0 {
+		f.bare = err
+	}
+	return failed(f)
 }
 
 // Failed returns a tensor that carries err and the caller's line.
@@ -128,32 +168,58 @@ func Failed(err error) *Tensor { return failed(newFailure(err)) }
 func Absent() *Tensor { return failed(newFailure(errAbsent)) }
 
 // FirstError returns the first of the given operands that carries an error, as
-// a tensor to return in its place, or nil. Absent operands (nil) are passed over.
+// a tensor to return in its place, or nil. Errors of later operands count as
+// looked at, since the first stands for them. Absent operands (nil) are passed
+// over.
 func FirstError(in ...*Tensor) *Tensor {
+	var first *failure
 	for _, t := range in {
 		if t == nil {
 			continue
 		}
-		if f := t.broken(); f != nil {
-			return failed(f)
+		f := t.broken()
+		switch {
+		case f == nil:
+		case first == nil:
+			first = f
+		case f != first:
+			f.seen.Store(true)
 		}
 	}
-	return nil
+	if first == nil {
+		return nil
+	}
+	return failed(first)
 }
 
 // Composed names op in an error that arose inside a composition: results that
-// carry an error which no operand carried have op's name put before it.
+// carry an error which no operand carried have op's name put before it. Hidden
+// operators are not named, as no program knows them.
 func Composed(op *ir.Op, in []*Tensor, out ...*Tensor) {
-	if FirstError(in...) != nil {
+	if op.Tags&ir.TagHidden != 0 || FirstError(in...) != nil {
 		return
 	}
+	var named *failure // the first result's stands for all
 	for _, t := range out {
-		if t == nil || t.fail == nil || strings.HasPrefix(t.fail.err.Error(), op.Name+": ") {
+		if t == nil || t.fail == nil || t.fail.op == op {
 			continue
 		}
-		inner := t.fail
-		inner.seen.Store(true) // the outer failure takes over
-		t.fail = newFailure(fmt.Errorf("%s: %w", op.Name, inner.err))
-		t.fail.caller = inner.caller
+		if named == nil {
+			named = t.fail.within(op)
+		}
+		t.fail.seen.Store(true)
+		t.fail = named
 	}
+}
+
+// within returns the failure that stands for f once op, a composition that f
+// arose in, is named too.
+func (f *failure) within(op *ir.Op) *failure {
+	f.seen.Store(true) // the new one takes over
+	out := &failure{bare: fmt.Errorf("%s: %w", op.Name, f.bare), op: op, seen: new(atomic.Bool)}
+	if out.err = out.bare; lineOf(out.err) == nil && lineOf(f.err) != nil {
+		out.err = &located{lineOf(f.err).caller, out.bare}
+	}
+	out.watch()
+	return out
 }

@@ -115,6 +115,9 @@ func FromBytes(raw []byte, dt ir.DType, shape []int, place Placement) *Tensor {
 	if err := ir.CheckShape(shape); err != nil {
 		return Fail(fromOp, err)
 	}
+	if !ir.ClassAll.Has(dt) {
+		return Fail(fromOp, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassAll)))
+	}
 	if want := ir.NumElements(shape) * dt.Size(); len(raw) != want {
 		return Fail(fromOp, fmt.Errorf("%w: %d bytes for %s %v, which has %d", ir.ErrShape, len(raw), dt, shape, want))
 	}
@@ -163,6 +166,16 @@ func ScalarTensor(s ir.Scalar) *Tensor {
 	return t
 }
 
+// Solid returns x, or where x is a number that ScalarTensor made, a
+// zero-dimensional tensor of dtype dt with its value, which promotes as tensors do.
+func Solid(x *Tensor, dt ir.DType) *Tensor {
+	if x == nil || x.fail != nil || !x.wrapped {
+		return x
+	}
+	t := newTensor(x.storage, x.layout, x.dtype)
+	return castTo(t, dt)
+}
+
 func hostScalarOf[T Element](v T, dt ir.DType) *Tensor {
 	t, err := newEmpty(nil, Placement{DType: dt})
 	if err != nil {
@@ -180,7 +193,7 @@ func Data[T Element](t *Tensor) ([]T, error) {
 	}
 	if want := DTypeOf[T](); t.dtype != want {
 		var zero T
-		return nil, fmt.Errorf("data: %w: the tensor is %s, %T holds %s; convert it first", ErrDType, t.dtype, zero, want)
+		return nil, at(fmt.Errorf("data: %w: the tensor is %s, not %T; convert it first", ErrDType, t.dtype, zero))
 	}
 	out := make([]T, t.NumElements())
 	if len(out) == 0 {
@@ -212,7 +225,7 @@ func (t *Tensor) readInto(raw []byte) error {
 				host = Copy(host)
 			}
 			if err = host.Err(); err != nil {
-				err = fmt.Errorf("%s: %w", dataOp.Name, err)
+				err = at(fmt.Errorf("%s: %w", dataOp.Name, err))
 				return
 			}
 			v := host.kernelView()
@@ -228,7 +241,7 @@ func Item(t *Tensor) (ir.Scalar, error) {
 		return ir.Scalar{}, err
 	}
 	if n := t.NumElements(); n != 1 {
-		return ir.Scalar{}, fmt.Errorf("%s: %w: a tensor of %d elements (shape %v) cannot be one number", itemOp.Name, ir.ErrShape, n, t.Shape())
+		return ir.Scalar{}, at(fmt.Errorf("%s: %w: a tensor of %d elements (shape %v) cannot be one number", itemOp.Name, ir.ErrShape, n, t.Shape()))
 	}
 	raw, err := Bytes(t)
 	if err != nil {

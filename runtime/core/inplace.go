@@ -62,13 +62,13 @@ func checkOverlap(op *ir.Op, dst *Tensor, in []*Tensor, sameLayout bool) error {
 // out runs an out form.
 func (a *Apply) runOut(dst *Tensor, sameLayout bool, run func() error) error {
 	if err := a.writable(dst); err != nil {
-		return err
+		return at(err)
 	}
 	if err := checkOverlap(a.Op, dst, a.In, sameLayout); err != nil {
-		return fmt.Errorf("%s: %w", a.Op.Name, err)
+		return at(fmt.Errorf("%s: %w", a.Op.Name, err))
 	}
 	if err := run(); err != nil {
-		return fmt.Errorf("%s: %w", a.Op.Name, err)
+		return at(fmt.Errorf("%s: %w", a.Op.Name, err))
 	}
 	dst.storage.version.Add(1)
 	return nil
@@ -122,14 +122,14 @@ func CopyOut(dst *Tensor, op *ir.Op, out *Tensor) error {
 func ElementwiseInPlace(a Apply) error {
 	for _, t := range a.In {
 		if t == nil {
-			return fmt.Errorf("%s: %w", a.Op.Name, ErrZeroTensor)
+			return at(fmt.Errorf("%s: %w", a.Op.Name, ErrZeroTensor))
 		}
 		if f := t.broken(); f != nil {
 			return f.report()
 		}
 	}
 	if err := elementwiseInPlace(&a); err != nil {
-		return fmt.Errorf("%s: in place: %w", a.Op.Name, err)
+		return at(fmt.Errorf("%s: in place: %w", a.Op.Name, err))
 	}
 	return nil
 }

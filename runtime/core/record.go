@@ -176,9 +176,9 @@ func (t *Tensor) SetRequiresGrad(on bool) error {
 	}
 	switch {
 	case !t.IsLeaf() && !on:
-		return fmt.Errorf("require_grad: only leaves can stop requiring gradients; this tensor was made by %s: use Detach", t.GradFn())
+		return at(fmt.Errorf("require_grad: only leaves can stop requiring gradients; this tensor was made by %s: use Detach", t.GradFn()))
 	case on && !t.dtype.Differentiable():
-		return fmt.Errorf("require_grad: %w: only floating-point and complex tensors can require gradients, not %s", ErrDType, t.dtype)
+		return at(fmt.Errorf("require_grad: %w: only floating-point and complex tensors can require gradients, not %s", ErrDType, t.dtype))
 	case on && t.grad == nil:
 		t.grad = &gradState{}
 	case !on:
@@ -207,7 +207,7 @@ func (t *Tensor) RetainGrad() error {
 		return err
 	}
 	if t.grad == nil {
-		return fmt.Errorf("retain_grad: %w: the tensor does not require gradients", ErrNoGrad)
+		return at(fmt.Errorf("retain_grad: %w: the tensor does not require gradients", ErrNoGrad))
 	}
 	t.grad.mu.Lock()
 	defer t.grad.mu.Unlock()
@@ -223,7 +223,7 @@ func (t *Tensor) RegisterHook(f func(grad *Tensor) *Tensor) (remove func(), err 
 		return nil, err
 	}
 	if t.grad == nil {
-		return nil, fmt.Errorf("register_hook: %w: the tensor does not require gradients", ErrNoGrad)
+		return nil, at(fmt.Errorf("register_hook: %w: the tensor does not require gradients", ErrNoGrad))
 	}
 	s, h := t.grad, &hook{f}
 	s.mu.Lock()
@@ -265,15 +265,15 @@ func (t *Tensor) SetGrad(g *Tensor) error {
 		return err
 	}
 	if t.grad == nil {
-		return fmt.Errorf("set_grad: %w: the tensor does not require gradients", ErrNoGrad)
+		return at(fmt.Errorf("set_grad: %w: the tensor does not require gradients", ErrNoGrad))
 	}
 	if g != nil {
 		if err := g.Err(); err != nil {
 			return err
 		}
 		if !equalInts(g.layout.Shape, t.layout.Shape) || g.dtype != t.dtype || g.Device() != t.Device() {
-			return fmt.Errorf("set_grad: gradient is %s %v on %s, the tensor %s %v on %s",
-				g.dtype, g.layout.Shape, g.Device(), t.dtype, t.layout.Shape, t.Device())
+			return at(fmt.Errorf("set_grad: gradient is %s %v on %s, the tensor %s %v on %s",
+				g.dtype, g.layout.Shape, g.Device(), t.dtype, t.layout.Shape, t.Device()))
 		}
 		g = g.alias()
 	}

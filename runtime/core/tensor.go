@@ -53,11 +53,11 @@ func (t *Tensor) alias() *Tensor {
 func (t *Tensor) Err() error {
 	switch {
 	case t == nil:
-		return errAbsent
+		return at(errAbsent)
 	case t.fail != nil:
 		return t.fail.report()
 	case t.released.Load():
-		return errReleased
+		return at(errReleased)
 	}
 	return nil
 }

@@ -212,9 +212,12 @@ func remainder(x, y Float) Float {
 	return r
 }
 
-// floordiv returns the floor of the exact quotient. An infinite x gives NaN, as
-// x - fmod(x, y) does.
+// floordiv returns the floor of the exact quotient. A zero y gives x/y. Otherwise
+// an infinite x gives NaN, as x - fmod(x, y) does.
 func floordiv(x, y Float) Float {
+	if y.IsZero() {
+		return x.Quo(y)
+	}
 	if x.IsInf() {
 		return NaN()
 	}

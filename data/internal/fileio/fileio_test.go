@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -40,12 +41,12 @@ func TestReadN(t *testing.T) {
 	}
 }
 
-// TestReadNMemory checks that a declared size of 1 TiB costs what arrives.
+// TestReadNMemory checks that a declared size without bound costs what arrives.
 func TestReadNMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := ReadN(bytes.NewReader(make([]byte, 100)), 1<<40); err == nil {
-		t.Fatal("100 bytes passed for 1 TiB")
+	if _, err := ReadN(bytes.NewReader(make([]byte, 100)), math.MaxInt); err == nil {
+		t.Fatal("100 bytes were enough")
 	}
 	runtime.ReadMemStats(&after)
 	if used := after.TotalAlloc - before.TotalAlloc; used > 2*firstChunk {

@@ -1,0 +1,161 @@
+package nn
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// walker visits the parts of a model, each once, in field order.
+type walker struct {
+	seen map[any]bool // pointers to structs
+	// visit is called with every *Parameter, *Buffer, Module and switcher, outer
+	// before inner, and its dotted name; false ends the walk.
+	visit func(name string, part any) bool
+}
+
+func walk(m any, visit func(name string, part any) bool) {
+	w := &walker{seen: map[any]bool{}, visit: visit}
+	w.walk("", reflect.ValueOf(m))
+}
+
+// walk reports whether to go on.
+func (w *walker) walk(name string, v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Interface:
+		return w.walk(name, v.Elem())
+	case reflect.Pointer:
+		switch {
+		case v.IsNil():
+			return true
+		case v.Elem().Kind() == reflect.Struct:
+			return w.object(name, v)
+		}
+		return w.walk(name, v.Elem())
+	case reflect.Struct:
+		if v.CanAddr() {
+			return w.object(name, v.Addr())
+		}
+		return w.part(name, v) && w.fields(name, v)
+	case reflect.Func:
+		return v.IsNil() || w.part(name, v)
+	case reflect.Slice, reflect.Array:
+		if !holdsParts(v.Type().Elem()) {
+			return true
+		}
+		for i := range v.Len() {
+			if !w.walk(join(name, strconv.Itoa(i)), v.Index(i)) {
+				return false
+			}
+		}
+	case reflect.Map:
+		if v.Type().Key().Kind() != reflect.String || !holdsParts(v.Type().Elem()) {
+			return true
+		}
+		for _, k := range sortedKeys(v) {
+			if !w.walk(join(name, k.String()), v.MapIndex(k)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// object visits the struct that v points to.
+func (w *walker) object(name string, v reflect.Value) bool {
+	p := v.Interface()
+	if w.seen[p] {
+		return true
+	}
+	w.seen[p] = true
+	switch p.(type) {
+	case *Parameter, *Buffer:
+		return w.visit(name, p)
+	}
+	return w.part(name, v) && w.fields(name, v.Elem())
+}
+
+// part visits v if it is something to visit.
+func (w *walker) part(name string, v reflect.Value) bool {
+	switch p := v.Interface().(type) {
+	case Module, switcher:
+		return w.visit(name, p)
+	}
+	return true
+}
+
+func (w *walker) fields(name string, v reflect.Value) bool {
+	t := v.Type()
+	for i := range v.NumField() {
+		f := t.Field(i)
+		switch {
+		case f.IsExported():
+			if !w.walk(join(name, fieldName(f)), v.Field(i)) {
+				return false
+			}
+		case f.Anonymous && f.Type.Kind() == reflect.Struct:
+			// The exported fields of a struct embedded by an unexported name are
+			// the outer struct's, as the language has it.
+			if !w.fields(name, v.Field(i)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// holdsParts reports whether values of type t may be or hold parts of a model.
+func holdsParts(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Interface, reflect.Pointer, reflect.Struct, reflect.Func, reflect.Slice, reflect.Array, reflect.Map:
+		return true
+	}
+	return false
+}
+
+func sortedKeys(v reflect.Value) []reflect.Value {
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	return keys
+}
+
+func join(prefix, name string) string {
+	if prefix == "" || name == "" {
+		return prefix + name
+	}
+	return prefix + "." + name
+}
+
+// fieldName returns the name a field has in a state dict: its tag's or its own in
+// snake_case, and nothing for embedded structs and inlined fields.
+func fieldName(f reflect.StructField) string {
+	tag := f.Tag.Get("nn")
+	switch {
+	case tag == "inline":
+		return ""
+	case tag != "":
+		return tag
+	case f.Anonymous:
+		return ""
+	}
+	return snake(f.Name)
+}
+
+// snake returns an exported Go name in snake_case: RunningMean is running_mean,
+// FC1 fc1, LSTMCell lstm_cell and Conv2D conv2d.
+func snake(name string) string {
+	var b strings.Builder
+	runes := []rune(name)
+	for i, r := range runes {
+		if i > 0 && unicode.IsUpper(r) && runes[i-1] != '_' {
+			starts := i+1 < len(runes) && unicode.IsLower(runes[i+1])
+			if unicode.IsLower(runes[i-1]) || starts {
+				b.WriteByte('_')
+			}
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}

@@ -1,0 +1,66 @@
+// Package tests holds the tests that need more than one package: what users of
+// the module see, from the schema to a trained model. They use the public API
+// and, where a program could not tell, simulated accelerators.
+package tests
+
+import (
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/sinter-go/sinter/backend/sim"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
+)
+
+// simulated provides the devices sim:0 and sim:1 to all tests of the package.
+var simulated = sim.New(sim.Config{Devices: 2, Memory: 1 << 28})
+
+func TestMain(m *testing.M) {
+	device.Install(simulated)
+	os.Exit(m.Run())
+}
+
+// allocated returns the bytes that tensors hold on a device.
+func allocated(d device.Device) int64 { return memory.StatsOf(d).Allocated }
+
+// settle collects garbage until no more than want bytes are held on d, for a
+// while, and returns what is held then. What programs drop goes back this way.
+func settle(d device.Device, want int64) int64 {
+	for range 200 {
+		if allocated(d) <= want {
+			break
+		}
+		runtime.GC()
+		time.Sleep(5 * time.Millisecond) // cleanups run on a goroutine of their own
+	}
+	return allocated(d)
+}
+
+// must fails the test when err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// values returns the elements of x, row-major, as float64.
+func values(t testing.TB, x tensor.Tensor) []float64 {
+	t.Helper()
+	data, err := tensor.Data[float64](x.Detach().ToType(tensor.Float64))
+	must(t, err)
+	return data
+}
+
+// gradient returns the elements of x's gradient.
+func gradient(t testing.TB, x tensor.Tensor) []float64 {
+	t.Helper()
+	g, ok := x.Grad()
+	if !ok {
+		t.Fatal("the tensor has no gradient")
+	}
+	return values(t, g)
+}
