@@ -15,7 +15,8 @@
 // dtype), host integers are int64. Literals take the kind of what they meet. An
 // int64 becomes T where it meets one, a real number becomes complex; every other
 // conversion is written: cast(x) to T, int(x) to int64, which truncates toward
-// zero, saturates, and gives 0 for NaN.
+// zero, saturates, and gives 0 for NaN. Arithmetic on literals is done once, in
+// float64 or int64; 2/3 is a fraction where T has fractions, and 0 where not.
 //
 // # Floating point
 //
@@ -82,7 +83,7 @@
 // Gradients that are not written are derived from the expression, with these
 // choices where it has kinks, steps or ties, which are PyTorch's:
 //
-//   - abs and hypot-like kinks: abs'(0) is 0. sign, floor, ceil, trunc, round,
+//   - abs'(0) is 0, of complex numbers too. sign, floor, ceil, trunc, round,
 //     floordiv, truncdiv, comparisons and random numbers have derivative 0.
 //   - min and max: each argument gets half where they are equal. fmin and fmax:
 //     the first gets all. NaN arguments get what arguments that win get.

@@ -1,6 +1,10 @@
 package nn
 
-import "github.com/sinter-go/sinter/generated/tensor"
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+)
 
 // A Sequential applies its modules in order.
 type Sequential struct {
@@ -12,30 +16,45 @@ func NewSequential(modules ...Module) *Sequential { return &Sequential{Modules: 
 
 // Forward applies the modules in order.
 func (s *Sequential) Forward(x tensor.Tensor) tensor.Tensor {
-	for _, m := range s.Modules {
+	for i, m := range s.Modules {
+		if m == nil {
+			return failed("module %d of a Sequential is nil", i)
+		}
 		x = m.Forward(x)
 	}
 	return x
 }
 
-// A Func is a module without parameters, such as nn.Func(tensor.Tensor.Relu).
+// A Func is a module without parameters, such as nn.Func(tensor.Tensor.Exp).
 type Func func(x tensor.Tensor) tensor.Tensor
 
 // Forward calls f.
 func (f Func) Forward(x tensor.Tensor) tensor.Tensor { return f(x) }
 
-// ReLU returns max(x, 0) as a module.
-func ReLU() Module { return Func(func(x tensor.Tensor) tensor.Tensor { return x.Relu() }) }
+// String names what can be known of f.
+func (f Func) String() string { return "Func" }
 
-// Flatten joins all axes but the first.
-func Flatten() Module {
-	return Func(func(x tensor.Tensor) tensor.Tensor { return x.Flatten(tensor.Start(1)) })
+// fixed is a module without parameters that has a name.
+type fixed struct {
+	name string
+	f    func(x tensor.Tensor) tensor.Tensor
 }
 
-// A Dropout zeroes elements with probability P in training and scales the others
-// by 1/(1-P); in evaluation it does nothing.
+func (m fixed) Forward(x tensor.Tensor) tensor.Tensor { return m.f(x) }
+func (m fixed) String() string                        { return m.name }
+
+// Identity returns a module that returns its operand.
+func Identity() Module { return fixed{"Identity", func(x tensor.Tensor) tensor.Tensor { return x }} }
+
+// Flatten returns a module that joins all axes but the first.
+func Flatten() Module {
+	return fixed{"Flatten", func(x tensor.Tensor) tensor.Tensor { return x.Flatten(tensor.Start(1)) }}
+}
+
+// A Dropout zeroes elements with probability P in training and divides the others
+// by 1-P; in evaluation it does nothing.
 type Dropout struct {
-	P          float64
+	P          float64 // from 0 to 1
 	evaluation bool
 }
 
@@ -51,3 +70,6 @@ func (d *Dropout) Forward(x tensor.Tensor) tensor.Tensor {
 }
 
 func (d *Dropout) setTraining(on bool) { d.evaluation = !on }
+
+// String describes the layer.
+func (d *Dropout) String() string { return fmt.Sprintf("Dropout(p=%g)", d.P) }

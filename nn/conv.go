@@ -14,6 +14,7 @@ type window struct {
 	kernel, stride, padding, dilation []int
 	outputPadding                     []int // transposed convolutions
 	groups                            int
+	in, out                           int // channels
 }
 
 // window returns the window over rank axes that the settings describe.
@@ -64,28 +65,20 @@ func (w window) String() string {
 	return text
 }
 
-// convolution is what both kinds of convolution are made of.
-type convolution struct {
-	Weight *Parameter // [out, in/groups, kernel...], transposed [in, out/groups, kernel...]
-	Bias   *Parameter // [out], or nil
-
-	window
-	in, out int
-}
-
-// newConvolution draws the parameters as PyTorch does: uniformly from
-// ±1/sqrt(the elements of weight for each of its first axis).
-func newConvolution(s *settings, rank, in, out, kernel int, transposed bool) convolution {
+// convolution returns the parameters of a convolution and its window. They are
+// drawn as PyTorch draws them: uniformly from ±1/sqrt(the elements of weight for
+// each of its first axis). weight is [out, in/groups, kernel...], or transposed
+// [in, out/groups, kernel...].
+func (s *settings) convolution(rank, in, out, kernel int, transposed bool) (weight, bias *Parameter, w window) {
 	w, err := s.window(rank, kernel)
-	c := convolution{window: w, in: in, out: out}
+	w.in, w.out = in, out
 	switch {
 	case err != nil:
 	case s.groups < 1 || in < 1 || out < 1 || in%s.groups != 0 || out%s.groups != 0:
 		err = fmt.Errorf("%d groups, which must be at least 1 and divide the %d channels in and the %d out", s.groups, in, out)
 	}
 	if err != nil {
-		c.Weight = &Parameter{failed("convolution: %w", err)}
-		return c
+		return &Parameter{failed("convolution: %w", err)}, nil, w
 	}
 	shape := append([]int{out, in / s.groups}, w.kernel...)
 	if transposed {
@@ -95,87 +88,112 @@ func newConvolution(s *settings, rank, in, out, kernel int, transposed bool) con
 	for _, n := range shape[1:] {
 		fan *= float64(n)
 	}
-	c.Weight = s.uniform(1/math.Sqrt(fan), shape...)
+	weight = s.uniform(1/math.Sqrt(fan), shape...)
 	if s.bias {
-		c.Bias = s.uniform(1/math.Sqrt(fan), out)
+		bias = s.uniform(1/math.Sqrt(fan), out)
 	}
-	return c
+	return weight, bias, w
 }
 
-func (c *convolution) describe(name string) string {
-	return fmt.Sprintf("%s%dd(in=%d, out=%d, %s, bias=%t)", name, len(c.kernel), c.in, c.out, c.window, c.Bias != nil)
+func (w window) describe(name string, bias *Parameter) string {
+	return fmt.Sprintf("%s%dd(in=%d, out=%d, %s, bias=%t)", name, len(w.kernel), w.in, w.out, w, bias != nil)
 }
 
 // A Conv is a convolution over one, two or three spatial axes.
-type Conv struct{ convolution }
+type Conv struct {
+	Weight *Parameter // [out, in/groups, kernel...]
+	Bias   *Parameter // [out], or nil
+
+	window window
+}
 
 // NewConv1d returns a convolution over one spatial axis, [n, in, length] to
 // [n, out, length]. The kernel is an extent in elements; in and out are channels.
 func NewConv1d(in, out, kernel int, opts ...ConvOption) *Conv {
-	return &Conv{newConvolution(with(defaults(), opts), 1, in, out, kernel, false)}
+	return newConv(1, in, out, kernel, opts)
 }
 
 // NewConv2d returns a convolution over two spatial axes with a square kernel,
 // [n, in, height, width] to [n, out, height, width].
 func NewConv2d(in, out, kernel int, opts ...ConvOption) *Conv {
-	return &Conv{newConvolution(with(defaults(), opts), 2, in, out, kernel, false)}
+	return newConv(2, in, out, kernel, opts)
 }
 
 // NewConv3d returns a convolution over three spatial axes with a cubic kernel.
 func NewConv3d(in, out, kernel int, opts ...ConvOption) *Conv {
-	return &Conv{newConvolution(with(defaults(), opts), 3, in, out, kernel, false)}
+	return newConv(3, in, out, kernel, opts)
+}
+
+func newConv(rank, in, out, kernel int, opts []ConvOption) *Conv {
+	weight, bias, w := with(defaults(), opts).convolution(rank, in, out, kernel, false)
+	return &Conv{Weight: weight, Bias: bias, window: w}
 }
 
 // Forward maps [n, in, spatial...] to [n, out, spatial...].
 func (c *Conv) Forward(x tensor.Tensor) tensor.Tensor {
-	switch len(c.kernel) {
+	w := &c.window
+	switch len(w.kernel) {
 	case 1:
-		if c.Bias == nil {
-			return x.Conv1d(c.Weight.Tensor, tensor.Stride(c.stride...), tensor.Padding(c.padding...), tensor.Dilation(c.dilation...), tensor.Groups(c.groups))
+		opts := []tensor.Conv1dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...), tensor.Groups(w.groups)}
+		if c.Bias != nil {
+			opts = append(opts, tensor.Bias(c.Bias.Tensor))
 		}
-		return x.Conv1d(c.Weight.Tensor, tensor.Bias(c.Bias.Tensor), tensor.Stride(c.stride...), tensor.Padding(c.padding...), tensor.Dilation(c.dilation...), tensor.Groups(c.groups))
+		return x.Conv1d(c.Weight.Tensor, opts...)
 	case 2:
-		if c.Bias == nil {
-			return x.Conv2d(c.Weight.Tensor, tensor.Stride(c.stride...), tensor.Padding(c.padding...), tensor.Dilation(c.dilation...), tensor.Groups(c.groups))
+		opts := []tensor.Conv2dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...), tensor.Groups(w.groups)}
+		if c.Bias != nil {
+			opts = append(opts, tensor.Bias(c.Bias.Tensor))
 		}
-		return x.Conv2d(c.Weight.Tensor, tensor.Bias(c.Bias.Tensor), tensor.Stride(c.stride...), tensor.Padding(c.padding...), tensor.Dilation(c.dilation...), tensor.Groups(c.groups))
+		return x.Conv2d(c.Weight.Tensor, opts...)
 	}
-	if c.Bias == nil {
-		return x.Conv3d(c.Weight.Tensor, tensor.Stride(c.stride...), tensor.Padding(c.padding...), tensor.Dilation(c.dilation...), tensor.Groups(c.groups))
+	opts := []tensor.Conv3dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...), tensor.Groups(w.groups)}
+	if c.Bias != nil {
+		opts = append(opts, tensor.Bias(c.Bias.Tensor))
 	}
-	return x.Conv3d(c.Weight.Tensor, tensor.Bias(c.Bias.Tensor), tensor.Stride(c.stride...), tensor.Padding(c.padding...), tensor.Dilation(c.dilation...), tensor.Groups(c.groups))
+	return x.Conv3d(c.Weight.Tensor, opts...)
 }
 
 // String describes the layer.
-func (c *Conv) String() string { return c.describe("Conv") }
+func (c *Conv) String() string { return c.window.describe("Conv", c.Bias) }
 
 // A ConvTranspose is a transposed convolution over one or two spatial axes: the
 // gradient of a convolution with respect to its input.
-type ConvTranspose struct{ convolution }
+type ConvTranspose struct {
+	Weight *Parameter // [in, out/groups, kernel...]
+	Bias   *Parameter // [out], or nil
+
+	window window
+}
 
 // NewConvTranspose1d returns a transposed convolution over one spatial axis.
 func NewConvTranspose1d(in, out, kernel int, opts ...ConvTransposeOption) *ConvTranspose {
-	return &ConvTranspose{newConvolution(with(defaults(), opts), 1, in, out, kernel, true)}
+	return newConvTranspose(1, in, out, kernel, opts)
 }
 
 // NewConvTranspose2d returns a transposed convolution over two spatial axes with
 // a square kernel.
 func NewConvTranspose2d(in, out, kernel int, opts ...ConvTransposeOption) *ConvTranspose {
-	return &ConvTranspose{newConvolution(with(defaults(), opts), 2, in, out, kernel, true)}
+	return newConvTranspose(2, in, out, kernel, opts)
+}
+
+func newConvTranspose(rank, in, out, kernel int, opts []ConvTransposeOption) *ConvTranspose {
+	weight, bias, w := with(defaults(), opts).convolution(rank, in, out, kernel, true)
+	return &ConvTranspose{Weight: weight, Bias: bias, window: w}
 }
 
 // Forward maps [n, in, spatial...] to [n, out, spatial...].
 func (c *ConvTranspose) Forward(x tensor.Tensor) tensor.Tensor {
-	if len(c.kernel) == 1 {
-		opts := []tensor.ConvTranspose1dOption{tensor.Stride(c.stride...), tensor.Padding(c.padding...), tensor.Dilation(c.dilation...),
-			tensor.OutputPadding(c.outputPadding...), tensor.Groups(c.groups)}
+	w := &c.window
+	if len(w.kernel) == 1 {
+		opts := []tensor.ConvTranspose1dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...),
+			tensor.OutputPadding(w.outputPadding...), tensor.Groups(w.groups)}
 		if c.Bias != nil {
 			opts = append(opts, tensor.Bias(c.Bias.Tensor))
 		}
 		return x.ConvTranspose1d(c.Weight.Tensor, opts...)
 	}
-	opts := []tensor.ConvTranspose2dOption{tensor.Stride(c.stride...), tensor.Padding(c.padding...), tensor.Dilation(c.dilation...),
-		tensor.OutputPadding(c.outputPadding...), tensor.Groups(c.groups)}
+	opts := []tensor.ConvTranspose2dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...),
+		tensor.OutputPadding(w.outputPadding...), tensor.Groups(w.groups)}
 	if c.Bias != nil {
 		opts = append(opts, tensor.Bias(c.Bias.Tensor))
 	}
@@ -183,4 +201,4 @@ func (c *ConvTranspose) Forward(x tensor.Tensor) tensor.Tensor {
 }
 
 // String describes the layer.
-func (c *ConvTranspose) String() string { return c.describe("ConvTranspose") }
+func (c *ConvTranspose) String() string { return c.window.describe("ConvTranspose", c.Bias) }

@@ -22,6 +22,7 @@ import (
 	"iter"
 
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -57,6 +58,10 @@ func kept(t tensor.Tensor) (k tensor.Tensor) {
 func failed(format string, args ...any) tensor.Tensor {
 	return tensor.Wrap(core.Failed(fmt.Errorf("nn: "+format, args...)))
 }
+
+// sound reports whether t carries no error, without having looked at it for the
+// caller.
+func sound(t tensor.Tensor) bool { return t.DType() != ir.Invalid }
 
 // A switcher behaves differently in training and in evaluation.
 type switcher interface{ setTraining(on bool) }

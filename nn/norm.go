@@ -1,9 +1,23 @@
 package nn
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/sinter-go/sinter/generated/tensor"
-	"github.com/sinter-go/sinter/runtime/core"
 )
+
+// affineOf returns weight and bias of a normalization, nil where there are none.
+func (s *settings) affineOf(shape ...int) (weight, bias *Parameter) {
+	if !s.affine {
+		return nil, nil
+	}
+	weight = NewParameter(s.full(1, shape...))
+	if s.bias {
+		bias = NewParameter(s.full(0, shape...))
+	}
+	return weight, bias
+}
 
 // A LayerNorm normalizes over the last axes.
 type LayerNorm struct {
@@ -16,19 +30,14 @@ type LayerNorm struct {
 
 // NewLayerNorm returns a normalization over the last len(shape) axes, which
 // must have these extents.
-func NewLayerNorm(shape []int, opts ...Option) *LayerNorm {
-	o := options(opts)
-	l := &LayerNorm{shape: shape, eps: o.eps}
-	if o.affine {
-		l.Weight = NewParameter(tensor.Ones(shape, o.place()...))
-		if o.bias {
-			l.Bias = NewParameter(tensor.Zeros(shape, o.place()...))
-		}
-	}
+func NewLayerNorm(shape []int, opts ...NormOption) *LayerNorm {
+	s := with(defaults(), opts)
+	l := &LayerNorm{shape: slices.Clone(shape), eps: s.eps}
+	l.Weight, l.Bias = s.affineOf(shape...)
 	return l
 }
 
-// Forward normalizes x.
+// Forward maps [..., shape...] to itself.
 func (l *LayerNorm) Forward(x tensor.Tensor) tensor.Tensor {
 	opts := []tensor.LayerNormOption{tensor.Eps(l.eps)}
 	if l.Weight != nil {
@@ -40,6 +49,9 @@ func (l *LayerNorm) Forward(x tensor.Tensor) tensor.Tensor {
 	return x.LayerNorm(l.shape, opts...)
 }
 
+// String describes the layer.
+func (l *LayerNorm) String() string { return fmt.Sprintf("LayerNorm(%v, eps=%g)", l.shape, l.eps) }
+
 // An RMSNorm divides by the root of the mean square over the last axes.
 type RMSNorm struct {
 	Weight *Parameter // [shape...], or nil
@@ -48,57 +60,70 @@ type RMSNorm struct {
 	eps   float64
 }
 
-// NewRMSNorm returns a normalization over the last len(shape) axes.
-func NewRMSNorm(shape []int, opts ...Option) *RMSNorm {
-	o := options(opts)
-	l := &RMSNorm{shape: shape, eps: o.eps}
-	if o.affine {
-		l.Weight = NewParameter(tensor.Ones(shape, o.place()...))
-	}
+// NewRMSNorm returns a normalization over the last len(shape) axes, which must
+// have these extents. Eps is 1e-6 unless given.
+func NewRMSNorm(shape []int, opts ...NormOption) *RMSNorm {
+	s := defaults()
+	s.eps = 1e-6
+	s = with(s, opts)
+	l := &RMSNorm{shape: slices.Clone(shape), eps: s.eps}
+	s.bias = false
+	l.Weight, _ = s.affineOf(shape...)
 	return l
 }
 
-// Forward normalizes x.
+// Forward maps [..., shape...] to itself.
 func (l *RMSNorm) Forward(x tensor.Tensor) tensor.Tensor {
-	opts := []tensor.RmsNormOption{tensor.Eps(l.eps)}
-	if l.Weight != nil {
-		opts = append(opts, tensor.Weight(l.Weight.Tensor))
+	if l.Weight == nil {
+		return x.RmsNorm(l.shape, tensor.Eps(l.eps))
 	}
-	return x.RmsNorm(l.shape, opts...)
+	return x.RmsNorm(l.shape, tensor.Eps(l.eps), tensor.Weight(l.Weight.Tensor))
 }
+
+// String describes the layer.
+func (l *RMSNorm) String() string { return fmt.Sprintf("RMSNorm(%v, eps=%g)", l.shape, l.eps) }
 
 // A GroupNorm normalizes groups of channels of each sample.
 type GroupNorm struct {
 	Weight *Parameter // [channels], or nil
 	Bias   *Parameter // [channels], or nil
 
-	groups int
-	eps    float64
+	groups, channels int
+	eps              float64
 }
 
-// NewGroupNorm returns a normalization of channels in the given number of groups.
-func NewGroupNorm(groups, channels int, opts ...Option) *GroupNorm {
-	o := options(opts)
-	l := &GroupNorm{groups: groups, eps: o.eps}
-	if o.affine {
-		l.Weight = NewParameter(tensor.Ones([]int{channels}, o.place()...))
-		l.Bias = NewParameter(tensor.Zeros([]int{channels}, o.place()...))
-	}
+// NewGroupNorm returns a normalization of channels in the given number of
+// groups, which must divide them.
+func NewGroupNorm(groups, channels int, opts ...NormOption) *GroupNorm {
+	s := with(defaults(), opts)
+	l := &GroupNorm{groups: groups, channels: channels, eps: s.eps}
+	l.Weight, l.Bias = s.affineOf(channels)
 	return l
 }
 
-// Forward normalizes x [n, channels, ...].
+// Forward maps [n, channels, ...] to itself.
 func (l *GroupNorm) Forward(x tensor.Tensor) tensor.Tensor {
+	if n := x.Size(1); n != l.channels && sound(x) {
+		return failed("group norm of %d channels got %d, axis 1 of shape %v", l.channels, n, x.Shape())
+	}
 	opts := []tensor.GroupNormOption{tensor.Eps(l.eps)}
 	if l.Weight != nil {
-		opts = append(opts, tensor.Weight(l.Weight.Tensor), tensor.Bias(l.Bias.Tensor))
+		opts = append(opts, tensor.Weight(l.Weight.Tensor))
+	}
+	if l.Bias != nil {
+		opts = append(opts, tensor.Bias(l.Bias.Tensor))
 	}
 	return x.GroupNorm(l.groups, opts...)
 }
 
+// String describes the layer.
+func (l *GroupNorm) String() string {
+	return fmt.Sprintf("GroupNorm(groups=%d, channels=%d, eps=%g)", l.groups, l.channels, l.eps)
+}
+
 // A BatchNorm normalizes every channel over the batch and the spatial axes. In
-// training it uses the batch's statistics and updates the running ones; in
-// evaluation it uses the running ones.
+// training it uses the batch's statistics and moves the running ones towards
+// them; in evaluation it uses the running ones.
 type BatchNorm struct {
 	Weight      *Parameter // [channels], or nil
 	Bias        *Parameter // [channels], or nil
@@ -111,55 +136,73 @@ type BatchNorm struct {
 
 // NewBatchNorm returns a normalization of the given number of channels, for
 // inputs [n, channels] and [n, channels, spatial...].
-func NewBatchNorm(channels int, opts ...Option) *BatchNorm {
-	o := options(opts)
-	shape := []int{channels}
-	b := &BatchNorm{
-		RunningMean: &Buffer{tensor.Zeros(shape, o.place()...)},
-		RunningVar:  &Buffer{tensor.Ones(shape, o.place()...)},
-		eps:         o.eps, momentum: o.momentum,
-	}
-	if o.affine {
-		b.Weight = NewParameter(tensor.Ones(shape, o.place()...))
-		b.Bias = NewParameter(tensor.Zeros(shape, o.place()...))
-	}
+func NewBatchNorm(channels int, opts ...BatchNormOption) *BatchNorm {
+	s := with(defaults(), opts)
+	b := &BatchNorm{eps: s.eps, momentum: s.momentum}
+	b.RunningMean, b.RunningVar = NewBuffer(s.full(0, channels)), NewBuffer(s.full(1, channels))
+	b.Weight, b.Bias = s.affineOf(channels)
 	return b
 }
 
 func (b *BatchNorm) setTraining(on bool) { b.evaluation = !on }
 
-// Forward normalizes x.
+// Forward maps [n, channels, ...] to itself. In training every channel must have
+// more than one element.
 func (b *BatchNorm) Forward(x tensor.Tensor) tensor.Tensor {
+	channels := b.RunningMean.NumElements()
+	if n := x.Size(1); n != channels && sound(x) && sound(b.RunningMean.Tensor) {
+		return failed("batch norm of %d channels got %d, axis 1 of shape %v", channels, n, x.Shape())
+	}
 	if b.evaluation {
 		opts := []tensor.BatchNormOption{tensor.Eps(b.eps)}
 		if b.Weight != nil {
-			opts = append(opts, tensor.Weight(b.Weight.Tensor), tensor.Bias(b.Bias.Tensor))
+			opts = append(opts, tensor.Weight(b.Weight.Tensor))
+		}
+		if b.Bias != nil {
+			opts = append(opts, tensor.Bias(b.Bias.Tensor))
 		}
 		return x.BatchNorm(b.RunningMean.Tensor, b.RunningVar.Tensor, opts...)
 	}
+	n := x.NumElements() / max(channels, 1)
+	if n < 2 && sound(x) && sound(b.RunningMean.Tensor) {
+		return failed("batch norm in training needs more than one element a channel, shape %v has %d", x.Shape(), n)
+	}
 	opts := []tensor.BatchNormTrainOption{tensor.Eps(b.eps)}
 	if b.Weight != nil {
-		opts = append(opts, tensor.Weight(b.Weight.Tensor), tensor.Bias(b.Bias.Tensor))
+		opts = append(opts, tensor.Weight(b.Weight.Tensor))
+	}
+	if b.Bias != nil {
+		opts = append(opts, tensor.Bias(b.Bias.Tensor))
 	}
 	out, mean, variance := x.BatchNormTrain(opts...)
-	if x.Err() != nil || out.Err() != nil {
+	if !sound(out) {
 		return out
 	}
-	if err := b.update(mean, variance, x.NumElements()/x.Size(1)); err != nil {
-		return tensor.Wrap(core.Failed(err))
+	if err := b.update(mean, variance, float64(n)); err != nil {
+		return failed("batch norm: %w", err)
 	}
+	mean.Release()
+	variance.Release()
 	return out
 }
 
 // update moves the running statistics towards those of a batch with n elements
-// a channel; the running variance is the unbiased one.
-func (b *BatchNorm) update(mean, variance tensor.Tensor, n int) error {
-	var err error
+// a channel.
+func (b *BatchNorm) update(mean, variance tensor.Tensor, n float64) (err error) {
 	tensor.NoGrad(func() {
-		unbiased := variance.Detach().MulScalar(float64(n) / float64(max(n-1, 1)))
-		if err = b.RunningMean.LerpScalarInPlace(mean.Detach(), b.momentum); err == nil {
-			err = b.RunningVar.LerpScalarInPlace(unbiased, b.momentum)
+		if err = b.RunningMean.LerpScalarInPlace(mean, b.momentum); err != nil {
+			return
 		}
+		if err = b.RunningVar.MulScalarInPlace(1 - b.momentum); err != nil {
+			return
+		}
+		// The batch's variance is the biased one.
+		err = b.RunningVar.AddScaledInPlace(variance, b.momentum*n/(n-1))
 	})
 	return err
+}
+
+// String describes the layer.
+func (b *BatchNorm) String() string {
+	return fmt.Sprintf("BatchNorm(channels=%d, eps=%g, momentum=%g)", b.RunningMean.NumElements(), b.eps, b.momentum)
 }

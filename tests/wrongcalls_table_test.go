@@ -96,6 +96,9 @@ var wrongShapes = []wrongCall{
 	{"from bytes", func(o *operands) error { return tensor.FromBytes(make([]byte, 7), tensor.Float32, []int{2}).Err() }, ""},
 	{"pad odd", func(o *operands) error { return o.mat.Pad([]int{1}).Err() }, ""},
 	{"pad too much", func(o *operands) error { return o.image.Pad([]int{5, 0}, tensor.ModeReflect).Err() }, ""},
+	{"pad odd reflection", func(o *operands) error { return o.image.Pad([]int{1}, tensor.ModeReflect).Err() }, ""},
+	{"pad many reflections", func(o *operands) error { return o.image.Pad(make([]int, 8), tensor.ModeReplicate).Err() }, ""},
+	{"pad around a scalar", func(o *operands) error { return o.scalar.Pad([]int{1, 1}, tensor.ModeCircular).Err() }, ""},
 	{"pad away", func(o *operands) error { return o.mat.Pad([]int{-4, 0}).Err() }, ""},
 	{"tile negative", func(o *operands) error { return o.mat.Tile(-1).Err() }, ""},
 	{"repeat fewer", func(o *operands) error { return o.mat.Repeat(2).Err() }, ""},
@@ -310,7 +313,7 @@ var wrongGradients = []wrongCall{
 		return y.Backward()
 	}, ""},
 	{"saved result changed", func(o *operands) error {
-		y := o.leaf.Exp()
+		y := o.leaf.Sigmoid()
 		tensor.NoGrad(func() { _ = y.Detach().AddScalarInPlace(1) })
 		return y.Sum().Backward()
 	}, ""},

@@ -163,6 +163,7 @@ func TestProbe(t *testing.T) {
 			o := newOperands()
 			err := attempt(c.call, o)
 			fmt.Printf("%s/%s: %v\n", g.name, c.name, err)
+			fmt.Printf("@@%s\t%s\t%v\n", g.name, c.name, err)
 			for _, p := range refused(t, c, g.loc) {
 				fmt.Println("      !!", p)
 			}

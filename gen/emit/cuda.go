@@ -60,7 +60,16 @@ func (e *emitter) embedKernels() {
 	f := e.goFile("kernels", "kernels.go", kernelsDoc)
 	f.doc("Source holds the files, without directories.")
 	f.Comment("//")
-	f.Comment("//go:embed *.cu")
+	f.Comment("//go:embed " + e.kernelFiles())
 	f.Var().Id("Source").Qual("embed", "FS")
 	f.done()
+}
+
+// kernelFiles are the patterns of a user's CUDA sources.
+func (e *emitter) kernelFiles() string {
+	named := func(op *schema.Op) bool { return op.Kind == ir.Kernel && op.Kernel.CUDA != "" }
+	if slices.ContainsFunc(e.spec.Ops, named) { // there is stubs.cuh
+		return "*.cu *.cuh"
+	}
+	return "*.cu"
 }

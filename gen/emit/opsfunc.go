@@ -264,40 +264,50 @@ func (f *goFile) composition(op *schema.Op) {
 	name := f.e.funcName(op)
 	f.doc(opDoc(op, name))
 	fn := f.Func().Id(name).Params(f.e.coreParams(op)...).Add(coreResults(op))
-	call := f.composed(op)
-	list := op.Results[0].List
-	if f.e.differentiable(op) { // by a gradient of its own
-		var values []jen.Code
-		for i := range op.Results {
-			values = append(values, jen.Id("results").Index(jen.Lit(i)))
-		}
-		forward := jen.Func().Params().Index().Add(tensorType()).BlockFunc(func(g *jen.Group) {
-			if len(op.Results) == 1 {
-				g.Return(jen.Index().Add(tensorType()).Values(call))
-				return
-			}
-			g.Return(jen.Id("list").Call(call))
-		})
-		fn.Block(
-			jen.Id("results").Op(":=").Add(coreName("Custom")).Call(f.applyBody(op), forward),
-			jen.Return(values...))
-		f.Line()
-		f.composeBody(op)
-		return
+	if f.e.differentiable(op) {
+		fn.Block(f.customBody(op)...)
+	} else {
+		fn.Block(f.composedBody(op)...)
 	}
-	var outs []jen.Code
+	f.Line()
+	f.composeBody(op)
+}
+
+// customBody prints a composition with a gradient of its own:
+//
+//	results := core.Custom(core.Apply{...}, func() []*core.Tensor { ... })
+//	return results[0]
+func (f *goFile) customBody(op *schema.Op) []jen.Code {
+	var values []jen.Code
+	for i := range op.Results {
+		values = append(values, jen.Id("results").Index(jen.Lit(i)))
+	}
+	ret := jen.Return(jen.Id("list").Call(f.composed(op)))
+	if len(op.Results) == 1 {
+		ret = jen.Return(jen.Index().Add(tensorType()).Values(f.composed(op)))
+	}
+	return []jen.Code{
+		jen.Id("results").Op(":=").Add(coreName("Custom")).Call(f.applyBody(op), jen.Func().Params().Index().Add(tensorType()).Block(ret)),
+		jen.Return(values...),
+	}
+}
+
+// composedBody prints a composition that its parts differentiate.
+func (f *goFile) composedBody(op *schema.Op) []jen.Code {
+	var outs, body []jen.Code
 	for i := range op.Results {
 		outs = append(outs, jen.Id(resultName(op, i)))
 	}
-	var body []jen.Code
+	in := jen.Nil()
 	if len(op.Operands()) > 0 {
+		in = jen.Id("in")
 		body = append(body,
 			jen.Id("in").Op(":=").Add(operandList(op)),
 			jen.If(jen.Id("t").Op(":=").Add(coreName("FirstError")).Call(jen.Id("in").Op("..."))).Op(";").Id("t").Op("!=").Nil().Block(
 				f.e.returnFailed(op, jen.Id("t"), false)))
 	}
 	define := ":="
-	if len(op.Results) > 1 {
+	if len(op.Results) > 1 { // they are named
 		define = "="
 	}
 	if op.NoGrad {
@@ -305,24 +315,15 @@ func (f *goFile) composition(op *schema.Op) {
 			body = append(body, jen.Var().Add(outs[0]).Add(coreResults(op)))
 			define = "="
 		}
-		body = append(body, coreName("NoGrad").Call(jen.Func().Params().Block(jen.List(outs...).Op(define).Add(call))))
+		body = append(body, coreName("NoGrad").Call(jen.Func().Params().Block(jen.List(outs...).Op(define).Add(f.composed(op)))))
 	} else {
-		body = append(body, jen.List(outs...).Op(define).Add(call))
+		body = append(body, jen.List(outs...).Op(define).Add(f.composed(op)))
 	}
-	named := append([]jen.Code{}, outs...)
-	if list {
-		named[0] = jen.Id(resultName(op, 0)).Op("...")
+	named := append([]jen.Code{jen.Op("&").Id(opVar(op)), in}, outs...)
+	if op.Results[0].List {
+		named[2] = jen.Id(resultName(op, 0)).Op("...")
 	}
-	in := jen.Id("in")
-	if len(op.Operands()) == 0 {
-		in = jen.Nil()
-	}
-	body = append(body,
-		coreName("Composed").Call(append([]jen.Code{jen.Op("&").Id(opVar(op)), in}, named...)...),
-		jen.Return(outs...))
-	fn.Block(body...)
-	f.Line()
-	f.composeBody(op)
+	return append(body, coreName("Composed").Call(named...), jen.Return(outs...))
 }
 
 // resultName is the Go name of a result inside op's function.

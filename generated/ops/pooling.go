@@ -84,6 +84,9 @@ func AdaptiveAvgPool2d(x *core.Tensor, outputSize []int) *core.Tensor {
 
 func adaptiveAvgPool2dCompose(x *core.Tensor, outputSize []int) *core.Tensor {
 	o := ir.HostFillInts(outputSize, 2)
+	if len(o) != 2 {
+		return Refuse(x, "output_size must be one number or two")
+	}
 	rows := AdaptiveWeights([]int{o[0], ir.HostSize(x.Shape(), -2)}, ir.HostSize(x.Shape(), -2), o[0], core.PlacementLike(x))
 	cols := AdaptiveWeights([]int{o[1], ir.HostSize(x.Shape(), -1)}, ir.HostSize(x.Shape(), -1), o[1], core.PlacementLike(x))
 	return MatMul(rows, MatMul(WithAxes(x, 3), T(cols)))

@@ -1,0 +1,94 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+)
+
+// ReLU returns max(x, 0) as a module.
+func ReLU() Module { return fixed{"ReLU", tensor.Relu} }
+
+// ReLU6 returns x limited to 0 and 6 as a module.
+func ReLU6() Module { return fixed{"ReLU6", tensor.Relu6} }
+
+// LeakyReLU returns x where it is positive and slope*x elsewhere as a module.
+func LeakyReLU(slope float64) Module {
+	return fixed{fmt.Sprintf("LeakyReLU(%g)", slope), func(x tensor.Tensor) tensor.Tensor { return x.LeakyRelu(tensor.NegativeSlope(slope)) }}
+}
+
+// ELU returns the exponential linear unit with alpha 1 as a module.
+func ELU() Module { return fixed{"ELU", func(x tensor.Tensor) tensor.Tensor { return x.Elu() }} }
+
+// SELU returns the scaled exponential linear unit as a module.
+func SELU() Module { return fixed{"SELU", tensor.Selu} }
+
+// GELU returns the Gaussian error linear unit as a module, in full or, with
+// tensor.ApproximateTanh, approximated.
+func GELU(approximate ...tensor.Approximate) Module {
+	opts := make([]tensor.GeluOption, len(approximate))
+	for i, a := range approximate {
+		opts[i] = a
+	}
+	return fixed{"GELU", func(x tensor.Tensor) tensor.Tensor { return x.Gelu(opts...) }}
+}
+
+// SiLU returns x*sigmoid(x), also called swish, as a module.
+func SiLU() Module { return fixed{"SiLU", tensor.Silu} }
+
+// Mish returns x*tanh(softplus(x)) as a module.
+func Mish() Module { return fixed{"Mish", tensor.Mish} }
+
+// Sigmoid returns 1/(1 + exp(-x)) as a module.
+func Sigmoid() Module { return fixed{"Sigmoid", tensor.Sigmoid} }
+
+// Tanh returns the hyperbolic tangent as a module.
+func Tanh() Module { return fixed{"Tanh", tensor.Tanh} }
+
+// Softplus returns log(1 + exp(x)) as a module.
+func Softplus() Module {
+	return fixed{"Softplus", func(x tensor.Tensor) tensor.Tensor { return x.Softplus() }}
+}
+
+// Hardswish returns x*relu6(x + 3)/6 as a module.
+func Hardswish() Module { return fixed{"Hardswish", tensor.Hardswish} }
+
+// Softmax returns a module that makes what lies along dim positive with sum 1.
+func Softmax(dim int) Module {
+	return fixed{fmt.Sprintf("Softmax(dim=%d)", dim), func(x tensor.Tensor) tensor.Tensor { return x.Softmax(dim) }}
+}
+
+// LogSoftmax returns the logarithm of Softmax as a module.
+func LogSoftmax(dim int) Module {
+	return fixed{fmt.Sprintf("LogSoftmax(dim=%d)", dim), func(x tensor.Tensor) tensor.Tensor { return x.LogSoftmax(dim) }}
+}
+
+// A PReLU returns x where it is positive and Weight*x elsewhere.
+type PReLU struct {
+	Weight *Parameter // [1], or [channels]
+}
+
+// NewPReLU returns a leaky ReLU whose slope is trained: one for all, or one for
+// each of a number of channels. It starts at 0.25.
+func NewPReLU(channels int, opts ...PlaceOption) *PReLU {
+	s := with(defaults(), opts)
+	return &PReLU{Weight: NewParameter(s.full(0.25, channels))}
+}
+
+// Forward maps any shape, or with more than one channel [n, channels, ...], to
+// itself.
+func (p *PReLU) Forward(x tensor.Tensor) tensor.Tensor {
+	w := p.Weight.Tensor
+	if w.NumElements() > 1 && x.Rank() > 2 {
+		shape := make([]int, x.Rank()-1)
+		for i := range shape {
+			shape[i] = 1
+		}
+		shape[0] = w.NumElements()
+		w = w.Reshape(shape...)
+	}
+	return x.Prelu(w)
+}
+
+// String describes the layer.
+func (p *PReLU) String() string { return fmt.Sprintf("PReLU(%d)", p.Weight.NumElements()) }

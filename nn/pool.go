@@ -1,0 +1,60 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+)
+
+// pooling returns a module that applies f to windows over rank axes.
+func pooling(name string, rank, kernel int, opts []PoolOption, f func(x tensor.Tensor, w window) tensor.Tensor) Module {
+	s := with(defaults(), opts)
+	if len(s.stride) == 0 {
+		s.stride = axes(s.kernel, rank, kernel)
+	}
+	w, err := s.window(rank, kernel)
+	if err != nil {
+		return fixed{name, func(tensor.Tensor) tensor.Tensor { return failed("%s: %w", name, err) }}
+	}
+	return fixed{fmt.Sprintf("%s(kernel=%v, stride=%v, padding=%v)", name, w.kernel, w.stride, w.padding),
+		func(x tensor.Tensor) tensor.Tensor { return f(x, w) }}
+}
+
+// MaxPool1d returns a module that keeps the largest element of each window along
+// the last axis of [n, channels, length].
+func MaxPool1d(kernel int, opts ...PoolOption) Module {
+	return pooling("MaxPool1d", 1, kernel, opts, func(x tensor.Tensor, w window) tensor.Tensor {
+		return x.MaxPool1d(w.kernel, tensor.Stride(w.stride...), tensor.Padding(w.padding...))
+	})
+}
+
+// MaxPool2d returns a module that keeps the largest element of each square window
+// over the last two axes of [n, channels, height, width].
+func MaxPool2d(kernel int, opts ...PoolOption) Module {
+	return pooling("MaxPool2d", 2, kernel, opts, func(x tensor.Tensor, w window) tensor.Tensor {
+		return x.MaxPool2d(w.kernel, tensor.Stride(w.stride...), tensor.Padding(w.padding...))
+	})
+}
+
+// AvgPool1d returns a module that averages each window along the last axis; what
+// padding adds counts.
+func AvgPool1d(kernel int, opts ...PoolOption) Module {
+	return pooling("AvgPool1d", 1, kernel, opts, func(x tensor.Tensor, w window) tensor.Tensor {
+		return x.AvgPool1d(w.kernel, tensor.Stride(w.stride...), tensor.Padding(w.padding...))
+	})
+}
+
+// AvgPool2d returns a module that averages each square window over the last two
+// axes; what padding adds counts.
+func AvgPool2d(kernel int, opts ...PoolOption) Module {
+	return pooling("AvgPool2d", 2, kernel, opts, func(x tensor.Tensor, w window) tensor.Tensor {
+		return x.AvgPool2d(w.kernel, tensor.Stride(w.stride...), tensor.Padding(w.padding...))
+	})
+}
+
+// AdaptiveAvgPool2d returns a module that averages windows of the size that makes
+// the result height x width.
+func AdaptiveAvgPool2d(height, width int) Module {
+	return fixed{fmt.Sprintf("AdaptiveAvgPool2d(%d, %d)", height, width),
+		func(x tensor.Tensor) tensor.Tensor { return x.AdaptiveAvgPool2d(height, width) }}
+}
