@@ -107,7 +107,10 @@ SINTER_LONG_FN complex128 sqrt(complex128 z) {
   double x = abs(z.re), y = abs(z.im);
   if (isinf(y)) return {y, z.im};
   if (z.re == 0 && z.im == 0) return {0.0, z.im};
-  if (isinf(x)) return z.re > 0 ? complex128(x, isnan(z.im) ? z.im : copysign(0.0, z.im)) : complex128(isnan(z.im) ? z.im : 0.0, copysign(x, z.im));
+  if (isinf(x)) {
+    double flat = isnan(z.im) ? z.im : 0.0;  // the part that does not grow
+    return z.re > 0 ? complex128(x, copysign(flat, z.im)) : complex128(flat, copysign(x, z.im));
+  }
   double back = 1;  // sqrt of what the parts were divided by
   if (x > 1e300 || y > 1e300) {
     x *= 0x1p-4, y *= 0x1p-4, back = 4;

@@ -73,7 +73,8 @@ template <class F, class Out, class... In> struct Elementwise {
 
   // fetch_at reads at an offset of its own for each operand.
   template <int... i>
-  static SINTER_FN void fetch_at(Tile<1>& t, const Pointers<1 + operands>& p, const unsigned (&at)[1 + operands], Sequence<i...>) {
+  static SINTER_FN void fetch_at(Tile<1>& t, const Pointers<1 + operands>& p, const unsigned (&at)[1 + operands],
+                                 Sequence<i...>) {
     ((get<i>(t.values) = load<1>(static_cast<const In*>(p.at[1 + i]) + at[1 + i])), ...);
   }
 

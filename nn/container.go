@@ -69,7 +69,8 @@ func (d *Dropout) Forward(x tensor.Tensor) tensor.Tensor {
 	return x.Dropout(d.P)
 }
 
-func (d *Dropout) setTraining(on bool) { d.evaluation = !on }
+// SetTraining chooses whether Forward drops elements.
+func (d *Dropout) SetTraining(on bool) { d.evaluation = !on }
 
 // String describes the layer.
 func (d *Dropout) String() string { return fmt.Sprintf("Dropout(p=%g)", d.P) }

@@ -63,8 +63,9 @@ func failed(format string, args ...any) tensor.Tensor {
 // caller.
 func sound(t tensor.Tensor) bool { return t.DType() != ir.Invalid }
 
-// A switcher behaves differently in training and in evaluation.
-type switcher interface{ setTraining(on bool) }
+// A ModeSetter behaves differently in training and in evaluation. Train and Eval
+// call it on every part of a model that is one.
+type ModeSetter interface{ SetTraining(on bool) }
 
 // Named returns the parameters of m with their dotted names, in field order. A
 // parameter that is in several places has the name of the first.
@@ -125,8 +126,8 @@ func Eval(m any) { setTraining(m, false) }
 
 func setTraining(m any, on bool) {
 	walk(m, func(_ string, part any) bool {
-		if s, ok := part.(switcher); ok {
-			s.setTraining(on)
+		if s, ok := part.(ModeSetter); ok {
+			s.SetTraining(on)
 		}
 		return true
 	})

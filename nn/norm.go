@@ -144,7 +144,8 @@ func NewBatchNorm(channels int, opts ...BatchNormOption) *BatchNorm {
 	return b
 }
 
-func (b *BatchNorm) setTraining(on bool) { b.evaluation = !on }
+// SetTraining chooses whether Forward uses the batch's statistics.
+func (b *BatchNorm) SetTraining(on bool) { b.evaluation = !on }
 
 // Forward maps [n, channels, ...] to itself. In training every channel must have
 // more than one element.

@@ -11,7 +11,7 @@ import (
 // walker visits the parts of a model, each once, in field order.
 type walker struct {
 	seen map[any]bool // pointers to structs
-	// visit is called with every *Parameter, *Buffer, Module and switcher, outer
+	// visit is called with every *Parameter, *Buffer, Module and ModeSetter, outer
 	// before inner, and its dotted name; false ends the walk.
 	visit func(name string, part any) bool
 }
@@ -80,7 +80,7 @@ func (w *walker) object(name string, v reflect.Value) bool {
 // part visits v if it is something to visit.
 func (w *walker) part(name string, v reflect.Value) bool {
 	switch p := v.Interface().(type) {
-	case Module, switcher:
+	case Module, ModeSetter:
 		return w.visit(name, p)
 	}
 	return true

@@ -131,7 +131,7 @@ func refused(t *testing.T, c wrongCall, located bool) (problems []string) {
 		}
 	}
 	for i, was := range held {
-		if now := allocated(device.Sim(i)); now > was {
+		if now := settle(device.Sim(i), was); now > was {
 			problems = append(problems, fmt.Sprintf("%d bytes of sim:%d are still held", now-was, i))
 		}
 	}
@@ -152,21 +152,25 @@ func attempt(call func(*operands) error, o *operands) (err error) {
 	return err
 }
 
-func TestProbe(t *testing.T) {
-	for _, g := range []struct {
-		name string
-		list []wrongCall
-		loc  bool
-	}{{"shapes", wrongShapes, true}, {"axes", wrongAxes, true}, {"indices", wrongIndices, true}, {"dtypes", wrongDTypes, true}, {"devices", wrongDevices, true},
-		{"writes", wrongWrites, true}, {"gradients", wrongGradients, true}, {"handles", wrongHandles, true}, {"args", wrongArguments, true}, {"setups", wrongSetups, false}, {"carried", carriedFailures, false}} {
-		for _, c := range g.list {
-			o := newOperands()
-			err := attempt(c.call, o)
-			fmt.Printf("%s/%s: %v\n", g.name, c.name, err)
-			fmt.Printf("@@%s\t%s\t%v\n", g.name, c.name, err)
-			for _, p := range refused(t, c, g.loc) {
-				fmt.Println("      !!", p)
-			}
+// TestWrongCalls makes every wrong call of the tables.
+func TestWrongCalls(t *testing.T) {
+	groups := []struct {
+		name    string
+		calls   []wrongCall
+		located bool // errors name the line of the call
+	}{
+		{"shape", wrongShapes, true}, {"axis", wrongAxes, true}, {"index", wrongIndices, true},
+		{"dtype", wrongDTypes, true}, {"device", wrongDevices, true}, {"write", wrongWrites, true},
+		{"gradient", wrongGradients, true}, {"handle", wrongHandles, true}, {"argument", wrongArguments, true},
+		{"setup", wrongSetups, false}, {"carried", carriedFailures, false},
+	}
+	for _, g := range groups {
+		for _, c := range g.calls {
+			t.Run(g.name+"/"+c.name, func(t *testing.T) {
+				for _, p := range refused(t, c, g.located) {
+					t.Error(p)
+				}
+			})
 		}
 	}
 }

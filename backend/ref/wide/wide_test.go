@@ -55,7 +55,7 @@ func vectors(t testing.TB) []vector {
 	return all
 }
 
-// bitsApart returns the bits to which got and want agree.
+// bitsAgreeing returns the number of bits to which got and want agree.
 func bitsAgreeing(got, want *big.Float) int {
 	d := new(big.Float).SetPrec(300).Sub(got, want)
 	if d.Sign() == 0 {
