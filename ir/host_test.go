@@ -39,7 +39,7 @@ func TestHostLists(t *testing.T) {
 		{"merge_dims of a scalar", HostMergeDims(nil, 0, -1), []int{1}},
 		{"merge_dims backwards", HostMergeDims([]int{2, 3}, 1, 0), bad},
 		{"split_dim", HostSplitDim([]int{2, 12}, 1, []int{3, -1}), []int{2, 3, 4}},
-		{"split_dim odd", HostSplitDim([]int{2, 12}, 1, []int{5, -1}), bad},
+		{"split_dim odd", HostSplitDim([]int{2, 12}, 1, []int{5, -1}), []int{2, 5, -1}}, // left for reshape to refuse
 		{"channel_shape", HostChannelShape(4, 3), []int{1, 3, 1, 1}},
 		{"pad_dim", HostPadDim(3, 1, 4, 5), []int{0, 0, 4, 5}},
 		{"pad_to", HostPadTo([]int{2, 3}, []int{4, 6}), []int{0, 3, 0, 2}},
