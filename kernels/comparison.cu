@@ -195,37 +195,4 @@ SINTER_ELEMENTWISE(lt_bfloat16, LtUint8Fn<float32>, bool, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(lt_float32, LtUint8Fn<float32>, bool, float32, float32)
 SINTER_ELEMENTWISE(lt_float64, LtUint8Fn<float64>, bool, float64, float64)
 
-// Ne: x != y
-template <class T> struct NeFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const { return x != y; }
-};
-SINTER_ELEMENTWISE(ne_bool, NeFn<bool>, bool, bool, bool)
-SINTER_ELEMENTWISE(ne_uint8, NeFn<uint8>, bool, uint8, uint8)
-SINTER_ELEMENTWISE(ne_int8, NeFn<int8>, bool, int8, int8)
-SINTER_ELEMENTWISE(ne_int16, NeFn<int16>, bool, int16, int16)
-SINTER_ELEMENTWISE(ne_int32, NeFn<int32>, bool, int32, int32)
-SINTER_ELEMENTWISE(ne_int64, NeFn<int64>, bool, int64, int64)
-SINTER_ELEMENTWISE(ne_float16, NeFn<float32>, bool, float16, float16)
-SINTER_ELEMENTWISE(ne_bfloat16, NeFn<float32>, bool, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(ne_float32, NeFn<float32>, bool, float32, float32)
-SINTER_ELEMENTWISE(ne_float64, NeFn<float64>, bool, float64, float64)
-SINTER_ELEMENTWISE(ne_complex64, NeFn<complex64>, bool, complex64, complex64)
-SINTER_ELEMENTWISE(ne_complex128, NeFn<complex128>, bool, complex128, complex128)
-
-// Signbit: signbit(x)
-template <class T> struct SignbitFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x) const { return sinter::signbit(x); }
-};
-SINTER_ELEMENTWISE(signbit_uint8, SignbitFn<uint8>, bool, uint8)
-SINTER_ELEMENTWISE(signbit_int8, SignbitFn<int8>, bool, int8)
-SINTER_ELEMENTWISE(signbit_int16, SignbitFn<int16>, bool, int16)
-SINTER_ELEMENTWISE(signbit_int32, SignbitFn<int32>, bool, int32)
-SINTER_ELEMENTWISE(signbit_int64, SignbitFn<int64>, bool, int64)
-SINTER_ELEMENTWISE(signbit_float16, SignbitFn<float32>, bool, float16)
-SINTER_ELEMENTWISE(signbit_bfloat16, SignbitFn<float32>, bool, bfloat16)
-SINTER_ELEMENTWISE(signbit_float32, SignbitFn<float32>, bool, float32)
-SINTER_ELEMENTWISE(signbit_float64, SignbitFn<float64>, bool, float64)
-
 }  // namespace sinter

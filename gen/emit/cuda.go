@@ -27,13 +27,21 @@ func (e *emitter) module(op *schema.Op) string {
 	if op.Kind == ir.Kernel {
 		return op.Kernel.CUDA
 	}
-	return fileName(op.Group)
+	return e.modules[op]
 }
 
 // cudaPackage emits the table of device code names.
 func (e *emitter) cudaPackage() {
 	f := e.goFile("cuda", "doc.go", cudaDoc)
 	f.done()
+	e.modules = map[*schema.Op]string{}
+	for _, g := range e.groups {
+		for _, part := range e.cudaParts(g) {
+			for _, op := range part.ops {
+				e.modules[op] = part.module
+			}
+		}
+	}
 	e.perGroup("cuda", func(f *goFile, op *schema.Op) {
 		if !e.hasCUDA(op) {
 			return

@@ -11,32 +11,58 @@ import (
 	"github.com/sinter-go/sinter/ir/expr"
 )
 
-// kernelSources emits one CUDA source a group: a functor for each body and the
-// line that makes its kernels for each storage dtype. The loops are templates
-// written by hand.
-func (e *emitter) kernelSources() {
-	for _, g := range e.groups {
+// maxKernels is how many kernels a CUDA source defines before the next begins:
+// the time to compile one grows faster than their number.
+const maxKernels = 100
+
+// cudaPart is one CUDA source: some of a group's operators.
+type cudaPart struct {
+	module string // file name without the extension
+	ops    []*schema.Op
+	text   string // functors and kernels
+}
+
+// cudaParts divides the device code of a group, in the order of its operators.
+func (e *emitter) cudaParts(g *group) []*cudaPart {
+	var parts []*cudaPart
+	kernels := maxKernels
+	for _, op := range g.ops {
 		var b strings.Builder
-		for _, op := range g.ops {
-			switch op.Kind {
-			case ir.Elementwise:
-				e.cudaElementwise(&b, op)
-			case ir.Reduction, ir.Scan:
-				e.cudaFold(&b, op)
-			}
-		}
-		if b.Len() == 0 {
+		switch op.Kind {
+		case ir.Elementwise:
+			e.cudaElementwise(&b, op)
+		case ir.Reduction, ir.Scan:
+			e.cudaFold(&b, op)
+		default:
 			continue
 		}
-		src := "// " + e.target.Header() + "\n\n" + e.cudaIncludes(g) + "\nnamespace sinter {\n" + b.String() + "\n}  // namespace sinter\n"
-		e.add(path.Join(e.kernelDir, g.file+".cu"), []byte(src))
+		n := strings.Count(b.String(), "\nSINTER_")
+		if kernels+n > maxKernels {
+			parts = append(parts, &cudaPart{module: partName(g.file, len(parts))})
+			kernels = 0
+		}
+		last := parts[len(parts)-1]
+		last.ops, last.text = append(last.ops, op), last.text+b.String()
+		kernels += n
+	}
+	return parts
+}
+
+// kernelSources emits the CUDA sources: a functor for each body, and the kernels
+// it makes from the loop templates.
+func (e *emitter) kernelSources() {
+	for _, g := range e.groups {
+		for _, part := range e.cudaParts(g) {
+			src := "// " + e.target.Header() + "\n\n" + cudaIncludes(part.ops) + "\nnamespace sinter {\n" + part.text + "\n}  // namespace sinter\n"
+			e.add(path.Join(e.kernelDir, part.module+".cu"), []byte(src))
+		}
 	}
 }
 
-// cudaIncludes are the loop templates that a group's kernels are made of.
-func (e *emitter) cudaIncludes(g *group) string {
+// cudaIncludes are the loop templates that the operators' kernels are made of.
+func cudaIncludes(ops []*schema.Op) string {
 	has := func(kind ir.BodyKind) bool {
-		return slices.ContainsFunc(g.ops, func(op *schema.Op) bool { return op.Kind == kind })
+		return slices.ContainsFunc(ops, func(op *schema.Op) bool { return op.Kind == kind })
 	}
 	out := ""
 	if has(ir.Elementwise) {

@@ -95,7 +95,8 @@ type emitter struct {
 	// operator and operand.
 	fused      map[*schema.Op]map[string]*schema.Op
 	derivedOps map[*schema.Op]bool
-	goNames    map[string]bool // Go names of fused operators
+	goNames    map[string]bool       // Go names of fused operators
+	modules    map[*schema.Op]string // CUDA source of every operator whose device code is emitted
 }
 
 // group is one section of the schema, its operators sorted by name.

@@ -121,11 +121,7 @@ func wrap(s, prefix string, width int) string {
 func (e *emitter) perGroup(pkg string, one func(f *goFile, op *schema.Op)) {
 	for _, g := range e.groups {
 		for i, part := range e.split(pkg, g.ops, one) {
-			base := g.file
-			if i > 0 {
-				base += "_" + string(rune('a'+i))
-			}
-			f := e.goFile(pkg, base+".go", "")
+			f := e.goFile(pkg, partName(g.file, i)+".go", "")
 			for _, op := range part {
 				one(f, op)
 			}
@@ -233,3 +229,11 @@ func rows(items ...jen.Code) code {
 
 // fields prints key: value pairs in the given order on one line.
 func field(name string, value jen.Code) jen.Code { return jen.Id(name).Op(":").Add(value) }
+
+// partName names the i-th file of those that hold what base stands for.
+func partName(base string, i int) string {
+	if i == 0 {
+		return base
+	}
+	return base + "_" + string(rune('a'+i))
+}

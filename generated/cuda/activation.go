@@ -68,58 +68,58 @@ var MishGradX = ir.CUDAKernels{Module: "activation", Symbol: "mish_grad_x"}
 var Prelu = ir.CUDAKernels{Module: "activation", Symbol: "prelu"}
 
 // PreluGradWeight names the device code of prelu_grad_weight.
-var PreluGradWeight = ir.CUDAKernels{Module: "activation", Symbol: "prelu_grad_weight"}
+var PreluGradWeight = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu_grad_weight"}
 
 // PreluGradX names the device code of prelu_grad_x.
-var PreluGradX = ir.CUDAKernels{Module: "activation", Symbol: "prelu_grad_x"}
+var PreluGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu_grad_x"}
 
 // Relu names the device code of relu.
-var Relu = ir.CUDAKernels{Module: "activation", Symbol: "relu"}
+var Relu = ir.CUDAKernels{Module: "activation_b", Symbol: "relu"}
 
 // Relu6 names the device code of relu6.
-var Relu6 = ir.CUDAKernels{Module: "activation", Symbol: "relu6"}
+var Relu6 = ir.CUDAKernels{Module: "activation_b", Symbol: "relu6"}
 
 // Relu6GradX names the device code of relu6_grad_x.
-var Relu6GradX = ir.CUDAKernels{Module: "activation", Symbol: "relu6_grad_x"}
+var Relu6GradX = ir.CUDAKernels{Module: "activation_b", Symbol: "relu6_grad_x"}
 
 // ReluGradX names the device code of relu_grad_x.
-var ReluGradX = ir.CUDAKernels{Module: "activation", Symbol: "relu_grad_x"}
+var ReluGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "relu_grad_x"}
 
 // Selu names the device code of selu.
-var Selu = ir.CUDAKernels{Module: "activation", Symbol: "selu"}
+var Selu = ir.CUDAKernels{Module: "activation_b", Symbol: "selu"}
 
 // SeluGradX names the device code of selu_grad_x.
-var SeluGradX = ir.CUDAKernels{Module: "activation", Symbol: "selu_grad_x"}
+var SeluGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "selu_grad_x"}
 
 // Silu names the device code of silu.
-var Silu = ir.CUDAKernels{Module: "activation", Symbol: "silu"}
+var Silu = ir.CUDAKernels{Module: "activation_b", Symbol: "silu"}
 
 // SiluGradX names the device code of silu_grad_x.
-var SiluGradX = ir.CUDAKernels{Module: "activation", Symbol: "silu_grad_x"}
+var SiluGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "silu_grad_x"}
 
 // Softplus names the device code of softplus.
-var Softplus = ir.CUDAKernels{Module: "activation", Symbol: "softplus"}
+var Softplus = ir.CUDAKernels{Module: "activation_b", Symbol: "softplus"}
 
 // SoftplusGradX names the device code of softplus_grad_x.
-var SoftplusGradX = ir.CUDAKernels{Module: "activation", Symbol: "softplus_grad_x"}
+var SoftplusGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "softplus_grad_x"}
 
 // Softshrink names the device code of softshrink.
-var Softshrink = ir.CUDAKernels{Module: "activation", Symbol: "softshrink"}
+var Softshrink = ir.CUDAKernels{Module: "activation_b", Symbol: "softshrink"}
 
 // SoftshrinkGradX names the device code of softshrink_grad_x.
-var SoftshrinkGradX = ir.CUDAKernels{Module: "activation", Symbol: "softshrink_grad_x"}
+var SoftshrinkGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "softshrink_grad_x"}
 
 // Softsign names the device code of softsign.
-var Softsign = ir.CUDAKernels{Module: "activation", Symbol: "softsign"}
+var Softsign = ir.CUDAKernels{Module: "activation_b", Symbol: "softsign"}
 
 // Tanhshrink names the device code of tanhshrink.
-var Tanhshrink = ir.CUDAKernels{Module: "activation", Symbol: "tanhshrink"}
+var Tanhshrink = ir.CUDAKernels{Module: "activation_b", Symbol: "tanhshrink"}
 
 // TanhshrinkGradX names the device code of tanhshrink_grad_x.
-var TanhshrinkGradX = ir.CUDAKernels{Module: "activation", Symbol: "tanhshrink_grad_x"}
+var TanhshrinkGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "tanhshrink_grad_x"}
 
 // Threshold names the device code of threshold.
-var Threshold = ir.CUDAKernels{Module: "activation", Symbol: "threshold"}
+var Threshold = ir.CUDAKernels{Module: "activation_b", Symbol: "threshold"}
 
 // ThresholdGradX names the device code of threshold_grad_x.
-var ThresholdGradX = ir.CUDAKernels{Module: "activation", Symbol: "threshold_grad_x"}
+var ThresholdGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "threshold_grad_x"}

@@ -41,169 +41,169 @@ var Clamp = ir.CUDAKernels{Module: "arithmetic", Symbol: "clamp"}
 var ClampMax = ir.CUDAKernels{Module: "arithmetic", Symbol: "clamp_max"}
 
 // ClampMin names the device code of clamp_min.
-var ClampMin = ir.CUDAKernels{Module: "arithmetic", Symbol: "clamp_min"}
+var ClampMin = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "clamp_min"}
 
 // Copysign names the device code of copysign.
-var Copysign = ir.CUDAKernels{Module: "arithmetic", Symbol: "copysign"}
+var Copysign = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "copysign"}
 
 // CopysignGradX names the device code of copysign_grad_x.
-var CopysignGradX = ir.CUDAKernels{Module: "arithmetic", Symbol: "copysign_grad_x"}
+var CopysignGradX = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "copysign_grad_x"}
 
 // Deg2rad names the device code of deg2rad.
-var Deg2rad = ir.CUDAKernels{Module: "arithmetic", Symbol: "deg2rad"}
+var Deg2rad = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "deg2rad"}
 
 // Div names the device code of div.
-var Div = ir.CUDAKernels{Module: "arithmetic", Symbol: "div"}
+var Div = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "div"}
 
 // DivGradX names the device code of div_grad_x.
-var DivGradX = ir.CUDAKernels{Module: "arithmetic", Symbol: "div_grad_x"}
+var DivGradX = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "div_grad_x"}
 
 // DivGradY names the device code of div_grad_y.
-var DivGradY = ir.CUDAKernels{Module: "arithmetic", Symbol: "div_grad_y"}
+var DivGradY = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "div_grad_y"}
 
 // FloorDivide names the device code of floor_divide.
-var FloorDivide = ir.CUDAKernels{Module: "arithmetic", Symbol: "floor_divide"}
+var FloorDivide = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "floor_divide"}
 
 // Fmax names the device code of fmax.
-var Fmax = ir.CUDAKernels{Module: "arithmetic", Symbol: "fmax"}
+var Fmax = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "fmax"}
 
 // FmaxGradX names the device code of fmax_grad_x.
-var FmaxGradX = ir.CUDAKernels{Module: "arithmetic", Symbol: "fmax_grad_x"}
+var FmaxGradX = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "fmax_grad_x"}
 
 // FmaxGradY names the device code of fmax_grad_y.
-var FmaxGradY = ir.CUDAKernels{Module: "arithmetic", Symbol: "fmax_grad_y"}
+var FmaxGradY = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "fmax_grad_y"}
 
 // Fmin names the device code of fmin.
-var Fmin = ir.CUDAKernels{Module: "arithmetic", Symbol: "fmin"}
+var Fmin = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "fmin"}
 
 // FminGradX names the device code of fmin_grad_x.
-var FminGradX = ir.CUDAKernels{Module: "arithmetic", Symbol: "fmin_grad_x"}
+var FminGradX = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "fmin_grad_x"}
 
 // FminGradY names the device code of fmin_grad_y.
-var FminGradY = ir.CUDAKernels{Module: "arithmetic", Symbol: "fmin_grad_y"}
+var FminGradY = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "fmin_grad_y"}
 
 // Fmod names the device code of fmod.
-var Fmod = ir.CUDAKernels{Module: "arithmetic", Symbol: "fmod"}
+var Fmod = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "fmod"}
 
 // FmodGradY names the device code of fmod_grad_y.
-var FmodGradY = ir.CUDAKernels{Module: "arithmetic", Symbol: "fmod_grad_y"}
+var FmodGradY = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "fmod_grad_y"}
 
 // Frac names the device code of frac.
-var Frac = ir.CUDAKernels{Module: "arithmetic", Symbol: "frac"}
+var Frac = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "frac"}
 
 // Hypot names the device code of hypot.
-var Hypot = ir.CUDAKernels{Module: "arithmetic", Symbol: "hypot"}
+var Hypot = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "hypot"}
 
 // HypotGradX names the device code of hypot_grad_x.
-var HypotGradX = ir.CUDAKernels{Module: "arithmetic", Symbol: "hypot_grad_x"}
+var HypotGradX = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "hypot_grad_x"}
 
 // HypotGradY names the device code of hypot_grad_y.
-var HypotGradY = ir.CUDAKernels{Module: "arithmetic", Symbol: "hypot_grad_y"}
+var HypotGradY = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "hypot_grad_y"}
 
 // Lerp names the device code of lerp.
-var Lerp = ir.CUDAKernels{Module: "arithmetic", Symbol: "lerp"}
+var Lerp = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "lerp"}
 
 // LerpGradEnd names the device code of lerp_grad_end.
-var LerpGradEnd = ir.CUDAKernels{Module: "arithmetic", Symbol: "lerp_grad_end"}
+var LerpGradEnd = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "lerp_grad_end"}
 
 // LerpGradWeight names the device code of lerp_grad_weight.
-var LerpGradWeight = ir.CUDAKernels{Module: "arithmetic", Symbol: "lerp_grad_weight"}
+var LerpGradWeight = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "lerp_grad_weight"}
 
 // LerpGradX names the device code of lerp_grad_x.
-var LerpGradX = ir.CUDAKernels{Module: "arithmetic", Symbol: "lerp_grad_x"}
+var LerpGradX = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "lerp_grad_x"}
 
 // Maximum names the device code of maximum.
-var Maximum = ir.CUDAKernels{Module: "arithmetic", Symbol: "maximum"}
+var Maximum = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "maximum"}
 
 // MaximumGradX names the device code of maximum_grad_x.
-var MaximumGradX = ir.CUDAKernels{Module: "arithmetic", Symbol: "maximum_grad_x"}
+var MaximumGradX = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "maximum_grad_x"}
 
 // MaximumGradY names the device code of maximum_grad_y.
-var MaximumGradY = ir.CUDAKernels{Module: "arithmetic", Symbol: "maximum_grad_y"}
+var MaximumGradY = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "maximum_grad_y"}
 
 // Minimum names the device code of minimum.
-var Minimum = ir.CUDAKernels{Module: "arithmetic", Symbol: "minimum"}
+var Minimum = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "minimum"}
 
 // MinimumGradX names the device code of minimum_grad_x.
-var MinimumGradX = ir.CUDAKernels{Module: "arithmetic", Symbol: "minimum_grad_x"}
+var MinimumGradX = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "minimum_grad_x"}
 
 // MinimumGradY names the device code of minimum_grad_y.
-var MinimumGradY = ir.CUDAKernels{Module: "arithmetic", Symbol: "minimum_grad_y"}
+var MinimumGradY = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "minimum_grad_y"}
 
 // Mul names the device code of mul.
-var Mul = ir.CUDAKernels{Module: "arithmetic", Symbol: "mul"}
+var Mul = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "mul"}
 
 // MulGradX names the device code of mul_grad_x.
-var MulGradX = ir.CUDAKernels{Module: "arithmetic", Symbol: "mul_grad_x"}
+var MulGradX = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "mul_grad_x"}
 
 // MulGradY names the device code of mul_grad_y.
-var MulGradY = ir.CUDAKernels{Module: "arithmetic", Symbol: "mul_grad_y"}
+var MulGradY = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "mul_grad_y"}
 
 // NanToNum names the device code of nan_to_num.
-var NanToNum = ir.CUDAKernels{Module: "arithmetic", Symbol: "nan_to_num"}
+var NanToNum = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "nan_to_num"}
 
 // NanToNumGradX names the device code of nan_to_num_grad_x.
-var NanToNumGradX = ir.CUDAKernels{Module: "arithmetic", Symbol: "nan_to_num_grad_x"}
+var NanToNumGradX = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "nan_to_num_grad_x"}
 
 // Neg names the device code of neg.
-var Neg = ir.CUDAKernels{Module: "arithmetic", Symbol: "neg"}
+var Neg = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "neg"}
 
 // Pow names the device code of pow.
-var Pow = ir.CUDAKernels{Module: "arithmetic", Symbol: "pow"}
+var Pow = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "pow"}
 
 // PowGradX names the device code of pow_grad_x.
-var PowGradX = ir.CUDAKernels{Module: "arithmetic", Symbol: "pow_grad_x"}
+var PowGradX = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "pow_grad_x"}
 
 // PowGradY names the device code of pow_grad_y.
-var PowGradY = ir.CUDAKernels{Module: "arithmetic", Symbol: "pow_grad_y"}
+var PowGradY = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "pow_grad_y"}
 
 // Rad2deg names the device code of rad2deg.
-var Rad2deg = ir.CUDAKernels{Module: "arithmetic", Symbol: "rad2deg"}
+var Rad2deg = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "rad2deg"}
 
 // Rdiv names the device code of rdiv.
-var Rdiv = ir.CUDAKernels{Module: "arithmetic", Symbol: "rdiv"}
+var Rdiv = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "rdiv"}
 
 // RdivGradX names the device code of rdiv_grad_x.
-var RdivGradX = ir.CUDAKernels{Module: "arithmetic", Symbol: "rdiv_grad_x"}
+var RdivGradX = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "rdiv_grad_x"}
 
 // RdivGradY names the device code of rdiv_grad_y.
-var RdivGradY = ir.CUDAKernels{Module: "arithmetic", Symbol: "rdiv_grad_y"}
+var RdivGradY = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "rdiv_grad_y"}
 
 // Reciprocal names the device code of reciprocal.
-var Reciprocal = ir.CUDAKernels{Module: "arithmetic", Symbol: "reciprocal"}
+var Reciprocal = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "reciprocal"}
 
 // ReciprocalGradX names the device code of reciprocal_grad_x.
-var ReciprocalGradX = ir.CUDAKernels{Module: "arithmetic", Symbol: "reciprocal_grad_x"}
+var ReciprocalGradX = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "reciprocal_grad_x"}
 
 // Remainder names the device code of remainder.
-var Remainder = ir.CUDAKernels{Module: "arithmetic", Symbol: "remainder"}
+var Remainder = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "remainder"}
 
 // RemainderGradY names the device code of remainder_grad_y.
-var RemainderGradY = ir.CUDAKernels{Module: "arithmetic", Symbol: "remainder_grad_y"}
+var RemainderGradY = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "remainder_grad_y"}
 
 // Rpow names the device code of rpow.
-var Rpow = ir.CUDAKernels{Module: "arithmetic", Symbol: "rpow"}
+var Rpow = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "rpow"}
 
 // RpowGradX names the device code of rpow_grad_x.
-var RpowGradX = ir.CUDAKernels{Module: "arithmetic", Symbol: "rpow_grad_x"}
+var RpowGradX = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "rpow_grad_x"}
 
 // RpowGradY names the device code of rpow_grad_y.
-var RpowGradY = ir.CUDAKernels{Module: "arithmetic", Symbol: "rpow_grad_y"}
+var RpowGradY = ir.CUDAKernels{Module: "arithmetic_e", Symbol: "rpow_grad_y"}
 
 // Rsub names the device code of rsub.
-var Rsub = ir.CUDAKernels{Module: "arithmetic", Symbol: "rsub"}
+var Rsub = ir.CUDAKernels{Module: "arithmetic_e", Symbol: "rsub"}
 
 // Sign names the device code of sign.
-var Sign = ir.CUDAKernels{Module: "arithmetic", Symbol: "sign"}
+var Sign = ir.CUDAKernels{Module: "arithmetic_e", Symbol: "sign"}
 
 // Square names the device code of square.
-var Square = ir.CUDAKernels{Module: "arithmetic", Symbol: "square"}
+var Square = ir.CUDAKernels{Module: "arithmetic_e", Symbol: "square"}
 
 // SquareGradX names the device code of square_grad_x.
-var SquareGradX = ir.CUDAKernels{Module: "arithmetic", Symbol: "square_grad_x"}
+var SquareGradX = ir.CUDAKernels{Module: "arithmetic_e", Symbol: "square_grad_x"}
 
 // Sub names the device code of sub.
-var Sub = ir.CUDAKernels{Module: "arithmetic", Symbol: "sub"}
+var Sub = ir.CUDAKernels{Module: "arithmetic_e", Symbol: "sub"}
 
 // TruncDivide names the device code of trunc_divide.
-var TruncDivide = ir.CUDAKernels{Module: "arithmetic", Symbol: "trunc_divide"}
+var TruncDivide = ir.CUDAKernels{Module: "arithmetic_e", Symbol: "trunc_divide"}

@@ -32,7 +32,7 @@ var Le = ir.CUDAKernels{Module: "comparison", Symbol: "le"}
 var Lt = ir.CUDAKernels{Module: "comparison", Symbol: "lt"}
 
 // Ne names the device code of ne.
-var Ne = ir.CUDAKernels{Module: "comparison", Symbol: "ne"}
+var Ne = ir.CUDAKernels{Module: "comparison_b", Symbol: "ne"}
 
 // Signbit names the device code of signbit.
-var Signbit = ir.CUDAKernels{Module: "comparison", Symbol: "signbit"}
+var Signbit = ir.CUDAKernels{Module: "comparison_b", Symbol: "signbit"}

@@ -74,13 +74,13 @@ var SigmoidGrad = ir.CUDAKernels{Module: "exponential", Symbol: "sigmoid_grad"}
 var SigmoidGradGradG = ir.CUDAKernels{Module: "exponential", Symbol: "sigmoid_grad_grad_g"}
 
 // SigmoidGradGradY names the device code of sigmoid_grad_grad_y.
-var SigmoidGradGradY = ir.CUDAKernels{Module: "exponential", Symbol: "sigmoid_grad_grad_y"}
+var SigmoidGradGradY = ir.CUDAKernels{Module: "exponential_b", Symbol: "sigmoid_grad_grad_y"}
 
 // Sqrt names the device code of sqrt.
-var Sqrt = ir.CUDAKernels{Module: "exponential", Symbol: "sqrt"}
+var Sqrt = ir.CUDAKernels{Module: "exponential_b", Symbol: "sqrt"}
 
 // SqrtGradX names the device code of sqrt_grad_x.
-var SqrtGradX = ir.CUDAKernels{Module: "exponential", Symbol: "sqrt_grad_x"}
+var SqrtGradX = ir.CUDAKernels{Module: "exponential_b", Symbol: "sqrt_grad_x"}
 
 // Xlogy names the device code of xlogy.
-var Xlogy = ir.CUDAKernels{Module: "exponential", Symbol: "xlogy"}
+var Xlogy = ir.CUDAKernels{Module: "exponential_b", Symbol: "xlogy"}

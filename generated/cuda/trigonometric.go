@@ -74,22 +74,22 @@ var Sinc = ir.CUDAKernels{Module: "trigonometric", Symbol: "sinc"}
 var SincGrad = ir.CUDAKernels{Module: "trigonometric", Symbol: "sinc_grad"}
 
 // SincGradGradX names the device code of sinc_grad_grad_x.
-var SincGradGradX = ir.CUDAKernels{Module: "trigonometric", Symbol: "sinc_grad_grad_x"}
+var SincGradGradX = ir.CUDAKernels{Module: "trigonometric_b", Symbol: "sinc_grad_grad_x"}
 
 // Sinh names the device code of sinh.
-var Sinh = ir.CUDAKernels{Module: "trigonometric", Symbol: "sinh"}
+var Sinh = ir.CUDAKernels{Module: "trigonometric_b", Symbol: "sinh"}
 
 // SinhGradX names the device code of sinh_grad_x.
-var SinhGradX = ir.CUDAKernels{Module: "trigonometric", Symbol: "sinh_grad_x"}
+var SinhGradX = ir.CUDAKernels{Module: "trigonometric_b", Symbol: "sinh_grad_x"}
 
 // Tan names the device code of tan.
-var Tan = ir.CUDAKernels{Module: "trigonometric", Symbol: "tan"}
+var Tan = ir.CUDAKernels{Module: "trigonometric_b", Symbol: "tan"}
 
 // TanGradX names the device code of tan_grad_x.
-var TanGradX = ir.CUDAKernels{Module: "trigonometric", Symbol: "tan_grad_x"}
+var TanGradX = ir.CUDAKernels{Module: "trigonometric_b", Symbol: "tan_grad_x"}
 
 // Tanh names the device code of tanh.
-var Tanh = ir.CUDAKernels{Module: "trigonometric", Symbol: "tanh"}
+var Tanh = ir.CUDAKernels{Module: "trigonometric_b", Symbol: "tanh"}
 
 // TanhGradX names the device code of tanh_grad_x.
-var TanhGradX = ir.CUDAKernels{Module: "trigonometric", Symbol: "tanh_grad_x"}
+var TanhGradX = ir.CUDAKernels{Module: "trigonometric_b", Symbol: "tanh_grad_x"}

@@ -91,13 +91,16 @@ func newEngine(roots, grads []*Tensor, o BackwardOptions) (*engine, error) {
 		return nil, fmt.Errorf("%d gradients for %d tensors", len(grads), len(roots))
 	}
 	for i, r := range roots {
-		var g *Tensor
+		var given *Tensor
 		if grads != nil {
-			g = grads[i]
+			given = grads[i]
 		}
-		g, err := e.rootGrad(r, g)
+		g, err := e.rootGrad(r, given)
 		if err == nil {
 			err = e.add(r.grad, g)
+		}
+		if given == nil {
+			g.Release() // the engine holds its own handle
 		}
 		if err != nil {
 			e.abandon()
