@@ -13,28 +13,29 @@ import (
 type AdamOptions struct {
 	Beta1, Beta2 float64 // decay of the two moments; defaults 0.9 and 0.999
 	Eps          float64 // added to the root of the second moment; default 1e-8
-	WeightDecay  float64
+	WeightDecay  float64 // default none, also of AdamW
 }
 
 // Adam is gradient descent with estimates of the gradient's first two moments.
+// It is for real parameters.
 type Adam struct {
-	slots
+	base
 	o         AdamOptions
 	decoupled bool
 }
 
 // NewAdam returns Adam over params; weight decay is an L2 penalty.
-func NewAdam(params []*nn.Parameter, lr float64, o AdamOptions) (*Adam, error) {
-	return newAdam(params, lr, o, false)
+func NewAdam(params []*nn.Parameter, rate float64, o AdamOptions) (*Adam, error) {
+	return newAdam("adam", params, rate, o)
 }
 
 // NewAdamW returns Adam over params with weight decay that acts on the
 // parameters directly.
-func NewAdamW(params []*nn.Parameter, lr float64, o AdamOptions) (*Adam, error) {
-	return newAdam(params, lr, o, true)
+func NewAdamW(params []*nn.Parameter, rate float64, o AdamOptions) (*Adam, error) {
+	return newAdam("adamw", params, rate, o)
 }
 
-func newAdam(params []*nn.Parameter, lr float64, o AdamOptions, decoupled bool) (*Adam, error) {
+func newAdam(kind string, params []*nn.Parameter, rate float64, o AdamOptions) (*Adam, error) {
 	if o.Beta1 == 0 {
 		o.Beta1 = 0.9
 	}
@@ -44,35 +45,55 @@ func newAdam(params []*nn.Parameter, lr float64, o AdamOptions, decoupled bool) 
 	if o.Eps == 0 {
 		o.Eps = 1e-8
 	}
-	if !(0 <= o.Beta1 && o.Beta1 < 1 && 0 <= o.Beta2 && o.Beta2 < 1) || o.Eps < 0 || o.WeightDecay < 0 {
-		return nil, fmt.Errorf("optim: betas %g and %g must be in [0, 1), eps %g and weight decay %g not negative", o.Beta1, o.Beta2, o.Eps, o.WeightDecay)
+	if !(0 < o.Beta1 && o.Beta1 < 1 && 0 < o.Beta2 && o.Beta2 < 1 && o.Eps > 0 && o.WeightDecay >= 0) {
+		return nil, fmt.Errorf("optim: betas %g and %g must be between 0 and 1, eps %g positive and weight decay %g not negative", o.Beta1, o.Beta2, o.Eps, o.WeightDecay)
 	}
-	s, err := newSlots(params, lr, "first_moment", "second_moment")
-	return &Adam{s, o, decoupled}, err
+	b, err := newBase(kind, params, rate, "first_moment", "second_moment")
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range params {
+		if !p.DType().IsFloat() {
+			return nil, fmt.Errorf("optim: parameter %d is %s; Adam is for floats", i, p.DType())
+		}
+	}
+	return &Adam{b, o, kind == "adamw"}, nil
 }
 
-// Step changes every parameter that has a gradient.
+// Step changes every parameter that has a gradient. It needs memory for one
+// tensor of the size of a parameter at a time, two with an L2 penalty.
 func (a *Adam) Step() error { return a.each(a.update) }
 
-func (a *Adam) update(i int, p, g tensor.Tensor) error {
+func (a *Adam) update(p, g tensor.Tensor, kept []tensor.Tensor, step int64) error {
 	if a.o.WeightDecay != 0 {
 		if a.decoupled {
-			if err := p.MulScalarInPlace(1 - a.lr*a.o.WeightDecay); err != nil {
+			if err := p.MulScalarInPlace(1 - a.rate*a.o.WeightDecay); err != nil {
 				return err
 			}
 		} else {
 			g = g.AddScaled(p, a.o.WeightDecay)
+			defer g.Release()
 		}
 	}
-	m, v := a.slot(i, 0), a.slot(i, 1)
+	m, v := kept[0], kept[1]
 	if err := m.LerpScalarInPlace(g, 1-a.o.Beta1); err != nil {
 		return err
 	}
-	if err := v.LerpScalarInPlace(g.Mul(g), 1-a.o.Beta2); err != nil {
+	if err := v.MulScalarInPlace(a.o.Beta2); err != nil {
 		return err
 	}
-	t := float64(a.steps)
-	rate := a.lr / (1 - math.Pow(a.o.Beta1, t))
-	root := v.DivScalar(1 - math.Pow(a.o.Beta2, t)).Sqrt().AddScalar(a.o.Eps)
-	return p.AddcdivInPlace(m, root, tensor.Value(-rate))
+	if err := v.AddcmulInPlace(g, g, tensor.Value(1-a.o.Beta2)); err != nil {
+		return err
+	}
+	// With c1 = 1 - beta1^t and c2 = 1 - beta2^t the step is
+	// rate/c1 * m / (sqrt(v/c2) + eps), which is (rate*sqrt(c2)/c1) * m /
+	// (sqrt(v) + eps*sqrt(c2)): two kernels fewer.
+	t := float64(step)
+	c := math.Sqrt(1 - math.Pow(a.o.Beta2, t))
+	root := v.Sqrt()
+	defer root.Release()
+	if err := root.AddScalarInPlace(a.o.Eps * c); err != nil {
+		return err
+	}
+	return p.AddcdivInPlace(m, root, tensor.Value(-a.rate*c/(1-math.Pow(a.o.Beta1, t))))
 }

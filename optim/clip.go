@@ -6,51 +6,110 @@ import (
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// ClipGradNorm scales all gradients together such that their common Euclidean
-// norm is at most limit, and returns the norm they had. A norm that is not
-// finite is an error, and the gradients are left alone.
-func ClipGradNorm(params []*nn.Parameter, limit float64) (float64, error) {
-	var total float64
-	err := eachGrad(params, func(_ *nn.Parameter, g tensor.Tensor) error {
-		sum, err := g.Mul(g).Sum().Item()
-		total += sum
-		return err
+// GradNorm returns the Euclidean norm of all gradients together, read as one
+// vector; parameters without a gradient count as zeros. It waits once for each
+// device.
+func GradNorm(params []*nn.Parameter) (norm float64, err error) {
+	squares := map[device.Device][]tensor.Tensor{} // sums, by device
+	err = eachGrad(params, func(g tensor.Tensor) error {
+		s := squareSum(g)
+		squares[g.Device()] = append(squares[g.Device()], s)
+		return s.Err()
 	})
 	if err != nil {
-		return 0, fmt.Errorf("optim: clip: %w", err)
+		return 0, fmt.Errorf("optim: gradients' norm: %w", err)
 	}
-	norm := math.Sqrt(total)
+	total := 0.0
+	for _, list := range squares {
+		all := tensor.Stack(list, 0)
+		for _, s := range list {
+			s.Release()
+		}
+		sums, err := tensor.Data[float64](all)
+		if err != nil {
+			return 0, fmt.Errorf("optim: gradients' norm: %w", err)
+		}
+		all.Release()
+		for _, s := range sums {
+			total += s
+		}
+	}
+	return math.Sqrt(total), nil
+}
+
+// squareSum returns the sum of the squares of the elements of g, as float64.
+func squareSum(g tensor.Tensor) tensor.Tensor {
+	x := g
+	switch g.DType() {
+	case tensor.Float16, tensor.BFloat16: // where squares and sums would overflow
+		x = g.ToType(tensor.Float32)
+	case tensor.Complex64, tensor.Complex128:
+		x = g.Abs()
+	}
+	squares := x.Mul(x)
+	sum := squares.Sum()
+	wide := sum.ToType(tensor.Float64)
+	if x != g {
+		x.Release()
+	}
+	squares.Release()
+	if wide != sum {
+		sum.Release()
+	}
+	return wide
+}
+
+// ClipGradNorm scales all gradients together such that their GradNorm is at most
+// limit, and returns the norm they had. A norm that is not finite is an error, and
+// the gradients are left alone.
+func ClipGradNorm(params []*nn.Parameter, limit float64) (float64, error) {
+	if !(limit > 0) {
+		return 0, fmt.Errorf("optim: clip: a limit of %g, which must be positive", limit)
+	}
+	norm, err := GradNorm(params)
 	switch {
+	case err != nil:
+		return 0, err
 	case math.IsNaN(norm) || math.IsInf(norm, 0):
 		return norm, fmt.Errorf("optim: clip: the gradients' norm is %g", norm)
-	case norm <= limit:
+	}
+	scale := limit / (norm + 1e-6) // as PyTorch has it
+	if scale >= 1 {
 		return norm, nil
 	}
-	scale := limit / (norm + 1e-6)
-	return norm, eachGrad(params, func(p *nn.Parameter, g tensor.Tensor) error {
-		return p.SetGrad(g.MulScalar(scale))
-	})
+	err = eachGrad(params, func(g tensor.Tensor) error { return g.MulScalarInPlace(scale) })
+	if err != nil {
+		return norm, fmt.Errorf("optim: clip: %w", err)
+	}
+	return norm, nil
 }
 
-// ClipGradValue limits every element of every gradient to [-limit, limit].
+// ClipGradValue limits every element of every gradient to [-limit, limit]. NaN
+// stays NaN.
 func ClipGradValue(params []*nn.Parameter, limit float64) error {
-	return eachGrad(params, func(p *nn.Parameter, g tensor.Tensor) error {
-		return p.SetGrad(g.ClampScalar(-limit, limit))
-	})
+	if !(limit > 0) {
+		return fmt.Errorf("optim: clip: a limit of %g, which must be positive", limit)
+	}
+	err := eachGrad(params, func(g tensor.Tensor) error { return g.ClampScalarInPlace(-limit, limit) })
+	if err != nil {
+		return fmt.Errorf("optim: clip: %w", err)
+	}
+	return nil
 }
 
-// eachGrad calls f with every parameter that has a gradient, with recording off.
-func eachGrad(params []*nn.Parameter, f func(p *nn.Parameter, g tensor.Tensor) error) error {
-	var err error
+// eachGrad calls f with every gradient, with recording off.
+func eachGrad(params []*nn.Parameter, f func(g tensor.Tensor) error) (err error) {
 	tensor.NoGrad(func() {
 		for i, p := range params {
 			g, ok := p.Grad()
 			if !ok {
 				continue
 			}
-			tensor.Scope(func(func(...tensor.Tensor)) { err = f(p, g) })
+			err = f(g)
+			g.Release() // the handle; the gradient stays
 			if err != nil {
 				err = fmt.Errorf("parameter %d: %w", i, err)
 				return

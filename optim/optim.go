@@ -1,72 +1,97 @@
 // Package optim changes parameters by their gradients: optimizers, learning-rate
 // schedules and gradient clipping. It knows nothing of models or datasets.
+//
+// Optimizers are for one goroutine at a time. What they keep beside parameters is
+// on the parameters' devices and belongs to no tensor.Scope; it is made at the
+// first step in which a parameter has a gradient.
 package optim
 
 import (
-	"errors"
 	"fmt"
+	"math"
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-// ErrState is wrapped when a saved state does not fit an optimizer.
-var ErrState = errors.New("state does not fit the optimizer")
-
 // An Optimizer changes parameters by their gradients.
 type Optimizer interface {
-	// Step changes every parameter that has a gradient. When it returns an
-	// error, the parameters named before it may have changed.
+	// Step changes every parameter that has a gradient. When it returns an error,
+	// the parameters before the one it names, and that one, may have changed.
 	Step() error
 	// ZeroGrad removes the parameters' gradients.
 	ZeroGrad() error
+	// Parameters returns what is optimized, in the order that State counts in.
+	Parameters() []*nn.Parameter
 	// LearningRate returns the current learning rate; SetLearningRate changes it.
+	// A rate that is negative or not finite makes the next Step fail.
 	LearningRate() float64
-	SetLearningRate(lr float64)
-	// State returns the optimizer's tensors and numbers by name; SetState puts
-	// them back. The tensors are copies.
+	SetLearningRate(rate float64)
+	// State returns what the optimizer keeps, by name: its learning rate, the
+	// steps each parameter has made, and copies in host memory of the tensors
+	// beside each. SetState puts it back, or wraps ErrState and changes nothing
+	// when it is not of such an optimizer over such parameters. Options are the
+	// program's and no part of it.
 	State() (map[string]tensor.Tensor, error)
 	SetState(map[string]tensor.Tensor) error
 }
 
-// slot is a tensor kept beside a parameter, made when it is first used.
-type slot struct {
-	t    tensor.Tensor
-	used bool
-}
-
-// slots holds the tensors an optimizer keeps beside each parameter.
-type slots struct {
+// base is what optimizers have in common.
+type base struct {
+	kind   string // prefixes the names in State
+	names  []string
 	params []*nn.Parameter
-	lr     float64
-	steps  int64
-	names  []string // of the kinds of tensor kept
-	kept   [][]slot // by parameter, then by name
+	rate   float64
+	beside []beside // by parameter
 }
 
-func newSlots(params []*nn.Parameter, lr float64, names ...string) (slots, error) {
-	s := slots{params: params, lr: lr, names: names, kept: make([][]slot, len(params))}
+// beside is what an optimizer keeps beside one parameter.
+type beside struct {
+	steps int64           // made so far
+	kept  []tensor.Tensor // by name; nil before the first step
+}
+
+func newBase(kind string, params []*nn.Parameter, rate float64, names ...string) (base, error) {
+	b := base{kind: kind, names: names, params: params, rate: rate, beside: make([]beside, len(params))}
 	if len(params) == 0 {
-		return s, fmt.Errorf("optim: no parameters to optimize")
+		return b, fmt.Errorf("optim: no parameters to optimize")
 	}
-	if !(lr >= 0) {
-		return s, fmt.Errorf("optim: learning rate %g is negative or not a number", lr)
+	if err := b.checkRate(); err != nil {
+		return b, err
 	}
+	first := make(map[*nn.Parameter]int, len(params))
 	for i, p := range params {
-		if err := p.Err(); err != nil {
-			return s, fmt.Errorf("optim: parameter %d: %w", i, err)
+		if p == nil {
+			return b, fmt.Errorf("optim: parameter %d is nil", i)
 		}
-		s.kept[i] = make([]slot, len(names))
+		if err := p.Err(); err != nil {
+			return b, fmt.Errorf("optim: parameter %d: %w", i, err)
+		}
+		if k, twice := first[p]; twice {
+			return b, fmt.Errorf("optim: parameter %d is parameter %d again", i, k)
+		}
+		first[p] = i
 	}
-	return s, nil
+	return b, nil
 }
 
-func (s *slots) LearningRate() float64      { return s.lr }
-func (s *slots) SetLearningRate(lr float64) { s.lr = lr }
+func (b *base) checkRate() error {
+	if !(b.rate >= 0) || math.IsInf(b.rate, 1) {
+		return fmt.Errorf("optim: learning rate %g must be finite and not negative", b.rate)
+	}
+	return nil
+}
 
-func (s *slots) ZeroGrad() error {
-	for i, p := range s.params {
+func (b *base) LearningRate() float64        { return b.rate }
+func (b *base) SetLearningRate(rate float64) { b.rate = rate }
+func (b *base) Parameters() []*nn.Parameter  { return b.params }
+
+func (b *base) ZeroGrad() error {
+	for i, p := range b.params {
+		if !p.RequiresGrad() && p.DType().Differentiable() {
+			continue // frozen
+		}
 		if err := p.ZeroGrad(); err != nil {
 			return fmt.Errorf("optim: parameter %d: %w", i, err)
 		}
@@ -74,29 +99,23 @@ func (s *slots) ZeroGrad() error {
 	return nil
 }
 
-// slot returns the k-th tensor kept for parameter i, zeros at first.
-func (s *slots) slot(i, k int) tensor.Tensor {
-	if kept := &s.kept[i][k]; !kept.used {
-		core.OutsideScope(func() { *kept = slot{tensor.ZerosLike(s.params[i].Detach()), true} })
-	}
-	return s.kept[i][k].t
-}
+// update is one step of one parameter: p changes by gradient g, with the tensors
+// kept beside it. step counts from 1.
+type update func(p, g tensor.Tensor, kept []tensor.Tensor, step int64) error
 
-// each calls update for every parameter that has a gradient, with recording
-// off, and releases what update made.
-func (s *slots) each(update func(i int, p, grad tensor.Tensor) error) error {
-	s.steps++
-	var err error
+// each calls f for every parameter that has a gradient, with recording off.
+func (b *base) each(f update) (err error) {
+	if err := b.checkRate(); err != nil {
+		return err
+	}
 	tensor.NoGrad(func() {
-		for i, p := range s.params {
+		for i, p := range b.params {
 			g, ok := p.Grad()
 			if !ok {
 				continue
 			}
-			for k := range s.names {
-				s.slot(i, k)
-			}
-			tensor.Scope(func(func(...tensor.Tensor)) { err = update(i, p.Tensor, g) })
+			err = b.one(i, p.Tensor, g, f)
+			g.Release() // the handle; the gradient stays
 			if err != nil {
 				err = fmt.Errorf("optim: parameter %d: %w", i, err)
 				return
@@ -106,58 +125,37 @@ func (s *slots) each(update func(i int, p, grad tensor.Tensor) error) error {
 	return err
 }
 
-const stepsName = "steps"
-
-// State returns copies of the tensors kept and the number of steps.
-func (s *slots) State() (map[string]tensor.Tensor, error) {
-	out := map[string]tensor.Tensor{stepsName: tensor.From([]int64{s.steps}, 1)}
-	for i, kept := range s.kept {
-		for k, kept := range kept {
-			if !kept.used {
-				continue
-			}
-			c := kept.t.Clone()
-			if err := c.Err(); err != nil {
-				return nil, err
-			}
-			out[fmt.Sprintf("%s.%d", s.names[k], i)] = c
-		}
+func (b *base) one(i int, p, g tensor.Tensor, f update) error {
+	s := &b.beside[i]
+	if err := s.prepare(p, len(b.names)); err != nil {
+		return err
 	}
-	return out, nil
+	if err := f(p, g, s.kept, s.steps+1); err != nil {
+		return err
+	}
+	s.steps++
+	return nil
 }
 
-// SetState puts back what State returned. Nothing is changed when it does not fit.
-func (s *slots) SetState(state map[string]tensor.Tensor) error {
-	steps, ok := state[stepsName]
-	if !ok {
-		return fmt.Errorf("optim: %w: %q is missing", ErrState, stepsName)
+// prepare makes n tensors of zeros like p at first, and later has them follow p
+// to another device or dtype.
+func (s *beside) prepare(p tensor.Tensor, n int) (err error) {
+	if len(s.kept) == n && (n == 0 || s.kept[0].Device() == p.Device() && s.kept[0].DType() == p.DType()) {
+		return nil
 	}
-	n, err := steps.ItemInt()
-	if err != nil {
-		return fmt.Errorf("optim: %w: %s: %w", ErrState, stepsName, err)
-	}
-	fresh := make([][]slot, len(s.params))
-	used := 1
-	for i, p := range s.params {
-		fresh[i] = make([]slot, len(s.names))
-		for k, name := range s.names {
-			t, ok := state[fmt.Sprintf("%s.%d", name, i)]
-			if !ok {
-				continue
+	core.OutsideScope(func() {
+		kept := make([]tensor.Tensor, n)
+		for k := range kept {
+			if s.kept == nil {
+				kept[k] = tensor.ZerosLike(p)
+			} else {
+				kept[k] = s.kept[k].To(p.Device()).ToType(p.DType())
 			}
-			used++
-			fresh[i][k] = slot{t.To(p.Device()).Clone().Detach(), true}
-			if err := fresh[i][k].t.Err(); err != nil {
-				return fmt.Errorf("optim: %w: %s.%d: %w", ErrState, name, i, err)
-			}
-			if fmt.Sprint(t.Shape(), t.DType()) != fmt.Sprint(p.Shape(), p.DType()) {
-				return fmt.Errorf("optim: %w: %s.%d is %s %v, the parameter %s %v", ErrState, name, i, t.DType(), t.Shape(), p.DType(), p.Shape())
+			if err = kept[k].Err(); err != nil {
+				return
 			}
 		}
-	}
-	if used != len(state) {
-		return fmt.Errorf("optim: %w: %d of %d entries are for other parameters", ErrState, len(state)-used, len(state))
-	}
-	s.kept, s.steps = fresh, n
-	return nil
+		s.kept = kept
+	})
+	return err
 }

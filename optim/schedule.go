@@ -3,9 +3,11 @@ package optim
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
-// A Schedule gives the learning rate of each step as a share of the base rate.
+// A Schedule gives the learning rate of each step, counted from 0, as a share of
+// the base rate. Numbers of steps below 1 count as 1.
 type Schedule func(step int) float64
 
 // Constant keeps the base rate.
@@ -16,32 +18,46 @@ func StepDecay(every int, gamma float64) Schedule {
 	return func(step int) float64 { return math.Pow(gamma, float64(step/max(every, 1))) }
 }
 
+// MultiStep multiplies the rate by gamma at each of the given steps.
+func MultiStep(gamma float64, at ...int) Schedule {
+	at = slices.Sorted(slices.Values(at))
+	return func(step int) float64 {
+		passed, _ := slices.BinarySearch(at, step+1)
+		return math.Pow(gamma, float64(passed))
+	}
+}
+
 // Exponential multiplies the rate by gamma every step.
 func Exponential(gamma float64) Schedule {
 	return func(step int) float64 { return math.Pow(gamma, float64(step)) }
 }
 
-// Cosine falls from 1 to floor over total steps along half a cosine, and stays there.
+// Linear goes evenly from start to end over total steps, and stays there.
+func Linear(total int, start, end float64) Schedule {
+	return func(step int) float64 { return start + (end-start)*progress(step, total) }
+}
+
+// Cosine falls from 1 to floor over total steps along half a cosine, and stays
+// there.
 func Cosine(total int, floor float64) Schedule {
 	return func(step int) float64 {
-		x := math.Min(float64(step)/float64(max(total, 1)), 1)
-		return floor + (1-floor)*(1+math.Cos(math.Pi*x))/2
+		return floor + (1-floor)*(1+math.Cos(math.Pi*progress(step, total)))/2
 	}
 }
 
-// OneCycle rises linearly from start to 1 over warm steps and then falls along
-// half a cosine to floor at total steps.
+// OneCycle rises evenly from start to 1 over warm steps and then falls along half
+// a cosine to floor at total steps.
 func OneCycle(warm, total int, start, floor float64) Schedule {
-	fall := Cosine(total-warm, floor)
+	rise, fall := Linear(warm, start, 1), Cosine(total-warm, floor)
 	return func(step int) float64 {
 		if step < warm {
-			return start + (1-start)*float64(step)/float64(warm)
+			return rise(step)
 		}
 		return fall(step - warm)
 	}
 }
 
-// Warmup rises linearly to s over the first steps and then follows it.
+// Warmup rises evenly to s over the first steps and then follows it.
 func Warmup(steps int, s Schedule) Schedule {
 	return func(step int) float64 {
 		if step < steps {
@@ -51,35 +67,55 @@ func Warmup(steps int, s Schedule) Schedule {
 	}
 }
 
+// progress returns how much of total steps is over, at most 1.
+func progress(step, total int) float64 {
+	return math.Min(float64(step)/float64(max(total, 1)), 1)
+}
+
 // A Scheduler sets an optimizer's learning rate by a schedule.
 type Scheduler struct {
 	opt   Optimizer
-	base  float64
 	curve Schedule
-	step  int
+	state SchedulerState
+}
+
+// A SchedulerState is where a schedule stands.
+type SchedulerState struct {
+	Step int     // steps made
+	Base float64 // learning rate that the schedule gives shares of
 }
 
 // NewScheduler returns a scheduler whose base rate is the optimizer's current
 // one, and sets the rate of step 0.
 func NewScheduler(opt Optimizer, curve Schedule) *Scheduler {
-	s := &Scheduler{opt: opt, base: opt.LearningRate(), curve: curve}
-	s.SetStep(0)
+	s := &Scheduler{opt: opt, curve: curve, state: SchedulerState{Base: opt.LearningRate()}}
+	s.apply()
 	return s
 }
 
 // Step goes on to the next step's rate. Call it after the optimizer's Step.
-func (s *Scheduler) Step() { s.SetStep(s.step + 1) }
-
-// StepCount returns how many steps were made.
-func (s *Scheduler) StepCount() int { return s.step }
-
-// SetStep sets the rate of the given step, as when training is resumed.
-func (s *Scheduler) SetStep(step int) {
-	s.step = step
-	s.opt.SetLearningRate(s.base * s.curve(step))
+func (s *Scheduler) Step() {
+	s.state.Step++
+	s.apply()
 }
+
+// State returns where the schedule stands.
+func (s *Scheduler) State() SchedulerState { return s.state }
+
+// SetState goes to where a schedule stood, as when training is resumed, and sets
+// the rate.
+func (s *Scheduler) SetState(to SchedulerState) error {
+	if to.Step < 0 || !(to.Base >= 0) || math.IsInf(to.Base, 1) {
+		return fmt.Errorf("optim: a schedule cannot be at step %d of base rate %g", to.Step, to.Base)
+	}
+	s.state = to
+	s.apply()
+	return nil
+}
+
+func (s *Scheduler) apply() { s.opt.SetLearningRate(s.state.Base * s.curve(s.state.Step)) }
 
 // String describes where the schedule stands.
 func (s *Scheduler) String() string {
-	return fmt.Sprintf("step %d, learning rate %g", s.step, s.opt.LearningRate())
+	return fmt.Sprintf("step %d, learning rate %g", s.state.Step, s.opt.LearningRate())
 }

@@ -10,21 +10,21 @@ import (
 // SGDOptions adjusts stochastic gradient descent.
 type SGDOptions struct {
 	Momentum    float64 // share of the last step's direction that is kept
-	Dampening   float64 // share of the gradient left out of the direction
+	Dampening   float64 // share of the gradient left out of the direction, but for a parameter's first step
 	Nesterov    bool    // look ahead along the direction; needs momentum and no dampening
 	WeightDecay float64 // L2 penalty added to the gradient
 }
 
 // SGD is stochastic gradient descent.
 type SGD struct {
-	slots
+	base
 	o SGDOptions
 }
 
 // NewSGD returns stochastic gradient descent over params.
-func NewSGD(params []*nn.Parameter, lr float64, o SGDOptions) (*SGD, error) {
-	if o.Momentum < 0 || o.WeightDecay < 0 {
-		return nil, fmt.Errorf("optim: momentum %g and weight decay %g must not be negative", o.Momentum, o.WeightDecay)
+func NewSGD(params []*nn.Parameter, rate float64, o SGDOptions) (*SGD, error) {
+	if !(o.Momentum >= 0) || !(o.WeightDecay >= 0) || o.Dampening != o.Dampening {
+		return nil, fmt.Errorf("optim: momentum %g and weight decay %g must not be negative, and dampening %g a number", o.Momentum, o.WeightDecay, o.Dampening)
 	}
 	if o.Nesterov && (o.Momentum == 0 || o.Dampening != 0) {
 		return nil, fmt.Errorf("optim: Nesterov needs momentum (has %g) and no dampening (has %g)", o.Momentum, o.Dampening)
@@ -33,34 +33,51 @@ func NewSGD(params []*nn.Parameter, lr float64, o SGDOptions) (*SGD, error) {
 	if o.Momentum != 0 {
 		names = []string{"momentum"}
 	}
-	s, err := newSlots(params, lr, names...)
-	return &SGD{s, o}, err
+	b, err := newBase("sgd", params, rate, names...)
+	if err != nil {
+		return nil, err
+	}
+	return &SGD{b, o}, nil
 }
 
-// Step changes every parameter that has a gradient.
+// Step changes every parameter that has a gradient. Everything happens in place:
+// it needs no memory but the momentum's.
 func (s *SGD) Step() error { return s.each(s.update) }
 
-func (s *SGD) update(i int, p, g tensor.Tensor) error {
+// update moves p by -rate*d, d being the direction momentum*v + g + decay*p.
+func (s *SGD) update(p, g tensor.Tensor, kept []tensor.Tensor, step int64) error {
+	if s.o.Momentum == 0 {
+		return s.descend(p, g)
+	}
+	v, share := kept[0], 1-s.o.Dampening
+	if step == 1 {
+		share = 1
+	} else if err := v.MulScalarInPlace(s.o.Momentum); err != nil {
+		return err
+	}
+	if err := v.AddScaledInPlace(g, share); err != nil {
+		return err
+	}
 	if s.o.WeightDecay != 0 {
-		g = g.AddScaled(p, s.o.WeightDecay)
-	}
-	if s.o.Momentum != 0 {
-		v := s.slot(i, 0)
-		if err := v.MulScalarInPlace(s.o.Momentum); err != nil {
+		if err := v.AddScaledInPlace(p, share*s.o.WeightDecay); err != nil {
 			return err
 		}
-		damp := 1 - s.o.Dampening
-		if s.steps == 1 {
-			damp = 1
-		}
-		if err := v.AddScaledInPlace(g, damp); err != nil {
+	}
+	if !s.o.Nesterov {
+		return p.AddScaledInPlace(v, -s.rate)
+	}
+	if err := s.descend(p, g); err != nil {
+		return err
+	}
+	return p.AddScaledInPlace(v, -s.rate*s.o.Momentum)
+}
+
+// descend moves p along g and the penalty's gradient.
+func (s *SGD) descend(p, g tensor.Tensor) error {
+	if s.o.WeightDecay != 0 {
+		if err := p.MulScalarInPlace(1 - s.rate*s.o.WeightDecay); err != nil {
 			return err
 		}
-		if s.o.Nesterov {
-			g = g.AddScaled(v, s.o.Momentum)
-		} else {
-			g = v
-		}
 	}
-	return p.AddScaledInPlace(g, -s.lr)
+	return p.AddScaledInPlace(g, -s.rate)
 }

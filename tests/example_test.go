@@ -14,7 +14,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/random"
 )
 
-// The examples are the README's: readme_test.go sees to it.
+// The bodies here are the code blocks of the README; TestReadmeCode compares them.
 
 func Example_compute() {
 	x := tensor.From([]float32{1, 2, 3, 4, 5, 6}, 2, 3)
@@ -30,19 +30,23 @@ func Example_compute() {
 	// [3 2] [2 2]
 }
 
-func Example_autograd() {
-	x := tensor.From([]float32{-1, 0.5, 2}).RequireGrad()
-	loss := x.Square().Mul(x.Sigmoid()).Sum()
-	if err := loss.Backward(); err != nil {
-		fmt.Println(err)
-		return
-	}
-	g, _ := x.Grad()
-	fmt.Println(g)
+func Example_differentiate() {
+	report(differentiate())
 	// Output: tensor([-0.3413,  0.6812,  3.9432])
 }
 
-func Example_errors() {
+func differentiate() error {
+	x := tensor.From([]float32{-1, 0.5, 2}).RequireGrad()
+	loss := x.Square().Mul(x.Sigmoid()).Sum()
+	if err := loss.Backward(); err != nil {
+		return err
+	}
+	g, _ := x.Grad()
+	fmt.Println(g) // tensor([-0.3413,  0.6812,  3.9432])
+	return nil
+}
+
+func Example_mistakes() {
 	x := tensor.Zeros([]int{2, 3})
 	y := x.MatMul(tensor.Zeros([]int{4, 5})).Relu().Sum() // nothing runs after the mistake
 	if _, err := y.Item(); err != nil {
@@ -56,14 +60,12 @@ func Example_device() {
 	x := tensor.Randn([]int{64, 784}, tensor.On(dev))
 	w := tensor.Randn([]int{784, 10}, tensor.On(dev)).RequireGrad()
 	y := x.MatMul(w).Softmax(1)
-	fmt.Println(y.Device() == dev, y.CPU().Shape())
+	fmt.Println(y.Device() == dev, y.CPU().Shape()) // true [64 10]
 	// Output: true [64 10]
 }
 
-func Example_training() {
-	if err := train(); err != nil {
-		fmt.Println(err)
-	}
+func Example_train() {
+	report(train())
 	// Output: true
 }
 
@@ -89,33 +91,38 @@ func train() error {
 			return err
 		}
 	}
+
 	loss, err := model.Forward(x).MseLoss(y).Item()
 	fmt.Println(loss < 1e-3)
 	return err
 }
 
-func Example_saving() {
+func Example_save() {
 	dir, err := os.MkdirTemp("", "sinter")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "model.safetensors")
+	fmt.Println(save(filepath.Join(dir, "model.safetensors")))
+	// Output: <nil>
+}
 
+func save(path string) error {
 	model := nn.NewLinear(3, 2)
 	if err := data.SaveTensors(path, nn.StateDict(model), nil); err != nil {
-		fmt.Println(err)
-		return
+		return err
 	}
 	state, _, err := data.LoadTensors(path, device.CPU)
 	if err != nil {
-		fmt.Println(err)
-		return
+		return err
 	}
-	fmt.Println(nn.LoadStateDict(nn.NewLinear(3, 2), state))
-	fmt.Println(nn.LoadStateDict(nn.NewLinear(3, 2), map[string]tensor.Tensor{}) != nil)
-	// Output:
-	// <nil>
-	// true
+	return nn.LoadStateDict(model, state)
+}
+
+// report prints an error, which no example's output has.
+func report(err error) {
+	if err != nil {
+		fmt.Println(err)
+	}
 }

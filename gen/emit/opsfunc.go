@@ -232,20 +232,18 @@ func (f *goFile) view(op *schema.Op) {
 func (f *goFile) outForm(op *schema.Op) {
 	name := op.GoName + "Out"
 	f.doc(name + " is " + op.GoName + " with the result written to dst, which has its shape and device.")
-	params := append([]jen.Code{jen.Id("dst").Add(tensorType())}, f.e.coreParams(op)...)
 	var list paramList
 	list.add("dst", tensorType())
 	for _, p := range op.Params {
 		list.add(local(p.Name), f.e.coreType(op, p))
 	}
-	params = list.code()
 	var ret code
 	if op.Kind == ir.Composition {
 		ret = coreName("CopyOut").Call(jen.Id("dst"), jen.Op("&").Id(opVar(op)), jen.Id(op.GoName).Call(coreArgs(op)...))
 	} else {
 		ret = coreName(coreForms[op.Kind]+"Out").Call(jen.Id("dst"), f.applyCall(op))
 	}
-	f.Func().Id(name).Params(params...).Error().Block(jen.Return(ret))
+	f.Func().Id(name).Params(list.code()...).Error().Block(jen.Return(ret))
 	f.Line()
 }
 

@@ -236,7 +236,7 @@ func (in *interp[F]) complex(v *Value, args []Number[F]) (Number[F], error) {
 	case "isinf":
 		return Number[F]{Bool: cmplx.IsInf(x)}, nil
 	case "isfinite":
-		return Number[F]{Bool: x-x == 0}, nil
+		return Number[F]{Bool: !cmplx.IsInf(x) && !cmplx.IsNaN(x)}, nil
 	case "abs":
 		return Number[F]{Float: in.a.FromFloat(cmplx.Abs(x))}, nil
 	case "angle":

@@ -204,7 +204,7 @@ func (p *plan) place(mixHost bool) error {
 			continue
 		}
 		if first.storage.dev != t.storage.dev {
-			return fmt.Errorf("%w: Expected all tensors to be on the same device, but found at least two devices, %s and %s!",
+			return fmt.Errorf("%w: Expected all tensors to be on the same device, but found at least two devices, %s and %s",
 				device.ErrMismatch, first.storage.dev, t.storage.dev)
 		}
 	}

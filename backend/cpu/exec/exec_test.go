@@ -355,11 +355,10 @@ func TestReduction(t *testing.T) {
 // TestReductionOrder checks that rounding depends on neither processors nor layout.
 func TestReductionOrder(t *testing.T) {
 	op := reduceOp(ir.Reduction, foldLoops(ir.Float32, 0, sum[float32]), nil, nil)
-	rng := rand.New(rand.NewPCG(9, 10))
 	var want []float64
 	for _, procs := range []int{1, 2, 5} {
 		for _, layout := range []string{"contiguous", "transposed"} {
-			rng = rand.New(rand.NewPCG(9, 10))
+			rng := rand.New(rand.NewPCG(9, 10))
 			x := cputest.FillFloat(cputest.NewView(ir.Float32, layout, 60011, 11), rng, -1, 1)
 			old := runtime.GOMAXPROCS(procs)
 			call := reduceCall(op, x, []int{0}, ir.Float32, ir.Float32, "contiguous")

@@ -20,7 +20,7 @@ func TestConvert(t *testing.T) {
 	}{
 		{ir.FloatScalar(nan), ir.Bool, 1},
 		{ir.ComplexScalar(1i), ir.Bool, 1},
-		{ir.FloatScalar(-0.0), ir.Bool, 0},
+		{ir.FloatScalar(math.Copysign(0, -1)), ir.Bool, 0},
 		{ir.BoolScalar(true), ir.Int16, 1},
 		{ir.IntScalar(300), ir.Uint8, 44},
 		{ir.IntScalar(-1), ir.Uint8, 255},

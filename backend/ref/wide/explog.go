@@ -5,9 +5,6 @@ import (
 	"sync"
 )
 
-// expReach is beyond every x whose e^x has an exponent in range.
-const expReach = maxExp
-
 // expDoublings is how often the argument of the series is halved, and
 // expTerms how many terms the result, below 2^-11, then needs.
 const (
@@ -31,7 +28,7 @@ func expm1Near(r *big.Float) *big.Float {
 	return e
 }
 
-// exp returns e^x for |x| <= 2 expReach.
+// exp returns e^x for |x| <= 2 maxExp.
 func exp(x *big.Float) *big.Float {
 	f, _ := x.Float64()
 	k := int(f*1.4426950408889634 + 0.5) // any integer near x/ln2 will do
@@ -43,7 +40,7 @@ func exp(x *big.Float) *big.Float {
 	return scaled(add(expm1Near(fresh().Set(r)), unit), k)
 }
 
-// expm1 returns e^x - 1 for |x| <= 2 expReach.
+// expm1 returns e^x - 1 for |x| <= 2 maxExp.
 func expm1(x *big.Float) *big.Float {
 	if x.MantExp(nil) < -1 {
 		return expm1Near(x)
@@ -99,7 +96,7 @@ func log1p(x *big.Float) *big.Float {
 
 func expOf(x Float) Float {
 	switch {
-	case x.IsInf() || x.big().MantExp(nil) > 20: // |x| >= expReach
+	case x.IsInf() || x.big().MantExp(nil) > 20: // |x| >= maxExp
 		if x.Signbit() {
 			return Float{}
 		}

@@ -33,7 +33,7 @@ func erfcFraction(x *big.Float) *big.Float {
 	return quo(exp(neg(mul(x, x))), mul(rootPi(), t))
 }
 
-// erfcPositive returns erfc(x) for x > 0 and x^2 <= expReach.
+// erfcPositive returns erfc(x) for x > 0 and x^2 <= maxExp.
 func erfcPositive(x *big.Float) *big.Float {
 	if x.Cmp(number(erfcSplit)) < 0 {
 		return sub(unit, erfSeries(x))

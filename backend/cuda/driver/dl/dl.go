@@ -1,0 +1,144 @@
+// Package dl opens shared libraries at run time and calls their C functions,
+// without cgo and without allocating. It knows nothing of CUDA.
+//
+// Linux on amd64 and arm64 has it; elsewhere, and under the build tag nocuda,
+// which keeps programs statically linked, Open answers with ErrUnsupported.
+package dl
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"unsafe"
+)
+
+// ErrUnsupported is wrapped by Open's error where libraries cannot be opened.
+var ErrUnsupported = errors.New("this program cannot open shared libraries")
+
+// A Library is an open shared library. It is never closed.
+type Library struct {
+	name   string
+	handle uintptr
+}
+
+// A Func is the address of a C function whose parameters are integers and
+// pointers and whose result is an integer or nothing.
+type Func uintptr
+
+// Open opens the first of the named libraries that is there. A name without a
+// slash is looked for as the system's loader does. The error names every file
+// looked for and what the loader said of it.
+func Open(names ...string) (*Library, error) {
+	var said []string
+	for _, name := range names {
+		handle, err := open(name)
+		if errors.Is(err, ErrUnsupported) {
+			return nil, err
+		}
+		if err == nil {
+			return &Library{name, handle}, nil
+		}
+		said = append(said, fmt.Sprintf("%s: %v", name, err))
+	}
+	return nil, fmt.Errorf("no shared library found; looked for %s", strings.Join(said, "; "))
+}
+
+// Name returns the name the library was found by.
+func (l *Library) Name() string { return l.name }
+
+// Func returns the function of that name.
+func (l *Library) Func(name string) (Func, error) {
+	address, err := symbol(l.handle, name)
+	if err != nil {
+		return 0, fmt.Errorf("%s has no function %s", l.name, name)
+	}
+	return Func(address), nil
+}
+
+// MaxArgs is the most arguments a call may have.
+const MaxArgs = 15
+
+// A Frame is the memory of one call: its arguments, words for what the function
+// reads and writes through pointers, and what must live until it returns. It is
+// Go heap memory, which does not move, so its address and those it hands out may
+// be given to C while the frame is held. One goroutine holds a Frame, from Get
+// to Free.
+type Frame struct {
+	args  [MaxArgs]uintptr
+	Words [8]uintptr // zero after Get
+	kept  [4]unsafe.Pointer
+	keeps int
+	bytes []byte
+}
+
+var frames = sync.Pool{New: func() any { return new(Frame) }}
+
+// Get returns a free frame.
+func Get() *Frame { return frames.Get().(*Frame) }
+
+// Free takes the frame back. Addresses it handed out end here.
+func (c *Frame) Free() {
+	c.Words = [8]uintptr{}
+	c.kept = [4]unsafe.Pointer{}
+	c.keeps = 0
+	frames.Put(c)
+}
+
+// Addr returns the address of word i.
+func (c *Frame) Addr(i int) uintptr { return uintptr(unsafe.Pointer(&c.Words[i])) }
+
+// Pointer returns word i as the pointer that C wrote there.
+func (c *Frame) Pointer(i int) unsafe.Pointer {
+	return *(*unsafe.Pointer)(unsafe.Pointer(&c.Words[i]))
+}
+
+// Keep returns p's address and keeps what p points to alive and in place until
+// Free; up to four of them. Go memory that C uses after that is the caller's to
+// keep.
+func (c *Frame) Keep(p unsafe.Pointer) uintptr {
+	c.kept[c.keeps] = p
+	c.keeps++
+	return uintptr(p)
+}
+
+// Bytes returns n bytes of the frame's own memory, aligned to 8 bytes, with any
+// content, and their address. The next call of Bytes takes them back. n > 0.
+func (c *Frame) Bytes(n int) ([]byte, uintptr) {
+	if cap(c.bytes) < n {
+		c.bytes = make([]byte, max(n, 256))
+	}
+	c.bytes = c.bytes[:n]
+	return c.bytes, uintptr(unsafe.Pointer(&c.bytes[0]))
+}
+
+// CString returns the address of a copy of s that ends in a zero byte, in the
+// memory of Bytes.
+func (c *Frame) CString(s string) uintptr {
+	b, address := c.Bytes(len(s) + 1)
+	b[copy(b, s)] = 0
+	return address
+}
+
+// GoString copies the C string that p points to. "" for nil.
+func GoString(p unsafe.Pointer) string {
+	if p == nil {
+		return ""
+	}
+	n := 0
+	for *(*byte)(unsafe.Add(p, n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice((*byte)(p), n))
+}
+
+// Call calls f with up to MaxArgs arguments. Addresses among them are of memory
+// that c keeps, or that is not Go's. The goroutine may be on another thread
+// afterwards unless it is locked to its thread.
+func (f Func) Call(c *Frame, args ...uintptr) uintptr {
+	n := copy(c.args[:], args)
+	result := call(uintptr(f), c.args[:n])
+	runtime.KeepAlive(c)
+	return result
+}

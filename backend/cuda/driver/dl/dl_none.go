@@ -1,0 +1,17 @@
+//go:build !linux || android || !(amd64 || arm64) || nocuda
+
+package dl
+
+import (
+	"fmt"
+	"runtime"
+)
+
+func open(string) (uintptr, error) {
+	return 0, fmt.Errorf("%w: it was built for %s/%s%s", ErrUnsupported, runtime.GOOS, runtime.GOARCH, tag)
+}
+
+func symbol(uintptr, string) (uintptr, error) { return 0, ErrUnsupported }
+
+// call is never reached: there is no function without an open library.
+func call(uintptr, []uintptr) uintptr { panic(ErrUnsupported) }

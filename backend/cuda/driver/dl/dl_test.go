@@ -1,0 +1,126 @@
+//go:build linux && !android && (amd64 || arm64) && !nocuda
+
+package dl
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+)
+
+func libc(t testing.TB) *Library {
+	t.Helper()
+	l, err := Open("libsinter-none.so.0", "libc.so.6")
+	if err != nil {
+		t.Skip(err)
+	}
+	return l
+}
+
+func function(t testing.TB, name string) Func {
+	t.Helper()
+	f, err := libc(t).Func(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestOpen(t *testing.T) {
+	if got := libc(t).Name(); got != "libc.so.6" {
+		t.Errorf("Name() = %q", got)
+	}
+	text := filepath.Join(t.TempDir(), "text.so")
+	if err := os.WriteFile(text, []byte("no library\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open("libsinter-none.so.0", text)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"libsinter-none.so.0", text} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not name %s", err, want)
+		}
+	}
+	if _, err := libc(t).Func("sinter_none"); err == nil || !strings.Contains(err.Error(), "libc.so.6 has no function sinter_none") {
+		t.Errorf("Func: %v", err)
+	}
+}
+
+func TestCall(t *testing.T) {
+	c := Get()
+	defer c.Free()
+	if got := int(function(t, "getpid").Call(c)); got != os.Getpid() {
+		t.Errorf("getpid: %d, want %d", got, os.Getpid())
+	}
+	if got := function(t, "strlen").Call(c, c.CString("twelve bytes")); got != 12 {
+		t.Errorf("strlen: %d", got)
+	}
+	source := []byte("from Go memory")
+	b, to := c.Bytes(len(source))
+	function(t, "memcpy").Call(c, to, c.Keep(unsafe.Pointer(&source[0])), uintptr(len(source)))
+	if string(b) != string(source) {
+		t.Errorf("memcpy: %q", b)
+	}
+	// strtol writes the end of the number through its second argument.
+	text := c.CString("4711 rest")
+	if got := function(t, "strtol").Call(c, text, c.Addr(0), 10); got != 4711 {
+		t.Errorf("strtol: %d", got)
+	}
+	if got := GoString(c.Pointer(0)); got != " rest" {
+		t.Errorf("strtol's end: %q", got)
+	}
+	if got := GoString(nil); got != "" {
+		t.Errorf("GoString(nil) = %q", got)
+	}
+}
+
+// TestCallsFromManyGoroutines has the collector move stacks and empty pools
+// while calls are under way.
+func TestCallsFromManyGoroutines(t *testing.T) {
+	f := function(t, "labs")
+	var all sync.WaitGroup
+	for g := range 64 {
+		all.Go(func() {
+			for i := range 2000 {
+				c := Get()
+				want := uintptr(g*10000 + i)
+				if got := f.Call(c, -want); got != want {
+					t.Errorf("labs: %d, want %d", got, want)
+				}
+				c.Free()
+			}
+		})
+	}
+	for range 5 {
+		runtime.GC()
+	}
+	all.Wait()
+}
+
+func TestCallDoesNotAllocate(t *testing.T) {
+	f := function(t, "labs")
+	got := testing.AllocsPerRun(1000, func() {
+		c := Get()
+		c.Bytes(100)
+		f.Call(c, 1, c.Addr(0), 3)
+		c.Free()
+	})
+	if got >= 1 { // the collector may empty the pool once in a while
+		t.Errorf("%g allocations a call", got)
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	f := function(b, "labs")
+	for b.Loop() {
+		c := Get()
+		f.Call(c, 1)
+		c.Free()
+	}
+}

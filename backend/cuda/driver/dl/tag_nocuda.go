@@ -1,0 +1,5 @@
+//go:build nocuda
+
+package dl
+
+const tag = " with the build tag nocuda"

@@ -1,0 +1,215 @@
+// Package checkpoint saves a training run to one file and puts it back: the
+// model, the optimizer, the learning-rate schedule, the random generator and what
+// the program adds. A run that is saved and resumed gives the numbers of one that
+// was not interrupted, to the bit, where its kernels are deterministic. The
+// package knows nothing of layers or of particular optimizers.
+//
+// Gradients, training mode and the place in an epoch are no part of a checkpoint:
+// save between epochs, because a shuffling loader draws its order when an epoch
+// begins.
+//
+// A checkpoint is a safetensors file. The model's tensors are named "model." and
+// their name in the state dict, the optimizer's "optimizer." and theirs; numbers
+// are in the metadata.
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sinter-go/sinter/data"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/optim"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/random"
+)
+
+// ErrFit is wrapped when a checkpoint does not fit what it is loaded into.
+var ErrFit = errors.New("the checkpoint does not fit")
+
+// State is what a checkpoint is saved from and loaded into. What is nil is left
+// out, and a checkpoint that holds it does not fit; only of Random nil stands for
+// the calling goroutine's generator.
+type State struct {
+	Model     any               // a model as package nn has it
+	Optimizer optim.Optimizer   // over parameters of Model
+	Scheduler *optim.Scheduler  // of Optimizer; its curve is the program's and not saved
+	Random    *random.Generator // draws the numbers to come
+	Metadata  map[string]string // what the program adds, as the epoch; Load leaves it alone
+}
+
+// Save writes s to the file at path in one step: a reader, or a crash at any
+// moment, sees the old file or all of the new one. It waits for work on the
+// model's devices.
+func Save(path string, s State) error {
+	tensors := map[string]tensor.Tensor{}
+	metadata := numbers(s)
+	if s.Model != nil {
+		for name, t := range nn.StateDict(s.Model) {
+			tensors[modelPrefix+name] = t
+		}
+	}
+	if s.Optimizer != nil {
+		state, err := s.Optimizer.State()
+		if err != nil {
+			return fmt.Errorf("checkpoint: %w", err)
+		}
+		for name, t := range state {
+			tensors[optimizerPrefix+name] = t
+			defer t.Release()
+		}
+		names, err := parameterNames(s)
+		if err != nil {
+			return fmt.Errorf("checkpoint: %w", err)
+		}
+		metadata[parametersKey] = names
+	}
+	for key, text := range s.Metadata {
+		metadata[userPrefix+key] = text
+	}
+	if err := data.SaveTensors(path, tensors, metadata); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	return nil
+}
+
+// Load puts the checkpoint at path back into s, and returns what the program
+// added to it. Names, shapes, dtypes and the optimizer's kind must agree exactly;
+// devices may differ. When Load returns an error, which wraps ErrFit where
+// something does not fit, it has changed nothing.
+func Load(path string, s State) (metadata map[string]string, err error) {
+	tensors, all, err := data.LoadTensors(path, device.CPU)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	defer func() {
+		for _, t := range tensors {
+			t.Release()
+		}
+	}()
+	f, err := divide(tensors, all)
+	if err == nil {
+		err = f.check(s)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %s: %w: %w", path, ErrFit, err)
+	}
+	if err := f.put(s); err != nil {
+		return nil, fmt.Errorf("checkpoint: %s: %w", path, err)
+	}
+	return f.user, nil
+}
+
+// ReadMetadata returns what the program added to the checkpoint at path, without
+// reading its tensors.
+func ReadMetadata(path string) (map[string]string, error) {
+	all, err := readMetadata(path)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	f, err := divide(nil, all)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %s: %w", path, err)
+	}
+	return f.user, nil
+}
+
+// parameterNames returns the names of the optimizer's parameters in the model, in
+// the optimizer's order, one a line. Without a model they have none.
+func parameterNames(s State) (string, error) {
+	names := map[*nn.Parameter]string{}
+	for name, p := range nn.Named(s.Model) {
+		names[p] = name
+	}
+	var list []string
+	for i, p := range s.Optimizer.Parameters() {
+		name, ok := names[p]
+		if !ok && s.Model != nil {
+			return "", fmt.Errorf("parameter %d of the optimizer is not in the model", i)
+		}
+		list = append(list, name)
+	}
+	return strings.Join(list, "\n"), nil
+}
+
+// put changes s to what f holds, which fits. The optimizer comes first because
+// it can be undone when a device fails in the middle of the model.
+func (f *file) put(s State) error {
+	var before map[string]tensor.Tensor
+	if s.Optimizer != nil {
+		var err error
+		if before, err = s.Optimizer.State(); err != nil {
+			return err
+		}
+		defer func() {
+			for _, t := range before {
+				t.Release()
+			}
+		}()
+		switch err := s.Optimizer.SetState(f.optimizer); {
+		case errors.Is(err, optim.ErrState):
+			return fmt.Errorf("%w: %w", ErrFit, err)
+		case err != nil:
+			return err
+		}
+	}
+	if s.Model != nil {
+		if err := nn.LoadStateDict(s.Model, f.model); err != nil {
+			if s.Optimizer != nil {
+				err = errors.Join(err, s.Optimizer.SetState(before))
+			}
+			return err
+		}
+	}
+	if s.Scheduler != nil {
+		if err := s.Scheduler.SetState(*f.scheduler); err != nil {
+			return err // cannot be: f was checked
+		}
+	}
+	generator(s).SetState(f.random)
+	return nil
+}
+
+// generator returns the generator that s stands for.
+func generator(s State) *random.Generator {
+	if s.Random != nil {
+		return s.Random
+	}
+	return random.Current()
+}
+
+// check reports what of f does not fit s. It changes nothing.
+func (f *file) check(s State) error {
+	for _, part := range []struct {
+		name        string
+		held, asked bool
+	}{
+		{"model", len(f.model) > 0, s.Model != nil},
+		{"optimizer", f.optimizer != nil, s.Optimizer != nil},
+		{"scheduler", f.scheduler != nil, s.Scheduler != nil},
+	} {
+		if part.held && !part.asked {
+			return fmt.Errorf("it holds the state of the %s, and none is given to load it into", part.name)
+		}
+		if part.asked && !part.held && !(part.name == "model" && len(nn.StateDict(s.Model)) == 0) {
+			return fmt.Errorf("it holds no state of the %s", part.name)
+		}
+	}
+	if s.Model != nil {
+		if err := nn.CheckStateDict(s.Model, f.model); err != nil {
+			return err
+		}
+	}
+	if s.Optimizer != nil {
+		names, err := parameterNames(s)
+		if err != nil {
+			return err
+		}
+		if names != f.parameters {
+			return fmt.Errorf("its optimizer has the parameters %q, this one %q", strings.Split(f.parameters, "\n"), strings.Split(names, "\n"))
+		}
+	}
+	return nil
+}

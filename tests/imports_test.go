@@ -1,0 +1,113 @@
+package tests_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/sinter-go/sinter"
+
+// arrows says which packages of this module those at or below a path may import:
+// the ones named, and with "/..." all below. The longest path that fits decides.
+// docs/architecture.md has the same as a map.
+var arrows = []struct {
+	path string
+	may  []string
+}{
+	{"ir", nil},
+	{"ir/num", nil},
+	{"ir/expr", []string{"ir", "ir/num"}},
+	{"kernels", nil},
+	{"gen/schema", []string{"ir", "ir/expr"}},
+	{"gen/emit", []string{"gen/schema", "ir", "ir/expr"}},
+	{"gen", []string{".", "gen/emit", "gen/schema"}},
+	{"runtime/local", nil},
+	{"runtime/device", []string{"ir", "runtime/local"}},
+	{"runtime", []string{"ir", "runtime/..."}},
+	{"backend/cpu", []string{"backend/cpu/...", "ir", "runtime/device"}},
+	{"backend/ref", []string{"backend/ref/...", "ir", "ir/expr"}},
+	{"backend/sim", []string{"backend/ref", "ir", "runtime/device"}},
+	{"backend/all", []string{"backend/cpu", "runtime/device"}},
+	{"generated/cpu", []string{"ir", "ir/num"}},
+	{"generated/cuda", []string{"ir"}},
+	{"generated/ops", []string{"generated/cpu", "generated/cuda", "backend/cpu/kernel", "backend/ref/kernel", "ir", "runtime/..."}},
+	{"generated/tensor", []string{"generated/ops", "backend/all", "ir", "runtime/..."}},
+	{"generated/opcases", []string{"generated/ops", "optest", "ir", "runtime/..."}},
+	{"optest", []string{"generated/tensor", "backend/sim", "ir/...", "runtime/..."}},
+	{"nn", []string{"generated/tensor", "ir", "runtime/..."}},
+	{"optim", []string{"nn", "generated/tensor", "ir", "runtime/..."}},
+	{"optim/checkpoint", []string{"optim", "nn", "data/...", "generated/tensor", "ir", "runtime/..."}},
+	{"data", []string{"data/...", "generated/tensor", "ir", "runtime/..."}},
+	{"examples", []string{"examples/...", "data/...", "nn", "optim", "generated/tensor", "runtime/..."}},
+	{".", nil},
+}
+
+// covers reports whether one of the patterns stands for the package.
+func covers(patterns []string, pkg string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		base, below := strings.CutSuffix(p, "/...")
+		return pkg == base || below && strings.HasPrefix(pkg, base+"/")
+	})
+}
+
+// TestImports reads every file that is not a test and holds its imports against
+// arrows.
+func TestImports(t *testing.T) {
+	used := map[string]bool{}
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		pkg := path.Dir(filepath.ToSlash(rel))
+		rule := -1
+		for i, a := range arrows {
+			if (a.path == pkg || strings.HasPrefix(pkg, a.path+"/")) && (rule < 0 || len(a.path) > len(arrows[rule].path)) {
+				rule = i
+			}
+		}
+		if rule < 0 {
+			t.Errorf("%s: no rule says what package %s may import", rel, pkg)
+			return nil
+		}
+		used[arrows[rule].path] = true
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range file.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			ours, ok := strings.CutPrefix(imported, module)
+			if ours = strings.TrimPrefix(ours, "/"); ours == "" {
+				ours = "."
+			}
+			if ok && !covers(arrows[rule].may, ours) {
+				t.Errorf("%s: package %s must not import %s", rel, pkg, ours)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range arrows {
+		if !used[a.path] {
+			t.Errorf("no package is at or below %s", a.path)
+		}
+	}
+}
