@@ -58,6 +58,7 @@ var HostFuncs = map[string]any{
 	"repeat_shape":    HostRepeatShape,
 	"transposed":      HostTransposed,
 	"arange_count":    HostArangeCount,
+	"at_least":        HostAtLeast,
 	"grid_of":         HostGridOf,
 }
 

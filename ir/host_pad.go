@@ -108,6 +108,19 @@ func HostArangeCount(start, end, step Scalar) int {
 	return int(floatToInt(min(n, math.MaxInt)))
 }
 
+// HostAtLeast returns x as a number of like's category where that is the wider.
+func HostAtLeast(x, like Scalar) Scalar {
+	switch {
+	case like.Category() <= x.Category():
+		return x
+	case like.Category() == CategoryInt:
+		return IntScalar(x.Int())
+	case like.Category() == CategoryFloat:
+		return FloatScalar(x.Float())
+	}
+	return ComplexScalar(x.Complex())
+}
+
 func arangeInts(start, end, step int64) int {
 	var distance, stride uint64
 	switch {

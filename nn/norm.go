@@ -123,7 +123,8 @@ func (l *GroupNorm) String() string {
 
 // A BatchNorm normalizes every channel over the batch and the spatial axes. In
 // training it uses the batch's statistics and moves the running ones towards
-// them; in evaluation it uses the running ones.
+// them; in evaluation it uses the running ones. PyTorch's num_batches_tracked has
+// no counterpart: LoadMatching leaves it out.
 type BatchNorm struct {
 	Weight      *Parameter // [channels], or nil
 	Bias        *Parameter // [channels], or nil

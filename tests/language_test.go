@@ -11,8 +11,8 @@ import (
 	"github.com/sinter-go/sinter/ir/expr"
 )
 
-// names returns what a pattern's group matches in the files, in lower case.
-func names(t *testing.T, pattern string, globs ...string) map[string]bool {
+// matches returns what a pattern's group matches in the files, in lower case.
+func matches(t *testing.T, pattern string, globs ...string) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
 	for _, glob := range globs {
@@ -36,8 +36,8 @@ func TestFunctionsEverywhere(t *testing.T) {
 	builtin := []string{"cast", "int", "where", "real", "conj", "complex"}
 	// The reference keeps numbers that are not real, and random ones, elsewhere.
 	notReal := []string{"imag", "angle", "isnan", "isinf", "isfinite", "signbit", "uniform", "normal", "random_bits"}
-	inGo := names(t, `(?m)^func ([A-Z][A-Za-z0-9]*)\[?`, "ir/num/*.go")
-	inCUDA := names(t, `\b([a-z][a-z0-9_]*)\b`, "kernels/*.cuh") // many are made by macros
+	inGo := matches(t, `(?m)^func ([A-Z][A-Za-z0-9]*)\[?`, "ir/num/*.go")
+	inCUDA := matches(t, `\b([a-z][a-z0-9_]*)\b`, "kernels/*.cuh") // many are made by macros
 	for _, name := range expr.Functions() {
 		if slices.Contains(builtin, name) {
 			continue

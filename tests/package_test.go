@@ -1,7 +1,7 @@
-// Package tests holds the tests that need more than one package: what users of
+// Package tests_test holds the tests that need more than one package: what users of
 // the module see, from the schema to a trained model. They use the public API
 // and, where a program could not tell, simulated accelerators.
-package tests
+package tests_test
 
 import (
 	"os"

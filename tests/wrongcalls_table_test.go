@@ -1,4 +1,4 @@
-package tests
+package tests_test
 
 import (
 	"context"
@@ -442,12 +442,12 @@ var wrongSetups = []wrongCall{
 	{"learning rate", func(o *operands) error {
 		_, err := optim.NewAdam(nn.Parameters(nn.NewLinear(3, 2)), -1, optim.AdamOptions{})
 		return err
-	}, "optim:|learning rate -1 is negative or not a number"},
+	}, "optim:|learning rate -1"},
 	{"learning rate nan", func(o *operands) error {
 		_, err := optim.NewSGD(nn.Parameters(nn.NewLinear(3, 2)), math.NaN(), optim.SGDOptions{})
 		return err
-	}, "optim:|learning rate NaN is negative or not a number"},
-	{"optimizer state", func(o *operands) error { return adamOf(nn.NewLinear(3, 2)).SetState(map[string]T{"bogus": o.mat}) }, `optim:|state does not fit the optimizer: "steps" is missing`},
+	}, "optim:|learning rate NaN"},
+	{"optimizer state", func(o *operands) error { return adamOf(nn.NewLinear(3, 2)).SetState(map[string]T{"bogus": o.mat}) }, `optim:|state does not fit the optimizer|is missing`},
 	{"dataset lengths", func(o *operands) error { _, err := data.Tensors(o.mat, o.tall); return err }, "data:|field 1 has 3 samples, field 0 has 2"},
 	{"loader batch", func(o *operands) error {
 		return firstError((&data.Loader{Dataset: datasetOf(o.mat), BatchSize: -1}).Epoch(context.Background()))

@@ -1,4 +1,4 @@
-package tests
+package tests_test
 
 import (
 	"fmt"
@@ -93,8 +93,8 @@ func stateOf(t testing.TB, x T) state {
 	return state{raw, x.Version(), x.IsLeaf(), x.GradFn(), has}
 }
 
-// names reports whether err names a line of f, a function of a few lines.
-func names(err error, f any) bool {
+// namesLine reports whether err names a line of f, a function of a few lines.
+func namesLine(err error, f any) bool {
 	fn := runtime.FuncForPC(reflect.ValueOf(f).Pointer())
 	file, first := fn.FileLine(fn.Entry())
 	for n := first; n < first+8; n++ {
@@ -122,7 +122,7 @@ func refused(t *testing.T, c wrongCall, located bool) (problems []string) {
 			problems = append(problems, fmt.Sprintf("error %q does not say %q", err, part))
 		}
 	}
-	if located && !names(err, c.call) {
+	if located && !namesLine(err, c.call) {
 		problems = append(problems, fmt.Sprintf("error %q does not name the line of the call", err))
 	}
 	for i, x := range o.all() {

@@ -43,7 +43,7 @@ func arangeCompose(start, end, step ir.Scalar, place *core.Placement) *core.Tens
 	if n < 0 {
 		return Refuse(Empty([]int{}, place), "start and end must be real and finite, and step lead from start to end")
 	}
-	return ArangeSized([]int{n}, start, step, place)
+	return ArangeSized([]int{n}, ir.HostAtLeast(start, end), step, place)
 }
 
 var arangeSizedOp = ir.Op{

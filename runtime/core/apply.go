@@ -204,7 +204,8 @@ func (p *plan) place(mixHost bool) error {
 			continue
 		}
 		if first.storage.dev != t.storage.dev {
-			return fmt.Errorf("%w: Expected all tensors to be on the same device, but found at least two devices, %s and %s",
+			//lint:ignore ST1005 PyTorch's words, which people search for
+			return fmt.Errorf("%w: Expected all tensors to be on the same device, but found at least two devices, %s and %s!",
 				device.ErrMismatch, first.storage.dev, t.storage.dev)
 		}
 	}

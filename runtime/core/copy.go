@@ -188,7 +188,37 @@ func moveBytes(dst, src *Tensor, o TransferOptions) error {
 		}
 		return dst.storage.drv.SyncStream(ctx, to.Index, 0)
 	}
-	return src.storage.drv.CopyPeer(from.Index, 0, to.Index, d.Addr, s.Addr, n)
+	return copyPeer(src.storage.drv, from.Index, to.Index, d.Addr, s.Addr, n)
+}
+
+// copyPeer copies between two devices of one driver on the source's stream,
+// after what the destination's stream has to do and before what it is given
+// next (P25).
+func copyPeer(drv device.Driver, from, to int, dst, src uint64, n int64) error {
+	if err := waitFor(drv, from, to); err != nil {
+		return err
+	}
+	if err := drv.CopyPeer(from, 0, to, dst, src, n); err != nil {
+		return err
+	}
+	return waitFor(drv, to, from)
+}
+
+// waitFor makes later work of device dev wait for what device other was given
+// so far.
+func waitFor(drv device.Driver, dev, other int) error {
+	e, err := drv.NewEvent(other, false)
+	if err != nil {
+		return err
+	}
+	err = drv.RecordEvent(other, e, 0)
+	if err == nil {
+		err = drv.WaitEvent(dev, 0, other, e)
+	}
+	if gone := drv.DestroyEvent(other, e); err == nil {
+		err = gone
+	}
+	return err
 }
 
 // CopyFrom writes src to dst, converting dtype and crossing devices as needed;

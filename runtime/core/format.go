@@ -175,7 +175,7 @@ func (p *printer) write(b *strings.Builder, shape []int, base, indent int) {
 		return
 	}
 	inner := ir.NumElements(shape[1:])
-	perLine := max(1, (p.o.LineWidth-indent)/(p.width+2))
+	perLine := max(1, (p.o.LineWidth-indent+1)/(p.width+2))
 	b.WriteByte('[')
 	column := 0
 	for i := 0; i < shape[0]; i++ {
@@ -194,6 +194,9 @@ func (p *printer) write(b *strings.Builder, shape []int, base, indent int) {
 			}
 		}
 		if p.summary && shape[0] > 2*p.o.Edge && i == p.o.Edge {
+			if len(shape) == 1 {
+				b.WriteByte(' ')
+			}
 			b.WriteString("...")
 			i = shape[0] - p.o.Edge - 1
 			column++

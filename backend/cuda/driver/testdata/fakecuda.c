@@ -1,0 +1,271 @@
+// A driver library without a device, for tests of the binding: two devices whose
+// memory is the host's and whose streams do everything at once. What it checks is
+// what the binding must get right: that every call finds the context of its own
+// device current on its thread, and that arguments arrive where they belong.
+// Whatever does not is answered with an error.
+//
+// VERSION, DEVICES and OMIT_LAUNCH make libraries that Open must refuse.
+
+#define _GNU_SOURCE
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef VERSION
+#define VERSION 12040
+#endif
+#ifndef DEVICES
+#define DEVICES 2
+#endif
+
+enum { OK = 0, VALUE = 1, MEMORY = 2, UNINITIALIZED = 3, NO_DEVICE = 100, DEVICE = 101, IMAGE = 200, CONTEXT = 201,
+       PTX = 218, HANDLE = 400, NOT_FOUND = 500, ENABLED = 704, NOT_ENABLED = 705 };
+
+typedef struct { int held; int peer; atomic_llong used; } Context;
+static Context contexts[2];
+static __thread Context* stack[16];
+static __thread int depth;
+static int initialized;
+static const long long total = 1LL << 30;
+
+static Context* current(void) { return depth ? stack[depth - 1] : 0; }
+
+// Every object begins with its context.
+typedef struct { Context* owner; int kind; } Object;
+enum { STREAM = 11, EVENT, MODULE, FUNCTION };
+typedef struct { Object o; struct timespec at; int recorded, flags; } Event;
+typedef struct { Object o; char name[64]; } Function;
+typedef struct { Object o; int flags, priority; } Stream;
+typedef struct { Context* owner; long long bytes; } Header; // before each allocation, 64 bytes
+
+static int check(void* object, int kind) {
+  if (!current()) return CONTEXT;
+  if (!object) return kind == STREAM ? OK : HANDLE;
+  Object* o = object;
+  return o->kind == kind && o->owner == current() ? OK : HANDLE;
+}
+
+static void* make(size_t bytes, int kind) {
+  Object* o = calloc(1, bytes);
+  o->owner = current();
+  o->kind = kind;
+  return o;
+}
+
+#define CHECK(object, kind) do { int code = check(object, kind); if (code) return code; } while (0)
+#define NEED_CONTEXT if (!current()) return CONTEXT
+
+int cuInit(unsigned flags) {
+  if (flags) return VALUE;
+  if (DEVICES == 0) return NO_DEVICE;
+  initialized = 1;
+  return OK;
+}
+int cuDriverGetVersion(int* v) { *v = VERSION; return OK; }
+int cuGetErrorName(int code, const char** s) {
+  switch (code) {
+  case VALUE: *s = "CUDA_ERROR_INVALID_VALUE"; return OK;
+  case MEMORY: *s = "CUDA_ERROR_OUT_OF_MEMORY"; return OK;
+  case NO_DEVICE: *s = "CUDA_ERROR_NO_DEVICE"; return OK;
+  case DEVICE: *s = "CUDA_ERROR_INVALID_DEVICE"; return OK;
+  case CONTEXT: *s = "CUDA_ERROR_INVALID_CONTEXT"; return OK;
+  case HANDLE: *s = "CUDA_ERROR_INVALID_HANDLE"; return OK;
+  case NOT_FOUND: *s = "CUDA_ERROR_NOT_FOUND"; return OK;
+  }
+  return VALUE;
+}
+int cuGetErrorString(int code, const char** s) { *s = "described by the fake"; return code > 999 ? VALUE : OK; }
+int cuDeviceGetCount(int* n) { *n = DEVICES; return initialized ? OK : UNINITIALIZED; }
+int cuDeviceGet(int* d, int ordinal) { *d = 70 + ordinal; return ordinal < DEVICES ? OK : DEVICE; }
+
+static Context* of(int device) { return device >= 70 && device < 70 + DEVICES ? &contexts[device - 70] : 0; }
+
+int cuDeviceGetName(char* name, int n, int d) { snprintf(name, n, "Fake %d", d - 70); return of(d) ? OK : DEVICE; }
+int cuDeviceGetUuid_v2(char* id, int d) { for (int i = 0; i < 16; i++) id[i] = d + i; return of(d) ? OK : DEVICE; }
+int cuDeviceTotalMem_v2(size_t* n, int d) { *n = total; return of(d) ? OK : DEVICE; }
+int cuDeviceGetAttribute(int* v, int a, int d) { *v = a == 75 ? 9 : a == 76 ? 0 : a == 10 ? 32 : a; return of(d) ? OK : DEVICE; }
+int cuDeviceCanAccessPeer(int* v, int d, int p) { *v = d != p; return of(d) && of(p) ? OK : DEVICE; }
+int cuDevicePrimaryCtxRetain(Context** c, int d) { if (!of(d)) return DEVICE; *c = of(d); (*c)->held++; return OK; }
+int cuDevicePrimaryCtxRelease_v2(int d) { if (!of(d) || !of(d)->held) return CONTEXT; of(d)->held--; return OK; }
+
+// A pause now and then lets Go take the processor from the thread: a goroutine
+// not locked to it would go on elsewhere.
+int cuCtxSetCurrent(Context* c) {
+  static atomic_int calls;
+  if (!depth) depth = 1;
+  stack[depth - 1] = c;
+  if (atomic_fetch_add(&calls, 1) % 1000 == 0) usleep(2000);
+  return OK;
+}
+int cuCtxPushCurrent_v2(Context* c) { if (depth == 16) return VALUE; stack[depth++] = c; return OK; }
+int cuCtxPopCurrent_v2(Context** c) { if (!depth) return CONTEXT; *c = stack[--depth]; return OK; }
+int cuCtxGetCurrent(Context** c) { *c = current(); return OK; }
+int cuCtxSynchronize(void) { NEED_CONTEXT; return OK; }
+int cuCtxGetStreamPriorityRange(int* least, int* greatest) { NEED_CONTEXT; *least = 0; *greatest = -5; return OK; }
+int cuCtxEnablePeerAccess(Context* p, unsigned flags) {
+  NEED_CONTEXT;
+  if (flags || p == current()) return VALUE;
+  if (current()->peer) return ENABLED;
+  current()->peer = 1;
+  return OK;
+}
+int cuCtxDisablePeerAccess(Context* p) {
+  NEED_CONTEXT;
+  if (p == current()) return VALUE;
+  if (!current()->peer) return NOT_ENABLED;
+  current()->peer = 0;
+  return OK;
+}
+
+int cuMemGetInfo_v2(size_t* free, size_t* all) { NEED_CONTEXT; *free = total - current()->used; *all = total; return OK; }
+int cuMemAlloc_v2(char** p, size_t n) {
+  NEED_CONTEXT;
+  if (!n) return VALUE;
+  if (n > (size_t)(total - current()->used)) return MEMORY;
+  Header* h = calloc(1, n + 64);
+  h->owner = current();
+  h->bytes = n;
+  atomic_fetch_add(&h->owner->used, n);
+  *p = (char*)h + 64;
+  return OK;
+}
+int cuMemFree_v2(char* p) {
+  NEED_CONTEXT;
+  if (!p) return OK;
+  Header* h = (Header*)(p - 64);
+  if (h->owner != current()) return VALUE;
+  atomic_fetch_sub(&h->owner->used, h->bytes);
+  free(h);
+  return OK;
+}
+int cuMemHostAlloc(void** p, size_t n, unsigned flags) { NEED_CONTEXT; if (!n || flags > 7) return VALUE; *p = malloc(n); return OK; }
+int cuMemFreeHost(void* p) { NEED_CONTEXT; free(p); return OK; }
+int cuMemHostRegister_v2(void* p, size_t n, unsigned flags) { NEED_CONTEXT; return p && n && flags <= 7 ? OK : VALUE; }
+int cuMemHostUnregister(void* p) { NEED_CONTEXT; return p ? OK : VALUE; }
+int cuMemcpyHtoDAsync_v2(char* d, const void* s, size_t n, void* stream) { CHECK(stream, STREAM); memcpy(d, s, n); return OK; }
+int cuMemcpyDtoHAsync_v2(void* d, const char* s, size_t n, void* stream) { CHECK(stream, STREAM); memcpy(d, s, n); return OK; }
+int cuMemcpyDtoDAsync_v2(char* d, const char* s, size_t n, void* stream) { CHECK(stream, STREAM); memmove(d, s, n); return OK; }
+int cuMemcpyPeerAsync(char* d, Context* dc, const char* s, Context* sc, size_t n, void* stream) {
+  CHECK(stream, STREAM);
+  if (((Header*)(d - 64))->owner != dc || ((Header*)(s - 64))->owner != sc) return VALUE;
+  memcpy(d, s, n);
+  return OK;
+}
+int cuMemsetD8Async(char* d, unsigned char v, size_t n, void* stream) { CHECK(stream, STREAM); memset(d, v, n); return OK; }
+int cuMemsetD32Async(unsigned* d, unsigned v, size_t n, void* stream) {
+  CHECK(stream, STREAM);
+  for (size_t i = 0; i < n; i++) d[i] = v;
+  return OK;
+}
+
+int cuStreamCreateWithPriority(Stream** s, unsigned flags, int priority) {
+  NEED_CONTEXT;
+  if (flags > 1 || priority > 0 || priority < -5) return VALUE;
+  *s = make(sizeof(Stream), STREAM);
+  return OK;
+}
+int cuStreamDestroy_v2(void* s) { if (!s) return HANDLE; CHECK(s, STREAM); free(s); return OK; }
+int cuStreamQuery(void* s) { return check(s, STREAM); }
+int cuStreamSynchronize(void* s) { return check(s, STREAM); }
+int cuStreamWaitEvent(void* s, Object* e, unsigned flags) { CHECK(s, STREAM); return e && e->kind == EVENT && !flags ? OK : HANDLE; }
+int cuStreamIsCapturing(void* s, int* status) { CHECK(s, STREAM); *status = 0; return OK; }
+int cuEventCreate(Event** e, unsigned flags) {
+  NEED_CONTEXT;
+  if (flags > 7) return VALUE;
+  *e = make(sizeof(Event), EVENT);
+  (*e)->flags = flags;
+  return OK;
+}
+int cuEventDestroy_v2(void* e) { CHECK(e, EVENT); free(e); return OK; }
+int cuEventRecord(Event* e, void* s) {
+  CHECK(e, EVENT);
+  CHECK(s, STREAM);
+  e->recorded = 1;
+  clock_gettime(CLOCK_MONOTONIC, &e->at);
+  return OK;
+}
+int cuEventQuery(void* e) { return check(e, EVENT); }
+int cuEventSynchronize(void* e) { return check(e, EVENT); }
+int cuEventElapsedTime(float* ms, Event* a, Event* b) {
+  CHECK(a, EVENT);
+  CHECK(b, EVENT);
+  if ((a->flags | b->flags) & 2 || !a->recorded || !b->recorded) return HANDLE;
+  *ms = (b->at.tv_sec - a->at.tv_sec) * 1e3 + (b->at.tv_nsec - a->at.tv_nsec) * 1e-6;
+  return OK;
+}
+
+// The modules are those of the tests: PTX with the kernels that run knows.
+int cuModuleLoadDataEx(Object** m, const char* image, unsigned n, int* options, void** values) {
+  NEED_CONTEXT;
+  if (n != 2 || options[0] != 5 || options[1] != 6) return VALUE;
+  if (!strstr(image, ".version")) {
+    snprintf(values[0], (size_t)values[1], "the fake reads no such thing");
+    return PTX;
+  }
+  *m = make(sizeof(Object), MODULE);
+  return OK;
+}
+int cuModuleUnload(void* m) { CHECK(m, MODULE); free(m); return OK; }
+int cuModuleGetFunction(Function** f, void* m, const char* name) {
+  CHECK(m, MODULE);
+  if (strcmp(name, "add") && strcmp(name, "count") && strcmp(name, "spin")) return NOT_FOUND;
+  *f = make(sizeof(Function), FUNCTION);
+  strcpy((*f)->name, name);
+  return OK;
+}
+int cuModuleGetGlobal_v2(char** p, size_t* n, void* m, const char* name) {
+  static struct { char header[64]; int value; } answer = {{0}, 42};
+  CHECK(m, MODULE);
+  if (strcmp(name, "answer")) return NOT_FOUND;
+  *p = (char*)&answer.value;
+  *n = 4;
+  return OK;
+}
+int cuFuncGetAttribute(int* v, int a, void* f) { CHECK(f, FUNCTION); if (a < 0 || a > 9) return VALUE; *v = a ? a : 1024; return OK; }
+int cuFuncSetAttribute(void* f, int a, int v) { CHECK(f, FUNCTION); return (a == 8 || a == 9) && v <= 100000 ? OK : VALUE; }
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* n, void* f, int threads, size_t shared) {
+  CHECK(f, FUNCTION);
+  *n = shared > 100000 ? 0 : 2048 / threads;
+  return OK;
+}
+int cuOccupancyMaxPotentialBlockSize(int* grid, int* threads, void* f, void* sizes, size_t shared, int limit) {
+  CHECK(f, FUNCTION);
+  if (sizes) return VALUE;
+  *grid = 264;
+  *threads = limit ? limit : 1024;
+  return OK;
+}
+
+static void run(const char* name, const char* p, long long threads) {
+  if (!strcmp(name, "add")) {
+    struct { float *a, *b, *c; unsigned n; } a;
+    memcpy(&a, p, 28);
+    for (unsigned i = 0; i < a.n && i < threads; i++) a.c[i] = a.a[i] + a.b[i];
+  } else if (!strcmp(name, "count")) {
+    struct { atomic_llong* at; long long step; } a;
+    memcpy(&a, p, sizeof a);
+    atomic_fetch_add(a.at, a.step * threads);
+  } else {
+    long long ns;
+    memcpy(&ns, p, sizeof ns);
+    usleep(ns / 1000);
+  }
+}
+
+#ifndef OMIT_LAUNCH
+int cuLaunchKernel(Function* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, void* stream, void** params, void** extra) {
+  CHECK(f, FUNCTION);
+  CHECK(stream, STREAM);
+  if (!gx || !gy || !gz || !bx || !by || !bz || bx * by * bz > 1024 || params || !extra || shared > 100000) return VALUE;
+  if (extra[0] != (void*)1 || extra[2] != (void*)2 || extra[4]) return VALUE;
+  size_t want = !strcmp(f->name, "add") ? 28 : !strcmp(f->name, "count") ? 16 : 8;
+  if (*(size_t*)extra[3] != want) return VALUE;
+  run(f->name, extra[1], (long long)gx * gy * gz * bx * by * bz);
+  return OK;
+}
+#endif
