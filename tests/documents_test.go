@@ -168,6 +168,20 @@ func TestReadmeFlags(t *testing.T) {
 	}
 }
 
+// TestDependencies looks for the reason of every module that go.mod requires for
+// itself.
+func TestDependencies(t *testing.T) {
+	reasons := read(t, "docs/architecture.md")
+	for line := range strings.Lines(read(t, "go.mod")) {
+		if required, ok := strings.CutPrefix(line, "\t"); ok && !strings.Contains(line, "// indirect") {
+			name, _, _ := strings.Cut(required, " ")
+			if !strings.Contains(reasons, "| `"+name+"` |") {
+				t.Errorf("docs/architecture.md gives no reason for the dependency %s", name)
+			}
+		}
+	}
+}
+
 // TestContinuousIntegration sees to it that .ci/run runs the README's tests.
 func TestContinuousIntegration(t *testing.T) {
 	run := read(t, ".ci/run")

@@ -136,11 +136,14 @@ func (e *einsum) parse(equation string, xs []*core.Tensor) ([]term, []rune, erro
 		for a, l := range labels {
 			count[l]++
 			d := x.Shape()[a]
-			if have, ok := e.extents[l]; ok && have != d && have != 1 && d != 1 {
+			if j := slices.Index(labels, l); x.Shape()[j] != d {
+				return nil, nil, fmt.Errorf("%w: %s is repeated on axes of %d and %d elements", ir.ErrShape, labelName(l), x.Shape()[j], d)
+			}
+			have, ok := e.extents[l]
+			if ok && have != d && have != 1 && d != 1 {
 				return nil, nil, fmt.Errorf("%w: %s has extents %d and %d", ir.ErrShape, labelName(l), have, d)
 			}
-			e.extents[l] = max(e.extents[l], d)
-			if d == 0 {
+			if e.extents[l] = max(have, d); d == 0 || ok && have == 0 {
 				e.extents[l] = 0
 			}
 		}

@@ -116,7 +116,9 @@ func (d Device) Resolve() Device {
 		if d.Kind == KindCPU {
 			return CPU
 		}
-		d.Index = current(d.Kind)
+		if d.Kind < numKinds {
+			d.Index = current(d.Kind)
+		}
 	}
 	return d
 }

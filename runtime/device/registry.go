@@ -14,8 +14,8 @@ var registry struct {
 }
 
 // Install adds the given backends' drivers to the process, each replacing an
-// earlier one of its kind. Package backend/all calls it with its list; tests
-// install simulated devices.
+// earlier one of its kind; nil ones are passed over. Package backend/all calls it
+// with its list; tests install simulated devices.
 func Install(drivers ...Driver) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
@@ -24,7 +24,9 @@ func Install(drivers ...Driver) {
 		table = *old
 	}
 	for _, d := range drivers {
-		table[d.Kind()] = d
+		if d != nil && d.Kind() < numKinds {
+			table[d.Kind()] = d
+		}
 	}
 	registry.drivers.Store(&table)
 }
@@ -45,6 +47,9 @@ func Find(d Device) (Device, Driver, error) {
 		return d, nil, err
 	}
 	if d.Kind == KindCPU {
+		if d.Index != 0 {
+			return d, nil, fmt.Errorf("%w: the host is one device, index %d is none of it", ErrInvalid, d.Index)
+		}
 		return CPU, drv, nil
 	}
 	n, err := drv.DeviceCount()

@@ -47,8 +47,11 @@ func (k *Key[T]) Get() (v T, ok bool) {
 
 // With calls f while the calling goroutine holds v. The value it held before is
 // back when f returns, panics or ends the goroutine. A goroutine's identity
-// cannot be reused meanwhile, because f keeps it alive.
+// cannot be reused meanwhile, because f keeps it alive. A nil f does nothing.
 func (k *Key[T]) With(v T, f func()) {
+	if f == nil {
+		return
+	}
 	id := goroutine()
 	s := k.of(id)
 	s.mu.Lock()

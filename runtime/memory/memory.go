@@ -4,10 +4,13 @@
 package memory
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
+	goruntime "runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -22,13 +25,17 @@ type Block struct {
 }
 
 // Alloc returns a block of at least bytes > 0 uninitialised bytes on dev, which
-// drv provides.
+// drv provides. Before it reports that an accelerator has no room, the collector
+// gets a chance to find blocks that the program dropped.
 func Alloc(dev device.Device, drv device.Driver, bytes int64) (Block, error) {
 	if dev.Kind == device.KindCPU {
 		return allocHost(drv, bytes)
 	}
 	drainDropped()
 	m, err := drv.Alloc(dev.Index, bytes)
+	if errors.Is(err, device.ErrOutOfMemory) && collect() {
+		m, err = drv.Alloc(dev.Index, bytes)
+	}
 	if err != nil {
 		return Block{}, fmt.Errorf("%s: cannot allocate %d bytes: %w", dev, bytes, err)
 	}
@@ -39,6 +46,7 @@ func Alloc(dev device.Device, drv device.Driver, bytes int64) (Block, error) {
 // AllocPinned returns page-locked host memory of the driver that provides the
 // accelerators it is for.
 func AllocPinned(drv device.Driver, bytes int64) (Block, error) {
+	drainDropped()
 	m, err := drv.AllocHost(bytes)
 	if err != nil {
 		return Block{}, fmt.Errorf("cannot allocate %d bytes of pinned memory: %w", bytes, err)
@@ -143,7 +151,8 @@ func Drop(b Block) {
 	dropped.mu.Unlock()
 }
 
-func drainDropped() {
+// drainDropped frees what was dropped and reports whether there was anything.
+func drainDropped() bool {
 	dropped.mu.Lock()
 	blocks := dropped.blocks
 	dropped.blocks = nil
@@ -151,6 +160,24 @@ func drainDropped() {
 	for _, b := range blocks {
 		_ = b.Free() // nobody is left to tell
 	}
+	return len(blocks) > 0
+}
+
+// collectWait bounds the wait for the cleanups of a collection.
+const collectWait = 50 * time.Millisecond
+
+// collect runs the collector and frees what it found dead. It reports whether
+// anything was freed.
+func collect() bool {
+	goruntime.GC()
+	done := make(chan struct{})
+	goruntime.AddCleanup(new([16]byte), func(c chan struct{}) { close(c) }, done)
+	goruntime.GC() // a cleanup queued now runs after those of the first collection
+	select {
+	case <-done:
+	case <-time.After(collectWait):
+	}
+	return drainDropped()
 }
 
 // Stats are an accelerator's byte counts. Host memory is the collector's and is

@@ -63,13 +63,14 @@ func Seed(seed int64) { Current().SetState(State{Seed: seed}) }
 // Current returns the generator that random operators of the calling goroutine
 // draw from.
 func Current() *Generator {
-	if g, ok := chosen.Get(); ok {
+	if g, ok := chosen.Get(); ok && g != nil {
 		return g
 	}
 	return defaultGenerator
 }
 
-// With calls f with g as the calling goroutine's generator.
+// With calls f with g as the calling goroutine's generator; nil stands for the
+// process's.
 func With(g *Generator, f func()) { chosen.With(g, f) }
 
 // Next draws from the calling goroutine's generator.

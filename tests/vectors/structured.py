@@ -192,7 +192,160 @@ case("avg_pool1d", lambda x: F.avg_pool1d(x, 3, 2), rnd(2, 3, 8))
 case("adaptive_avg_pool1d", lambda x: F.adaptive_avg_pool1d(x, 3), rnd(2, 3, 7))
 case("adaptive_avg_pool2d", lambda x: F.adaptive_avg_pool2d(x, (3, 4)), rnd(2, 3, 7, 3))
 
+# More equations. The test reads the equation from the name.
+for equation, *shapes in [
+    ("i->", (5,)), ("ij->ji", (2, 3)), ("ij->j", (2, 3)), ("ii", (3, 3)), ("i,i->", (4,), (4,)), ("i,j->ij", (2,), (3,)),
+    ("ij,ij->", (2, 3), (2, 3)), ("ij,ij->i", (2, 3), (2, 3)), ("bij,bkj->bik", (2, 2, 3), (2, 4, 3)), ("abc,cd->abd", (2, 2, 3), (3, 2)),
+    ("bhqd,bhkd->bhqk", (1, 2, 2, 3), (1, 2, 3, 3)), ("ij,jk,kl->il", (2, 3), (3, 2), (2, 2)), ("iij->j", (3, 3, 2)),
+    ("...ij,...jk->...ik", (2, 1, 2, 3), (2, 3, 2)), ("i...,i...->...", (3, 2), (3, 2)), ("...i->...", (2, 2, 3)), ("ab,cd->dacb", (2, 2), (1, 3)),
+    ("ij,k->ik", (2, 3), (2,)), ("ba,b", (2, 3), (2,)),
+]:
+    case("einsum " + equation, lambda *x: torch.einsum(equation, *x), *[rnd(*shape) for shape in shapes])
+
+# Matrix products.
+case("matmul both batched", lambda x, y: x @ y, rnd(2, 1, 2, 3), rnd(1, 3, 3, 2))
+case("matmul vector matrix", lambda x, y: x @ y, rnd(3), rnd(3, 2))
+case("matmul inner of none", lambda x, y: x @ y, rnd(2, 0), rnd(0, 3))
+case("matmul of a transpose", lambda x, y: x.mT @ y.mT, rnd(2, 3, 2), rnd(4, 3))
+case("mv", lambda x, y: torch.mv(x, y), rnd(2, 3), rnd(3))
+case("bmm", lambda x, y: torch.bmm(x, y), rnd(2, 2, 3), rnd(2, 3, 2))
+case("addmv", lambda b, x, y: torch.addmv(b, x, y, beta=0.5, alpha=2), rnd(2), rnd(2, 3), rnd(3))
+case("baddbmm", lambda b, x, y: torch.baddbmm(b, x, y, beta=-1, alpha=0.5), rnd(2, 1, 2), rnd(2, 2, 3), rnd(2, 3, 2))
+case("trace", lambda x: x.trace(), rnd(3, 3))
+case("tensordot one", lambda x, y: torch.tensordot(x, y, dims=([2], [0])), rnd(2, 2, 3), rnd(3, 2))
+case("linear without bias", lambda x, w: F.linear(x, w), rnd(3), rnd(2, 3))
+
+# Reductions and scans.
+for p in [0, 0.5, 1.5, 4, math.inf, -math.inf]:
+    case(f"norm p={p}", lambda x: x.norm(p, (1,)), rnd(2, 3, lo=0.2))
+case("norm over two dims", lambda x: torch.linalg.vector_norm(x, 2, (0, 2), True), rnd(2, 3, 2))
+case("var correction", lambda x: torch.var(x, (1,), correction=2, keepdim=False), rnd(2, 5))
+case("var all", lambda x: x.var(), rnd(2, 3))
+case("std keepdim", lambda x: x.std((0, 1), keepdim=True), rnd(2, 3))
+case("var_mean", lambda x: torch.var_mean(x, (1,), unbiased=False), rnd(2, 4))
+case("amin ties", lambda x: x.amin((0, 1)), ties)
+case("max all", lambda x: x.max(), rnd(2, 3))
+case("argmax", lambda x: x.argmax(1), ties, grad=False)
+case("argmin keepdim", lambda x: x.argmin(0, keepdim=True), rnd(3, 2), grad=False)
+case("argmax all", lambda x: x.argmax(), ties, grad=False)
+case("prod keepdim", lambda x: x.prod(0, keepdim=True), z)
+case("prod of two zeros", lambda x: x.prod(), torch.tensor([[0.0, 2], [0, 3]], dtype=torch.float64))
+case("prod of one zero", lambda x: x.prod(), torch.tensor([[0.0, 2], [5, 3]], dtype=torch.float64))
+case("cumprod dim 0", lambda x: x.cumprod(0), z)
+case("cumprod without zeros", lambda x: x.cumprod(-1), rnd(2, 4))
+case("cumsum middle", lambda x: x.cumsum(-2), rnd(2, 3, 2))
+case("logcumsumexp infinities", lambda x: x.logcumsumexp(1), inf[1:, :2])
+case("logsumexp keepdim", lambda x: x.logsumexp((1,), keepdim=True), rnd(2, 3, lo=-80, hi=80))
+case("mean all", lambda x: x.mean(), rnd(2, 3))
+case("sum of integers", lambda x: x.sum(0), idx(100, 3, 2), grad=False)
+case("cumsum of integers", lambda x: x.cumsum(0), idx(100, 4), grad=False)
+
+# Views and data movement.
+case("diagonal above", lambda x: x.diagonal(1), rnd(3, 4))
+case("diagonal of the last axes", lambda x: x.diagonal(0, -2, -1), rnd(2, 2, 3))
+case("diag_embed below", lambda x: torch.diag_embed(x, -1), rnd(3))
+case("unfold middle", lambda x: x.unfold(1, 2, 1), rnd(2, 3, 2))
+case("unfold with gaps", lambda x: x.unfold(0, 2, 3), rnd(8))
+case("as_strided rows", lambda x: x.as_strided((2, 3), (2, 1)), rnd(5))
+case("as_strided one element", lambda x: x.as_strided((4,), (0,), 2), rnd(3))
+case("expand", lambda x: x.expand(3, 2, 4), rnd(2, 1))
+case("permute", lambda x: x.permute(2, 0, 1), rnd(2, 3, 2))
+case("select", lambda x: x.select(1, -1), rnd(2, 3))
+case("narrow", lambda x: x.narrow(-1, 1, 2), rnd(2, 4))
+case("squeeze", lambda x: x.squeeze(1), rnd(2, 1, 2))
+case("unbind", lambda x: x.unbind(1), rnd(2, 3))
+case("split sizes", lambda x: x.split([1, 0, 3], 0), rnd(4, 2))
+case("cat of an empty one", lambda x, y: torch.cat((x, y), 0), rnd(0, 2), rnd(2, 2))
+case("roll back", lambda x: x.roll(-4, 1), rnd(2, 3))
+case("repeat none", lambda x: x.repeat(0, 2), rnd(1, 2))
+case("repeat_interleave rows", lambda x: x.repeat_interleave(3, 0), rnd(2, 2))
+case("pad three axes", lambda x: F.pad(x, (1, 0, 0, 1, 1, 1)), rnd(2, 1, 2))
+case("pad reflect one axis", lambda x: F.pad(x, (2, 3), "reflect"), rnd(1, 2, 4))
+case("pad replicate three axes", lambda x: F.pad(x, (1, 0, 0, 1, 2, 0), "replicate"), rnd(1, 1, 2, 2, 2))
+case("pad circular one axis", lambda x: F.pad(x, (3, 2), "circular"), rnd(1, 2, 3))
+case("flip all", lambda x: x.flip((0, 1)), rnd(2, 3))
+case("where", lambda x, y: torch.where(x > 0, x, y), rnd(2, 3), rnd(3))
+case("masked_fill", lambda x: x.masked_fill(x > 0.5, 7), rnd(2, 3))
+
+# Indexing and order.
+twice = torch.tensor([[0, 0, 2, 1], [3, 3, 3, 0]])
+case("gather repeated", lambda x, i: x.gather(1, i), rnd(2, 4), twice)
+case("gather dim 0", lambda x, i: x.gather(0, i), rnd(4, 3), idx(4, 2, 3))
+case("scatter_add repeated", lambda x, i, s: x.scatter_add(1, i, s), rnd(2, 4), twice, rnd(2, 4))
+case("scatter of a number", lambda x, i: x.scatter(1, i, 2.5), rnd(2, 5), perm)
+case("index_fill", lambda x, i: x.index_fill(1, i, -1), rnd(2, 4), torch.tensor([2, 0]))
+case("index_copy", lambda x, i, s: x.index_copy(0, i, s), rnd(4, 2), torch.tensor([3, 1]), rnd(2, 2))
+case("index_select repeated", lambda x, i: x.index_select(0, i), rnd(3, 2), torch.tensor([1, 1, 2, 1]))
+case("index_add middle", lambda x, i, s: x.index_add(1, i, s), rnd(2, 3, 2), torch.tensor([0, 0]), rnd(2, 2, 2))
+case("embedding all", lambda i, w: F.embedding(i, w), torch.tensor([2, 0, 2]), rnd(3, 2))
+case("kthvalue keepdim", lambda x: x.kthvalue(1, 0, keepdim=True), rnd(3, 2))
+case("topk all", lambda x: x.topk(3, 1), rnd(2, 3))
+odd = torch.tensor([[3.0, float("nan"), -1, float("inf")], [float("-inf"), 2, 2, 1]], dtype=torch.float64)
+case("sort special", lambda x: x.sort(dim=1, stable=True), odd, grad=False)
+case("sort special descending", lambda x: x.sort(dim=1, stable=True, descending=True), odd, grad=False)
+case("argsort", lambda x: x.argsort(0), rnd(4, 2), grad=False)
+case("unique integers", lambda x: torch.unique(x, return_inverse=True, return_counts=True), torch.tensor([5, -1, 5, 3]), grad=False)
+case("bucketize", lambda v, b: torch.bucketize(v, b, right=True), torch.cat((row[1:3], rnd(2))), row, grad=False)
+rows = rnd(2, 4).sort(1).values
+case("searchsorted rows", lambda s, v: torch.searchsorted(s, v), rows, rnd(2, 3), grad=False)
+
+# Normalization.
+case("softmax dim 0", lambda x: x.softmax(0), rnd(3, 2, lo=-40, hi=40))
+case("softmin", lambda x: F.softmin(x, 1), rnd(2, 3))
+case("log_softmax far", lambda x: x.log_softmax(0), rnd(3, lo=-500, hi=500))
+case("layer_norm bare", lambda x: F.layer_norm(x, (3,), eps=0.1), rnd(2, 3))
+case("group_norm one", lambda x: F.group_norm(x, 1), rnd(2, 2, 3))
+case("batch_norm train matrix", lambda x: F.batch_norm(x, None, None, training=True, eps=0.01), rnd(4, 2))
+case("batch_norm bare", lambda x, m, v: F.batch_norm(x, m, v, eps=0.1), rnd(2, 3), rnd(3), rnd(3, lo=0.5), fixed=(1, 2))
+case("instance_norm weights", lambda x, w, b: F.instance_norm(x, weight=w, bias=b), rnd(2, 2, 3), rnd(2), rnd(2))
+case("normalize p=1", lambda x: F.normalize(x, p=1, dim=0), rnd(2, 3))
+case("glu", lambda x: F.glu(x, 1), rnd(2, 4))
+case("prelu", lambda x, w: F.prelu(x, w), rnd(2, 3), rnd(1))
+
+# Losses, each with each reduction. The test reads both from the name.
+positive = lambda: rnd(2, 3, lo=0.1, hi=0.9)
+for reduction in ["none", "mean", "sum"]:
+    for name, f, x, y in [
+        ("mse", F.mse_loss, rnd(2, 3), rnd(2, 3)), ("l1", F.l1_loss, rnd(2, 3), rnd(2, 3)),
+        ("smooth_l1", F.smooth_l1_loss, rnd(2, 3), rnd(2, 3)), ("huber", F.huber_loss, rnd(2, 3), rnd(2, 3)),
+        ("bce", F.binary_cross_entropy, positive(), positive()), ("bce_with_logits", F.binary_cross_entropy_with_logits, rnd(2, 3), positive()),
+        ("kl_div", F.kl_div, rnd(2, 3), positive()),
+    ]:
+        case(f"loss {name} {reduction}", lambda x, y: f(x, y, reduction=reduction), x, y, fixed=(1,) if "bce" in name else ())
+    for name, f in [("cross_entropy", F.cross_entropy), ("nll", F.nll_loss)]:
+        case(f"loss {name} {reduction}", lambda x, t, w: f(x, t, w, ignore_index=1, reduction=reduction), rnd(4, 3), torch.tensor([0, 1, 2, 2]), rnd(3, lo=0.5), fixed=(2,))
+case("cross_entropy images", lambda x, t: F.cross_entropy(x, t), rnd(2, 3, 2, 2), idx(3, 2, 2, 2))
+case("cross_entropy nothing left", lambda x, t: F.cross_entropy(x, t, ignore_index=0, reduction="sum"), rnd(2, 3), torch.tensor([0, 0]))
+case("cross_entropy far", lambda x, t: F.cross_entropy(x, t), rnd(2, 3, lo=-900, hi=900), idx(3, 2))
+case("cross_entropy probs sum", lambda x, t, w: F.cross_entropy(x, t, w, reduction="sum"), rnd(2, 3), positive(), rnd(3, lo=0.5), fixed=(1, 2))
+case("cosine_similarity of rows", lambda x, y: F.cosine_similarity(x, y, 0), rnd(2, 3), rnd(2, 3))
+
+# Convolution and pooling.
+case("conv1d grouped", lambda x, w: F.conv1d(x, w, stride=2, padding=2, dilation=2, groups=2), rnd(1, 4, 7), rnd(2, 2, 3))
+case("conv1d without batch", lambda x, w, b: F.conv1d(x, w, b), rnd(2, 5), rnd(3, 2, 2), rnd(3))
+case("conv2d of each channel", lambda x, w: F.conv2d(x, w, padding=1, groups=3), rnd(1, 3, 3, 3), rnd(3, 1, 3, 3))
+case("conv2d of points", lambda x, w, b: F.conv2d(x, w, b, stride=2), rnd(2, 3, 3, 4), rnd(2, 3, 1, 1), rnd(2))
+case("conv2d wide", lambda x, w: F.conv2d(x, w, padding=(0, 3), dilation=(1, 3)), rnd(1, 2, 4, 5), rnd(2, 2, 2, 3))
+case("conv3d grouped", lambda x, w, b: F.conv3d(x, w, b, padding=1, dilation=2, groups=2), rnd(1, 2, 3, 3, 3), rnd(2, 1, 2, 2, 2), rnd(2))
+case("conv_transpose1d dilated", lambda x, w, b: F.conv_transpose1d(x, w, b, padding=1, dilation=2), rnd(1, 2, 4), rnd(2, 3, 3), rnd(3))
+case("conv_transpose2d output padding", lambda x, w: F.conv_transpose2d(x, w, stride=3, padding=1, output_padding=2), rnd(1, 2, 2, 2), rnd(2, 1, 2, 3))
+case("conv_transpose2d grouped", lambda x, w: F.conv_transpose2d(x, w, stride=2, output_padding=(1, 0), groups=3), rnd(1, 3, 2, 2), rnd(3, 1, 2, 2))
+case("max_pool2d overlapping", lambda x: F.max_pool2d(x, 3, 1, 1), rnd(1, 2, 4, 3))
+case("max_pool2d ceil padded", lambda x: F.max_pool2d(x, (2, 3), 2, (1, 1), ceil_mode=True, return_indices=True), rnd(1, 1, 6, 6))
+case("max_pool2d without batch", lambda x: F.max_pool2d(x, 2), rnd(2, 4, 5))
+case("max_pool2d ties", lambda x: F.max_pool2d(x, 2, 1, return_indices=True), ties.reshape(1, 1, 2, 4))
+case("max_pool1d padded", lambda x: F.max_pool1d(x, 4, 3, padding=2, ceil_mode=True), rnd(1, 2, 8))
+case("avg_pool2d ceil, counted", lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True), rnd(1, 1, 6, 7))
+case("avg_pool2d ceil, not counted", lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False), rnd(1, 1, 6, 7))
+case("avg_pool2d ceil, not padded", lambda x: F.avg_pool2d(x, 2, 3, ceil_mode=True), rnd(1, 1, 5, 4))
+case("avg_pool1d padded", lambda x: F.avg_pool1d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False), rnd(1, 2, 6))
+case("adaptive_avg_pool1d more", lambda x: F.adaptive_avg_pool1d(x, 5), rnd(1, 2, 3))
+case("adaptive_avg_pool2d one", lambda x: F.adaptive_avg_pool2d(x, 1), rnd(2, 2, 3, 4))
+
 # Factories.
+case("arange of a float end", lambda: torch.arange(0, 3.5, 1, dtype=torch.float64), grad=False)
+case("arange down", lambda: torch.arange(5, -4, -3), grad=False)
+case("logspace", lambda: torch.logspace(-1, 2, 4, base=2, dtype=torch.float64), grad=False)
 case("arange", lambda: torch.arange(1, 10, 3), grad=False)
 case("arange float", lambda: torch.arange(1, 2, 0.3, dtype=torch.float64), grad=False)
 case("linspace", lambda: torch.linspace(-1, 2, 7, dtype=torch.float64), grad=False)

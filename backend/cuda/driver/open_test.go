@@ -67,8 +67,8 @@ func unsupported(t testing.TB, err error) {
 	}
 }
 
-// real is the binding over the machine's driver.
-func real(t testing.TB) API {
+// machine is the binding over the machine's driver.
+func machine(t testing.TB) API {
 	t.Helper()
 	api, err := Open()
 	if err != nil {
@@ -79,7 +79,7 @@ func real(t testing.TB) API {
 
 // each runs f on the machine's driver and on the fake one.
 func each(t *testing.T, f func(t *testing.T, api API)) {
-	t.Run("cuda", func(t *testing.T) { f(t, real(t)) })
+	t.Run("cuda", func(t *testing.T) { f(t, machine(t)) })
 	t.Run("fake", func(t *testing.T) { f(t, fake(t)) })
 }
 
@@ -159,7 +159,7 @@ func TestHiddenDevices(t *testing.T) {
 		}
 		return
 	}
-	real(t)
+	machine(t)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestHiddenDevices$")
 	cmd.Env = append(os.Environ(), child+"=1", "CUDA_VISIBLE_DEVICES=")
 	if out, err := cmd.CombinedOutput(); err != nil {

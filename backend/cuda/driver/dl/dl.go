@@ -40,7 +40,7 @@ func Open(names ...string) (*Library, error) {
 		if err == nil {
 			return &Library{name, handle}, nil
 		}
-		said = append(said, fmt.Sprintf("%s: %v", name, err))
+		said = append(said, name+": "+strings.TrimPrefix(err.Error(), name+": "))
 	}
 	return nil, fmt.Errorf("no shared library found; looked for %s", strings.Join(said, "; "))
 }

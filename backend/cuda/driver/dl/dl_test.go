@@ -103,6 +103,9 @@ func TestCallsFromManyGoroutines(t *testing.T) {
 	all.Wait()
 }
 
+// raceDetector says that pools lose what they hold, to find more races.
+var raceDetector bool
+
 func TestCallDoesNotAllocate(t *testing.T) {
 	f := function(t, "labs")
 	got := testing.AllocsPerRun(1000, func() {
@@ -111,7 +114,7 @@ func TestCallDoesNotAllocate(t *testing.T) {
 		f.Call(c, 1, c.Addr(0), 3)
 		c.Free()
 	})
-	if got >= 1 { // the collector may empty the pool once in a while
+	if got >= 1 && !raceDetector { // the collector may empty the pool now and then
 		t.Errorf("%g allocations a call", got)
 	}
 }

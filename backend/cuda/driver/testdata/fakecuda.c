@@ -212,7 +212,7 @@ int cuModuleLoadDataEx(Object** m, const char* image, unsigned n, int* options, 
 int cuModuleUnload(void* m) { CHECK(m, MODULE); free(m); return OK; }
 int cuModuleGetFunction(Function** f, void* m, const char* name) {
   CHECK(m, MODULE);
-  if (strcmp(name, "add") && strcmp(name, "count") && strcmp(name, "spin")) return NOT_FOUND;
+  if (strcmp(name, "vector_add") && strcmp(name, "count_up") && strcmp(name, "spin_for")) return NOT_FOUND;
   *f = make(sizeof(Function), FUNCTION);
   strcpy((*f)->name, name);
   return OK;
@@ -241,11 +241,11 @@ int cuOccupancyMaxPotentialBlockSize(int* grid, int* threads, void* f, void* siz
 }
 
 static void run(const char* name, const char* p, long long threads) {
-  if (!strcmp(name, "add")) {
+  if (!strcmp(name, "vector_add")) {
     struct { float *a, *b, *c; unsigned n; } a;
     memcpy(&a, p, 28);
     for (unsigned i = 0; i < a.n && i < threads; i++) a.c[i] = a.a[i] + a.b[i];
-  } else if (!strcmp(name, "count")) {
+  } else if (!strcmp(name, "count_up")) {
     struct { atomic_llong* at; long long step; } a;
     memcpy(&a, p, sizeof a);
     atomic_fetch_add(a.at, a.step * threads);
@@ -263,7 +263,7 @@ int cuLaunchKernel(Function* f, unsigned gx, unsigned gy, unsigned gz, unsigned 
   CHECK(stream, STREAM);
   if (!gx || !gy || !gz || !bx || !by || !bz || bx * by * bz > 1024 || params || !extra || shared > 100000) return VALUE;
   if (extra[0] != (void*)1 || extra[2] != (void*)2 || extra[4]) return VALUE;
-  size_t want = !strcmp(f->name, "add") ? 28 : !strcmp(f->name, "count") ? 16 : 8;
+  size_t want = !strcmp(f->name, "vector_add") ? 28 : !strcmp(f->name, "count_up") ? 16 : 8;
   if (*(size_t*)extra[3] != want) return VALUE;
   run(f->name, extra[1], (long long)gx * gy * gz * bx * by * bz);
   return OK;
