@@ -155,10 +155,15 @@ func metadataForwarders() []forwarder {
 			body: types(h().Dot("Release").Call())},
 		{name: "Scope", doc: "calls f and then releases every tensor that the calling goroutine made meanwhile, but for those that f gives to keep.", function: true,
 			params: types(jen.Id("f").Func().Params(jen.Id("keep").Func().Params(jen.Op("...").Id("Tensor")))),
-			body: types(coreName("InScope").Call(jen.Func().Params(jen.Id("s").Op("*").Add(coreName("Scope"))).Block(
+			body: types(ifNil("f", jen.Return()), coreName("InScope").Call(jen.Func().Params(jen.Id("s").Op("*").Add(coreName("Scope"))).Block(
 				jen.Id("f").Call(jen.Func().Params(jen.Id("ts").Op("...").Id("Tensor")).Block(
 					jen.Id("s").Dot("Keep").Call(jen.Id("handles").Call(jen.Id("ts")).Op("...")))))))},
 	}
+}
+
+// ifNil emits what is done where the function of the given name is nil.
+func ifNil(name string, then jen.Code) jen.Code {
+	return jen.If(jen.Id(name).Op("==").Nil()).Block(then)
 }
 
 func valueForwarders() []forwarder {
@@ -250,8 +255,10 @@ func gradForwarders() []forwarder {
 		{name: "RegisterHook", doc: "has f called with the gradient of t in every backward pass, before it is used or stored; what f returns takes its place, unless it is the zero Tensor. The returned function removes the hook.",
 			params:  types(jen.Id("f").Func().Params(jen.Id("grad").Add(publicT())).Add(publicT())),
 			results: types(jen.Id("remove").Func().Params(), jen.Id("err").Error()),
-			body: ret(handleOf("t").Dot("RegisterHook").Call(jen.Func().Params(jen.Id("g").Add(tensorType())).Add(tensorType()).Block(
-				jen.Return(jen.Id("f").Call(jen.Id("Wrap").Call(jen.Id("g"))).Dot("h")))))},
+			body: types(
+				ifNil("f", jen.Return(handleOf("t").Dot("RegisterHook").Call(jen.Nil()))),
+				jen.Return(handleOf("t").Dot("RegisterHook").Call(jen.Func().Params(jen.Id("g").Add(tensorType())).Add(tensorType()).Block(
+					jen.Return(jen.Id("f").Call(jen.Id("Wrap").Call(jen.Id("g"))).Dot("h"))))))},
 		{name: "Detach", doc: "returns a tensor on the same elements that has no part in differentiation.", results: types(publicT()), body: wrapped(handleOf("t").Dot("Detach").Call())},
 		{name: "Backward", doc: "computes the gradients of t with respect to all leaves it was made from and adds them to theirs. t must have one element, unless WithGradient gives its own gradient. When it returns an error no gradient was changed.",
 			params: types(jen.Id("opts").Op("...").Id("BackwardOption")), results: types(jen.Error()),

@@ -133,6 +133,9 @@ func (t Tensor) RetainGrad() error {
 // before it is used or stored; what f returns takes its place, unless it is
 // the zero Tensor. The returned function removes the hook.
 func (t Tensor) RegisterHook(f func(grad Tensor) Tensor) (remove func(), err error) {
+	if f == nil {
+		return t.Handle().RegisterHook(nil)
+	}
 	return t.Handle().RegisterHook(func(g *core.Tensor) *core.Tensor {
 		return f(Wrap(g)).h
 	})

@@ -147,6 +147,9 @@ func (t Tensor) Release() {
 // Scope calls f and then releases every tensor that the calling goroutine
 // made meanwhile, but for those that f gives to keep.
 func Scope(f func(keep func(...Tensor))) {
+	if f == nil {
+		return
+	}
 	core.InScope(func(s *core.Scope) {
 		f(func(ts ...Tensor) {
 			s.Keep(handles(ts)...)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"math"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,7 +16,19 @@ var bounds = map[string]float64{
 	"sqrt": 0.5, "fmod": 0, "remainder": 1.5, "tan": 2, "erfinv": 2, "digamma": 8, "lgamma": 4,
 }
 
-const bound = 1.5 // of the functions that bounds does not name
+// limit returns the error allowed of a function.
+func limit(name string) float64 {
+	// Near the zeros of digamma at negative x, numbers fifteen times as large
+	// cancel. One of them is a tangent, whose last places follow from whether the
+	// processor fuses products and sums.
+	if name == "digamma" && runtime.GOARCH != "amd64" {
+		return 32
+	}
+	if b, ok := bounds[name]; ok {
+		return b
+	}
+	return 1.5
+}
 
 var functions1 = map[string]func(float64) float64{
 	"sqrt": Sqrt[float64], "rsqrt": Rsqrt[float64], "cbrt": Cbrt[float64],
@@ -54,11 +67,7 @@ func TestVectors(t *testing.T) {
 		} else {
 			got = functions2[words[0]](v[0], v[1])
 		}
-		limit, ok := bounds[words[0]]
-		if !ok {
-			limit = bound
-		}
-		if u := ulps(got, v[len(v)-1]); !(u <= limit) {
+		if u := ulps(got, v[len(v)-1]); !(u <= limit(words[0])) {
 			t.Errorf("%s = %x, off by %.3g units in the last place", sc.Text(), got, u)
 		}
 	}

@@ -24,6 +24,9 @@ type (
 	sumOver    = func(x *core.Tensor, dim []int, keepdim bool, dtype ir.DType) *core.Tensor
 )
 
+// maxParts bounds how many tensors one call makes.
+const maxParts = 1 << 24
+
 func op(name string) *ir.Op { return &ir.Op{Name: name} }
 
 // refuse returns the list that stands for a failed composition.
@@ -88,6 +91,9 @@ func Split(cut narrow, x *core.Tensor, size, dim int) []*core.Tensor {
 		return refuse("split", err)
 	}
 	n := x.Shape()[axis]
+	if n/size > maxParts {
+		return refuse("split", fmt.Errorf("%w: %d parts of %d elements; at most %d are made", ir.ErrShape, n/size, size, maxParts))
+	}
 	out := make([]*core.Tensor, 0, n/size+1)
 	for at := 0; at < n || at == 0; at += size {
 		out = append(out, cut(x, axis, at, min(size, n-at)))
@@ -110,12 +116,16 @@ func Chunk(cut narrow, x *core.Tensor, n, dim int) []*core.Tensor {
 	}
 	extent := x.Shape()[axis]
 	if extent == 0 {
+		if n > maxParts {
+			return refuse("chunk", fmt.Errorf("%w: %d parts; at most %d are made", ir.ErrShape, n, maxParts))
+		}
 		out := make([]*core.Tensor, n)
 		for i := range out {
 			out[i] = cut(x, axis, 0, 0)
 		}
 		return out
 	}
+	n = min(n, extent)
 	return Split(cut, x, (extent+n-1)/n, dim)
 }
 
@@ -128,7 +138,11 @@ func Unbind(pick selectAt, x *core.Tensor, dim int) []*core.Tensor {
 	if err != nil {
 		return refuse("unbind", err)
 	}
-	out := make([]*core.Tensor, x.Shape()[axis])
+	n := x.Shape()[axis]
+	if n > maxParts {
+		return refuse("unbind", fmt.Errorf("%w: %d parts; at most %d are made", ir.ErrShape, n, maxParts))
+	}
+	out := make([]*core.Tensor, n)
 	for i := range out {
 		out[i] = pick(x, axis, i)
 	}
@@ -173,6 +187,9 @@ func Roll(cut narrow, cat joinLists, reshape withInts, x *core.Tensor, shifts, d
 		return core.Fail(op("roll"), fmt.Errorf("%w: %d shifts for %d dims", ir.ErrShape, len(shifts), len(dims)))
 	}
 	for i, shift := range shifts {
+		if t := core.FirstError(x); t != nil {
+			return t
+		}
 		axis, err := ownAxis(x, dims[i])
 		if err != nil {
 			return core.Fail(op("roll"), err)

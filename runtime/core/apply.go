@@ -48,6 +48,7 @@ type plan struct {
 	result  ir.DType
 	scalars []ir.Scalar
 	wrapped bool // every operand is a host number, and so is the result
+	pinned  bool // results go to page-locked host memory
 }
 
 // operandOf returns the descriptor of the i-th tensor in In; a list operand's
@@ -225,6 +226,7 @@ func (p *plan) place(mixHost bool) error {
 		return fmt.Errorf("%w: want at least one tensor", ir.ErrShape)
 	}
 	var err error
+	p.pinned = p.a.Place.Pinned
 	p.dev, p.drv, err = device.Find(p.a.Place.Device)
 	return err
 }
@@ -248,11 +250,28 @@ func (p *plan) allocate(shape []int, dt ir.DType) (*Tensor, error) {
 	if err := ir.CheckShape(shape); err != nil {
 		return nil, err
 	}
-	s, err := newStorage(p.dev, p.drv, int64(ir.NumElements(shape))*int64(dt.Size()))
+	bytes := int64(ir.NumElements(shape)) * int64(dt.Size())
+	var s *Storage
+	var err error
+	switch {
+	case !p.pinned:
+		s, err = newStorage(p.dev, p.drv, bytes)
+	case p.dev.Accelerator():
+		err = fmt.Errorf("only host tensors can be pinned, this one is for %s", p.dev)
+	default:
+		s, err = newPinned(device.KindCUDA, p.drv, bytes)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return newTensor(s, ir.ContiguousLayout(shape), dt), nil
+}
+
+// discard releases a result that was not computed, unless it is the program's dst.
+func discard(out, dst *Tensor) {
+	if dst == nil {
+		out.Release()
+	}
 }
 
 // call returns the launch that the plan describes, without results.
@@ -298,6 +317,7 @@ func elementwise(a *Apply, dst *Tensor) (*Tensor, error) {
 		return nil, err
 	}
 	if err := p.launchElementwise(out, space); err != nil {
+		discard(out, dst)
 		return nil, err
 	}
 	if dst == nil {
@@ -396,6 +416,7 @@ func reduce(a *Apply, dst *Tensor) (*Tensor, error) {
 	c.Out = []ir.View{ov}
 	if ir.NumElements(kept) > 0 {
 		if err := p.launch(c); err != nil {
+			discard(out, dst)
 			return nil, err
 		}
 	}
@@ -491,6 +512,7 @@ func scan(a *Apply, dst *Tensor) (*Tensor, error) {
 	}
 	if ir.NumElements(shape) > 0 {
 		if err := p.launch(c); err != nil {
+			discard(out, dst)
 			return nil, err
 		}
 	}

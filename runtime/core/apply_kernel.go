@@ -48,17 +48,41 @@ func kernel(a *Apply, dst *Tensor) ([]*Tensor, error) {
 			outs[i], err = p.allocate(shape, p.resultDType(i))
 		}
 		if err != nil {
-			releaseAll(outs[:i])
-			return nil, err
+			break
 		}
 	}
+	if err == nil {
+		err = p.launchKernel(outs)
+	}
+	if err != nil {
+		if dst == nil {
+			releaseAll(outs)
+		}
+		return nil, err
+	}
+	if dst == nil {
+		record(a, &p, outs)
+	}
+	return outs, nil
+}
+
+// launchKernel writes the results of p's operator to outs.
+func (p *plan) launchKernel(outs []*Tensor) error {
 	c := p.call()
 	for _, t := range outs {
 		c.Out = append(c.Out, t.kernelView())
 	}
 	in, err := p.converted()
+	defer func() { // the operands live until the launch has returned
+		for i, t := range in {
+			if t != p.a.In[i] {
+				t.Release()
+			}
+		}
+		keepAlive(in)
+	}()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, t := range in {
 		if t == nil {
@@ -67,26 +91,12 @@ func kernel(a *Apply, dst *Tensor) ([]*Tensor, error) {
 		}
 		c.In = append(c.In, t.kernelView())
 	}
-	if err := p.launch(c); err != nil {
-		if dst == nil {
-			releaseAll(outs)
-		}
-		return nil, err
-	}
-	keepAlive(in)
-	for i, t := range in {
-		if t != a.In[i] {
-			t.Release()
-		}
-	}
-	if dst == nil {
-		record(a, &p, outs)
-	}
-	return outs, nil
+	return p.launch(c)
 }
 
 // converted returns the operands of a kernel on the kernel's device: those that
 // take part in promotion in the dtype they were promoted to, fixed ones in theirs.
+// Those it made are the caller's to release, also where there is an error.
 func (p *plan) converted() ([]*Tensor, error) {
 	in := append([]*Tensor(nil), p.a.In...)
 	for i, t := range in {
@@ -97,9 +107,14 @@ func (p *plan) converted() ([]*Tensor, error) {
 		if t == nil || t.dtype == want && t.storage.dev == p.dev {
 			continue
 		}
-		NoGrad(func() { in[i] = To(castTo(t, want), p.dev, TransferOptions{}) })
+		NoGrad(func() {
+			cast := castTo(t, want)
+			if in[i] = To(cast, p.dev, TransferOptions{}); cast != t && cast != in[i] {
+				cast.Release()
+			}
+		})
 		if f := in[i].broken(); f != nil {
-			return nil, f.report()
+			return in, f.report()
 		}
 	}
 	return in, nil
@@ -133,7 +148,7 @@ func View(a Apply, layout ir.Layout, err error) *Tensor {
 		err = checkEpochs(a.Op, a.In)
 	}
 	if err == nil {
-		err = checkBounds(layout, x.StorageElements())
+		err = layout.Within(x.StorageElements())
 	}
 	if err != nil {
 		return Fail(a.Op, err)
@@ -141,25 +156,12 @@ func View(a Apply, layout ir.Layout, err error) *Tensor {
 	x.storage.shared.Store(true)
 	out := newTensor(x.storage, layout, x.dtype)
 	out.view, out.epoch = true, x.epoch
+	if x.detached && x.grad == nil { // what happened to the storage before is no matter
+		out.epoch = x.storage.epoch.Load()
+	}
 	p := plan{a: &a, dev: x.storage.dev, drv: x.storage.drv, result: x.dtype}
 	record(&a, &p, []*Tensor{out})
 	return out
-}
-
-// checkBounds reports a layout that reaches outside a storage of n elements.
-func checkBounds(l ir.Layout, n int) error {
-	if ir.NumElements(l.Shape) == 0 {
-		return nil
-	}
-	last := l.Offset
-	for i, d := range l.Shape {
-		last += (d - 1) * l.Strides[i]
-	}
-	if l.Offset < 0 || last >= n {
-		return fmt.Errorf("%w: shape %v with strides %v and offset %d reaches element %d of a storage of %d",
-			ir.ErrShape, l.Shape, l.Strides, l.Offset, last, n)
-	}
-	return nil
 }
 
 // Custom applies a composition that has a gradient of its own: forward runs

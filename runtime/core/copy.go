@@ -7,7 +7,6 @@ import (
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
-	"github.com/sinter-go/sinter/runtime/memory"
 )
 
 // copyOp is the runtime's own operator: element for element, with conversion to
@@ -109,7 +108,7 @@ func To(x *Tensor, dev device.Device, o TransferOptions) *Tensor {
 		return x
 	}
 	a := Apply{Op: &toOp, In: []*Tensor{x}, Backward: func(g *Grad) {
-		g.Set(0, To(g.Dy(0), g.node.source, TransferOptions{}))
+		g.Set(0, To(g.Dy(0), g.node.in[0].dev, TransferOptions{}))
 	}}
 	p := plan{a: &a, dev: dev, drv: drv, result: x.dtype}
 	if err := checkEpochs(a.Op, a.In); err != nil {
@@ -120,9 +119,6 @@ func To(x *Tensor, dev device.Device, o TransferOptions) *Tensor {
 		return Fail(&toOp, err)
 	}
 	record(&a, &p, []*Tensor{out})
-	if out.grad != nil && out.grad.node != nil {
-		out.grad.node.source = x.storage.dev
-	}
 	return out
 }
 
@@ -230,13 +226,20 @@ func CopyFrom(dst, src *Tensor, o TransferOptions, sumTo func(*Tensor, []int) *T
 			return err
 		}
 	}
-	if dst.storage.dev != src.storage.dev {
-		src = To(src, dst.storage.dev, o)
-		if err := src.Err(); err != nil {
-			return err
+	given := src
+	for _, step := range []func(*Tensor) *Tensor{
+		func(x *Tensor) *Tensor { return To(x, dst.storage.dev, o) },
+		func(x *Tensor) *Tensor { return castTo(x, dst.dtype) },
+	} {
+		next := step(src)
+		if src != given && src != next {
+			src.Release()
 		}
+		src = next
 	}
-	src = castTo(src, dst.dtype)
+	if src != given {
+		defer src.Release()
+	}
 	return ElementwiseInPlace(Apply{Op: &assignOp, In: []*Tensor{dst, src}, Backward: func(g *Grad) {
 		if g.Needs(0) {
 			zero, err := zeros(g.node.out[0])
@@ -288,21 +291,13 @@ func Pin(x *Tensor, kind device.Kind) *Tensor {
 	if x.IsPinned() {
 		return x
 	}
-	drv, err := device.DriverOf(kind)
+	s, err := newPinned(kind, x.storage.drv, int64(x.NumElements()*x.dtype.Size()))
 	if err != nil {
 		return Fail(op, err)
 	}
-	n := int64(x.NumElements() * x.dtype.Size())
-	s := &Storage{dev: device.CPU, drv: x.storage.drv, bytes: n}
-	if n > 0 {
-		b, err := memory.AllocPinned(drv, n)
-		if err != nil {
-			return Fail(op, err)
-		}
-		s.own(b)
-	}
 	out := newTensor(s, ir.ContiguousLayout(x.layout.Shape), x.dtype)
 	if _, err := elementwise(&Apply{Op: &copyOp, In: []*Tensor{x}}, out); err != nil {
+		out.Release()
 		return Fail(op, err)
 	}
 	return out

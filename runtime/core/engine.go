@@ -1,8 +1,10 @@
 package core
 
 import (
+	"cmp"
 	"container/heap"
 	"fmt"
+	"slices"
 
 	"github.com/sinter-go/sinter/ir"
 )
@@ -34,17 +36,20 @@ func Backward(roots, grads []*Tensor, o BackwardOptions) error {
 		e.abandon()
 		return at(fmt.Errorf("backward: %w", err))
 	}
-	return e.storeLeaves()
+	e.storeLeaves()
+	return nil
 }
 
 // Gradients returns the gradients of roots with respect to inputs, which need
-// not be leaves, without touching any Grad. An input that no root depends on
-// gets nil.
+// not be leaves, without touching any Grad. Only the nodes between roots and
+// inputs are walked and give up their saved values. An input that no root depends
+// on gets nil.
 func Gradients(roots, grads, inputs []*Tensor, o BackwardOptions) ([]*Tensor, error) {
 	e, err := newEngine(roots, grads, o)
 	if err != nil {
 		return nil, at(fmt.Errorf("grad: %w", err))
 	}
+	defer e.abandon()
 	e.captured = map[*gradState]*Tensor{}
 	for i, x := range inputs {
 		if err := x.Err(); err != nil {
@@ -55,19 +60,16 @@ func Gradients(roots, grads, inputs []*Tensor, o BackwardOptions) ([]*Tensor, er
 		}
 		e.captured[x.grad] = nil
 	}
+	e.findNeeded()
 	if err := e.run(); err != nil {
-		e.abandon()
 		return nil, at(fmt.Errorf("grad: %w", err))
 	}
 	out := make([]*Tensor, len(inputs))
 	for i, x := range inputs {
 		if g := e.captured[x.grad]; g != nil {
-			h := newTensor(g.storage, g.layout, g.dtype)
-			h.grad, h.epoch = g.grad, g.epoch
-			out[i] = h
+			out[i] = g.handle()
 		}
 	}
-	e.abandon()
 	return out, nil
 }
 
@@ -79,6 +81,7 @@ type engine struct {
 	leaves   map[*gradState]*Tensor // gradients of leaves so far
 	order    []*gradState           // leaves in the order they were reached
 	captured map[*gradState]*Tensor // what Gradients asked for; nil in Backward
+	needed   map[*Node]bool         // nodes on a path to what is captured
 	retained map[*gradState]*Tensor
 }
 
@@ -187,6 +190,38 @@ func (e *engine) sum(old, g *Tensor) (*Tensor, error) {
 	return h, nil
 }
 
+// findNeeded finds the nodes from which a captured tensor is reached. Operands are
+// recorded before what is made of them, so one walk in that order decides.
+func (e *engine) findNeeded() {
+	seen := map[*Node]bool{}
+	order := slices.Clone([]*Node(e.queue))
+	for _, n := range order {
+		seen[n] = true
+	}
+	for i := 0; i < len(order); i++ {
+		for _, s := range order[i].next {
+			if s != nil && s.node != nil && !seen[s.node] {
+				seen[s.node] = true
+				order = append(order, s.node)
+			}
+		}
+	}
+	slices.SortFunc(order, func(a, b *Node) int { return cmp.Compare(a.seq, b.seq) })
+	e.needed = map[*Node]bool{}
+	for _, n := range order {
+		e.needed[n] = slices.ContainsFunc(n.next, e.wants)
+	}
+}
+
+// wants reports whether the pass has a use for the gradient of s.
+func (e *engine) wants(s *gradState) bool {
+	if s == nil || e.captured == nil {
+		return s != nil
+	}
+	_, asked := e.captured[s]
+	return asked || s.node != nil && e.needed[s.node]
+}
+
 func (e *engine) run() error {
 	mode := NoGrad
 	if e.o.CreateGraph {
@@ -208,6 +243,11 @@ func (e *engine) run() error {
 func (e *engine) step(n *Node) (err error) {
 	dys := e.pending[n]
 	delete(e.pending, n)
+	defer func() {
+		if !e.o.CreateGraph {
+			releaseAll(dys)
+		}
+	}()
 	for i, dy := range dys {
 		if dy == nil || n.out[i].state == nil {
 			continue
@@ -216,16 +256,14 @@ func (e *engine) step(n *Node) (err error) {
 			return err
 		}
 	}
+	if e.captured != nil && !e.needed[n] {
+		return nil
+	}
 	work := func() { err = e.differentiate(n, dys) }
 	if e.o.CreateGraph {
 		work()
 	} else {
 		InScope(func(*Scope) { work() })
-	}
-	for _, dy := range dys {
-		if dy != nil && !e.o.CreateGraph {
-			dy.Release()
-		}
 	}
 	if !e.o.Retain && !e.o.CreateGraph {
 		n.free()
@@ -236,7 +274,7 @@ func (e *engine) step(n *Node) (err error) {
 func (e *engine) differentiate(n *Node, dys []*Tensor) error {
 	g := &Grad{node: n, dys: dys, recording: e.o.CreateGraph, set: make([]*Tensor, len(n.next)), wanted: make([]bool, len(n.next))}
 	for i, s := range n.next {
-		g.wanted[i] = s != nil
+		g.wanted[i] = e.wants(s)
 	}
 	n.backward(g)
 	for i, s := range n.next {
@@ -246,6 +284,11 @@ func (e *engine) differentiate(n *Node, dys []*Tensor) error {
 		}
 		if f := dx.broken(); f != nil {
 			return f.report()
+		}
+		if dev := n.in[i].dev; dx.storage.dev != dev { // a host number among operands of an accelerator
+			if dx = To(dx, dev, TransferOptions{}); dx.fail != nil {
+				return dx.fail.report()
+			}
 		}
 		if !equalInts(dx.layout.Shape, n.in[i].layout.Shape) || dx.dtype != n.in[i].dtype {
 			return fmt.Errorf("internal error: gradient of %s's operand %s is %s %v, the operand %s %v", n.op.Name,
@@ -258,7 +301,8 @@ func (e *engine) differentiate(n *Node, dys []*Tensor) error {
 	return nil
 }
 
-// visit runs hooks on the complete gradient of s and keeps it where asked.
+// visit runs hooks on the complete gradient of s, which it takes over, and keeps
+// what they made of it where asked.
 func (e *engine) visit(s *gradState, g *Tensor) (*Tensor, error) {
 	s.mu.Lock()
 	hooks, retain := s.hooks, s.retain
@@ -277,7 +321,11 @@ func (e *engine) visit(s *gradState, g *Tensor) (*Tensor, error) {
 			return g, fmt.Errorf("%w: a hook returned %s %v on %s for a gradient that is %s %v on %s", ir.ErrShape,
 				r.dtype, r.layout.Shape, r.Device(), g.dtype, g.layout.Shape, g.Device())
 		}
-		g = e.hold(r)
+		h := e.hold(r)
+		if !e.o.CreateGraph {
+			g.Release()
+		}
+		g = h
 	}
 	if _, wanted := e.captured[s]; wanted {
 		e.captured[s] = e.hold(g)
@@ -291,10 +339,10 @@ func (e *engine) visit(s *gradState, g *Tensor) (*Tensor, error) {
 func (e *engine) finishLeaves() error {
 	for _, s := range e.order {
 		g, err := e.visit(s, e.leaves[s])
+		e.leaves[s] = g
 		if err != nil {
 			return err
 		}
-		e.leaves[s] = g
 		if e.captured != nil {
 			continue
 		}
@@ -318,7 +366,7 @@ func (e *engine) accumulated(old, g *Tensor) (*Tensor, error) {
 	switch {
 	case old != nil:
 		t = e.o.Ops.Add(old, g)
-	case e.o.CreateGraph || (g.storage.refs.Load() == 1 && g.layout.IsContiguous() && g.storage.bytes == int64(g.NumElements()*g.dtype.Size())):
+	case g.grad == nil && g.storage.refs.Load() == 1 && g.layout.IsContiguous() && g.storage.bytes == int64(g.NumElements()*g.dtype.Size()):
 		return g, nil
 	default:
 		t = e.o.Ops.Clone(g)
@@ -335,14 +383,13 @@ func (e *engine) accumulated(old, g *Tensor) (*Tensor, error) {
 }
 
 // storeLeaves makes the new gradients visible.
-func (e *engine) storeLeaves() error {
+func (e *engine) storeLeaves() {
 	for _, s := range e.order {
 		s.store(e.leaves[s])
 	}
 	for s, g := range e.retained {
 		s.store(g)
 	}
-	return nil
 }
 
 func (s *gradState) store(g *Tensor) {

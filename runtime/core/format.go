@@ -30,15 +30,16 @@ func (t *Tensor) Format(o FormatOptions) string {
 	if err := t.Err(); err != nil {
 		return "tensor(error: " + err.Error() + ")"
 	}
-	values, err := Scalars(t)
+	raw, err := Bytes(t)
 	if err != nil {
 		return "tensor(error: " + err.Error() + ")"
 	}
-	p := printer{o: o, dtype: t.dtype, values: values, summary: len(values) > o.Threshold}
+	n := t.NumElements()
+	p := printer{o: o, dtype: t.dtype, raw: raw, summary: n > o.Threshold}
 	p.chooseFormat(t.layout.Shape)
 	var b strings.Builder
 	b.WriteString("tensor(")
-	if len(values) == 0 {
+	if n == 0 {
 		b.WriteString("[]")
 	} else {
 		p.write(&b, t.layout.Shape, 0, len("tensor(")+1)
@@ -46,10 +47,10 @@ func (t *Tensor) Format(o FormatOptions) string {
 	if t.storage.dev.Accelerator() {
 		fmt.Fprintf(&b, ", device='%s'", t.storage.dev)
 	}
-	if len(values) == 0 && len(t.layout.Shape) != 1 {
+	if n == 0 && len(t.layout.Shape) != 1 {
 		fmt.Fprintf(&b, ", size=%s", strings.ReplaceAll(fmt.Sprint(t.layout.Shape), " ", ", "))
 	}
-	if !t.dtypeShown() || len(values) == 0 && t.dtype != DefaultFloat {
+	if !t.dtypeShown() || n == 0 && t.dtype != DefaultFloat {
 		fmt.Fprintf(&b, ", dtype=%s", t.dtype)
 	}
 	switch {
@@ -71,7 +72,7 @@ func (t *Tensor) dtypeShown() bool {
 type printer struct {
 	o       FormatOptions
 	dtype   ir.DType
-	values  []ir.Scalar
+	raw     []byte // the elements, row-major
 	summary bool
 	verb    byte // 'f' or 'e'
 	digits  int  // after the point
@@ -88,7 +89,9 @@ func (p *printer) shown(shape []int, base, stride int, f func(i int)) {
 	inner := stride / shape[0]
 	for i := 0; i < shape[0]; i++ {
 		if p.summary && shape[0] > 2*p.o.Edge && i == p.o.Edge {
-			i = shape[0] - p.o.Edge
+			if i = shape[0] - p.o.Edge; p.o.Edge == 0 {
+				return
+			}
 		}
 		p.shown(shape[1:], base+i*inner, inner, f)
 	}
@@ -96,11 +99,12 @@ func (p *printer) shown(shape []int, base, stride int, f func(i int)) {
 
 // chooseFormat picks fixed or scientific notation and the column width.
 func (p *printer) chooseFormat(shape []int) {
-	if len(p.values) == 0 {
+	n := ir.NumElements(shape)
+	if n == 0 {
 		return
 	}
 	whole, low, high := true, math.Inf(1), 0.0
-	p.shown(shape, 0, len(p.values), func(i int) {
+	p.shown(shape, 0, n, func(i int) {
 		for _, part := range p.parts(i) {
 			a := math.Abs(part)
 			if math.IsNaN(a) || math.IsInf(a, 0) {
@@ -119,11 +123,15 @@ func (p *printer) chooseFormat(shape []int) {
 	case whole:
 		p.digits, p.point = 0, true
 	}
-	p.shown(shape, 0, len(p.values), func(i int) { p.width = max(p.width, len(p.text(i))) })
+	p.shown(shape, 0, n, func(i int) { p.width = max(p.width, len(p.text(i))) })
+}
+
+func (p *printer) value(i int) ir.Scalar {
+	return decode(p.raw[i*p.dtype.Size():], p.dtype)
 }
 
 func (p *printer) parts(i int) []float64 {
-	v := p.values[i]
+	v := p.value(i)
 	switch {
 	case p.dtype.IsComplex():
 		return []float64{real(v.Complex()), imag(v.Complex())}
@@ -135,7 +143,7 @@ func (p *printer) parts(i int) []float64 {
 
 // text formats element i without padding.
 func (p *printer) text(i int) string {
-	v := p.values[i]
+	v := p.value(i)
 	switch {
 	case p.dtype == ir.Bool:
 		return strconv.FormatBool(v.Bool())

@@ -68,7 +68,7 @@ func (g *Grad) unpack(i int, result bool) *Tensor {
 				ErrChanged, what, s.t.layout.Shape, now, s.version))
 		}
 		t := newTensor(s.t.storage, s.t.layout, s.t.dtype)
-		t.wrapped, t.view, t.epoch = s.t.wrapped, s.t.view, s.t.epoch
+		t.wrapped, t.view, t.detached, t.epoch = s.t.wrapped, s.t.view, s.t.detached, s.t.epoch
 		if t.grad = s.state; result {
 			t.grad = n.out[i].state
 		}

@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
@@ -58,6 +59,7 @@ func Empty(shape []int, place Placement) *Tensor {
 	}
 	if place.RequireGrad {
 		if err := t.SetRequiresGrad(true); err != nil {
+			t.Release()
 			return Fail(emptyOp, err)
 		}
 	}
@@ -71,6 +73,7 @@ func Zeros(shape []int, place Placement) *Tensor {
 		return t
 	}
 	if err := t.storage.drv.Zero(t.storage.dev.Index, 0, t.storage.block.Memory, t.storage.bytes); err != nil {
+		t.Release()
 		return Fail(emptyOp, err)
 	}
 	return t
@@ -85,7 +88,10 @@ func newEmpty(shape []int, place Placement) (*Tensor, error) {
 	if dt == ir.Invalid {
 		dt = DefaultFloat
 	}
-	p := plan{dev: dev, drv: drv}
+	if !ir.ClassAll.Has(dt) {
+		return nil, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassAll))
+	}
+	p := plan{dev: dev, drv: drv, pinned: place.Pinned}
 	return p.allocate(append([]int(nil), shape...), dt)
 }
 
@@ -127,19 +133,22 @@ func FromBytes(raw []byte, dt ir.DType, shape []int, place Placement) *Tensor {
 	}
 	copy(host.storage.host(), raw)
 	out := host
-	if place.Pinned {
-		out = Pin(out, device.KindCUDA)
+	then := func(next *Tensor) {
+		if next != out {
+			out.Release()
+		}
+		out = next
 	}
 	if place.DType != ir.Invalid {
-		out = castTo(out, place.DType)
+		then(Cast(out, place.DType))
 	}
-	out = To(out, place.Device, TransferOptions{})
-	if out != host {
-		host.Release()
+	then(To(out, place.Device, TransferOptions{}))
+	if place.Pinned {
+		then(Pin(out, device.KindCUDA))
 	}
 	if out.fail == nil && place.RequireGrad {
 		if err := out.SetRequiresGrad(true); err != nil {
-			return Fail(fromOp, err)
+			then(Fail(fromOp, err))
 		}
 	}
 	return out
@@ -195,12 +204,12 @@ func Data[T Element](t *Tensor) ([]T, error) {
 		var zero T
 		return nil, at(fmt.Errorf("data: %w: the tensor is %s, not %T; convert it first", ErrDType, t.dtype, zero))
 	}
-	out := make([]T, t.NumElements())
-	if len(out) == 0 {
-		return out, nil
-	}
-	raw := unsafe.Slice((*byte)(unsafe.Pointer(&out[0])), len(out)*t.dtype.Size())
-	return out, t.readInto(raw)
+	out := []T{}
+	err := t.read(func(raw []byte) {
+		out = make([]T, len(raw)/t.dtype.Size())
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(&out[0])), len(raw)), raw)
+	})
+	return out, err
 }
 
 // Bytes returns a copy of the elements, row-major, in this machine's byte order.
@@ -208,13 +217,16 @@ func Bytes(t *Tensor) ([]byte, error) {
 	if err := t.Err(); err != nil {
 		return nil, err
 	}
-	raw := make([]byte, t.NumElements()*t.dtype.Size())
-	return raw, t.readInto(raw)
+	out := []byte{}
+	err := t.read(func(raw []byte) { out = slices.Clone(raw) })
+	return out, err
 }
 
-// readInto copies the elements to raw, which has their size.
-func (t *Tensor) readInto(raw []byte) error {
-	if len(raw) == 0 {
+// read calls f with the elements, row-major, after waiting for them. F must not
+// keep them. It is not called where there are none.
+func (t *Tensor) read(f func(raw []byte)) error {
+	n := t.NumElements() * t.dtype.Size()
+	if n == 0 {
 		return nil
 	}
 	var err error
@@ -229,7 +241,7 @@ func (t *Tensor) readInto(raw []byte) error {
 				return
 			}
 			v := host.kernelView()
-			copy(raw, unsafe.Slice((*byte)(v.Ptr), len(raw)))
+			f(unsafe.Slice((*byte)(v.Ptr), n))
 		})
 	})
 	return err

@@ -35,7 +35,7 @@ func (a *Apply) writable(dst *Tensor) error {
 		if f := t.broken(); f != nil {
 			return f.report()
 		}
-		if t.grad != nil && a.Backward != nil && GradEnabled() {
+		if t.grad != nil && (a.Backward != nil || t == dst) && GradEnabled() {
 			return fmt.Errorf("%s: out forms do not take part in differentiation, but an argument requires gradients; use NoGrad or the plain form", a.Op.Name)
 		}
 	}
@@ -142,6 +142,9 @@ func elementwiseInPlace(a *Apply) error {
 	if dst.grad != nil && dst.grad.node == nil && GradEnabled() {
 		return fmt.Errorf("%w: a leaf that requires gradients cannot be changed while operators are recorded; use NoGrad", ErrNoGrad)
 	}
+	if dst.grad != nil && a.Backward == nil && GradEnabled() {
+		return fmt.Errorf("%w: the operator is not differentiable and the tensor requires gradients; use NoGrad or the plain form", ErrNoGrad)
+	}
 	if recording(a) {
 		return recordedInPlace(a, dst)
 	}
@@ -180,6 +183,7 @@ func recordedInPlace(a *Apply, dst *Tensor) error {
 		if err := old.Err(); err != nil {
 			return err
 		}
+		defer old.Release() // the node holds what it saved
 		old.grad = dst.grad
 		in := append([]*Tensor(nil), a.In...)
 		for i, t := range in {
@@ -193,8 +197,10 @@ func recordedInPlace(a *Apply, dst *Tensor) error {
 	if err != nil {
 		return err
 	}
+	defer r.Release()
 	if r.dtype != dst.dtype {
 		r = castTo(r, dst.dtype)
+		defer r.Release()
 		if err := r.Err(); err != nil {
 			return err
 		}
@@ -204,7 +210,6 @@ func recordedInPlace(a *Apply, dst *Tensor) error {
 	}
 	dst.storage.version.Add(1)
 	dst.epoch = dst.storage.epoch.Add(1)
-	dst.grad = r.grad
-	r.Release()
+	dst.grad, dst.detached = r.grad, false
 	return nil
 }

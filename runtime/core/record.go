@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -39,14 +40,13 @@ type Node struct {
 	in       []operandMeta
 	out      []resultMeta
 	saved    []savedValue
-	freed    bool          // saved values were released by a backward pass
-	nonEmpty bool          // there were saved values
-	source   device.Device // copies between devices: where the operand is
+	freed    bool // saved values were released by a backward pass
 }
 
 type operandMeta struct {
 	layout ir.Layout
 	dtype  ir.DType
+	dev    device.Device
 }
 
 type resultMeta struct {
@@ -142,7 +142,7 @@ func record(a *Apply, p *plan, outs []*Tensor) {
 			continue
 		}
 		n.next[i] = t.grad
-		n.in[i] = operandMeta{t.layout, t.dtype}
+		n.in[i] = operandMeta{t.layout, t.dtype, t.storage.dev}
 		if a.Save&SaveIn(min(i, 30)) != 0 {
 			n.saved = append(n.saved, savedValue{t: t.alias(), version: t.Version(), state: t.grad, index: i})
 		}
@@ -158,7 +158,6 @@ func record(a *Apply, p *plan, outs []*Tensor) {
 			n.saved = append(n.saved, savedValue{t: t.alias(), version: t.Version(), index: i, result: true})
 		}
 	}
-	n.nonEmpty = len(n.saved) > 0
 }
 
 // free releases what the node saved.
@@ -166,7 +165,7 @@ func (n *Node) free() {
 	for _, s := range n.saved {
 		s.t.Release()
 	}
-	n.saved, n.freed = nil, n.nonEmpty
+	n.saved, n.freed = nil, n.freed || len(n.saved) > 0
 }
 
 // SetRequiresGrad makes a leaf require gradients or stop doing so.
@@ -222,6 +221,9 @@ func (t *Tensor) RegisterHook(f func(grad *Tensor) *Tensor) (remove func(), err 
 	if err := t.Err(); err != nil {
 		return nil, err
 	}
+	if f == nil {
+		return nil, at(errors.New("register_hook: the hook is nil; want a function of the gradient"))
+	}
 	if t.grad == nil {
 		return nil, at(fmt.Errorf("register_hook: %w: the tensor does not require gradients", ErrNoGrad))
 	}
@@ -253,8 +255,14 @@ func (t *Tensor) Grad() *Tensor {
 	if g == nil {
 		return nil
 	}
-	h := newTensor(g.storage, g.layout, g.dtype)
-	h.grad, h.epoch = g.grad, g.epoch
+	return g.handle()
+}
+
+// handle returns another handle on a gradient, for a program to hold.
+func (t *Tensor) handle() *Tensor {
+	h := newTensor(t.storage, t.layout, t.dtype)
+	t.storage.shared.Store(true)
+	h.grad, h.epoch, h.detached = t.grad, t.epoch, t.detached
 	return h
 }
 

@@ -18,8 +18,11 @@ var (
 // InScope calls f and then releases every tensor that the calling goroutine
 // made meanwhile, but for those given to the scope's Keep. Values that autograd
 // or an enclosing object still needs keep their storage. Scopes nest: what is
-// kept belongs to the enclosing scope.
+// kept belongs to the enclosing scope. Only the same goroutine may use s.
 func InScope(f func(s *Scope)) {
+	if f == nil {
+		return
+	}
 	outer, nested := scopes.Get()
 	s := &Scope{kept: map[*Tensor]bool{}}
 	defer func() {

@@ -40,6 +40,25 @@ func newStorage(dev device.Device, drv device.Driver, bytes int64) (*Storage, er
 	return s, nil
 }
 
+// newPinned allocates page-locked host memory for accelerators of the given kind.
+// Drv provides the host.
+func newPinned(kind device.Kind, drv device.Driver, bytes int64) (*Storage, error) {
+	of, err := device.DriverOf(kind)
+	if err != nil {
+		return nil, err
+	}
+	s := &Storage{dev: device.CPU, drv: drv, bytes: bytes}
+	if bytes == 0 {
+		return s, nil
+	}
+	b, err := memory.AllocPinned(of, bytes)
+	if err != nil {
+		return nil, err
+	}
+	s.own(b)
+	return s, nil
+}
+
 // own makes s the holder of b, with the collector as the net.
 func (s *Storage) own(b memory.Block) {
 	s.block = b

@@ -45,7 +45,10 @@ func newTensor(s *Storage, layout ir.Layout, dtype ir.DType) *Tensor {
 func (t *Tensor) alias() *Tensor {
 	t.storage.refs.Add(1)
 	t.storage.shared.Store(true)
-	return &Tensor{storage: t.storage, layout: t.layout, dtype: t.dtype, wrapped: t.wrapped, view: t.view, epoch: t.epoch}
+	return &Tensor{
+		storage: t.storage, layout: t.layout, dtype: t.dtype,
+		wrapped: t.wrapped, view: t.view, detached: t.detached, epoch: t.epoch,
+	}
 }
 
 // Err returns the error the tensor carries, or nil. Looking at an error this
@@ -56,6 +59,8 @@ func (t *Tensor) Err() error {
 		return at(errAbsent)
 	case t.fail != nil:
 		return t.fail.report()
+	case t.storage == nil:
+		return at(errAbsent)
 	case t.released.Load():
 		return at(errReleased)
 	}
@@ -68,6 +73,8 @@ func (t *Tensor) broken() *failure {
 	switch {
 	case t.fail != nil:
 		return t.fail
+	case t.storage == nil:
+		return newFailure(errAbsent)
 	case t.released.Load():
 		return newFailure(errReleased)
 	}

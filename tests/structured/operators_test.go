@@ -10,7 +10,8 @@ func one(x Tensor) []Tensor { return []Tensor{x} }
 
 func two(x, y Tensor) []Tensor { return []Tensor{x, y} }
 
-// operators applies each vector's operator, by the vector's name.
+// operators applies each vector's operator, by the vector's name. The names of
+// equations, losses and norms say what to do: see named.
 var operators = map[string]func(x []Tensor) []Tensor{
 	"sum dims":            func(x []Tensor) []Tensor { return one(x[0].Sum(Dim(0, 2))) },
 	"mean keepdim":        func(x []Tensor) []Tensor { return one(x[0].Mean(Dim(1), KeepDim(true))) },
@@ -81,20 +82,16 @@ var operators = map[string]func(x []Tensor) []Tensor{
 	"searchsorted":       func(x []Tensor) []Tensor { return one(Searchsorted(x[0], x[1])) },
 	"searchsorted right": func(x []Tensor) []Tensor { return one(Searchsorted(x[0], x[1], Right(true))) },
 
-	"matmul batches":       func(x []Tensor) []Tensor { return one(x[0].MatMul(x[1])) },
-	"matmul folded":        func(x []Tensor) []Tensor { return one(x[0].MatMul(x[1])) },
-	"matmul row":           func(x []Tensor) []Tensor { return one(x[0].MatMul(x[1])) },
-	"matmul column":        func(x []Tensor) []Tensor { return one(x[0].MatMul(x[1])) },
-	"dot":                  func(x []Tensor) []Tensor { return one(x[0].Dot(x[1])) },
-	"addmm":                func(x []Tensor) []Tensor { return one(x[0].Addmm(x[1], x[2], Beta(2), Alpha(3))) },
-	"linear":               func(x []Tensor) []Tensor { return one(x[0].Linear(x[1], Bias(x[2]))) },
-	"outer":                func(x []Tensor) []Tensor { return one(x[0].Outer(x[1])) },
-	"einsum bij,bjk,k->bi": func(x []Tensor) []Tensor { return one(Einsum("bij,bjk,k->bi", x)) },
-	"einsum ii->i":         func(x []Tensor) []Tensor { return one(Einsum("ii->i", x)) },
-	"einsum ij,kj":         func(x []Tensor) []Tensor { return one(Einsum("ij,kj", x)) },
-	"einsum ...i,ji->...j": func(x []Tensor) []Tensor { return one(Einsum("...i,ji->...j", x)) },
-	"tensordot":            func(x []Tensor) []Tensor { return one(x[0].Tensordot(x[1], []int{1, 2}, 1, 0)) },
-	"kron":                 func(x []Tensor) []Tensor { return one(x[0].Kron(x[1])) },
+	"matmul batches": func(x []Tensor) []Tensor { return one(x[0].MatMul(x[1])) },
+	"matmul folded":  func(x []Tensor) []Tensor { return one(x[0].MatMul(x[1])) },
+	"matmul row":     func(x []Tensor) []Tensor { return one(x[0].MatMul(x[1])) },
+	"matmul column":  func(x []Tensor) []Tensor { return one(x[0].MatMul(x[1])) },
+	"dot":            func(x []Tensor) []Tensor { return one(x[0].Dot(x[1])) },
+	"addmm":          func(x []Tensor) []Tensor { return one(x[0].Addmm(x[1], x[2], Beta(2), Alpha(3))) },
+	"linear":         func(x []Tensor) []Tensor { return one(x[0].Linear(x[1], Bias(x[2]))) },
+	"outer":          func(x []Tensor) []Tensor { return one(x[0].Outer(x[1])) },
+	"tensordot":      func(x []Tensor) []Tensor { return one(x[0].Tensordot(x[1], []int{1, 2}, 1, 0)) },
+	"kron":           func(x []Tensor) []Tensor { return one(x[0].Kron(x[1])) },
 
 	"softmax":     func(x []Tensor) []Tensor { return one(x[0].Softmax(1)) },
 	"log_softmax": func(x []Tensor) []Tensor { return one(x[0].LogSoftmax(-1)) },
@@ -126,7 +123,8 @@ var operators = map[string]func(x []Tensor) []Tensor{
 	"cross_entropy one":   func(x []Tensor) []Tensor { return one(x[0].CrossEntropy(x[1])) },
 	"cross_entropy probs": func(x []Tensor) []Tensor { return one(x[0].CrossEntropyProbs(x[1], LabelSmoothing(0.1))) },
 	"nll weights": func(x []Tensor) []Tensor {
-		return one(x[0].NllLoss(x[1], Weight(From([]float64{0.5, 1, 2}, 3)), IgnoreIndex(1)))
+		weights := FromOn([]float64{0.5, 1, 2}, []int{3}, OfType(x[0].DType()), On(x[0].Device()))
+		return one(x[0].NllLoss(x[1], Weight(weights), IgnoreIndex(1)))
 	},
 	"bce": func(x []Tensor) []Tensor { return one(x[0].BinaryCrossEntropy(x[1])) },
 	"bce_with_logits": func(x []Tensor) []Tensor {

@@ -11,7 +11,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // values are an array as the script writes it.
@@ -41,19 +44,31 @@ func (n *number) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-func (v values) tensor() tensor.Tensor {
-	if v.Int {
-		list := make([]int64, len(v.Data))
-		for i, d := range v.Data {
-			list[i] = int64(d)
-		}
-		return tensor.From(list, v.Shape...)
-	}
+// A setting is where the operators run and with which floats. Results may differ
+// from the vectors by near, relative to the larger of 1 and their size.
+type setting struct {
+	name  string
+	on    device.Device
+	float tensor.DType
+	near  float64
+}
+
+var settings = []setting{
+	{"cpu float64", device.CPU, tensor.Float64, 1e-10},
+	{"cpu float32", device.CPU, tensor.Float32, 5e-5},
+	{"sim float64", device.Sim(0), tensor.Float64, 1e-10},
+}
+
+func (s setting) tensor(v values) tensor.Tensor {
 	list := make([]float64, len(v.Data))
 	for i, d := range v.Data {
 		list[i] = float64(d)
 	}
-	return tensor.From(list, v.Shape...)
+	dt := s.float
+	if v.Int {
+		dt = tensor.Int64
+	}
+	return tensor.FromOn(list, v.Shape, tensor.OfType(dt), tensor.On(s.on))
 }
 
 type vector struct {
@@ -61,6 +76,11 @@ type vector struct {
 	In   []values
 	Out  []values
 	Grad []*values
+}
+
+func TestMain(m *testing.M) {
+	device.Install(sim.New(sim.Config{Devices: 1}))
+	os.Exit(m.Run())
 }
 
 func TestPyTorch(t *testing.T) {
@@ -76,24 +96,34 @@ func TestPyTorch(t *testing.T) {
 	for _, v := range vectors {
 		seen[v.Name] = true
 		t.Run(v.Name, func(t *testing.T) {
-			f, ok := operators[v.Name]
-			if !ok {
+			f := named(v.Name)
+			if f == nil {
 				t.Fatal("there is no operator for this vector")
 			}
-			check(t, v, f)
+			for _, s := range settings {
+				if v.inRange(s) {
+					t.Run(s.name, func(t *testing.T) { s.check(t, v, f) })
+				}
+			}
 		})
 	}
-	for name := range operators {
-		if !seen[name] {
-			t.Errorf("there is no vector %q", name)
+	for _, table := range tables {
+		for name := range table {
+			if !seen[name] {
+				t.Errorf("there is no vector %q", name)
+			}
 		}
 	}
 }
 
-func check(t *testing.T, v vector, f func(x []tensor.Tensor) []tensor.Tensor) {
+// inRange reports whether s can have the vector: those without operands make
+// float64 tensors on the host.
+func (v vector) inRange(s setting) bool { return len(v.In) > 0 || s == settings[0] }
+
+func (s setting) check(t *testing.T, v vector, f func(x []tensor.Tensor) []tensor.Tensor) {
 	in := make([]tensor.Tensor, len(v.In))
 	for i, x := range v.In {
-		in[i] = x.tensor()
+		in[i] = s.tensor(x)
 		if v.Grad != nil && v.Grad[i] != nil {
 			in[i] = in[i].RequireGrad()
 		}
@@ -102,17 +132,13 @@ func check(t *testing.T, v vector, f func(x []tensor.Tensor) []tensor.Tensor) {
 	if len(out) != len(v.Out) {
 		t.Fatalf("%d results, want %d", len(out), len(v.Out))
 	}
-	var loss tensor.Tensor
+	loss := tensor.Zeros([]int{}, tensor.OfType(s.float), tensor.On(s.on))
 	for i, r := range out {
-		compare(t, "result", i, r, v.Out[i])
+		s.compare(t, "result", i, r, v.Out[i])
 		if v.Grad == nil || v.Out[i].Int {
 			continue
 		}
-		l := r.Mul(weights(v.Out[i].Shape)).Sum()
-		if loss.Handle() != nil && loss.Err() == nil {
-			l = loss.Add(l)
-		}
-		loss = l
+		loss = loss.Add(r.Mul(s.tensor(weights(v.Out[i].Shape))).Sum())
 	}
 	if v.Grad == nil || t.Failed() {
 		return
@@ -129,24 +155,21 @@ func check(t *testing.T, v vector, f func(x []tensor.Tensor) []tensor.Tensor) {
 			t.Errorf("operand %d has no gradient", i)
 			continue
 		}
-		compare(t, "gradient", i, g, *want)
+		s.compare(t, "gradient", i, g, *want)
 	}
 }
 
 // weights returns 1/n, 2/n and so on to 1, in the given shape of n elements.
-func weights(shape []int) tensor.Tensor {
-	n := 1
-	for _, d := range shape {
-		n *= d
+func weights(shape []int) values {
+	w := values{Shape: shape}
+	n := ir.NumElements(shape)
+	for i := range n {
+		w.Data = append(w.Data, number(float64(i+1)/float64(n)))
 	}
-	w := make([]float64, n)
-	for i := range w {
-		w[i] = float64(i+1) / float64(n)
-	}
-	return tensor.From(w, shape...)
+	return w
 }
 
-func compare(t *testing.T, what string, i int, got tensor.Tensor, want values) {
+func (s setting) compare(t *testing.T, what string, i int, got tensor.Tensor, want values) {
 	t.Helper()
 	if err := got.Err(); err != nil {
 		t.Fatalf("%s %d: %v", what, i, err)
@@ -154,8 +177,12 @@ func compare(t *testing.T, what string, i int, got tensor.Tensor, want values) {
 	if !slices.Equal(got.Shape(), want.Shape) {
 		t.Fatalf("%s %d has shape %v, want %v", what, i, got.Shape(), want.Shape)
 	}
-	if want.Int && got.DType() != tensor.Int64 {
-		t.Errorf("%s %d has dtype %v, want int64", what, i, got.DType())
+	dt := s.float
+	if want.Int {
+		dt = tensor.Int64
+	}
+	if got.DType() != dt || got.Device() != s.on {
+		t.Errorf("%s %d is %v on %s, want %v on %s", what, i, got.DType(), got.Device(), dt, s.on)
 	}
 	data, err := tensor.Data[float64](got.ToDType(tensor.Float64))
 	if err != nil {
@@ -163,7 +190,7 @@ func compare(t *testing.T, what string, i int, got tensor.Tensor, want values) {
 	}
 	for j, w := range want.Data {
 		w, g := float64(w), data[j]
-		same := g == w || math.Abs(g-w) <= 1e-12+1e-10*math.Abs(w) || math.IsNaN(g) && math.IsNaN(w)
+		same := g == w || math.Abs(g-w) <= s.near*max(1, math.Abs(w)) || math.IsNaN(g) && math.IsNaN(w)
 		if !same {
 			t.Fatalf("%s %d: element %d of %v is %v, want %v", what, i, j, want.Shape, g, w)
 		}
