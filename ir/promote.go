@@ -101,6 +101,9 @@ func (o *Op) Types(in []TypeOperand, option, def DType) (compute, result DType, 
 	if !o.DTypes.Has(compute) {
 		return Invalid, Invalid, fmt.Errorf("not implemented for %v (have %s)", compute, dtypeNames(o.DTypes))
 	}
+	if option != Invalid && !ClassAll.Has(option) {
+		return Invalid, Invalid, fmt.Errorf("%v is no dtype (have %s)", option, dtypeNames(ClassAll))
+	}
 	switch {
 	case o.Promote == PromoteCompare:
 		return compute, Bool, nil

@@ -239,7 +239,10 @@ func convTransposeCompose(x, weight *core.Tensor, n int, bias *core.Tensor, stri
 	s := ir.HostFillInts(stride, n)
 	p := ir.HostFillInts(padding, n)
 	d := ir.HostFillInts(dilation, n)
-	input := ir.HostTransposed(WithRank(x, n+2).Shape(), weight.Shape(), s, p, ir.HostFillInts(outputPadding, n), d, groups)
+	input := ir.HostTransposed(x.Shape(), weight.Shape(), s, p, ir.HostFillInts(outputPadding, n), d, groups)
+	if len(x.Shape()) != n+2 {
+		return WithRank(x, n+2)
+	}
 	if len(input) == 0 {
 		return Refuse(x, "weight must have x's rank, stride, padding and dilation suit it, and output_padding be less than stride or dilation")
 	}

@@ -85,8 +85,8 @@ func BatchNorm(x, runningMean, runningVar, weight, bias *core.Tensor, eps float6
 }
 
 func batchNormCompose(x, runningMean, runningVar, weight, bias *core.Tensor, eps float64) *core.Tensor {
-	n := len(WithAxes(x, 2).Shape())
-	y := Mul(Sub(x, Channels(runningMean, n)), Channels(Rsqrt(Add(runningVar, number(eps))), n))
+	n := len(x.Shape())
+	y := Mul(Sub(WithAxes(x, 2), Channels(runningMean, n)), Channels(Rsqrt(Add(runningVar, number(eps))), n))
 	return ChannelAffine(y, weight, bias)
 }
 
@@ -212,8 +212,8 @@ func ChannelNorm(x *core.Tensor, eps float64) (out, average, variance *core.Tens
 }
 
 func channelNormCompose(x *core.Tensor, eps float64) (*core.Tensor, *core.Tensor, *core.Tensor) {
-	over := ir.HostChannelDims(len(WithAxes(x, 2).Shape()))
-	m := Mean(x, over, true)
+	over := ir.HostChannelDims(len(x.Shape()))
+	m := Mean(WithAxes(x, 2), over, true)
 	d := Sub(x, m)
 	v := Mean(Square(d), over, true)
 	return Mul(d, Rsqrt(Add(v, number(eps)))), m, v
