@@ -486,7 +486,7 @@ func (l Layout) last() (last int, ok bool) {
 // elements.
 func (l Layout) Within(storage int) error {
 	if last, ok := l.last(); !ok || last >= storage || l.Offset < 0 {
-		return shapeErrorf("shape %v with strides %v and offset %d reaches past a storage of %d elements", l.Shape, l.Strides, l.Offset, storage)
+		return shapeErrorf("shape %v with strides %v and offset %d reaches element %d of a storage of %d", l.Shape, l.Strides, l.Offset, last, storage)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ type operands struct {
 	index, count, mask  T // int64 [3], int32 [2, 3], bool [2, 3]
 	far, other, farLeaf T // float32 [2, 3] on sim:0, sim:1, sim:0 with gradients
 	leaf, made, view    T // float32 [2, 3] that require gradients: a leaf, twice it, its transpose
-	zero, gone, failed  T // the zero Tensor, a released one, one that carries an error
+	gone, failed        T // a released one, one that carries an error
 }
 
 func newOperands() *operands {

@@ -5,6 +5,7 @@ package composite
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -157,14 +158,16 @@ func Stack(raise alongAxis, cat joinLists, xs []*core.Tensor, dim int) *core.Ten
 	if t := core.FirstError(xs...); t != nil {
 		return t
 	}
-	raised := make([]*core.Tensor, len(xs))
 	for i, x := range xs {
 		if x == nil {
 			return core.Absent()
 		}
-		if fmt.Sprint(x.Shape()) != fmt.Sprint(xs[0].Shape()) {
+		if !slices.Equal(x.Shape(), xs[0].Shape()) {
 			return core.Fail(op("stack"), fmt.Errorf("%w: tensor %d has shape %v, tensor 0 %v", ir.ErrShape, i, x.Shape(), xs[0].Shape()))
 		}
+	}
+	raised := make([]*core.Tensor, len(xs))
+	for i, x := range xs {
 		raised[i] = raise(x, dim)
 	}
 	if dim < 0 {

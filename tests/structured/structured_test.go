@@ -83,7 +83,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestPyTorch(t *testing.T) {
+func readVectors(t *testing.T) []vector {
+	t.Helper()
 	text, err := os.ReadFile("../vectors/structured.json")
 	if err != nil {
 		t.Fatal(err)
@@ -92,8 +93,12 @@ func TestPyTorch(t *testing.T) {
 	if err := json.Unmarshal(text, &vectors); err != nil {
 		t.Fatal(err)
 	}
+	return vectors
+}
+
+func TestPyTorch(t *testing.T) {
 	seen := map[string]bool{}
-	for _, v := range vectors {
+	for _, v := range readVectors(t) {
 		seen[v.Name] = true
 		t.Run(v.Name, func(t *testing.T) {
 			f := named(v.Name)
@@ -184,10 +189,7 @@ func (s setting) compare(t *testing.T, what string, i int, got tensor.Tensor, wa
 	if got.DType() != dt || got.Device() != s.on {
 		t.Errorf("%s %d is %v on %s, want %v on %s", what, i, got.DType(), got.Device(), dt, s.on)
 	}
-	data, err := tensor.Data[float64](got.ToDType(tensor.Float64))
-	if err != nil {
-		t.Fatalf("%s %d: %v", what, i, err)
-	}
+	data := s.data(t, got)
 	for j, w := range want.Data {
 		w, g := float64(w), data[j]
 		same := g == w || math.Abs(g-w) <= s.near*max(1, math.Abs(w)) || math.IsNaN(g) && math.IsNaN(w)
@@ -195,4 +197,14 @@ func (s setting) compare(t *testing.T, what string, i int, got tensor.Tensor, wa
 			t.Fatalf("%s %d: element %d of %v is %v, want %v", what, i, j, want.Shape, g, w)
 		}
 	}
+}
+
+// data returns the elements of x as float64.
+func (setting) data(t *testing.T, x tensor.Tensor) []float64 {
+	t.Helper()
+	data, err := tensor.Data[float64](x.Detach().ToType(tensor.Float64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
