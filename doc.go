@@ -9,7 +9,7 @@
 //	runtime/device     devices
 //	runtime/random     the random state
 //
-// and, as they need them, nn, optim, data and compile.
+// and, as they need them, nn, optim, optim/checkpoint and data.
 //
 // # Map
 //
@@ -18,16 +18,20 @@
 //	gen                 go run ./gen [-schema file] [-out dir] [-check]
 //	  gen/emit          from a checked schema to files, one artefact a file
 //	  gen/schema        from YAML to a checked schema
-//	generated/tensor    what programs import; emitted, like the next four
+//	generated/opcases   test data of every operator; emitted, as all of generated
+//	optest              runs it on any device
+//	generated/tensor    what programs import
 //	  generated/ops     operators on core handles, gradients, descriptors
 //	  generated/cpu     scalar functions and loops
 //	  generated/cuda    names of device code; its source is in kernels
-//	  generated/opcases test data of every operator
+//	backend/all         the one list of backends
+//	  backend/cpu       worker pool, loops over layouts, hand-written kernels
+//	  backend/cuda      the CUDA driver, opened at run time
+//	  backend/sim       simulated accelerators over backend/ref
+//	  backend/ref       interprets the expressions of the schema; the oracle
 //	runtime/core        tensor handles, application of operators, differentiation
-//	runtime/device      devices and what a backend provides
-//	runtime/...         memory, streams, random state
-//	backend/ref         interprets the expressions of the schema; the oracle
-//	backend/cpu         worker pool and hand-written kernels
+//	  runtime/...       memory, streams, random state
+//	  runtime/device    devices and what a backend provides
 //	ir                  dtypes, layouts, descriptors, calls
 //	  ir/expr           the scalar expression language and its lowerings
 //	  ir/num            its functions in Go
@@ -37,7 +41,8 @@
 // in an ir.Call. What the descriptor holds is what is supported: there is no
 // other list of operators.
 //
-// docs/schema.md is the grammar of the schema.
+// docs/schema.md is the grammar of the schema, docs/architecture.md the map with
+// the reasons for it.
 package sinter
 
 import _ "embed"

@@ -506,3 +506,22 @@ func TestFailedBackward(t *testing.T) {
 		t.Error("b has a gradient after the failure")
 	}
 }
+
+// TestAcrossDevices: copies between devices are part of the graph, and each
+// gradient is where its leaf is.
+func TestAcrossDevices(t *testing.T) {
+	x, w := leafOf([]float64{1, 2}), leafOf([]float64{3, 4})
+	far := w.To(device.Sim(1))
+	y := x.To(device.Sim(0)).Square().To(device.Sim(1)).Mul(far).CPU()
+	must(t, y.Sum().Backward())
+	wantGradient(t, "x", x, 6, 16)
+	wantGradient(t, "w", w, 1, 4)
+	for _, leaf := range []T{x, w} {
+		if g, _ := leaf.Grad(); g.Device() != device.CPU {
+			t.Errorf("the gradient of a host leaf is on %s", g.Device())
+		}
+	}
+	if same := far.To(device.Sim(1)); same != far {
+		t.Error("a copy to the device where a tensor is made a new tensor")
+	}
+}

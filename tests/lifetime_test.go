@@ -14,8 +14,9 @@ import (
 	"github.com/sinter-go/sinter/runtime/random"
 )
 
-// live returns how many blocks of sim:0 are allocated. Collections are off, so
-// that only what is released goes back.
+// withoutCollections installs simulated devices and switches the collector off, so
+// that only what is released goes back. Live returns how many blocks of sim:0 are
+// allocated.
 func withoutCollections(t testing.TB, c sim.Config) (live func() int64, d *sim.Driver) {
 	t.Helper()
 	old := debug.SetGCPercent(-1)
@@ -30,7 +31,6 @@ func TestFailedCallsReleaseResults(t *testing.T) {
 	live, d := withoutCollections(t, sim.Config{Devices: 2})
 	on := tensor.On(device.Sim(0))
 	x, k := tensor.Ones([]int{4, 4}, on), tensor.Ones([]int{4, 4}, on, tensor.OfType(tensor.Float64))
-	w := tensor.Ones([]int{4, 4}, on).RequireGrad()
 	refused := errors.New("refused")
 	for name, call := range map[string]func() error{
 		"element-wise": func() error { return x.Exp().Err() },
@@ -43,7 +43,6 @@ func TestFailedCallsReleaseResults(t *testing.T) {
 		"in place":     func() error { return x.AddInPlace(k) },
 		"to a peer":    func() error { return x.T().To(device.Sim(1)).Err() },
 		"to the host":  func() error { return x.T().To(device.CPU).Err() },
-		"backward":     func() error { tensor.Scope(func(func(...T)) { _ = w.MatMul(w).Exp().Sum() }); return nil },
 	} {
 		for _, fault := range []sim.Fault{sim.FaultLaunch, sim.FaultAlloc, sim.FaultCopy} {
 			for step := 1; step <= 3; step++ {
@@ -54,18 +53,12 @@ func TestFailedCallsReleaseResults(t *testing.T) {
 					_ = call()
 					_ = call()
 				}
-				if name == "backward" {
-					continue
-				}
 				if err != nil && live() > before {
 					t.Errorf("%s, fault %d at step %d: %d blocks are left", name, fault, step, live()-before)
 				}
 			}
 		}
-		for d.Counters(0).Launches >= 0 { // use up what faults are left
-			if tensor.Ones([]int{1}, on).Add(tensor.Ones([]int{1}, on)).Err() == nil {
-				break
-			}
+		for x.Add(x).Err() != nil { // use up the faults that are left
 		}
 	}
 }
@@ -92,15 +85,15 @@ func TestReleaseAfterCopies(t *testing.T) {
 	must(t, loss.Backward())
 	y.Release()
 	loss.Release()
-	wantGradient(t, "w", w, 6, 6)
+	tensor.Scope(func(func(...T)) { wantGradient(t, "w", w, 6, 6) })
 	must(t, w.ZeroGrad())
 	if got := live() - before; got != 0 {
 		t.Errorf("%d blocks are left after a recorded in-place operator and its gradient", got)
 	}
 }
 
-// TestReleaseAfterHooks: gradients that a hook replaces go back, and so does
-// everything when a hook fails.
+// TestReleaseAfterBackward: what backward passes need on the way goes back in a
+// scope, also the gradients that a hook replaces.
 func TestReleaseAfterBackward(t *testing.T) {
 	live, _ := withoutCollections(t, sim.Config{Devices: 1})
 	on := tensor.On(device.Sim(0))
@@ -108,7 +101,10 @@ func TestReleaseAfterBackward(t *testing.T) {
 	before := live()
 	for range 3 {
 		tensor.Scope(func(func(...T)) {
-			y := w.Exp().Mul(w).Sum()
+			h := w.Exp()
+			_, err := h.RegisterHook(func(g T) T { return g.MulScalar(2) })
+			must(t, err)
+			y := h.Mul(w).Sum()
 			must(t, y.Backward(tensor.Retain()))
 			must(t, y.Backward())
 			gs, err := tensor.Gradients([]T{w.Square().Sum()}, []T{w})
@@ -197,7 +193,7 @@ func TestNilFunctions(t *testing.T) {
 	if got := x.Detach().Format(core.FormatOptions{}); !strings.HasPrefix(got, "tensor([") {
 		t.Errorf("printed without options: %s", got)
 	}
-	if got := tensor.Arange(0, 5, 1).Format(core.FormatOptions{Threshold: 2}); got != "tensor([...], dtype=int64)" && got != "tensor([...])" {
+	if got := tensor.Arange(0, 5, 1).Format(core.FormatOptions{Threshold: 2}); !strings.Contains(got, "...") {
 		t.Errorf("printed without edges: %s", got)
 	}
 	if n := len(tensor.Chunk(tensor.Zeros([]int{3}), 1<<62, 0)); n != 3 {

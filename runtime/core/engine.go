@@ -308,9 +308,7 @@ func (e *engine) visit(s *gradState, g *Tensor) (*Tensor, error) {
 	hooks, retain := s.hooks, s.retain
 	s.mu.Unlock()
 	for _, h := range hooks {
-		seen := e.hold(g) // the hook may keep it
-		seen.detached = g.detached
-		r := h.f(seen)
+		r := h.f(g.handle()) // the hook may keep it
 		if r == nil {
 			continue
 		}

@@ -202,7 +202,7 @@ func (p *printer) write(b *strings.Builder, shape []int, base, indent int) {
 			}
 		}
 		if p.summary && shape[0] > 2*p.o.Edge && i == p.o.Edge {
-			if len(shape) == 1 {
+			if len(shape) == 1 && i > 0 {
 				b.WriteByte(' ')
 			}
 			b.WriteString("...")
