@@ -159,7 +159,8 @@ type ReduceLoops struct {
 	Prefix func(n int, out, acc, x unsafe.Pointer, s []Scalar)
 }
 
-// CUDAKernels names the device code of an operator.
+// CUDAKernels names the device code of an operator: Module and Symbol, or Launch
+// where it is written by hand.
 //
 // The kernels of an element-wise operator, a reduction or a scan are named
 // <Symbol>_<dtype>, or with several bodies <Symbol>_<name of the body>_<dtype>,
@@ -169,7 +170,8 @@ type ReduceLoops struct {
 // a Scalar in the compute dtype, a float in its real dtype, an int as int64, a
 // bool as one byte, each aligned to its size.
 type CUDAKernels struct {
-	Module string // the emitted <Module>.cu it lives in
-	Symbol string // prefix of its __global__ names
-	Source fs.FS  // holds <Module>.cu; nil for the standard operators, whose source is package kernels
+	Module string     // the emitted <Module>.cu it lives in
+	Symbol string     // prefix of its __global__ names
+	Source fs.FS      // holds <Module>.cu; nil for the standard operators, whose source is package kernels
+	Launch CUDALaunch // Kind == Kernel
 }

@@ -11,24 +11,17 @@ import (
 
 const cudaDoc = `Package cuda names the device code of the operators: for each the module, a file of the kernels directory, and the prefix of its kernels' names.`
 
-// hasCUDA reports whether device code is emitted or named for op.
+// hasCUDA reports whether device code is emitted for op.
 func (e *emitter) hasCUDA(op *schema.Op) bool {
 	switch op.Kind {
 	case ir.Elementwise, ir.Reduction, ir.Scan:
 		return true
-	case ir.Kernel:
-		return op.Kernel.CUDA != ""
 	}
 	return false
 }
 
-// module names the kernels file that holds op's device code.
-func (e *emitter) module(op *schema.Op) string {
-	if op.Kind == ir.Kernel {
-		return op.Kernel.CUDA
-	}
-	return e.modules[op]
-}
+// launches reports whether op's device code is launched by a function of its own.
+func launches(op *schema.Op) bool { return op.Kind == ir.Kernel && op.Kernel.CUDA.Func != "" }
 
 // cudaPackage emits the table of device code names.
 func (e *emitter) cudaPackage() {
@@ -47,7 +40,7 @@ func (e *emitter) cudaPackage() {
 			return
 		}
 		f.doc(op.GoName + " names the device code of " + op.Name + ".")
-		items := []jen.Code{field("Module", jen.Lit(e.module(op))), field("Symbol", jen.Lit(op.Name))}
+		items := []jen.Code{field("Module", jen.Lit(e.modules[op])), field("Symbol", jen.Lit(op.Name))}
 		if !e.std {
 			items = append(items, field("Source", jen.Qual(e.pkg("kernels"), "Source")))
 		}
@@ -62,22 +55,13 @@ const kernelsDoc = `Package kernels embeds the CUDA C++ of the operators: emitte
 // embedKernels emits the package that holds a user's CUDA sources; the standard
 // ones are embedded by a file written by hand, beside the templates.
 func (e *emitter) embedKernels() {
-	if e.std || !slices.ContainsFunc(e.spec.Ops, e.hasCUDA) {
+	if e.std || !slices.ContainsFunc(e.spec.Ops, func(op *schema.Op) bool { return e.hasCUDA(op) || launches(op) }) {
 		return
 	}
 	f := e.goFile("kernels", "kernels.go", kernelsDoc)
 	f.doc("Source holds the files, without directories.")
 	f.Comment("//")
-	f.Comment("//go:embed " + e.kernelFiles())
+	f.Comment("//go:embed *.cu")
 	f.Var().Id("Source").Qual("embed", "FS")
 	f.done()
-}
-
-// kernelFiles are the patterns of a user's CUDA sources.
-func (e *emitter) kernelFiles() string {
-	named := func(op *schema.Op) bool { return op.Kind == ir.Kernel && op.Kernel.CUDA != "" }
-	if slices.ContainsFunc(e.spec.Ops, named) { // there is stubs.cuh
-		return "*.cu *.cuh"
-	}
-	return "*.cu"
 }

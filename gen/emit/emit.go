@@ -52,7 +52,7 @@ func Files(spec *schema.Spec, target Target) ([]File, error) {
 	e := newEmitter(spec, target)
 	artefacts := []func(){
 		e.checkNames,
-		e.cpuPackage, e.cudaPackage, e.kernelSources, e.kernelStubs,
+		e.cpuPackage, e.cudaPackage, e.kernelSources,
 		e.opsPackage, e.tensorPackage, e.casesPackage,
 		e.reference, e.capabilities,
 	}

@@ -117,8 +117,15 @@ func (f *goFile) kernels(op *schema.Op) []jen.Code {
 			field("CPU", irName("CPUKernels").Values(field("Kernel", f.e.goRef(op.Kernel.CPU)))),
 			field("Ref", f.e.goRef(op.Kernel.Ref)))
 	}
-	if f.e.hasCUDA(op) {
+	switch {
+	case f.e.hasCUDA(op):
 		items = append(items, field("CUDA", jen.Qual(f.e.pkg("cuda"), op.GoName)))
+	case launches(op):
+		launch := []jen.Code{field("Launch", f.e.goRef(op.Kernel.CUDA))}
+		if !f.e.std {
+			launch = append(launch, field("Source", jen.Qual(f.e.pkg("kernels"), "Source")))
+		}
+		items = append(items, field("CUDA", irName("CUDAKernels").Values(launch...)))
 	}
 	return items
 }

@@ -240,9 +240,7 @@ func (l *loader) kernel(e *entry, n *yaml.Node) {
 		}
 	}
 	if f, ok := keys["cuda"]; ok {
-		if k.CUDA, ok = l.text(f.val, "kernel: cuda"); ok && !snakeCase(k.CUDA) {
-			l.errorf(l.pos(f.val), "kernel: cuda: want the name of a file kernels/<name>.cu without directory and ending, have %q", k.CUDA)
-		}
+		k.CUDA, _ = l.goRef(f.val, "kernel: cuda")
 	}
 	e.op.Kernel = k
 }

@@ -179,7 +179,7 @@ type GoRef struct {
 // KernelRefs names an operator's hand-written kernels.
 type KernelRefs struct {
 	CPU, Ref GoRef
-	CUDA     string // kernels/<name>.cu, or ""
+	CUDA     GoRef // zero where there is none
 }
 
 // A Grad is the gradient of one operand.

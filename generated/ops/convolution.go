@@ -4,6 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
+	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
 	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -345,6 +346,7 @@ var convolutionOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.Convolution},
 	Ref:     refkernel.Convolution,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.Convolution},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -399,6 +401,7 @@ var convolutionGradInputOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.ConvolutionGradInput},
 	Ref:     refkernel.ConvolutionGradInput,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.ConvolutionGradInput},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -452,6 +455,7 @@ var convolutionGradWeightOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.ConvolutionGradWeight},
 	Ref:     refkernel.ConvolutionGradWeight,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.ConvolutionGradWeight},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 

@@ -5,6 +5,7 @@ package ops
 import (
 	"fmt"
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
+	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
 	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
@@ -25,6 +26,7 @@ var catOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.Cat},
 	Ref:     refkernel.Cat,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.Cat},
 }
 
 // CatOp returns the descriptor of cat, which must not be changed.
@@ -210,6 +212,7 @@ var flipOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.Flip},
 	Ref:     refkernel.Flip,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.Flip},
 }
 
 // FlipOp returns the descriptor of flip, which must not be changed.
@@ -354,6 +357,7 @@ var padConstantOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.PadConstant},
 	Ref:     refkernel.PadConstant,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.PadConstant},
 	Tags:    ir.TagHidden,
 }
 

@@ -4,6 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
+	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
 	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -109,6 +110,7 @@ var gatherOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.Gather},
 	Ref:     refkernel.Gather,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.Gather},
 }
 
 // GatherOp returns the descriptor of gather, which must not be changed.
@@ -198,6 +200,7 @@ var indexAddOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.IndexAdd},
 	Ref:     refkernel.IndexAdd,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.IndexAdd},
 	Tags:    ir.TagNondeterministic,
 }
 
@@ -340,6 +343,7 @@ var indexSelectOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.IndexSelect},
 	Ref:     refkernel.IndexSelect,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.IndexSelect},
 }
 
 // IndexSelectOp returns the descriptor of index_select, which must not be
@@ -485,6 +489,7 @@ var nonzeroSizedOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.NonzeroSized},
 	Ref:     refkernel.NonzeroSized,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.NonzeroSized},
 	Tags:    ir.TagHidden,
 }
 

@@ -4,6 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
+	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
 	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
@@ -23,6 +24,7 @@ var scatterOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.Scatter},
 	Ref:     refkernel.Scatter,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.Scatter},
 	Tags:    ir.TagNondeterministic,
 }
 
@@ -96,6 +98,7 @@ var scatterAddOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.ScatterAdd},
 	Ref:     refkernel.ScatterAdd,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.ScatterAdd},
 	Tags:    ir.TagNondeterministic,
 }
 

@@ -4,6 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
+	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
 	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/composite"
@@ -333,6 +334,7 @@ var matMulOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.MatMul},
 	Ref:     refkernel.MatMul,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.MatMul},
 	Tags:    ir.TagTF32,
 }
 

@@ -4,6 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
+	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
 	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
@@ -595,6 +596,7 @@ var layerNormStatsOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.LayerNorm},
 	Ref:     refkernel.LayerNorm,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.LayerNorm},
 	Tags:    ir.TagHidden,
 }
 

@@ -4,6 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
+	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
 	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
@@ -23,6 +24,7 @@ var logSoftmaxOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.LogSoftmax},
 	Ref:     refkernel.LogSoftmax,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.LogSoftmax},
 }
 
 // LogSoftmaxOp returns the descriptor of log_softmax, which must not be
@@ -415,6 +417,7 @@ var rmsNormStatsOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.RMSNorm},
 	Ref:     refkernel.RMSNorm,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.RMSNorm},
 	Tags:    ir.TagHidden,
 }
 
@@ -517,6 +520,7 @@ var softmaxOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.Softmax},
 	Ref:     refkernel.Softmax,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.Softmax},
 }
 
 // SoftmaxOp returns the descriptor of softmax, which must not be changed.

@@ -4,6 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
+	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
 	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
@@ -145,6 +146,7 @@ var avgPoolOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.AvgPool},
 	Ref:     refkernel.AvgPool,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.AvgPool},
 	Tags:    ir.TagHidden,
 }
 
@@ -273,6 +275,7 @@ var avgPoolGradOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.AvgPoolGrad},
 	Ref:     refkernel.AvgPoolGrad,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.AvgPoolGrad},
 	Tags:    ir.TagHidden,
 }
 
@@ -356,6 +359,7 @@ var maxPoolOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.MaxPool},
 	Ref:     refkernel.MaxPool,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.MaxPool},
 	Tags:    ir.TagHidden,
 }
 

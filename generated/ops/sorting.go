@@ -4,6 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
+	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
 	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
@@ -23,6 +24,7 @@ var argmaxOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.ArgMax},
 	Ref:     refkernel.ArgMax,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.ArgMax},
 }
 
 // ArgmaxOp returns the descriptor of argmax, which must not be changed.
@@ -67,6 +69,7 @@ var argminOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.ArgMin},
 	Ref:     refkernel.ArgMin,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.ArgMin},
 }
 
 // ArgminOp returns the descriptor of argmin, which must not be changed.
@@ -235,6 +238,7 @@ var searchsortedOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.SearchSorted},
 	Ref:     refkernel.SearchSorted,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.SearchSorted},
 }
 
 // SearchsortedOp returns the descriptor of searchsorted, which must not be
@@ -281,6 +285,7 @@ var sortOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.Sort},
 	Ref:     refkernel.Sort,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.Sort},
 }
 
 // SortOp returns the descriptor of sort, which must not be changed.
