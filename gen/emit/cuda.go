@@ -59,9 +59,9 @@ func (e *emitter) embedKernels() {
 		return
 	}
 	f := e.goFile("kernels", "kernels.go", kernelsDoc)
-	f.doc("Source holds the files, without directories.")
+	f.doc("Source holds the files of this directory: those emitted and those written by hand.")
 	f.Comment("//")
-	f.Comment("//go:embed *.cu")
+	f.Comment("//go:embed *")
 	f.Var().Id("Source").Qual("embed", "FS")
 	f.done()
 }
