@@ -28,6 +28,7 @@ var ShapeRules = map[string]any{
 	"searchsorted":            SearchsortedShape,
 	"matmul":                  MatMulShape,
 	"norm_stats":              NormStatsShape,
+	"norm_affine":             NormAffineShape,
 	"convolution":             ConvolutionShape,
 	"convolution_grad_input":  ConvolutionGradInputShape,
 	"convolution_grad_weight": ConvolutionGradWeightShape,
@@ -220,6 +221,19 @@ func NormStatsShape(x []int, axes, results int) ([][]int, error) {
 	out := [][]int{x}
 	for len(out) < results {
 		out = append(out, stats)
+	}
+	return out, nil
+}
+
+// NormAffineShape is NormStatsShape for a normalization that multiplies by weight
+// and adds bias, which have the shape of the axes.
+func NormAffineShape(x, weight, bias []int, axes, results int) ([][]int, error) {
+	out, err := NormStatsShape(x, axes, results)
+	if err != nil {
+		return nil, err
+	}
+	if row := x[len(x)-axes:]; !slices.Equal(weight, row) || !slices.Equal(bias, row) {
+		return nil, shapeErrorf("weight %v and bias %v must have shape %v", weight, bias, row)
 	}
 	return out, nil
 }

@@ -81,6 +81,8 @@ func TestShapeRules(t *testing.T) {
 		{"matmul batch mismatch", got1(MatMulShape([]int{2, 2, 3}, []int{3, 3, 4})), nil, "cannot broadcast"},
 
 		{"norm_stats", got(NormStatsShape([]int{2, 3, 4}, 2, 3)), [][]int{{2, 3, 4}, {2, 1, 1}, {2, 1, 1}}, ""},
+		{"norm_affine", got(NormAffineShape([]int{2, 3, 4}, []int{3, 4}, []int{3, 4}, 2, 2)), [][]int{{2, 3, 4}, {2, 1, 1}}, ""},
+		{"norm_affine weight", got(NormAffineShape([]int{2, 3}, []int{2}, []int{3}, 1, 3)), nil, "weight [2] and bias [3] must have shape [3]"},
 		{"norm_stats none", got(NormStatsShape([]int{2, 3}, 0, 3)), nil, "between 1 and 2 axes to normalize in shape [2 3], have 0"},
 
 		{"convolution", got1(ConvolutionShape([]int{2, 4, 6, 5}, []int{6, 2, 3, 2}, []int{2, 1}, []int{1, 0}, []int{1, 2}, 2)), [][]int{{2, 6, 3, 3}}, ""},

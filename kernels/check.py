@@ -14,26 +14,30 @@ import argparse
 import concurrent.futures
 import ctypes
 import glob
+import json
 import os
 import sys
 import sysconfig
 import time
 
-# The options that backend/cuda compiles with; --fmad=false is part of the meaning.
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# What backend/cuda and build.py compile with, too; --fmad=false is part of the meaning.
 # 186: a comparison of an unsigned integer with zero, which templates make.
-OPTIONS = ["--std=c++17", "--fmad=false", "--device-as-default-execution-space", "--diag-suppress=186"]
+with open(os.path.join(HERE, "build.json"), encoding="utf-8") as settings:
+    OPTIONS = json.load(settings)["options"]
 
 
 def library_path():
     """Returns the path of libnvrtc."""
     if os.environ.get("NVRTC_LIBRARY"):
         return os.environ["NVRTC_LIBRARY"]
-    for site in {*sys.path, sysconfig.get_paths()["purelib"], sysconfig.get_paths()["platlib"]}:
+    for site in dict.fromkeys([*sys.path, sysconfig.get_paths()["purelib"], sysconfig.get_paths()["platlib"]]):
         for pattern in ("nvidia/cuda_nvrtc/lib/libnvrtc.so.*", "nvidia/cu*/lib/libnvrtc.so.*"):
             found = sorted(p for p in glob.glob(os.path.join(site, pattern)) if ".alt." not in p)
             if found:
                 return found[-1]
-    sys.exit("check.py: no libnvrtc: pip install nvidia-cuda-nvrtc-cu12, or set NVRTC_LIBRARY to the file")
+    sys.exit("no libnvrtc: pip install nvidia-cuda-nvrtc-cu12, or set NVRTC_LIBRARY to the file")
 
 
 class Compiler:
@@ -51,9 +55,17 @@ class Compiler:
         if status:
             raise RuntimeError(f"{name}: {self.lib.nvrtcGetErrorString(status).decode()}")
 
-    def compile(self, path, options):
-        """Returns whether path compiles, the compiler's log, and the cubin's size."""
-        name = path
+    def text(self, program, what):
+        """Returns what nvrtcGet<what> has: ProgramLog, CUBIN or PTX."""
+        size = ctypes.c_size_t()
+        self.call(f"nvrtcGet{what}Size", program, ctypes.byref(size))
+        buffer = ctypes.create_string_buffer(size.value)
+        self.call(f"nvrtcGet{what}", program, buffer)
+        return buffer.raw
+
+    def compile(self, path, options, result, name=None):
+        """Returns the log and the result, "CUBIN" or "PTX", of the file at path, or None. The log calls it name."""
+        name = name or path
         if path.endswith(".cuh"):
             text, name = f'#include "{os.path.basename(path)}"\n'.encode(), path + ".cu"
         else:
@@ -62,17 +74,11 @@ class Compiler:
         program = ctypes.c_void_p()
         self.call("nvrtcCreateProgram", ctypes.byref(program), text, name.encode(), 0, None, None)
         try:
-            here = os.path.dirname(os.path.abspath(__file__))
-            options = OPTIONS + options + [f"--include-path={d}" for d in (here, os.path.dirname(path) or ".")]
+            options = OPTIONS + options + [f"--include-path={d}" for d in (os.path.dirname(path) or ".", HERE)]
             array = (ctypes.c_char_p * len(options))(*[o.encode() for o in options])
             failed = self.lib.nvrtcCompileProgram(program, len(options), array)
-            size, cubin = ctypes.c_size_t(), ctypes.c_size_t()
-            self.call("nvrtcGetProgramLogSize", program, ctypes.byref(size))
-            log = ctypes.create_string_buffer(size.value)
-            self.call("nvrtcGetProgramLog", program, log)
-            if not failed:
-                self.call("nvrtcGetCUBINSize", program, ctypes.byref(cubin))
-            return not failed, log.value.decode().strip(), cubin.value
+            log = self.text(program, "ProgramLog").rstrip(b"\0").decode().strip()
+            return log, None if failed else self.text(program, result)
         finally:
             self.call("nvrtcDestroyProgram", ctypes.byref(program))
 
@@ -80,11 +86,11 @@ class Compiler:
 def check(path, arch, quick):
     """Compiles one file in a process of its own; returns what to report."""
     start = time.monotonic()
-    options = [f"--gpu-architecture={arch}"]
+    options, result = [f"--gpu-architecture={arch}"], "CUBIN"
     if quick:
-        options = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", "--device-debug"]
-    good, log, size = Compiler(library_path()).compile(path, options)
-    return path, arch, good, log, f"{time.monotonic() - start:.2f} s, {size} bytes"
+        options, result = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", "--device-debug"], "PTX"
+    log, code = Compiler(library_path()).compile(path, options, result)
+    return path, arch, code is not None, log, f"{time.monotonic() - start:.2f} s, {len(code or b'')} bytes of {result}"
 
 
 def main():

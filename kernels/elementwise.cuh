@@ -12,16 +12,16 @@
 // the row-major iteration space and the operands' values in their compute types;
 // its result is converted to the result's storage type. The line defines
 //
-//   NAME(long long count, Pointers<1 + operands> p, Functor f)
-//       for a result and operands that are all contiguous. Any grid of blocks of
-//       256 threads is right; the best is
-//       ceil(count / (256 * elements a thread)), where a thread does
+//   NAME(long long count, Operands<1 + operands> p, Functor f)
+//       for a result and operands that are all contiguous. Blocks of 32 to 256
+//       threads, any grid is right; the best is
+//       ceil(count / (threads * elements a thread)), where a thread does
 //       64 bytes of the widest type, at most 8 elements.
-//   NAME_strided(Space<1 + operands> s, Pointers<1 + operands> p, Functor f)
+//   NAME_strided(Space<1 + operands> s, Operands<1 + operands> p, Functor f)
 //       for any layout whose offsets are below 2^31, blocks of 256 threads, best
 //       with ceil(count / (256 * 4)) of them. The axes keep their order, for the
 //       linear index, which the functor receives, follows from it.
-//   NAME_rows(Space<1 + operands> s, Pointers<1 + operands> p, Functor f)
+//   NAME_rows(Space<1 + operands> s, Operands<1 + operands> p, Functor f)
 //       the same, for layouts whose innermost strides are all 0 or 1. Let V be
 //       16 bytes of the widest storage type, at most 8 elements: the innermost
 //       extent and all other strides are multiples of V, and every pointer is
@@ -29,8 +29,9 @@
 //       extent are divided by V. Blocks of 256 threads, best with
 //       ceil(s.count / 256) of them.
 //
-// p.at[0] is the result. It may be one of the operands if their layouts agree.
-// An empty functor takes one byte as a kernel parameter.
+// The result may be one of the operands if their layouts agree. Operands that are
+// numbers come by value in Operands, and have strides 0 in a Space. An empty
+// functor takes one byte as a kernel parameter.
 
 #pragma once
 
@@ -46,8 +47,21 @@ struct Identity {
   template <class T> SINTER_FN T operator()(long long, T x) const { return x; }
 };
 
+// Operands are the address of the result, then of every operand an address or,
+// where bit i of values is set for at[i], the number itself in its compute type,
+// which has 8 bytes at most. A kernel of one operand does not look for numbers.
+template <int n> struct Operands {
+  void* at[n];
+  unsigned values;
+};
+
+// Nth<i, T...>::type is the i-th type.
+template <int i, class Head, class... Tail> struct Nth { typedef typename Nth<i - 1, Tail...>::type type; };
+template <class Head, class... Tail> struct Nth<0, Head, Tail...> { typedef Head type; };
+
 template <class F, class Out, class... In> struct Elementwise {
   static constexpr int operands = sizeof...(In);
+  typedef Operands<1 + operands> Args;
   static constexpr int widest = max_size<Out, In...>();
   static constexpr int width = widest > 2 ? 16 / widest : 8;              // elements a vector
   static constexpr int unroll = widest > 8 ? 4 : widest > 4 ? 4 : 8 / width;  // vectors a thread
@@ -58,76 +72,119 @@ template <class F, class Out, class... In> struct Elementwise {
     Pack<Vector<In, w>...> values;
   };
 
-  template <int w, int... i>
-  static SINTER_FN Vector<Out, w> apply(const F& f, long long index, Tile<w>& t, Sequence<i...>) {
-    Vector<Out, w> r;
-#pragma unroll
-    for (int v = 0; v < w; v++) r.at[v] = cast<Out>(f(index + v, cast<compute_t<In>>(get<i>(t.values).at[v])...));
-    return r;
+  // number reports whether operand i is a number.
+  template <int i> static SINTER_FN bool number(const Args& p) {
+    if constexpr (operands < 2 || sizeof(compute_t<typename Nth<i, In...>::type>) > 8) return false;
+    else return p.values >> (1 + i) & 1;
+  }
+
+  // value returns element v of operand i.
+  template <int i, int w> static SINTER_FN auto value(const Args& p, Tile<w>& t, int v) {
+    typedef compute_t<typename Nth<i, In...>::type> T;
+    if constexpr (sizeof(T) <= 8) {
+      union {
+        void* slot;
+        T number;
+      } u;
+      u.slot = p.at[1 + i];
+      if (number<i>(p)) return u.number;
+    }
+    return cast<T>(get<i>(t.values).at[v]);
   }
 
   template <int w, int... i>
-  static SINTER_FN void fetch(Tile<w>& t, const Pointers<1 + operands>& p, long long at, Sequence<i...>) {
-    ((get<i>(t.values) = load<w>(static_cast<const In*>(p.at[1 + i]) + at)), ...);
+  static SINTER_FN Vector<Out, w> apply(const F& f, long long index, const Args& p, Tile<w>& t, Sequence<i...>) {
+    Vector<Out, w> r;
+#pragma unroll
+    for (int v = 0; v < w; v++) r.at[v] = cast<Out>(f(index + v, value<i>(p, t, v)...));
+    return r;
+  }
+
+  // fetch_one reads a vector of operand i.
+  template <int i, int w> static SINTER_FN void fetch_one(Tile<w>& t, const Args& p, long long at) {
+    typedef typename Nth<i, In...>::type S;
+    if (!number<i>(p)) get<i>(t.values) = load<w>(static_cast<const S*>(p.at[1 + i]) + at);
+  }
+
+  template <int w, int... i> static SINTER_FN void fetch(Tile<w>& t, const Args& p, long long at, Sequence<i...>) {
+    (fetch_one<i>(t, p, at), ...);
   }
 
   // fetch_at reads at an offset of its own for each operand.
   template <int... i>
-  static SINTER_FN void fetch_at(Tile<1>& t, const Pointers<1 + operands>& p, const unsigned (&at)[1 + operands],
-                                 Sequence<i...>) {
-    ((get<i>(t.values) = load<1>(static_cast<const In*>(p.at[1 + i]) + at[1 + i])), ...);
+  static SINTER_FN void fetch_at(Tile<1>& t, const Args& p, const unsigned (&at)[1 + operands], Sequence<i...>) {
+    (fetch_one<i>(t, p, at[1 + i]), ...);
   }
 
-  // fetch_row reads a vector, or one element for all of it where step is 0.
-  template <class S> static SINTER_FN Vector<S, width> fetch_row(const S* p, bool repeated) {
-    if (!repeated) return load<width>(p);
-    Vector<S, width> v;
-    S x = *p;
+  // fetch_row reads a vector, or one element for all of it where it is repeated.
+  template <int i> static SINTER_FN void fetch_row(Tile<width>& t, const Args& p, unsigned at, bool repeated) {
+    typedef typename Nth<i, In...>::type S;
+    if (number<i>(p)) return;
+    const S* x = static_cast<const S*>(p.at[1 + i]) + at;
+    Vector<S, width>& v = get<i>(t.values);
+    if (!repeated) {
+      v = load<width>(x);
+      return;
+    }
+    S one = *x;
 #pragma unroll
-    for (int k = 0; k < width; k++) v.at[k] = x;
-    return v;
+    for (int k = 0; k < width; k++) v.at[k] = one;
   }
 
   template <int... i>
-  static SINTER_FN void fetch_rows(Tile<width>& t, const Space<1 + operands>& s, const Pointers<1 + operands>& p,
+  static SINTER_FN void fetch_rows(Tile<width>& t, const Space<1 + operands>& s, const Args& p,
                                    const unsigned (&at)[1 + operands], Sequence<i...>) {
-    ((get<i>(t.values) = fetch_row(static_cast<const In*>(p.at[1 + i]) + at[1 + i], s.strides[1 + i][0] == 0)), ...);
+    (fetch_row<i>(t, p, at[1 + i], s.strides[1 + i][0] == 0), ...);
   }
 
-  template <int... i> static SINTER_FN bool all_aligned(const Pointers<1 + operands>& p, Sequence<i...>) {
-    return aligned(p.at[0], sizeof(Out) * width) && (true && ... && aligned(p.at[1 + i], sizeof(In) * width));
+  template <int... i> static SINTER_FN bool all_aligned(const Args& p, Sequence<i...>) {
+    return aligned(p.at[0], sizeof(Out) * width) &&
+           (true && ... && (number<i>(p) || aligned(p.at[1 + i], sizeof(In) * width)));
   }
 
-  static SINTER_FN void contiguous(long long count, const Pointers<1 + operands>& p, const F& f) {
-    constexpr long long block = elementwise_threads * width * unroll;
+  // single computes the elements [at, end) one by one, step apart.
+  static SINTER_FN void single(long long at, long long end, int step, const Args& p, const F& f) {
+#pragma unroll 1
+    for (; at < end; at += step) {
+      Tile<1> t;
+      fetch(t, p, at, All());
+      store(static_cast<Out*>(p.at[0]) + at, apply(f, at, p, t, All()));
+    }
+  }
+
+  static SINTER_FN void contiguous(long long count, const Args& p, const F& f) {
+    const int step = blockDim.x * width;
+    const long long block = step * unroll;
     const bool vectors = all_aligned(p, All());
     Out* out = static_cast<Out*>(p.at[0]);
 #pragma unroll 1
     for (long long base = blockIdx.x * block; base < count; base += gridDim.x * block) {
+      const long long first = base + threadIdx.x * width;
       if (vectors && base + block <= count) {
-        long long first = base + threadIdx.x * width;
         Tile<width> t[unroll];
 #pragma unroll
-        for (int u = 0; u < unroll; u++) fetch(t[u], p, first + u * elementwise_threads * width, All());
+        for (int u = 0; u < unroll; u++) fetch(t[u], p, first + u * step, All());
 #pragma unroll
-        for (int u = 0; u < unroll; u++) {
-          long long at = first + u * elementwise_threads * width;
-          store(out + at, apply(f, at, t[u], All()));
+        for (int u = 0; u < unroll; u++) store(out + first + u * step, apply(f, first + u * step, p, t[u], All()));
+      } else if (vectors) {
+#pragma unroll 1
+        for (long long at = first; at < base + block && at < count; at += step) {
+          if (at + width <= count) {
+            Tile<width> t;
+            fetch(t, p, at, All());
+            store(out + at, apply(f, at, p, t, All()));
+          } else {
+            single(at, count, 1, p, f);
+          }
         }
       } else {
-        long long end = base + block < count ? base + block : count;
-#pragma unroll 1
-        for (long long at = base + threadIdx.x; at < end; at += elementwise_threads) {
-          Tile<1> t;
-          fetch(t, p, at, All());
-          store(out + at, apply(f, at, t, All()));
-        }
+        single(base + threadIdx.x, base + block < count ? base + block : count, blockDim.x, p, f);
       }
     }
   }
 
   // strided computes each elements a thread, blockDim apart, at a time.
-  static SINTER_FN void strided(const Space<1 + operands>& s, const Pointers<1 + operands>& p, const F& f) {
+  static SINTER_FN void strided(const Space<1 + operands>& s, const Args& p, const F& f) {
     constexpr int each = 4;
     const unsigned count = unsigned(s.count), step = gridDim.x * (elementwise_threads * each);
 #pragma unroll 1
@@ -142,13 +199,13 @@ template <class F, class Out, class... In> struct Elementwise {
 #pragma unroll
       for (int e = 0; e < each; e++) {
         unsigned position = base + e * elementwise_threads;
-        if (position < count) store(static_cast<Out*>(p.at[0]) + at[e][0], apply(f, s.first + position, t[e], All()));
+        if (position < count) store(static_cast<Out*>(p.at[0]) + at[e][0], apply(f, s.first + position, p, t[e], All()));
       }
     }
   }
 
   // rows is strided over vectors along the innermost axis.
-  static SINTER_FN void rows(const Space<1 + operands>& s, const Pointers<1 + operands>& p, const F& f) {
+  static SINTER_FN void rows(const Space<1 + operands>& s, const Args& p, const F& f) {
     const unsigned count = unsigned(s.count), step = gridDim.x * elementwise_threads;
 #pragma unroll 1
     for (unsigned i = blockIdx.x * elementwise_threads + threadIdx.x; i < count; i += step) {
@@ -159,7 +216,7 @@ template <class F, class Out, class... In> struct Elementwise {
       locate(s, row, at, 1);
       Tile<width> t;
       fetch_rows(t, s, p, at[0], All());
-      store(static_cast<Out*>(p.at[0]) + at[0][0], apply(f, s.first + (long long)i * width, t, All()));
+      store(static_cast<Out*>(p.at[0]) + at[0][0], apply(f, s.first + (long long)i * width, p, t, All()));
     }
   }
 };
@@ -169,18 +226,22 @@ template <class... T> constexpr int operands() { return int(sizeof...(T)) - 1; }
 
 }  // namespace sinter
 
-#define SINTER_ELEMENTWISE(name, functor, ...)                                                                           \
+// SINTER_ELEMENTWISE_ANY leaves NAME_rows out.
+#define SINTER_ELEMENTWISE_ANY(name, functor, ...)                                                                       \
   extern "C" __global__ void __launch_bounds__(sinter::elementwise_threads)                                             \
-      name(long long count, sinter::Pointers<1 + sinter::operands<__VA_ARGS__>()> p, functor f) {                       \
+      name(long long count, sinter::Operands<1 + sinter::operands<__VA_ARGS__>()> p, functor f) {                       \
     sinter::Elementwise<functor, __VA_ARGS__>::contiguous(count, p, f);                                                 \
   }                                                                                                                     \
   extern "C" __global__ void __launch_bounds__(sinter::elementwise_threads)                                             \
       name##_strided(sinter::Space<1 + sinter::operands<__VA_ARGS__>()> s,                                              \
-                     sinter::Pointers<1 + sinter::operands<__VA_ARGS__>()> p, functor f) {                              \
+                     sinter::Operands<1 + sinter::operands<__VA_ARGS__>()> p, functor f) {                              \
     sinter::Elementwise<functor, __VA_ARGS__>::strided(s, p, f);                                                        \
-  }                                                                                                                     \
+  }
+
+#define SINTER_ELEMENTWISE(name, functor, ...)                                                                           \
+  SINTER_ELEMENTWISE_ANY(name, functor, __VA_ARGS__)                                                                    \
   extern "C" __global__ void __launch_bounds__(sinter::elementwise_threads)                                             \
       name##_rows(sinter::Space<1 + sinter::operands<__VA_ARGS__>()> s,                                                 \
-                  sinter::Pointers<1 + sinter::operands<__VA_ARGS__>()> p, functor f) {                                 \
+                  sinter::Operands<1 + sinter::operands<__VA_ARGS__>()> p, functor f) {                                 \
     sinter::Elementwise<functor, __VA_ARGS__>::rows(s, p, f);                                                           \
   }

@@ -4,6 +4,119 @@
 
 namespace sinter {
 
+// CentredProduct: g*(x - mean)*rstd
+template <class T> struct CentredProductFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T g, T x, T mean, T rstd) const { return g * (x - mean) * rstd; }
+};
+SINTER_ELEMENTWISE(centred_product_float16, CentredProductFn<float32>, float16, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(centred_product_bfloat16, CentredProductFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(centred_product_float32, CentredProductFn<float32>, float32, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(centred_product_float64, CentredProductFn<float64>, float64, float64, float64, float64, float64)
+
+// CentredProductGradG: dy*(rstd*(x - mean))
+template <class T> struct CentredProductGradGFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x, T mean, T rstd) const { return dy * (rstd * (x - mean)); }
+};
+SINTER_ELEMENTWISE(centred_product_grad_g_float16, CentredProductGradGFn<float32>, float16, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(centred_product_grad_g_bfloat16, CentredProductGradGFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(centred_product_grad_g_float32, CentredProductGradGFn<float32>, float32, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(centred_product_grad_g_float64, CentredProductGradGFn<float64>, float64, float64, float64, float64, float64)
+
+// CentredProductGradMean: -(dy*(rstd*g))
+template <class T> struct CentredProductGradMeanFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T g, T rstd) const { return -(dy * (rstd * g)); }
+};
+SINTER_ELEMENTWISE(centred_product_grad_mean_float16, CentredProductGradMeanFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(centred_product_grad_mean_bfloat16, CentredProductGradMeanFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(centred_product_grad_mean_float32, CentredProductGradMeanFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(centred_product_grad_mean_float64, CentredProductGradMeanFn<float64>, float64, float64, float64, float64)
+
+// CentredProductGradRstd: dy*(g*(x - mean))
+template <class T> struct CentredProductGradRstdFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T g, T x, T mean) const { return dy * (g * (x - mean)); }
+};
+SINTER_ELEMENTWISE(centred_product_grad_rstd_float16, CentredProductGradRstdFn<float32>, float16, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(centred_product_grad_rstd_bfloat16, CentredProductGradRstdFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(centred_product_grad_rstd_float32, CentredProductGradRstdFn<float32>, float32, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(centred_product_grad_rstd_float64, CentredProductGradRstdFn<float64>, float64, float64, float64, float64, float64)
+
+// CentredProductGradX: dy*(rstd*g)
+template <class T> struct CentredProductGradXFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T g, T rstd) const { return dy * (rstd * g); }
+};
+SINTER_ELEMENTWISE(centred_product_grad_x_float16, CentredProductGradXFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(centred_product_grad_x_bfloat16, CentredProductGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(centred_product_grad_x_float32, CentredProductGradXFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(centred_product_grad_x_float64, CentredProductGradXFn<float64>, float64, float64, float64, float64)
+
+// LayerNormAffineGrad: rstd*(g - m - (x - mean)*rstd*c)
+template <class T> struct LayerNormAffineGradFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T g, T x, T mean, T rstd, T m, T c) const { return rstd * (g - m - (x - mean) * rstd * c); }
+};
+SINTER_ELEMENTWISE(layer_norm_affine_grad_float16, LayerNormAffineGradFn<float32>, float16, float16, float16, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_bfloat16, LayerNormAffineGradFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_float32, LayerNormAffineGradFn<float32>, float32, float32, float32, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_float64, LayerNormAffineGradFn<float64>, float64, float64, float64, float64, float64, float64, float64)
+
+// LayerNormAffineGradGradC: -(dy*(rstd*((x - mean)*rstd)))
+template <class T> struct LayerNormAffineGradGradCFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x, T mean, T rstd) const { return -(dy * (rstd * ((x - mean) * rstd))); }
+};
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_c_float16, LayerNormAffineGradGradCFn<float32>, float16, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_c_bfloat16, LayerNormAffineGradGradCFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_c_float32, LayerNormAffineGradGradCFn<float32>, float32, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_c_float64, LayerNormAffineGradGradCFn<float64>, float64, float64, float64, float64, float64)
+
+// LayerNormAffineGradGradM: -(dy*rstd)
+template <class T> struct LayerNormAffineGradGradMFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T rstd) const { return -(dy * rstd); }
+};
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_m_float16, LayerNormAffineGradGradMFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_m_bfloat16, LayerNormAffineGradGradMFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_m_float32, LayerNormAffineGradGradMFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_m_float64, LayerNormAffineGradGradMFn<float64>, float64, float64, float64)
+
+// LayerNormAffineGradGradMean: dy*(rstd*(c*rstd))
+template <class T> struct LayerNormAffineGradGradMeanFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T rstd, T c) const { return dy * (rstd * (c * rstd)); }
+};
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_mean_float16, LayerNormAffineGradGradMeanFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_mean_bfloat16, LayerNormAffineGradGradMeanFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_mean_float32, LayerNormAffineGradGradMeanFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_mean_float64, LayerNormAffineGradGradMeanFn<float64>, float64, float64, float64, float64)
+
+// LayerNormAffineGradGradRstd: dy*(g - m - (x - mean)*rstd*c - rstd*(c*(x - mean)))
+template <class T> struct LayerNormAffineGradGradRstdFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T g, T x, T mean, T rstd, T m, T c) const {
+    const T t0 = x - mean;
+    return dy * (g - m - t0 * rstd * c - rstd * (c * t0));
+  }
+};
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_rstd_float16, LayerNormAffineGradGradRstdFn<float32>, float16, float16, float16, float16, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_rstd_bfloat16, LayerNormAffineGradGradRstdFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_rstd_float32, LayerNormAffineGradGradRstdFn<float32>, float32, float32, float32, float32, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_rstd_float64, LayerNormAffineGradGradRstdFn<float64>, float64, float64, float64, float64, float64, float64, float64, float64)
+
+// LayerNormAffineGradGradX: -(dy*(rstd*(c*rstd)))
+template <class T> struct LayerNormAffineGradGradXFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T rstd, T c) const { return -(dy * (rstd * (c * rstd))); }
+};
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_x_float16, LayerNormAffineGradGradXFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_x_bfloat16, LayerNormAffineGradGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_x_float32, LayerNormAffineGradGradXFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(layer_norm_affine_grad_grad_x_float64, LayerNormAffineGradGradXFn<float64>, float64, float64, float64, float64)
+
 // LayerNormGrad: rstd*(g - m - y*c)
 template <class T> struct LayerNormGradFn {
   typedef typename real_of<T>::type R;
@@ -84,6 +197,46 @@ SINTER_ELEMENTWISE(log_softmax_grad_grad_y_bfloat16, LogSoftmaxGradGradYFn<float
 SINTER_ELEMENTWISE(log_softmax_grad_grad_y_float32, LogSoftmaxGradGradYFn<float32>, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(log_softmax_grad_grad_y_float64, LogSoftmaxGradGradYFn<float64>, float64, float64, float64, float64)
 
+// RmsNormAffineGrad: rstd*(g - x*rstd*c)
+template <class T> struct RmsNormAffineGradFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T g, T x, T rstd, T c) const { return rstd * (g - x * rstd * c); }
+};
+SINTER_ELEMENTWISE(rms_norm_affine_grad_float16, RmsNormAffineGradFn<float32>, float16, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(rms_norm_affine_grad_bfloat16, RmsNormAffineGradFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(rms_norm_affine_grad_float32, RmsNormAffineGradFn<float32>, float32, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(rms_norm_affine_grad_float64, RmsNormAffineGradFn<float64>, float64, float64, float64, float64, float64)
+
+// RmsNormAffineGradGradC: -(dy*(rstd*(x*rstd)))
+template <class T> struct RmsNormAffineGradGradCFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x, T rstd) const { return -(dy * (rstd * (x * rstd))); }
+};
+SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_c_float16, RmsNormAffineGradGradCFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_c_bfloat16, RmsNormAffineGradGradCFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_c_float32, RmsNormAffineGradGradCFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_c_float64, RmsNormAffineGradGradCFn<float64>, float64, float64, float64, float64)
+
+// RmsNormAffineGradGradRstd: dy*(g - x*rstd*c - rstd*(c*x))
+template <class T> struct RmsNormAffineGradGradRstdFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T g, T x, T rstd, T c) const { return dy * (g - x * rstd * c - rstd * (c * x)); }
+};
+SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_rstd_float16, RmsNormAffineGradGradRstdFn<float32>, float16, float16, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_rstd_bfloat16, RmsNormAffineGradGradRstdFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_rstd_float32, RmsNormAffineGradGradRstdFn<float32>, float32, float32, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_rstd_float64, RmsNormAffineGradGradRstdFn<float64>, float64, float64, float64, float64, float64, float64)
+
+// RmsNormAffineGradGradX: -(dy*(rstd*(c*rstd)))
+template <class T> struct RmsNormAffineGradGradXFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T rstd, T c) const { return -(dy * (rstd * (c * rstd))); }
+};
+SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_x_float16, RmsNormAffineGradGradXFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_x_bfloat16, RmsNormAffineGradGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_x_float32, RmsNormAffineGradGradXFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_x_float64, RmsNormAffineGradGradXFn<float64>, float64, float64, float64, float64)
+
 // RmsNormGrad: rstd*(g - y*c)
 template <class T> struct RmsNormGradFn {
   typedef typename real_of<T>::type R;
@@ -103,65 +256,5 @@ SINTER_ELEMENTWISE(rms_norm_grad_grad_c_float16, RmsNormGradGradCFn<float32>, fl
 SINTER_ELEMENTWISE(rms_norm_grad_grad_c_bfloat16, RmsNormGradGradCFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(rms_norm_grad_grad_c_float32, RmsNormGradGradCFn<float32>, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(rms_norm_grad_grad_c_float64, RmsNormGradGradCFn<float64>, float64, float64, float64, float64)
-
-// RmsNormGradGradRstd: dy*(g - y*c)
-template <class T> struct RmsNormGradGradRstdFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T g, T y, T c) const { return dy * (g - y * c); }
-};
-SINTER_ELEMENTWISE(rms_norm_grad_grad_rstd_float16, RmsNormGradGradRstdFn<float32>, float16, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(rms_norm_grad_grad_rstd_bfloat16, RmsNormGradGradRstdFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(rms_norm_grad_grad_rstd_float32, RmsNormGradGradRstdFn<float32>, float32, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(rms_norm_grad_grad_rstd_float64, RmsNormGradGradRstdFn<float64>, float64, float64, float64, float64, float64)
-
-// RmsNormGradGradY: -(dy*(rstd*c))
-template <class T> struct RmsNormGradGradYFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T rstd, T c) const { return -(dy * (rstd * c)); }
-};
-SINTER_ELEMENTWISE(rms_norm_grad_grad_y_float16, RmsNormGradGradYFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(rms_norm_grad_grad_y_bfloat16, RmsNormGradGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(rms_norm_grad_grad_y_float32, RmsNormGradGradYFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(rms_norm_grad_grad_y_float64, RmsNormGradGradYFn<float64>, float64, float64, float64, float64)
-
-// ScaleShift: x*weight + bias
-template <class T> struct ScaleShiftFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T weight, T bias) const { return x * weight + bias; }
-};
-SINTER_ELEMENTWISE(scale_shift_float16, ScaleShiftFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(scale_shift_bfloat16, ScaleShiftFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(scale_shift_float32, ScaleShiftFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(scale_shift_float64, ScaleShiftFn<float64>, float64, float64, float64, float64)
-
-// SoftmaxGrad: y*(g - s)
-template <class T> struct SoftmaxGradFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T g, T y, T s) const { return y * (g - s); }
-};
-SINTER_ELEMENTWISE(softmax_grad_float16, SoftmaxGradFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(softmax_grad_bfloat16, SoftmaxGradFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(softmax_grad_float32, SoftmaxGradFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(softmax_grad_float64, SoftmaxGradFn<float64>, float64, float64, float64, float64)
-
-// SoftmaxGradGradS: -(dy*y)
-template <class T> struct SoftmaxGradGradSFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y) const { return -(dy * y); }
-};
-SINTER_ELEMENTWISE(softmax_grad_grad_s_float16, SoftmaxGradGradSFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(softmax_grad_grad_s_bfloat16, SoftmaxGradGradSFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(softmax_grad_grad_s_float32, SoftmaxGradGradSFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(softmax_grad_grad_s_float64, SoftmaxGradGradSFn<float64>, float64, float64, float64)
-
-// SoftmaxGradGradY: dy*(g - s)
-template <class T> struct SoftmaxGradGradYFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T g, T s) const { return dy * (g - s); }
-};
-SINTER_ELEMENTWISE(softmax_grad_grad_y_float16, SoftmaxGradGradYFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(softmax_grad_grad_y_bfloat16, SoftmaxGradGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(softmax_grad_grad_y_float32, SoftmaxGradGradYFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(softmax_grad_grad_y_float64, SoftmaxGradGradYFn<float64>, float64, float64, float64, float64)
 
 }  // namespace sinter

@@ -58,7 +58,7 @@ template <class F, class Out, class In> struct Reduce {
   };
 
   static SINTER_FN Slice slice(long long count) {
-    long long each = (count + gridDim.y - 1) / gridDim.y;
+    long long each = ((count + gridDim.y - 1) / gridDim.y + width - 1) / width * width;
     long long first = each * blockIdx.y, end = first + each;
     return {first < count ? first : count, end < count ? end : count};
   }

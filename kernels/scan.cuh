@@ -141,7 +141,7 @@ template <class F, class Out, class In> struct Scan {
   // block take part in every step of the loop.
   template <bool totals>
   static SINTER_FN void slices(const Space<2>& kept, const Line& l, const Pointers<2>& p, void* carry, const F& f) {
-    const long long each = (l.extent + gridDim.y - 1) / gridDim.y;
+    const long long each = ((l.extent + gridDim.y - 1) / gridDim.y + items - 1) / items * items;
     const long long first = each * blockIdx.y < l.extent ? each * blockIdx.y : l.extent;
     const long long end = first + each < l.extent ? first + each : l.extent;
     const long long step = (long long)gridDim.x * blockDim.y;

@@ -15,7 +15,10 @@ import (
 // simulated provides sim:0, which has little memory, and sim:1.
 var simulated = sim.New(sim.Config{Devices: 2, Memory: 1 << 20, Async: true})
 
+// TestMain switches the caching of device memory off, so that a device's counters,
+// faults and room are about tensors.
 func TestMain(m *testing.M) {
+	os.Setenv("SINTER_NO_MEMORY_CACHING", "1")
 	device.Install(simulated)
 	os.Exit(m.Run())
 }

@@ -92,15 +92,17 @@ func (g *gradientCheck) run() error {
 		if t == nil || !t.RequiresGrad() {
 			continue
 		}
-		if err := g.checkOperand(i, grads[k]); err != nil {
-			return err
+		if !g.noDifferences {
+			if err := g.checkOperand(i, grads[k]); err != nil {
+				return err
+			}
 		}
 		if err := nearTensors(recorded[k], grads[k]); err != nil {
 			return fmt.Errorf("operand %d: the differentiable gradient differs from the fused one: %w", i, err)
 		}
 		k++
 	}
-	if g.o.Op.Kind == ir.Elementwise && g.tr.dtype == ir.Float64 {
+	if g.o.Op.Kind == ir.Elementwise && g.tr.dtype == ir.Float64 && !g.noDifferences {
 		return g.second(recorded, wanted)
 	}
 	return nil

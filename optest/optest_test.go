@@ -89,3 +89,19 @@ func operator(t *testing.T, name string) optest.Operator {
 	t.Fatalf("the table has no %s", name)
 	return optest.Operator{}
 }
+
+// TestWithoutDifferences: a gradient that is wrong in both ways alike is found by
+// central differences alone, one that differs between them always.
+func TestWithoutDifferences(t *testing.T) {
+	o := operator(t, "square")
+	o.Call = func(a optest.Args) []*core.Tensor {
+		x := tensor.Wrap(a.In[0])
+		return optest.Results(x.Mul(x.Detach()).Handle())
+	}
+	if errs := optest.Check(&o, device.CPU, optest.WithoutDifferences()); len(errs) > 0 {
+		t.Errorf("without central differences: %v", errs)
+	}
+	if errs := optest.Check(&o, device.CPU); len(errs) == 0 {
+		t.Error("with central differences nothing is found")
+	}
+}

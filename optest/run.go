@@ -30,22 +30,33 @@ var engine = core.Operators{
 func Run(t *testing.T, table []Operator) { RunOn(t, table, device.CPU) }
 
 // RunOn is Run with the operators under test on dev.
-func RunOn(t *testing.T, table []Operator, dev device.Device) {
+func RunOn(t *testing.T, table []Operator, dev device.Device, opts ...Option) {
 	for i := range table {
 		o := &table[i]
 		t.Run(o.Op.Name, func(t *testing.T) {
 			t.Parallel()
-			for _, err := range Check(o, dev) {
+			for _, err := range Check(o, dev, opts...) {
 				t.Error(err)
 			}
 		})
 	}
 }
 
+// An Option changes what Check and RunOn do.
+type Option func(*runner)
+
+// WithoutDifferences leaves central differences out, which take most of the
+// launches: gradients are computed in both ways and compared with each other. It is
+// for runs under tools that watch every access to memory.
+func WithoutDifferences() Option { return func(r *runner) { r.noDifferences = true } }
+
 // Check checks one operator on dev as Run does and returns the mistakes it finds.
-func Check(o *Operator, dev device.Device) (errs []error) {
+func Check(o *Operator, dev device.Device, opts ...Option) (errs []error) {
 	installOracle()
 	r := runner{o: o, dev: dev}
+	for _, set := range opts {
+		set(&r)
+	}
 	for _, part := range []struct {
 		name string
 		run  func() []error
@@ -66,8 +77,9 @@ var installOracle = sync.OnceFunc(func() {
 
 // runner checks one operator on one device.
 type runner struct {
-	o   *Operator
-	dev device.Device
+	o             *Operator
+	dev           device.Device
+	noDifferences bool
 }
 
 // A trial is one application to check: shapes, attributes and dtype.

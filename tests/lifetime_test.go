@@ -19,6 +19,7 @@ import (
 // allocated.
 func withoutCollections(t testing.TB, c sim.Config) (live func() int64, d *sim.Driver) {
 	t.Helper()
+	t.Setenv("SINTER_NO_MEMORY_CACHING", "1") // a block is an allocation of the driver's
 	old := debug.SetGCPercent(-1)
 	t.Cleanup(func() { debug.SetGCPercent(old) })
 	d = withSimulated(t, c)

@@ -23,8 +23,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// allocated returns the bytes that tensors hold on a device.
-func allocated(d device.Device) int64 { return memory.StatsOf(d).Allocated }
+// allocated returns the bytes that tensors need on a device; their blocks may have
+// more.
+func allocated(d device.Device) int64 { return memory.StatsOf(d).RequestedBytes.All.Current }
 
 // settle collects garbage until no more than want bytes are held on d, for a
 // while, and returns what is held then. What programs drop goes back this way.

@@ -240,7 +240,7 @@ var wrongDevices = []wrongCall{
 	{"pin an accelerator's", func(o *operands) error { return o.far.PinMemory().Err() }, "pin_memory:|only host tensors can be pinned, this one is on sim:0"},
 	{"in place", func(o *operands) error { return o.far.AddInPlace(o.other) }, "add:|two devices, sim:0 and sim:1!"},
 	{"out", func(o *operands) error { return tensor.ExpOut(o.other, o.far) }, "exp:|the result is on sim:0, the tensor to write on sim:1"},
-	{"no memory", func(o *operands) error { return tensor.Zeros([]int{1 << 28}, tensor.On(device.Sim(0))).Err() }, "zeros:|sim:0: cannot allocate 1073741824 bytes: sim:0: out of memory: 1073741824"},
+	{"no memory", func(o *operands) error { return tensor.Zeros([]int{1 << 28}, tensor.On(device.Sim(0))).Err() }, "zeros:|SIM out of memory. Tried to allocate 1024.00 MiB. sim:0 has a total capacity of 256.00 MiB"},
 }
 
 var wrongWrites = []wrongCall{

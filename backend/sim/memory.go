@@ -121,8 +121,9 @@ func (m *memory) at(addr uint64, n int64) (unsafe.Pointer, error) {
 func (b *block) base() unsafe.Pointer {
 	b.once.Do(func() {
 		b.data = make([]uint64, (b.bytes+7)/8)
-		for i := range b.data {
-			b.data[i] = garbage
+		b.data[0] = garbage
+		for n := 1; n < len(b.data); n *= 2 {
+			copy(b.data[n:], b.data[:n])
 		}
 	})
 	return unsafe.Pointer(&b.data[0])

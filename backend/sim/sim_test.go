@@ -169,9 +169,13 @@ func TestMemory(t *testing.T) {
 	if one[0] == 0 {
 		t.Error("new memory is clear: a program could rely on it")
 	}
+	check(t, d.CopyToHost(0, 0, host, b.Addr+396, 4))
+	if one[0] == 0 {
+		t.Error("the end of new memory is clear")
+	}
 	_, err = d.Alloc(0, 0)
 	wantError(t, err, "0 bytes")
-	want := Counters{Allocs: 3, Frees: 1, LiveAllocs: 2, LiveBytes: 1000, PeakBytes: 1000, ToHost: Traffic{1, 4}}
+	want := Counters{Allocs: 3, Frees: 1, LiveAllocs: 2, LiveBytes: 1000, PeakBytes: 1000, ToHost: Traffic{2, 8}}
 	if diff := cmp.Diff(want, d.Counters(0)); diff != "" {
 		t.Error(diff)
 	}
@@ -340,9 +344,23 @@ func TestEvents(t *testing.T) {
 	wantError(t, r.DestroyStream(0, 0), "default stream")
 	_, err = r.Hold(0, 0)
 	wantError(t, err, "synchronous")
-	if low, high := r.PriorityRange(0); low <= high {
+}
+
+func TestPriorities(t *testing.T) {
+	d := New(Config{Devices: 2})
+	low, high := d.PriorityRange(1)
+	if low <= high {
 		t.Errorf("priorities from %d to %d", low, high)
 	}
+	for _, c := range []struct{ asked, got int }{{0, 0}, {-1, -1}, {low + 1, low}, {high - 1, high}} {
+		s, err := d.NewStream(1, c.asked)
+		check(t, err)
+		if got, err := d.Priority(1, s); got != c.got || err != nil {
+			t.Errorf("priority %d gives %d, %v; want %d", c.asked, got, err, c.got)
+		}
+	}
+	_, err := d.Priority(0, 99)
+	wantError(t, err, "no stream 99")
 }
 
 func TestFaults(t *testing.T) {

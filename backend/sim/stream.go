@@ -13,8 +13,9 @@ import (
 // A stream is a queue of work that is done in order. A goroutine works on it
 // while there is any.
 type stream struct {
-	id  device.StreamID
-	dev *accelerator
+	id       device.StreamID
+	dev      *accelerator
+	priority int
 
 	mu      sync.Mutex // guards what follows
 	queue   []work
@@ -148,7 +149,12 @@ func (a *accelerator) enqueue(s *stream, run func() error) error {
 	})
 }
 
-// NewStream creates a stream. Priorities make no difference.
+// The range of priorities.
+const lowestPriority, highestPriority = 0, -2
+
+// NewStream creates a stream that does not wait for the default stream, nor the
+// other way round. Priorities are kept but make no difference; those outside of
+// the range are moved into it.
 func (d *Driver) NewStream(dev, priority int) (device.StreamID, error) {
 	a, err := d.device(dev)
 	if err != nil {
@@ -157,7 +163,7 @@ func (d *Driver) NewStream(dev, priority int) (device.StreamID, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.nextID++
-	s := &stream{id: device.StreamID(d.nextID), dev: a}
+	s := &stream{id: device.StreamID(d.nextID), dev: a, priority: min(max(priority, highestPriority), lowestPriority)}
 	d.streams[s.id] = s
 	a.count(func(c *Counters) { c.LiveStreams++ })
 	return s.id, nil
@@ -184,7 +190,18 @@ func (d *Driver) DestroyStream(dev int, s device.StreamID) error {
 }
 
 // PriorityRange returns the lowest and the highest priority.
-func (d *Driver) PriorityRange(dev int) (lowest, highest int) { return 0, -1 }
+func (d *Driver) PriorityRange(dev int) (lowest, highest int) {
+	return lowestPriority, highestPriority
+}
+
+// Priority returns the priority of a stream.
+func (d *Driver) Priority(dev int, s device.StreamID) (int, error) {
+	_, found, err := d.stream(dev, s)
+	if err != nil {
+		return 0, err
+	}
+	return found.priority, nil
+}
 
 // StreamIdle reports whether all work given to s is done.
 func (d *Driver) StreamIdle(dev int, s device.StreamID) (bool, error) {

@@ -133,7 +133,7 @@ func finish(w io.Writer, s settings, t *trainer, history report.History, confusi
 	}
 	fmt.Fprintf(w, "\nplot: %s\nmodel: %s, which gives the same accuracy when loaded\n", picture, file)
 	if t.dev.Accelerator() {
-		fmt.Fprintf(w, "peak memory on %s: %.1f MiB\n", t.dev, float64(memory.StatsOf(t.dev).Peak)/(1<<20))
+		fmt.Fprintf(w, "peak memory on %s: %.1f MiB\n", t.dev, float64(memory.MaxAllocated(t.dev))/(1<<20))
 	}
 	fmt.Fprintf(w, "test accuracy %.4f\n", second.Accuracy())
 	return nil

@@ -23,6 +23,7 @@ const (
 	numPath    = Module + "/ir/num"
 	corePath   = Module + "/runtime/core"
 	devicePath = Module + "/runtime/device"
+	streamPath = Module + "/runtime/stream"
 	randomPath = Module + "/runtime/random"
 	optestPath = Module + "/optest"
 	allPath    = Module + "/backend/all"

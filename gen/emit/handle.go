@@ -214,7 +214,7 @@ func valueForwarders() []forwarder {
 
 func movingForwarders() []forwarder {
 	return []forwarder{
-		{name: "To", doc: "returns t on device d; t itself when it is there. The copy is differentiable. With NonBlocking the call does not wait for a copy between pinned host memory and an accelerator.",
+		{name: "To", doc: "returns t on device d; t itself when it is there. The copy is differentiable. A copy between host and accelerator is complete when the call returns, unless NonBlocking is given.",
 			params:  types(jen.Id("d").Qual(devicePath, "Device"), jen.Id("opts").Op("...").Id("TransferOption")),
 			results: types(publicT()),
 			body:    wrapped(coreName("To").Call(handleOf("t"), jen.Id("d"), jen.Id("transferOptions").Call(jen.Id("opts"))))},
@@ -226,6 +226,9 @@ func movingForwarders() []forwarder {
 		{name: "CopyFrom", doc: "writes src to t, converting dtype and crossing devices as needed; src broadcasts to t's shape.",
 			params: types(jen.Id("src").Add(publicT()), jen.Id("opts").Op("...").Id("TransferOption")), results: types(jen.Error()),
 			body: ret(coreName("CopyFrom").Call(handleOf("t"), handleOf("src"), jen.Id("transferOptions").Call(jen.Id("opts")), jen.Qual(stdPath("ops"), "SumTo")))},
+		{name: "RecordStream", doc: "notes that work given to s uses t's memory, which then is not given to others before that work is done, even if t is released. It is for tensors used on another stream than the one they were made on.",
+			params: types(jen.Id("s").Qual(streamPath, "Stream")), results: types(jen.Error()),
+			body: ret(handleOf("t").Dot("RecordStream").Call(jen.Id("s")))},
 		{name: "PinMemory", doc: "returns a copy of a host tensor in page-locked memory; t itself when it is pinned.", results: types(publicT()),
 			body: wrapped(coreName("Pin").Call(handleOf("t"), jen.Qual(devicePath, "KindCUDA")))},
 	}
@@ -318,7 +321,7 @@ func (f *goFile) backwardOptions() {
 	f.doc("A TransferOption adjusts a copy between devices.")
 	f.Type().Id("TransferOption").Struct(jen.Id("nonBlocking").Bool())
 	f.Line()
-	f.doc("NonBlocking lets a copy between pinned host memory and an accelerator go on after the call returns.")
+	f.doc("NonBlocking lets a copy between pinned host memory and an accelerator go on after the call returns. To the host it gives a pinned tensor, whose elements are there once the accelerator's current stream has passed the copy. Memory that is not pinned is read before the call returns.")
 	f.Var().Id("NonBlocking").Op("=").Id("TransferOption").Values(field("nonBlocking", jen.True()))
 	f.Line()
 	f.Func().Id("transferOptions").Params(jen.Id("opts").Index().Id("TransferOption")).Params(jen.Id("t").Add(coreName("TransferOptions"))).Block(

@@ -85,12 +85,10 @@ func (f *goFile) plain(op *schema.Op) {
 	}
 	call := coreName(coreForms[op.Kind]).Call(apply)
 	switch {
-	case op.Kind != ir.Kernel:
-		fn.Block(jen.Return(call))
-	case op.Results[0].List:
+	case op.Kind != ir.Kernel || op.Results[0].List:
 		fn.Block(jen.Return(call))
 	case len(op.Results) == 1:
-		fn.Block(jen.Return(call.Index(jen.Lit(0))))
+		fn.Block(jen.Return(coreName("KernelOne").Call(apply)))
 	default:
 		var outs []jen.Code
 		for i := range op.Results {
@@ -418,6 +416,7 @@ func (f *goFile) helpers() {
 	}
 	f.doc("fit gives the gradient dx the shape and dtype of operand i, which may have been broadcast and promoted.")
 	f.Func().Id("fit").Params(jen.Id("grad").Op("*").Add(coreName("Grad")), jen.Id("i").Int(), jen.Id("dx").Add(tensorType())).Add(tensorType()).Block(
+		jen.If(jen.Id("grad").Dot("Fits").Call(jen.Id("i"), jen.Id("dx"))).Block(jen.Return(jen.Id("dx"))),
 		jen.Id("dx").Op("=").Qual(f.e.opsOf(sumTo), sumTo.GoName).Call(jen.Id("dx"), jen.Id("grad").Dot("InShape").Call(jen.Id("i"))),
 		jen.Return(jen.Qual(f.e.opsOf(toDType), toDType.GoName).Call(jen.Id("dx"), jen.Id("grad").Dot("InDType").Call(jen.Id("i")))))
 }

@@ -8,6 +8,205 @@ import (
 	"unsafe"
 )
 
+// centredProduct: g*(x - mean)*rstd
+func centredProduct[T num.Float](g, x, mean, rstd T) T {
+	return g * (x - mean) * rstd
+}
+
+func centredProductLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, x, mean, rstd := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n)
+	for i := range out {
+		out[i] = centredProduct(g[i], x[i], mean[i], rstd[i])
+	}
+}
+
+// CentredProduct holds the loops of centred_product, by variant and compute
+// dtype.
+var CentredProduct = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: centredProductLoop[float32], ir.Float64: centredProductLoop[float64]},
+}
+
+// centredProductGradG: dy*(rstd*(x - mean))
+func centredProductGradG[T num.Float](dy, x, mean, rstd T) T {
+	return dy * (rstd * (x - mean))
+}
+
+func centredProductGradGLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, mean, rstd := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n)
+	for i := range out {
+		out[i] = centredProductGradG(dy[i], x[i], mean[i], rstd[i])
+	}
+}
+
+// CentredProductGradG holds the loops of centred_product_grad_g, by variant
+// and compute dtype.
+var CentredProductGradG = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: centredProductGradGLoop[float32], ir.Float64: centredProductGradGLoop[float64]},
+}
+
+// centredProductGradMean: -(dy*(rstd*g))
+func centredProductGradMean[T num.Float](dy, g, rstd T) T {
+	return -(dy * (rstd * g))
+}
+
+func centredProductGradMeanLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, g, rstd := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = centredProductGradMean(dy[i], g[i], rstd[i])
+	}
+}
+
+// CentredProductGradMean holds the loops of centred_product_grad_mean, by
+// variant and compute dtype.
+var CentredProductGradMean = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: centredProductGradMeanLoop[float32], ir.Float64: centredProductGradMeanLoop[float64]},
+}
+
+// centredProductGradRstd: dy*(g*(x - mean))
+func centredProductGradRstd[T num.Float](dy, g, x, mean T) T {
+	return dy * (g * (x - mean))
+}
+
+func centredProductGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, g, x, mean := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n)
+	for i := range out {
+		out[i] = centredProductGradRstd(dy[i], g[i], x[i], mean[i])
+	}
+}
+
+// CentredProductGradRstd holds the loops of centred_product_grad_rstd, by
+// variant and compute dtype.
+var CentredProductGradRstd = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: centredProductGradRstdLoop[float32], ir.Float64: centredProductGradRstdLoop[float64]},
+}
+
+// centredProductGradX: dy*(rstd*g)
+func centredProductGradX[T num.Float](dy, g, rstd T) T {
+	return dy * (rstd * g)
+}
+
+func centredProductGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, g, rstd := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = centredProductGradX(dy[i], g[i], rstd[i])
+	}
+}
+
+// CentredProductGradX holds the loops of centred_product_grad_x, by variant
+// and compute dtype.
+var CentredProductGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: centredProductGradXLoop[float32], ir.Float64: centredProductGradXLoop[float64]},
+}
+
+// layerNormAffineGrad: rstd*(g - m - (x - mean)*rstd*c)
+func layerNormAffineGrad[T num.Float](g, x, mean, rstd, m, c T) T {
+	return rstd * (g - m - T((x-mean)*rstd*c))
+}
+
+func layerNormAffineGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, x, mean, rstd, m, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n), unsafe.Slice((*T)(p[5]), n), unsafe.Slice((*T)(p[6]), n)
+	for i := range out {
+		out[i] = layerNormAffineGrad(g[i], x[i], mean[i], rstd[i], m[i], c[i])
+	}
+}
+
+// LayerNormAffineGrad holds the loops of layer_norm_affine_grad, by variant
+// and compute dtype.
+var LayerNormAffineGrad = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: layerNormAffineGradLoop[float32], ir.Float64: layerNormAffineGradLoop[float64]},
+}
+
+// layerNormAffineGradGradC: -(dy*(rstd*((x - mean)*rstd)))
+func layerNormAffineGradGradC[T num.Float](dy, x, mean, rstd T) T {
+	return -(dy * (rstd * ((x - mean) * rstd)))
+}
+
+func layerNormAffineGradGradCLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, mean, rstd := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n)
+	for i := range out {
+		out[i] = layerNormAffineGradGradC(dy[i], x[i], mean[i], rstd[i])
+	}
+}
+
+// LayerNormAffineGradGradC holds the loops of layer_norm_affine_grad_grad_c,
+// by variant and compute dtype.
+var LayerNormAffineGradGradC = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: layerNormAffineGradGradCLoop[float32], ir.Float64: layerNormAffineGradGradCLoop[float64]},
+}
+
+// layerNormAffineGradGradM: -(dy*rstd)
+func layerNormAffineGradGradM[T num.Float](dy, rstd T) T {
+	return -(dy * rstd)
+}
+
+func layerNormAffineGradGradMLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, rstd := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = layerNormAffineGradGradM(dy[i], rstd[i])
+	}
+}
+
+// LayerNormAffineGradGradM holds the loops of layer_norm_affine_grad_grad_m,
+// by variant and compute dtype.
+var LayerNormAffineGradGradM = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: layerNormAffineGradGradMLoop[float32], ir.Float64: layerNormAffineGradGradMLoop[float64]},
+}
+
+// layerNormAffineGradGradMean: dy*(rstd*(c*rstd))
+func layerNormAffineGradGradMean[T num.Float](dy, rstd, c T) T {
+	return dy * (rstd * (c * rstd))
+}
+
+func layerNormAffineGradGradMeanLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, rstd, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = layerNormAffineGradGradMean(dy[i], rstd[i], c[i])
+	}
+}
+
+// LayerNormAffineGradGradMean holds the loops of
+// layer_norm_affine_grad_grad_mean, by variant and compute dtype.
+var LayerNormAffineGradGradMean = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: layerNormAffineGradGradMeanLoop[float32], ir.Float64: layerNormAffineGradGradMeanLoop[float64]},
+}
+
+// layerNormAffineGradGradRstd: dy*(g - m - (x - mean)*rstd*c - rstd*(c*(x - mean)))
+func layerNormAffineGradGradRstd[T num.Float](dy, g, x, mean, rstd, m, c T) T {
+	t0 := x - mean
+	return dy * (g - m - T(t0*rstd*c) - T(rstd*(c*t0)))
+}
+
+func layerNormAffineGradGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, g, x, mean, rstd, m, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n), unsafe.Slice((*T)(p[5]), n), unsafe.Slice((*T)(p[6]), n), unsafe.Slice((*T)(p[7]), n)
+	for i := range out {
+		out[i] = layerNormAffineGradGradRstd(dy[i], g[i], x[i], mean[i], rstd[i], m[i], c[i])
+	}
+}
+
+// LayerNormAffineGradGradRstd holds the loops of
+// layer_norm_affine_grad_grad_rstd, by variant and compute dtype.
+var LayerNormAffineGradGradRstd = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: layerNormAffineGradGradRstdLoop[float32], ir.Float64: layerNormAffineGradGradRstdLoop[float64]},
+}
+
+// layerNormAffineGradGradX: -(dy*(rstd*(c*rstd)))
+func layerNormAffineGradGradX[T num.Float](dy, rstd, c T) T {
+	return -(dy * (rstd * (c * rstd)))
+}
+
+func layerNormAffineGradGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, rstd, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = layerNormAffineGradGradX(dy[i], rstd[i], c[i])
+	}
+}
+
+// LayerNormAffineGradGradX holds the loops of layer_norm_affine_grad_grad_x,
+// by variant and compute dtype.
+var LayerNormAffineGradGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: layerNormAffineGradGradXLoop[float32], ir.Float64: layerNormAffineGradGradXLoop[float64]},
+}
+
 // layerNormGrad: rstd*(g - m - y*c)
 func layerNormGrad[T num.Float](g, y, rstd, m, c T) T {
 	return rstd * (g - m - T(y*c))
@@ -152,6 +351,78 @@ var LogSoftmaxGradGradY = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: logSoftmaxGradGradYLoop[float32], ir.Float64: logSoftmaxGradGradYLoop[float64]},
 }
 
+// rmsNormAffineGrad: rstd*(g - x*rstd*c)
+func rmsNormAffineGrad[T num.Float](g, x, rstd, c T) T {
+	return rstd * (g - T(x*rstd*c))
+}
+
+func rmsNormAffineGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, x, rstd, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n)
+	for i := range out {
+		out[i] = rmsNormAffineGrad(g[i], x[i], rstd[i], c[i])
+	}
+}
+
+// RmsNormAffineGrad holds the loops of rms_norm_affine_grad, by variant and
+// compute dtype.
+var RmsNormAffineGrad = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: rmsNormAffineGradLoop[float32], ir.Float64: rmsNormAffineGradLoop[float64]},
+}
+
+// rmsNormAffineGradGradC: -(dy*(rstd*(x*rstd)))
+func rmsNormAffineGradGradC[T num.Float](dy, x, rstd T) T {
+	return -(dy * (rstd * (x * rstd)))
+}
+
+func rmsNormAffineGradGradCLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, rstd := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = rmsNormAffineGradGradC(dy[i], x[i], rstd[i])
+	}
+}
+
+// RmsNormAffineGradGradC holds the loops of rms_norm_affine_grad_grad_c, by
+// variant and compute dtype.
+var RmsNormAffineGradGradC = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: rmsNormAffineGradGradCLoop[float32], ir.Float64: rmsNormAffineGradGradCLoop[float64]},
+}
+
+// rmsNormAffineGradGradRstd: dy*(g - x*rstd*c - rstd*(c*x))
+func rmsNormAffineGradGradRstd[T num.Float](dy, g, x, rstd, c T) T {
+	return dy * (g - T(x*rstd*c) - T(rstd*(c*x)))
+}
+
+func rmsNormAffineGradGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, g, x, rstd, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n), unsafe.Slice((*T)(p[5]), n)
+	for i := range out {
+		out[i] = rmsNormAffineGradGradRstd(dy[i], g[i], x[i], rstd[i], c[i])
+	}
+}
+
+// RmsNormAffineGradGradRstd holds the loops of
+// rms_norm_affine_grad_grad_rstd, by variant and compute dtype.
+var RmsNormAffineGradGradRstd = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: rmsNormAffineGradGradRstdLoop[float32], ir.Float64: rmsNormAffineGradGradRstdLoop[float64]},
+}
+
+// rmsNormAffineGradGradX: -(dy*(rstd*(c*rstd)))
+func rmsNormAffineGradGradX[T num.Float](dy, rstd, c T) T {
+	return -(dy * (rstd * (c * rstd)))
+}
+
+func rmsNormAffineGradGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, rstd, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = rmsNormAffineGradGradX(dy[i], rstd[i], c[i])
+	}
+}
+
+// RmsNormAffineGradGradX holds the loops of rms_norm_affine_grad_grad_x, by
+// variant and compute dtype.
+var RmsNormAffineGradGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: rmsNormAffineGradGradXLoop[float32], ir.Float64: rmsNormAffineGradGradXLoop[float64]},
+}
+
 // rmsNormGrad: rstd*(g - y*c)
 func rmsNormGrad[T num.Float](g, y, rstd, c T) T {
 	return rstd * (g - T(y*c))
@@ -240,55 +511,20 @@ var ScaleShift = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: scaleShiftLoop[float32], ir.Float64: scaleShiftLoop[float64]},
 }
 
-// softmaxGrad: y*(g - s)
-func softmaxGrad[T num.Float](g, y, s T) T {
-	return y * (g - s)
+// scaledProduct: g*x*rstd
+func scaledProduct[T num.Float](g, x, rstd T) T {
+	return g * x * rstd
 }
 
-func softmaxGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, g, y, sValue := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+func scaledProductLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, x, rstd := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
 	for i := range out {
-		out[i] = softmaxGrad(g[i], y[i], sValue[i])
+		out[i] = scaledProduct(g[i], x[i], rstd[i])
 	}
 }
 
-// SoftmaxGrad holds the loops of softmax_grad, by variant and compute dtype.
-var SoftmaxGrad = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: softmaxGradLoop[float32], ir.Float64: softmaxGradLoop[float64]},
-}
-
-// softmaxGradGradS: -(dy*y)
-func softmaxGradGradS[T num.Float](dy, y T) T {
-	return -(dy * y)
-}
-
-func softmaxGradGradSLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = softmaxGradGradS(dy[i], y[i])
-	}
-}
-
-// SoftmaxGradGradS holds the loops of softmax_grad_grad_s, by variant and
-// compute dtype.
-var SoftmaxGradGradS = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: softmaxGradGradSLoop[float32], ir.Float64: softmaxGradGradSLoop[float64]},
-}
-
-// softmaxGradGradY: dy*(g - s)
-func softmaxGradGradY[T num.Float](dy, g, s T) T {
-	return dy * (g - s)
-}
-
-func softmaxGradGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, g, sValue := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = softmaxGradGradY(dy[i], g[i], sValue[i])
-	}
-}
-
-// SoftmaxGradGradY holds the loops of softmax_grad_grad_y, by variant and
-// compute dtype.
-var SoftmaxGradGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: softmaxGradGradYLoop[float32], ir.Float64: softmaxGradGradYLoop[float64]},
+// ScaledProduct holds the loops of scaled_product, by variant and compute
+// dtype.
+var ScaledProduct = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: scaledProductLoop[float32], ir.Float64: scaledProductLoop[float64]},
 }

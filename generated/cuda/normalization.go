@@ -4,6 +4,44 @@ package cuda
 
 import "github.com/sinter-go/sinter/ir"
 
+// CentredProduct names the device code of centred_product.
+var CentredProduct = ir.CUDAKernels{Module: "normalization", Symbol: "centred_product"}
+
+// CentredProductGradG names the device code of centred_product_grad_g.
+var CentredProductGradG = ir.CUDAKernels{Module: "normalization", Symbol: "centred_product_grad_g"}
+
+// CentredProductGradMean names the device code of centred_product_grad_mean.
+var CentredProductGradMean = ir.CUDAKernels{Module: "normalization", Symbol: "centred_product_grad_mean"}
+
+// CentredProductGradRstd names the device code of centred_product_grad_rstd.
+var CentredProductGradRstd = ir.CUDAKernels{Module: "normalization", Symbol: "centred_product_grad_rstd"}
+
+// CentredProductGradX names the device code of centred_product_grad_x.
+var CentredProductGradX = ir.CUDAKernels{Module: "normalization", Symbol: "centred_product_grad_x"}
+
+// LayerNormAffineGrad names the device code of layer_norm_affine_grad.
+var LayerNormAffineGrad = ir.CUDAKernels{Module: "normalization", Symbol: "layer_norm_affine_grad"}
+
+// LayerNormAffineGradGradC names the device code of
+// layer_norm_affine_grad_grad_c.
+var LayerNormAffineGradGradC = ir.CUDAKernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_c"}
+
+// LayerNormAffineGradGradM names the device code of
+// layer_norm_affine_grad_grad_m.
+var LayerNormAffineGradGradM = ir.CUDAKernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_m"}
+
+// LayerNormAffineGradGradMean names the device code of
+// layer_norm_affine_grad_grad_mean.
+var LayerNormAffineGradGradMean = ir.CUDAKernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_mean"}
+
+// LayerNormAffineGradGradRstd names the device code of
+// layer_norm_affine_grad_grad_rstd.
+var LayerNormAffineGradGradRstd = ir.CUDAKernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_rstd"}
+
+// LayerNormAffineGradGradX names the device code of
+// layer_norm_affine_grad_grad_x.
+var LayerNormAffineGradGradX = ir.CUDAKernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_x"}
+
 // LayerNormGrad names the device code of layer_norm_grad.
 var LayerNormGrad = ir.CUDAKernels{Module: "normalization", Symbol: "layer_norm_grad"}
 
@@ -28,6 +66,21 @@ var LogSoftmaxGradGradS = ir.CUDAKernels{Module: "normalization", Symbol: "log_s
 // LogSoftmaxGradGradY names the device code of log_softmax_grad_grad_y.
 var LogSoftmaxGradGradY = ir.CUDAKernels{Module: "normalization", Symbol: "log_softmax_grad_grad_y"}
 
+// RmsNormAffineGrad names the device code of rms_norm_affine_grad.
+var RmsNormAffineGrad = ir.CUDAKernels{Module: "normalization", Symbol: "rms_norm_affine_grad"}
+
+// RmsNormAffineGradGradC names the device code of
+// rms_norm_affine_grad_grad_c.
+var RmsNormAffineGradGradC = ir.CUDAKernels{Module: "normalization", Symbol: "rms_norm_affine_grad_grad_c"}
+
+// RmsNormAffineGradGradRstd names the device code of
+// rms_norm_affine_grad_grad_rstd.
+var RmsNormAffineGradGradRstd = ir.CUDAKernels{Module: "normalization", Symbol: "rms_norm_affine_grad_grad_rstd"}
+
+// RmsNormAffineGradGradX names the device code of
+// rms_norm_affine_grad_grad_x.
+var RmsNormAffineGradGradX = ir.CUDAKernels{Module: "normalization", Symbol: "rms_norm_affine_grad_grad_x"}
+
 // RmsNormGrad names the device code of rms_norm_grad.
 var RmsNormGrad = ir.CUDAKernels{Module: "normalization", Symbol: "rms_norm_grad"}
 
@@ -35,19 +88,31 @@ var RmsNormGrad = ir.CUDAKernels{Module: "normalization", Symbol: "rms_norm_grad
 var RmsNormGradGradC = ir.CUDAKernels{Module: "normalization", Symbol: "rms_norm_grad_grad_c"}
 
 // RmsNormGradGradRstd names the device code of rms_norm_grad_grad_rstd.
-var RmsNormGradGradRstd = ir.CUDAKernels{Module: "normalization", Symbol: "rms_norm_grad_grad_rstd"}
+var RmsNormGradGradRstd = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_rstd"}
 
 // RmsNormGradGradY names the device code of rms_norm_grad_grad_y.
-var RmsNormGradGradY = ir.CUDAKernels{Module: "normalization", Symbol: "rms_norm_grad_grad_y"}
+var RmsNormGradGradY = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_y"}
 
 // ScaleShift names the device code of scale_shift.
-var ScaleShift = ir.CUDAKernels{Module: "normalization", Symbol: "scale_shift"}
+var ScaleShift = ir.CUDAKernels{Module: "normalization_b", Symbol: "scale_shift"}
+
+// ScaledProduct names the device code of scaled_product.
+var ScaledProduct = ir.CUDAKernels{Module: "normalization_b", Symbol: "scaled_product"}
+
+// ScaledProductGradG names the device code of scaled_product_grad_g.
+var ScaledProductGradG = ir.CUDAKernels{Module: "normalization_b", Symbol: "scaled_product_grad_g"}
+
+// ScaledProductGradRstd names the device code of scaled_product_grad_rstd.
+var ScaledProductGradRstd = ir.CUDAKernels{Module: "normalization_b", Symbol: "scaled_product_grad_rstd"}
+
+// ScaledProductGradX names the device code of scaled_product_grad_x.
+var ScaledProductGradX = ir.CUDAKernels{Module: "normalization_b", Symbol: "scaled_product_grad_x"}
 
 // SoftmaxGrad names the device code of softmax_grad.
-var SoftmaxGrad = ir.CUDAKernels{Module: "normalization", Symbol: "softmax_grad"}
+var SoftmaxGrad = ir.CUDAKernels{Module: "normalization_b", Symbol: "softmax_grad"}
 
 // SoftmaxGradGradS names the device code of softmax_grad_grad_s.
-var SoftmaxGradGradS = ir.CUDAKernels{Module: "normalization", Symbol: "softmax_grad_grad_s"}
+var SoftmaxGradGradS = ir.CUDAKernels{Module: "normalization_b", Symbol: "softmax_grad_grad_s"}
 
 // SoftmaxGradGradY names the device code of softmax_grad_grad_y.
-var SoftmaxGradGradY = ir.CUDAKernels{Module: "normalization", Symbol: "softmax_grad_grad_y"}
+var SoftmaxGradGradY = ir.CUDAKernels{Module: "normalization_b", Symbol: "softmax_grad_grad_y"}

@@ -141,6 +141,7 @@ var linearCase = optest.Operator{
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{2, 3}, {4, 3}}},
 		{Shapes: [][]int{{5, 2, 3}, {4, 3}, {4}}},
+		{Shapes: [][]int{{3}, {4, 3}, {4}}},
 	},
 	Grad: []bool{true, true, true},
 }
@@ -164,9 +165,28 @@ var matMulCase = optest.Operator{
 		{Shapes: [][]int{{5, 2, 3}, {3, 4}}},
 		{Shapes: [][]int{{5, 1, 2, 3}, {6, 3, 4}}},
 		{Shapes: [][]int{{2, 0}, {0, 3}}},
+		{Shapes: [][]int{{2, 2, 0}, {0, 3}}},
 		{Shapes: [][]int{{33, 65}, {65, 17}}},
 	},
 	Grad: []bool{true, true},
+}
+
+var matMulBiasCase = optest.Operator{
+	Op: ops.MatMulBiasOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.MatMulBias(a.In[0], a.In[1], a.In[2])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3}, {3, 4}, {4}}},
+		{Shapes: [][]int{{2, 3}, {3, 4}, {4}}},
+		{Shapes: [][]int{{5, 2, 3}, {3, 4}, {4}}},
+		{Shapes: [][]int{{2, 0}, {0, 3}, {3}}},
+		{Shapes: [][]int{{2, 2, 0}, {0, 3}, {3}}},
+		{Shapes: [][]int{{33, 65}, {65, 17}, {17}}},
+	},
+	Grad: []bool{true, true, true},
 }
 
 var mmCase = optest.Operator{

@@ -57,6 +57,20 @@ var batchNormTrainCase = optest.Operator{
 	Grad: []bool{true, true, true},
 }
 
+var centredProductCase = optest.Operator{
+	Op: ops.CentredProductOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.CentredProduct(a.In[0], a.In[1], a.In[2], a.In[3])}
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{-2, 2}, {4, 8}, {0.5, 2}, {0.5, 2}},
+	ULP:     4,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(5), ir.IntScalar(2), ir.FloatScalar(0.5)}, Want: ir.IntScalar(3)},
+	},
+	Grad: []bool{true, true, true, true},
+}
+
 var channelAffineCase = optest.Operator{
 	Op: ops.ChannelAffineOp(),
 	Call: func(a optest.Args) []*core.Tensor {
@@ -152,6 +166,35 @@ var layerNormCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}, {3, 4}, {3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 4}), ir.FloatValue(1e-05)}},
 	},
 	Grad: []bool{true, true, true},
+}
+
+var layerNormAffineCase = optest.Operator{
+	Op: ops.LayerNormAffineOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.LayerNormAffine(a.In[0], a.In[1], a.In[2], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float()))
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {8}, {8}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
+		{Shapes: [][]int{{2, 3, 4}, {3, 4}, {3, 4}}, Attrs: []ir.Value{ir.IntValue(2), ir.FloatValue(1e-05)}},
+	},
+	Grad: []bool{true, true, true},
+}
+
+var layerNormAffineGradCase = optest.Operator{
+	Op: ops.LayerNormAffineGradOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.LayerNormAffineGrad(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.In[5])}
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{-2, -0.5}, {4, 8}, {0.5, 2}, {0.5, 2}, {0.5, 2}, {0.5, 2}},
+	ULP:     6,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.FloatScalar(0.5), ir.IntScalar(1), ir.IntScalar(2)}, Want: ir.IntScalar(0)},
+	},
+	Grad: []bool{true, true, true, true, true, true},
 }
 
 var layerNormGradCase = optest.Operator{
@@ -251,6 +294,35 @@ var rmsNormCase = optest.Operator{
 	Grad: []bool{true, true},
 }
 
+var rmsNormAffineCase = optest.Operator{
+	Op: ops.RmsNormAffineOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.RmsNormAffine(a.In[0], a.In[1], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float()))
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {8}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
+		{Shapes: [][]int{{2, 3, 4}, {3, 4}}, Attrs: []ir.Value{ir.IntValue(2), ir.FloatValue(1e-05)}},
+	},
+	Grad: []bool{true, true},
+}
+
+var rmsNormAffineGradCase = optest.Operator{
+	Op: ops.RmsNormAffineGradOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RmsNormAffineGrad(a.In[0], a.In[1], a.In[2], a.In[3])}
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{-2, -0.5}, {0.5, 2}, {0.5, 2}, {0.5, 2}},
+	ULP:     5,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(3), ir.FloatScalar(0.5), ir.IntScalar(1)}, Want: ir.FloatScalar(0.25)},
+	},
+	Grad: []bool{true, true, true, true},
+}
+
 var rmsNormGradCase = optest.Operator{
 	Op: ops.RmsNormGradOp(),
 	Call: func(a optest.Args) []*core.Tensor {
@@ -290,6 +362,19 @@ var scaleShiftCase = optest.Operator{
 	ULP:     2,
 	Cases: []optest.Case{
 		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(0.5), ir.IntScalar(2)}, Want: ir.IntScalar(3)},
+	},
+	Grad: []bool{true, true, true},
+}
+
+var scaledProductCase = optest.Operator{
+	Op: ops.ScaledProductOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ScaledProduct(a.In[0], a.In[1], a.In[2])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(3), ir.FloatScalar(0.5)}, Want: ir.IntScalar(3)},
 	},
 	Grad: []bool{true, true, true},
 }

@@ -360,7 +360,7 @@ func ConvolutionOp() *ir.Op {
 // with weight [out, channels/groups, kernel...], with padding zeros on both
 // sides of each spatial axis.
 func Convolution(x, weight *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
-	return core.Kernel(core.Apply{
+	return core.KernelOne(core.Apply{
 		Op:    &convolutionOp,
 		In:    []*core.Tensor{x, weight},
 		Attrs: []ir.Value{ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
@@ -369,7 +369,7 @@ func Convolution(x, weight *core.Tensor, stride, padding, dilation []int, groups
 		},
 		Backward: convolutionBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
-	})[0]
+	})
 }
 
 // convolutionBackward is the gradient of convolution.
@@ -414,7 +414,7 @@ func ConvolutionGradInputOp() *ir.Op {
 // ConvolutionGradInput returns the gradient of convolution with respect to
 // its input of the given shape, from the gradient g of its result.
 func ConvolutionGradInput(g, weight *core.Tensor, input, stride, padding, dilation []int, groups int) *core.Tensor {
-	return core.Kernel(core.Apply{
+	return core.KernelOne(core.Apply{
 		Op:    &convolutionGradInputOp,
 		In:    []*core.Tensor{g, weight},
 		Attrs: []ir.Value{ir.IntsValue(input), ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
@@ -423,7 +423,7 @@ func ConvolutionGradInput(g, weight *core.Tensor, input, stride, padding, dilati
 		},
 		Backward: convolutionGradInputBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
-	})[0]
+	})
 }
 
 // convolutionGradInputBackward is the gradient of convolution_grad_input.
@@ -468,7 +468,7 @@ func ConvolutionGradWeightOp() *ir.Op {
 // ConvolutionGradWeight returns the gradient of convolution with respect to
 // its weight of the given shape, from the gradient g of its result.
 func ConvolutionGradWeight(g, x *core.Tensor, kernel, stride, padding, dilation []int, groups int) *core.Tensor {
-	return core.Kernel(core.Apply{
+	return core.KernelOne(core.Apply{
 		Op:    &convolutionGradWeightOp,
 		In:    []*core.Tensor{g, x},
 		Attrs: []ir.Value{ir.IntsValue(kernel), ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
@@ -477,7 +477,7 @@ func ConvolutionGradWeight(g, x *core.Tensor, kernel, stride, padding, dilation 
 		},
 		Backward: convolutionGradWeightBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
-	})[0]
+	})
 }
 
 // convolutionGradWeightBackward is the gradient of convolution_grad_weight.

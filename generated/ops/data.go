@@ -37,7 +37,7 @@ func CatOp() *ir.Op {
 // Cat joins tensors along dim. All have the same shape except along dim, and
 // the result has the sum of their extents there. Dtypes promote.
 func Cat(xs []*core.Tensor, dim int) *core.Tensor {
-	return core.Kernel(catApply(xs, dim))[0]
+	return core.KernelOne(catApply(xs, dim))
 }
 
 func catApply(xs []*core.Tensor, dim int) core.Apply {
@@ -223,7 +223,7 @@ func FlipOp() *ir.Op {
 // Flip reverses the order of the elements along each axis in dims. The result
 // is a copy.
 func Flip(x *core.Tensor, dims []int) *core.Tensor {
-	return core.Kernel(flipApply(x, dims))[0]
+	return core.KernelOne(flipApply(x, dims))
 }
 
 func flipApply(x *core.Tensor, dims []int) core.Apply {
@@ -371,7 +371,7 @@ func PadConstantOp() *ir.Op {
 // before and after the last axis, then before and after the axis before it,
 // and so on; a negative number removes elements.
 func PadConstant(x *core.Tensor, padding []int, value ir.Scalar) *core.Tensor {
-	return core.Kernel(core.Apply{
+	return core.KernelOne(core.Apply{
 		Op:    &padConstantOp,
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntsValue(padding), ir.ScalarValue(value)},
@@ -379,7 +379,7 @@ func PadConstant(x *core.Tensor, padding []int, value ir.Scalar) *core.Tensor {
 			return oneShape(ir.PadShape(x.Shape(), padding))
 		},
 		Backward: padConstantBackward,
-	})[0]
+	})
 }
 
 // padConstantBackward is the gradient of pad_constant.

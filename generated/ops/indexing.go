@@ -122,7 +122,7 @@ func GatherOp() *ir.Op {
 // x[index[i][j]][j] for dim 0. Index is an int64 tensor of x's rank, no
 // larger than x along the other axes; the result has its shape.
 func Gather(x *core.Tensor, dim int, index *core.Tensor) *core.Tensor {
-	return core.Kernel(gatherApply(x, dim, index))[0]
+	return core.KernelOne(gatherApply(x, dim, index))
 }
 
 func gatherApply(x *core.Tensor, dim int, index *core.Tensor) core.Apply {
@@ -214,7 +214,7 @@ func IndexAddOp() *ir.Op {
 // of rank 1 or 0, with as many elements as src has along dim; the other
 // extents of src are x's.
 func IndexAdd(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
-	return core.Kernel(indexAddApply(x, dim, index, src))[0]
+	return core.KernelOne(indexAddApply(x, dim, index, src))
 }
 
 func indexAddApply(x *core.Tensor, dim int, index, src *core.Tensor) core.Apply {
@@ -356,7 +356,7 @@ func IndexSelectOp() *ir.Op {
 // order. Index is an int64 tensor of rank 1 or 0; along dim the result has as
 // many elements as index.
 func IndexSelect(x *core.Tensor, dim int, index *core.Tensor) *core.Tensor {
-	return core.Kernel(indexSelectApply(x, dim, index))[0]
+	return core.KernelOne(indexSelectApply(x, dim, index))
 }
 
 func indexSelectApply(x *core.Tensor, dim int, index *core.Tensor) core.Apply {
@@ -502,14 +502,14 @@ func NonzeroSizedOp() *ir.Op {
 // NonzeroSized returns the positions of the n nonzero elements of x, one row
 // of axis indices for each, in row-major order.
 func NonzeroSized(x *core.Tensor, n int) *core.Tensor {
-	return core.Kernel(core.Apply{
+	return core.KernelOne(core.Apply{
 		Op:    &nonzeroSizedOp,
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntValue(n)},
 		Shapes: func() ([][]int, error) {
 			return oneShape(ir.NonzeroShape(x.Shape(), n))
 		},
-	})[0]
+	})
 }
 
 var oneHotOp = ir.Op{

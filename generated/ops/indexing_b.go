@@ -40,7 +40,7 @@ func ScatterOp() *ir.Op {
 // than once, one of the writes wins, and the gradient of src is that of every
 // one.
 func Scatter(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
-	return core.Kernel(scatterApply(x, dim, index, src))[0]
+	return core.KernelOne(scatterApply(x, dim, index, src))
 }
 
 func scatterApply(x *core.Tensor, dim int, index, src *core.Tensor) core.Apply {
@@ -113,7 +113,7 @@ func ScatterAddOp() *ir.Op {
 // tensor of x's rank, no larger than src, and no larger than x along the
 // other axes.
 func ScatterAdd(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
-	return core.Kernel(scatterAddApply(x, dim, index, src))[0]
+	return core.KernelOne(scatterAddApply(x, dim, index, src))
 }
 
 func scatterAddApply(x *core.Tensor, dim int, index, src *core.Tensor) core.Apply {

@@ -310,11 +310,14 @@ func Linear(x, weight, bias *core.Tensor) *core.Tensor {
 }
 
 func linearCompose(x, weight, bias *core.Tensor) *core.Tensor {
-	y := MatMul(x, T(weight))
+	y := T(weight)
 	if bias == nil {
-		return y
+		return MatMul(x, y)
 	}
-	return Add(y, bias)
+	if len(weight.Shape()) != 2 || len(bias.Shape()) != 1 || ir.HostSize(bias.Shape(), 0) != ir.HostSize(weight.Shape(), 0) {
+		return Add(MatMul(x, y), bias)
+	}
+	return MatMulBias(x, y, bias)
 }
 
 // LinearOut is Linear with the result written to dst, which has its shape and
@@ -348,7 +351,7 @@ func MatMulOp() *ir.Op {
 // one axis is a row on the left and a column on the right, and that axis is
 // not in the result. Two tensors of one axis give their dot product.
 func MatMul(x, y *core.Tensor) *core.Tensor {
-	return core.Kernel(matMulApply(x, y))[0]
+	return core.KernelOne(matMulApply(x, y))
 }
 
 func matMulApply(x, y *core.Tensor) core.Apply {
@@ -407,11 +410,67 @@ func matMulGradY(grad *core.Grad) *core.Tensor {
 		return SumTo(Squeeze(MatMul(Conj(Transpose(x, -2, -1)), Unsqueeze(dy, -1)), []int{-1}), grad.InShape(1))
 	}
 	if len(grad.InShape(1)) == 2 && len(grad.InShape(0)) > 2 {
-		rows := ir.NumElements(grad.InShape(0)) / max(ir.HostSize(grad.InShape(0), -1), 1)
-		flat := Reshape(x, []int{rows, ir.HostSize(grad.InShape(0), -1)})
-		return MatMul(Conj(Transpose(flat, 0, 1)), Reshape(dy, []int{rows, ir.HostSize(dy.Shape(), -1)}))
+		return MatMul(Conj(Transpose(Flatten(x, 0, -2), 0, 1)), Flatten(dy, 0, -2))
 	}
 	return SumTo(MatMul(Conj(Transpose(x, -2, -1)), dy), grad.InShape(1))
+}
+
+var matMulBiasOp = ir.Op{
+	Name:    "matmul_bias",
+	Doc:     "returns x @ y + bias for x [..., k], y [k, n] and bias [n].",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}, {Name: "bias"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.MatMulBias},
+	Ref:     refkernel.MatMulBias,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.MatMulBias},
+	Tags:    ir.TagTF32 | ir.TagHidden,
+}
+
+// MatMulBiasOp returns the descriptor of matmul_bias, which must not be
+// changed.
+func MatMulBiasOp() *ir.Op {
+	return &matMulBiasOp
+}
+
+// MatMulBias returns x @ y + bias for x [..., k], y [k, n] and bias [n].
+func MatMulBias(x, y, bias *core.Tensor) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op: &matMulBiasOp,
+		In: []*core.Tensor{x, y, bias},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.MatMulShape(x.Shape(), y.Shape()))
+		},
+		Backward: matMulBiasBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	})
+}
+
+// matMulBiasBackward is the gradient of matmul_bias.
+func matMulBiasBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	if grad.Needs(0) {
+		y := grad.In(1)
+		grad.Set(0, fit(grad, 0, MatMul(dy, Conj(Transpose(y, -2, -1)))))
+	}
+	if grad.Needs(1) {
+		grad.Set(1, fit(grad, 1, matMulBiasGradY(grad)))
+	}
+	if grad.Needs(2) {
+		grad.Set(2, fit(grad, 2, SumTo(dy, grad.InShape(2))))
+	}
+}
+
+func matMulBiasGradY(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if len(grad.InShape(0)) == 1 {
+		return Mul(Unsqueeze(Conj(x), -1), Unsqueeze(dy, -2))
+	}
+	return MatMul(Conj(Transpose(Flatten(x, 0, -2), 0, 1)), Flatten(dy, 0, -2))
 }
 
 var mmOp = ir.Op{

@@ -134,6 +134,181 @@ func batchNormTrainCompose(x, weight, bias *core.Tensor, eps float64) (*core.Ten
 	return ChannelAffine(y, weight, bias), Reshape(m, []int{ir.HostSize(x.Shape(), 1)}), Reshape(v, []int{ir.HostSize(x.Shape(), 1)})
 }
 
+var centredProductOp = ir.Op{
+	Name:    "centred_product",
+	Doc:     "returns g*(x - mean)*rstd, the product of g and the normalized x.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "g*(x - mean)*rstd"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.CentredProduct},
+	CUDA: cuda.CentredProduct,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// CentredProductOp returns the descriptor of centred_product, which must not
+// be changed.
+func CentredProductOp() *ir.Op {
+	return &centredProductOp
+}
+
+// CentredProduct returns g*(x - mean)*rstd, the product of g and the
+// normalized x.
+func CentredProduct(g, x, mean, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &centredProductOp,
+		In:       []*core.Tensor{g, x, mean, rstd},
+		Backward: centredProductBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3),
+	})
+}
+
+// centredProductBackward is the gradient of centred_product.
+func centredProductBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	g := grad.In(0)
+	x := grad.In(1)
+	mean := grad.In(2)
+	rstd := grad.In(3)
+	if grad.Needs(0) {
+		if grad.Recording() {
+			grad.Set(0, fit(grad, 0, Mul(dy, Mul(rstd, Sub(x, mean)))))
+		} else {
+			grad.Set(0, fit(grad, 0, centredProductGradG(dy, x, mean, rstd)))
+		}
+	}
+	if grad.Needs(1) {
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Mul(dy, Mul(rstd, g))))
+		} else {
+			grad.Set(1, fit(grad, 1, centredProductGradX(dy, g, rstd)))
+		}
+	}
+	if grad.Needs(2) {
+		if grad.Recording() {
+			grad.Set(2, fit(grad, 2, Neg(Mul(dy, Mul(rstd, g)))))
+		} else {
+			grad.Set(2, fit(grad, 2, centredProductGradMean(dy, g, rstd)))
+		}
+	}
+	if grad.Needs(3) {
+		if grad.Recording() {
+			grad.Set(3, fit(grad, 3, Mul(dy, Mul(g, Sub(x, mean)))))
+		} else {
+			grad.Set(3, fit(grad, 3, centredProductGradRstd(dy, g, x, mean)))
+		}
+	}
+}
+
+var centredProductGradGOp = ir.Op{
+	Name:    "centred_product_grad_g",
+	Doc:     "returns the gradient of centred_product with respect to g, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(rstd*(x - mean))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.CentredProductGradG},
+	CUDA: cuda.CentredProductGradG,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// centredProductGradG returns the gradient of centred_product with respect to
+// g, from the gradient dy of its result.
+func centredProductGradG(dy, x, mean, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &centredProductGradGOp,
+		In: []*core.Tensor{dy, x, mean, rstd},
+	})
+}
+
+var centredProductGradMeanOp = ir.Op{
+	Name:    "centred_product_grad_mean",
+	Doc:     "returns the gradient of centred_product with respect to mean, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(rstd*g))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.CentredProductGradMean},
+	CUDA: cuda.CentredProductGradMean,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// centredProductGradMean returns the gradient of centred_product with respect
+// to mean, from the gradient dy of its result.
+func centredProductGradMean(dy, g, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &centredProductGradMeanOp,
+		In: []*core.Tensor{dy, g, rstd},
+	})
+}
+
+var centredProductGradRstdOp = ir.Op{
+	Name:    "centred_product_grad_rstd",
+	Doc:     "returns the gradient of centred_product with respect to rstd, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}, {Name: "mean"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(g*(x - mean))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.CentredProductGradRstd},
+	CUDA: cuda.CentredProductGradRstd,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// centredProductGradRstd returns the gradient of centred_product with respect
+// to rstd, from the gradient dy of its result.
+func centredProductGradRstd(dy, g, x, mean *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &centredProductGradRstdOp,
+		In: []*core.Tensor{dy, g, x, mean},
+	})
+}
+
+var centredProductGradXOp = ir.Op{
+	Name:    "centred_product_grad_x",
+	Doc:     "returns the gradient of centred_product with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(rstd*g)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.CentredProductGradX},
+	CUDA: cuda.CentredProductGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// centredProductGradX returns the gradient of centred_product with respect to
+// x, from the gradient dy of its result.
+func centredProductGradX(dy, g, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &centredProductGradXOp,
+		In: []*core.Tensor{dy, g, rstd},
+	})
+}
+
 var channelAffineOp = ir.Op{
 	Name:    "channel_affine",
 	Doc:     "returns x*weight + bias, where weight and bias have one element for each channel, axis 1 of x.",
@@ -395,8 +570,21 @@ func layerNormCompose(x *core.Tensor, normalizedShape []int, weight, bias *core.
 	if axes == 0 {
 		return Refuse(x, "normalized_shape must be the last extents of x, at least one")
 	}
-	out1, _, _ := LayerNormStats(x, axes, eps)
-	return Affine(out1, weight, bias)
+	plain := weight == nil && bias == nil
+	if plain || weight != nil && !ir.HostEqualInts(weight.Shape(), normalizedShape) || bias != nil && !ir.HostEqualInts(bias.Shape(), normalizedShape) {
+		out1, _, _ := LayerNormStats(x, axes, eps)
+		return Affine(out1, weight, bias)
+	}
+	if weight == nil {
+		out2, _, _ := LayerNormAffine(x, Ones(normalizedShape, core.PlacementLike(x)), bias, axes, eps)
+		return out2
+	}
+	if bias == nil {
+		out3, _, _ := LayerNormAffine(x, weight, Zeros(normalizedShape, core.PlacementLike(x)), axes, eps)
+		return out3
+	}
+	out4, _, _ := LayerNormAffine(x, weight, bias, axes, eps)
+	return out4
 }
 
 // LayerNormOut is LayerNorm with the result written to dst, which has its
@@ -405,190 +593,11 @@ func LayerNormOut(dst, x *core.Tensor, normalizedShape []int, weight, bias *core
 	return core.CopyOut(dst, &layerNormOp, LayerNorm(x, normalizedShape, weight, bias, eps))
 }
 
-var layerNormGradOp = ir.Op{
-	Name:    "layer_norm_grad",
-	Doc:     "returns rstd*(g - m - y*c), the gradient of a normalization from its result y and two means over its axes.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "rstd"}, {Name: "m"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "rstd*(g - m - y*c)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGrad},
-	CUDA: cuda.LayerNormGrad,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// LayerNormGradOp returns the descriptor of layer_norm_grad, which must not
-// be changed.
-func LayerNormGradOp() *ir.Op {
-	return &layerNormGradOp
-}
-
-// LayerNormGrad returns rstd*(g - m - y*c), the gradient of a normalization
-// from its result y and two means over its axes.
-func LayerNormGrad(g, y, rstd, m, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &layerNormGradOp,
-		In:       []*core.Tensor{g, y, rstd, m, c},
-		Backward: layerNormGradBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveIn(4),
-	})
-}
-
-// layerNormGradBackward is the gradient of layer_norm_grad.
-func layerNormGradBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	y := grad.In(1)
-	rstd := grad.In(2)
-	c := grad.In(4)
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
-	}
-	if grad.Needs(1) {
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, c)))))
-		} else {
-			grad.Set(1, fit(grad, 1, layerNormGradGradY(dy, rstd, c)))
-		}
-	}
-	if grad.Needs(2) {
-		g := grad.In(0)
-		m := grad.In(3)
-		if grad.Recording() {
-			grad.Set(2, fit(grad, 2, Mul(dy, Sub(Sub(g, m), Mul(y, c)))))
-		} else {
-			grad.Set(2, fit(grad, 2, layerNormGradGradRstd(dy, g, y, m, c)))
-		}
-	}
-	if grad.Needs(3) {
-		if grad.Recording() {
-			grad.Set(3, fit(grad, 3, Neg(Mul(dy, rstd))))
-		} else {
-			grad.Set(3, fit(grad, 3, layerNormGradGradM(dy, rstd)))
-		}
-	}
-	if grad.Needs(4) {
-		if grad.Recording() {
-			grad.Set(4, fit(grad, 4, Neg(Mul(dy, Mul(rstd, y)))))
-		} else {
-			grad.Set(4, fit(grad, 4, layerNormGradGradC(dy, y, rstd)))
-		}
-	}
-}
-
-var layerNormGradGradCOp = ir.Op{
-	Name:    "layer_norm_grad_grad_c",
-	Doc:     "returns the gradient of layer_norm_grad with respect to c, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*y))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradC},
-	CUDA: cuda.LayerNormGradGradC,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormGradGradC returns the gradient of layer_norm_grad with respect to
-// c, from the gradient dy of its result.
-func layerNormGradGradC(dy, y, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormGradGradCOp,
-		In: []*core.Tensor{dy, y, rstd},
-	})
-}
-
-var layerNormGradGradMOp = ir.Op{
-	Name:    "layer_norm_grad_grad_m",
-	Doc:     "returns the gradient of layer_norm_grad with respect to m, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*rstd)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradM},
-	CUDA: cuda.LayerNormGradGradM,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormGradGradM returns the gradient of layer_norm_grad with respect to
-// m, from the gradient dy of its result.
-func layerNormGradGradM(dy, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormGradGradMOp,
-		In: []*core.Tensor{dy, rstd},
-	})
-}
-
-var layerNormGradGradRstdOp = ir.Op{
-	Name:    "layer_norm_grad_grad_rstd",
-	Doc:     "returns the gradient of layer_norm_grad with respect to rstd, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}, {Name: "m"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*(g - m - y*c)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradRstd},
-	CUDA: cuda.LayerNormGradGradRstd,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormGradGradRstd returns the gradient of layer_norm_grad with respect
-// to rstd, from the gradient dy of its result.
-func layerNormGradGradRstd(dy, g, y, m, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormGradGradRstdOp,
-		In: []*core.Tensor{dy, g, y, m, c},
-	})
-}
-
-var layerNormGradGradYOp = ir.Op{
-	Name:    "layer_norm_grad_grad_y",
-	Doc:     "returns the gradient of layer_norm_grad with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*c))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradY},
-	CUDA: cuda.LayerNormGradGradY,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormGradGradY returns the gradient of layer_norm_grad with respect to
-// y, from the gradient dy of its result.
-func layerNormGradGradY(dy, rstd, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormGradGradYOp,
-		In: []*core.Tensor{dy, rstd, c},
-	})
-}
-
-var layerNormStatsOp = ir.Op{
-	Name:    "layer_norm_stats",
-	Doc:     "normalizes x over its last axes to mean 0 and variance 1, and returns the mean and the reciprocal standard deviation it used, with extent 1 along those axes.",
+var layerNormAffineOp = ir.Op{
+	Name:    "layer_norm_affine",
+	Doc:     "normalizes x over its last axes to mean 0 and variance 1, multiplies by weight and adds bias, which have the shape of these axes, and returns the mean and the reciprocal standard deviation it used, with extent 1 along them.",
 	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}, {Name: "mean"}, {Name: "rstd"}},
 	DTypes:  ir.ClassFloat,
@@ -600,44 +609,60 @@ var layerNormStatsOp = ir.Op{
 	Tags:    ir.TagHidden,
 }
 
-// LayerNormStatsOp returns the descriptor of layer_norm_stats, which must not
-// be changed.
-func LayerNormStatsOp() *ir.Op {
-	return &layerNormStatsOp
+// LayerNormAffineOp returns the descriptor of layer_norm_affine, which must
+// not be changed.
+func LayerNormAffineOp() *ir.Op {
+	return &layerNormAffineOp
 }
 
-// LayerNormStats normalizes x over its last axes to mean 0 and variance 1,
-// and returns the mean and the reciprocal standard deviation it used, with
-// extent 1 along those axes.
-func LayerNormStats(x *core.Tensor, axes int, eps float64) (out, mean, rstd *core.Tensor) {
+// LayerNormAffine normalizes x over its last axes to mean 0 and variance 1,
+// multiplies by weight and adds bias, which have the shape of these axes, and
+// returns the mean and the reciprocal standard deviation it used, with extent
+// 1 along them.
+func LayerNormAffine(x, weight, bias *core.Tensor, axes int, eps float64) (out, mean, rstd *core.Tensor) {
 	results := core.Kernel(core.Apply{
-		Op:    &layerNormStatsOp,
-		In:    []*core.Tensor{x},
+		Op:    &layerNormAffineOp,
+		In:    []*core.Tensor{x, weight, bias},
 		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
 		Shapes: func() ([][]int, error) {
-			return ir.NormStatsShape(x.Shape(), axes, 3)
+			return ir.NormAffineShape(x.Shape(), weight.Shape(), bias.Shape(), axes, 3)
 		},
-		Backward: layerNormStatsBackward,
-		Save:     core.SaveOut(0) | core.SaveOut(2),
+		Backward: layerNormAffineBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveOut(1) | core.SaveOut(2),
 	})
 	return results[0], results[1], results[2]
 }
 
-// layerNormStatsBackward is the gradient of layer_norm_stats.
-func layerNormStatsBackward(grad *core.Grad) {
-	grad.Set(0, layerNormStatsGradX(grad))
+// layerNormAffineBackward is the gradient of layer_norm_affine.
+func layerNormAffineBackward(grad *core.Grad) {
+	dyOut := grad.Dy(0)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, layerNormAffineGradX(grad)))
+	}
+	if grad.Needs(1) {
+		x := grad.In(0)
+		mean := grad.Out(1)
+		rstd := grad.Out(2)
+		grad.Set(1, fit(grad, 1, SumTo(CentredProduct(dyOut, x, mean, rstd), grad.InShape(1))))
+	}
+	if grad.Needs(2) {
+		grad.Set(2, fit(grad, 2, SumTo(dyOut, grad.InShape(2))))
+	}
 }
 
-func layerNormStatsGradX(grad *core.Grad) *core.Tensor {
+func layerNormAffineGradX(grad *core.Grad) *core.Tensor {
 	dyOut := grad.Dy(0)
 	dyMean := grad.Dy(1)
 	dyRstd := grad.Dy(2)
-	out := grad.Out(0)
+	x := grad.In(0)
+	weight := grad.In(1)
+	mean := grad.Out(1)
 	rstd := grad.Out(2)
 	axes := int(grad.Attr(0).Int)
 	d := ir.HostLastDims(axes)
 	n := float64(ir.HostTailNumel(grad.InShape(0), axes))
-	m := Sub(Mean(dyOut, d, true), Div(dyMean, Mul(rstd, number(n))))
-	c := Add(Mean(Mul(dyOut, out), d, true), Div(Mul(dyRstd, rstd), number(n)))
-	return LayerNormGrad(dyOut, out, rstd, m, c)
+	g := Mul(dyOut, weight)
+	m := Sub(Mean(g, d, true), Div(dyMean, Mul(rstd, number(n))))
+	c := Add(Mean(CentredProduct(g, x, mean, rstd), d, true), Div(Mul(dyRstd, rstd), number(n)))
+	return LayerNormAffineGrad(g, x, mean, rstd, m, c)
 }

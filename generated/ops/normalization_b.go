@@ -12,6 +12,456 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var layerNormAffineGradOp = ir.Op{
+	Name:    "layer_norm_affine_grad",
+	Doc:     "returns rstd*(g - m - (x - mean)*rstd*c), the gradient of a normalization from its operand x and two means over its axes.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "m"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "rstd*(g - m - (x - mean)*rstd*c)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormAffineGrad},
+	CUDA: cuda.LayerNormAffineGrad,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// LayerNormAffineGradOp returns the descriptor of layer_norm_affine_grad,
+// which must not be changed.
+func LayerNormAffineGradOp() *ir.Op {
+	return &layerNormAffineGradOp
+}
+
+// LayerNormAffineGrad returns rstd*(g - m - (x - mean)*rstd*c), the gradient
+// of a normalization from its operand x and two means over its axes.
+func LayerNormAffineGrad(g, x, mean, rstd, m, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &layerNormAffineGradOp,
+		In:       []*core.Tensor{g, x, mean, rstd, m, c},
+		Backward: layerNormAffineGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveIn(4) | core.SaveIn(5),
+	})
+}
+
+// layerNormAffineGradBackward is the gradient of layer_norm_affine_grad.
+func layerNormAffineGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(1)
+	mean := grad.In(2)
+	rstd := grad.In(3)
+	c := grad.In(5)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
+	}
+	if grad.Needs(1) {
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, Mul(c, rstd))))))
+		} else {
+			grad.Set(1, fit(grad, 1, layerNormAffineGradGradX(dy, rstd, c)))
+		}
+	}
+	if grad.Needs(2) {
+		if grad.Recording() {
+			grad.Set(2, fit(grad, 2, Mul(dy, Mul(rstd, Mul(c, rstd)))))
+		} else {
+			grad.Set(2, fit(grad, 2, layerNormAffineGradGradMean(dy, rstd, c)))
+		}
+	}
+	if grad.Needs(3) {
+		g := grad.In(0)
+		m := grad.In(4)
+		if grad.Recording() {
+			grad.Set(3, fit(grad, 3, Mul(dy, Sub(Sub(Sub(g, m), Mul(Mul(Sub(x, mean), rstd), c)), Mul(rstd, Mul(c, Sub(x, mean)))))))
+		} else {
+			grad.Set(3, fit(grad, 3, layerNormAffineGradGradRstd(dy, g, x, mean, rstd, m, c)))
+		}
+	}
+	if grad.Needs(4) {
+		if grad.Recording() {
+			grad.Set(4, fit(grad, 4, Neg(Mul(dy, rstd))))
+		} else {
+			grad.Set(4, fit(grad, 4, layerNormAffineGradGradM(dy, rstd)))
+		}
+	}
+	if grad.Needs(5) {
+		if grad.Recording() {
+			grad.Set(5, fit(grad, 5, Neg(Mul(dy, Mul(rstd, Mul(Sub(x, mean), rstd))))))
+		} else {
+			grad.Set(5, fit(grad, 5, layerNormAffineGradGradC(dy, x, mean, rstd)))
+		}
+	}
+}
+
+var layerNormAffineGradGradCOp = ir.Op{
+	Name:    "layer_norm_affine_grad_grad_c",
+	Doc:     "returns the gradient of layer_norm_affine_grad with respect to c, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(rstd*((x - mean)*rstd)))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormAffineGradGradC},
+	CUDA: cuda.LayerNormAffineGradGradC,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormAffineGradGradC returns the gradient of layer_norm_affine_grad
+// with respect to c, from the gradient dy of its result.
+func layerNormAffineGradGradC(dy, x, mean, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormAffineGradGradCOp,
+		In: []*core.Tensor{dy, x, mean, rstd},
+	})
+}
+
+var layerNormAffineGradGradMOp = ir.Op{
+	Name:    "layer_norm_affine_grad_grad_m",
+	Doc:     "returns the gradient of layer_norm_affine_grad with respect to m, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*rstd)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormAffineGradGradM},
+	CUDA: cuda.LayerNormAffineGradGradM,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormAffineGradGradM returns the gradient of layer_norm_affine_grad
+// with respect to m, from the gradient dy of its result.
+func layerNormAffineGradGradM(dy, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormAffineGradGradMOp,
+		In: []*core.Tensor{dy, rstd},
+	})
+}
+
+var layerNormAffineGradGradMeanOp = ir.Op{
+	Name:    "layer_norm_affine_grad_grad_mean",
+	Doc:     "returns the gradient of layer_norm_affine_grad with respect to mean, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(rstd*(c*rstd))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormAffineGradGradMean},
+	CUDA: cuda.LayerNormAffineGradGradMean,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormAffineGradGradMean returns the gradient of layer_norm_affine_grad
+// with respect to mean, from the gradient dy of its result.
+func layerNormAffineGradGradMean(dy, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormAffineGradGradMeanOp,
+		In: []*core.Tensor{dy, rstd, c},
+	})
+}
+
+var layerNormAffineGradGradRstdOp = ir.Op{
+	Name:    "layer_norm_affine_grad_grad_rstd",
+	Doc:     "returns the gradient of layer_norm_affine_grad with respect to rstd, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "m"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(g - m - (x - mean)*rstd*c - rstd*(c*(x - mean)))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormAffineGradGradRstd},
+	CUDA: cuda.LayerNormAffineGradGradRstd,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormAffineGradGradRstd returns the gradient of layer_norm_affine_grad
+// with respect to rstd, from the gradient dy of its result.
+func layerNormAffineGradGradRstd(dy, g, x, mean, rstd, m, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormAffineGradGradRstdOp,
+		In: []*core.Tensor{dy, g, x, mean, rstd, m, c},
+	})
+}
+
+var layerNormAffineGradGradXOp = ir.Op{
+	Name:    "layer_norm_affine_grad_grad_x",
+	Doc:     "returns the gradient of layer_norm_affine_grad with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(rstd*(c*rstd)))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormAffineGradGradX},
+	CUDA: cuda.LayerNormAffineGradGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormAffineGradGradX returns the gradient of layer_norm_affine_grad
+// with respect to x, from the gradient dy of its result.
+func layerNormAffineGradGradX(dy, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormAffineGradGradXOp,
+		In: []*core.Tensor{dy, rstd, c},
+	})
+}
+
+var layerNormGradOp = ir.Op{
+	Name:    "layer_norm_grad",
+	Doc:     "returns rstd*(g - m - y*c), the gradient of a normalization from its result y and two means over its axes.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "rstd"}, {Name: "m"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "rstd*(g - m - y*c)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGrad},
+	CUDA: cuda.LayerNormGrad,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// LayerNormGradOp returns the descriptor of layer_norm_grad, which must not
+// be changed.
+func LayerNormGradOp() *ir.Op {
+	return &layerNormGradOp
+}
+
+// LayerNormGrad returns rstd*(g - m - y*c), the gradient of a normalization
+// from its result y and two means over its axes.
+func LayerNormGrad(g, y, rstd, m, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &layerNormGradOp,
+		In:       []*core.Tensor{g, y, rstd, m, c},
+		Backward: layerNormGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveIn(4),
+	})
+}
+
+// layerNormGradBackward is the gradient of layer_norm_grad.
+func layerNormGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	y := grad.In(1)
+	rstd := grad.In(2)
+	c := grad.In(4)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
+	}
+	if grad.Needs(1) {
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, c)))))
+		} else {
+			grad.Set(1, fit(grad, 1, layerNormGradGradY(dy, rstd, c)))
+		}
+	}
+	if grad.Needs(2) {
+		g := grad.In(0)
+		m := grad.In(3)
+		if grad.Recording() {
+			grad.Set(2, fit(grad, 2, Mul(dy, Sub(Sub(g, m), Mul(y, c)))))
+		} else {
+			grad.Set(2, fit(grad, 2, layerNormGradGradRstd(dy, g, y, m, c)))
+		}
+	}
+	if grad.Needs(3) {
+		if grad.Recording() {
+			grad.Set(3, fit(grad, 3, Neg(Mul(dy, rstd))))
+		} else {
+			grad.Set(3, fit(grad, 3, layerNormGradGradM(dy, rstd)))
+		}
+	}
+	if grad.Needs(4) {
+		if grad.Recording() {
+			grad.Set(4, fit(grad, 4, Neg(Mul(dy, Mul(rstd, y)))))
+		} else {
+			grad.Set(4, fit(grad, 4, layerNormGradGradC(dy, y, rstd)))
+		}
+	}
+}
+
+var layerNormGradGradCOp = ir.Op{
+	Name:    "layer_norm_grad_grad_c",
+	Doc:     "returns the gradient of layer_norm_grad with respect to c, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(rstd*y))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradC},
+	CUDA: cuda.LayerNormGradGradC,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormGradGradC returns the gradient of layer_norm_grad with respect to
+// c, from the gradient dy of its result.
+func layerNormGradGradC(dy, y, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormGradGradCOp,
+		In: []*core.Tensor{dy, y, rstd},
+	})
+}
+
+var layerNormGradGradMOp = ir.Op{
+	Name:    "layer_norm_grad_grad_m",
+	Doc:     "returns the gradient of layer_norm_grad with respect to m, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*rstd)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradM},
+	CUDA: cuda.LayerNormGradGradM,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormGradGradM returns the gradient of layer_norm_grad with respect to
+// m, from the gradient dy of its result.
+func layerNormGradGradM(dy, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormGradGradMOp,
+		In: []*core.Tensor{dy, rstd},
+	})
+}
+
+var layerNormGradGradRstdOp = ir.Op{
+	Name:    "layer_norm_grad_grad_rstd",
+	Doc:     "returns the gradient of layer_norm_grad with respect to rstd, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}, {Name: "m"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(g - m - y*c)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradRstd},
+	CUDA: cuda.LayerNormGradGradRstd,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormGradGradRstd returns the gradient of layer_norm_grad with respect
+// to rstd, from the gradient dy of its result.
+func layerNormGradGradRstd(dy, g, y, m, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormGradGradRstdOp,
+		In: []*core.Tensor{dy, g, y, m, c},
+	})
+}
+
+var layerNormGradGradYOp = ir.Op{
+	Name:    "layer_norm_grad_grad_y",
+	Doc:     "returns the gradient of layer_norm_grad with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(rstd*c))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradY},
+	CUDA: cuda.LayerNormGradGradY,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormGradGradY returns the gradient of layer_norm_grad with respect to
+// y, from the gradient dy of its result.
+func layerNormGradGradY(dy, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormGradGradYOp,
+		In: []*core.Tensor{dy, rstd, c},
+	})
+}
+
+var layerNormStatsOp = ir.Op{
+	Name:    "layer_norm_stats",
+	Doc:     "normalizes x over its last axes to mean 0 and variance 1, and returns the mean and the reciprocal standard deviation it used, with extent 1 along those axes.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "mean"}, {Name: "rstd"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.LayerNorm},
+	Ref:     refkernel.LayerNorm,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.LayerNorm},
+	Tags:    ir.TagHidden,
+}
+
+// LayerNormStatsOp returns the descriptor of layer_norm_stats, which must not
+// be changed.
+func LayerNormStatsOp() *ir.Op {
+	return &layerNormStatsOp
+}
+
+// LayerNormStats normalizes x over its last axes to mean 0 and variance 1,
+// and returns the mean and the reciprocal standard deviation it used, with
+// extent 1 along those axes.
+func LayerNormStats(x *core.Tensor, axes int, eps float64) (out, mean, rstd *core.Tensor) {
+	results := core.Kernel(core.Apply{
+		Op:    &layerNormStatsOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
+		Shapes: func() ([][]int, error) {
+			return ir.NormStatsShape(x.Shape(), axes, 3)
+		},
+		Backward: layerNormStatsBackward,
+		Save:     core.SaveOut(0) | core.SaveOut(2),
+	})
+	return results[0], results[1], results[2]
+}
+
+// layerNormStatsBackward is the gradient of layer_norm_stats.
+func layerNormStatsBackward(grad *core.Grad) {
+	grad.Set(0, layerNormStatsGradX(grad))
+}
+
+func layerNormStatsGradX(grad *core.Grad) *core.Tensor {
+	dyOut := grad.Dy(0)
+	dyMean := grad.Dy(1)
+	dyRstd := grad.Dy(2)
+	out := grad.Out(0)
+	rstd := grad.Out(2)
+	axes := int(grad.Attr(0).Int)
+	d := ir.HostLastDims(axes)
+	n := float64(ir.HostTailNumel(grad.InShape(0), axes))
+	m := Sub(Mean(dyOut, d, true), Div(dyMean, Mul(rstd, number(n))))
+	c := Add(Mean(Mul(dyOut, out), d, true), Div(Mul(dyRstd, rstd), number(n)))
+	return LayerNormGrad(dyOut, out, rstd, m, c)
+}
+
 var logSoftmaxOp = ir.Op{
 	Name:    "log_softmax",
 	Doc:     "returns the logarithm of softmax along dim, without computing softmax.",
@@ -36,7 +486,7 @@ func LogSoftmaxOp() *ir.Op {
 // LogSoftmax returns the logarithm of softmax along dim, without computing
 // softmax.
 func LogSoftmax(x *core.Tensor, dim int) *core.Tensor {
-	return core.Kernel(logSoftmaxApply(x, dim))[0]
+	return core.KernelOne(logSoftmaxApply(x, dim))
 }
 
 func logSoftmaxApply(x *core.Tensor, dim int) core.Apply {
@@ -173,476 +623,5 @@ func logSoftmaxGradGradY(dy, y, s *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &logSoftmaxGradGradYOp,
 		In: []*core.Tensor{dy, y, s},
-	})
-}
-
-var normalizeOp = ir.Op{
-	Name:    "normalize",
-	Doc:     "returns x divided by its p-norm over dim, or by eps where that is larger.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "p", Kind: ir.AttrFloat}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// NormalizeOp returns the descriptor of normalize, which must not be changed.
-func NormalizeOp() *ir.Op {
-	return &normalizeOp
-}
-
-// Normalize returns x divided by its p-norm over dim, or by eps where that is
-// larger.
-func Normalize(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := normalizeCompose(x, dim, p, eps)
-	core.Composed(&normalizeOp, in, out)
-	return out
-}
-
-func normalizeCompose(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
-	return Div(x, ClampMin(Norm(x, p, dim, true), number(eps)))
-}
-
-// NormalizeOut is Normalize with the result written to dst, which has its
-// shape and device.
-func NormalizeOut(dst, x *core.Tensor, dim []int, p, eps float64) error {
-	return core.CopyOut(dst, &normalizeOp, Normalize(x, dim, p, eps))
-}
-
-var rmsNormOp = ir.Op{
-	Name:    "rms_norm",
-	Doc:     "divides x by the root of its mean square over its last axes, whose extents are normalized_shape, then multiplies by weight.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}},
-	Attrs:   []ir.Attr{{Name: "normalized_shape", Kind: ir.AttrInts}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// RmsNormOp returns the descriptor of rms_norm, which must not be changed.
-func RmsNormOp() *ir.Op {
-	return &rmsNormOp
-}
-
-// RmsNorm divides x by the root of its mean square over its last axes, whose
-// extents are normalized_shape, then multiplies by weight. Eps is added to
-// the mean square; PyTorch's default is the dtype's.
-func RmsNorm(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) *core.Tensor {
-	in := []*core.Tensor{x, weight}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := rmsNormCompose(x, normalizedShape, weight, eps)
-	core.Composed(&rmsNormOp, in, out)
-	return out
-}
-
-func rmsNormCompose(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) *core.Tensor {
-	axes := ir.HostNormalizedRank(x.Shape(), normalizedShape)
-	if axes == 0 {
-		return Refuse(x, "normalized_shape must be the last extents of x, at least one")
-	}
-	out1, _ := RmsNormStats(x, axes, eps)
-	return Affine(out1, weight, nil)
-}
-
-// RmsNormOut is RmsNorm with the result written to dst, which has its shape
-// and device.
-func RmsNormOut(dst, x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) error {
-	return core.CopyOut(dst, &rmsNormOp, RmsNorm(x, normalizedShape, weight, eps))
-}
-
-var rmsNormGradOp = ir.Op{
-	Name:    "rms_norm_grad",
-	Doc:     "returns rstd*(g - y*c), the gradient of rms_norm from its result y and a mean over its axes.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "rstd"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "rstd*(g - y*c)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGrad},
-	CUDA: cuda.RmsNormGrad,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// RmsNormGradOp returns the descriptor of rms_norm_grad, which must not be
-// changed.
-func RmsNormGradOp() *ir.Op {
-	return &rmsNormGradOp
-}
-
-// RmsNormGrad returns rstd*(g - y*c), the gradient of rms_norm from its
-// result y and a mean over its axes.
-func RmsNormGrad(g, y, rstd, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &rmsNormGradOp,
-		In:       []*core.Tensor{g, y, rstd, c},
-		Backward: rmsNormGradBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3),
-	})
-}
-
-// rmsNormGradBackward is the gradient of rms_norm_grad.
-func rmsNormGradBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	y := grad.In(1)
-	rstd := grad.In(2)
-	c := grad.In(3)
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
-	}
-	if grad.Needs(1) {
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, c)))))
-		} else {
-			grad.Set(1, fit(grad, 1, rmsNormGradGradY(dy, rstd, c)))
-		}
-	}
-	if grad.Needs(2) {
-		g := grad.In(0)
-		if grad.Recording() {
-			grad.Set(2, fit(grad, 2, Mul(dy, Sub(g, Mul(y, c)))))
-		} else {
-			grad.Set(2, fit(grad, 2, rmsNormGradGradRstd(dy, g, y, c)))
-		}
-	}
-	if grad.Needs(3) {
-		if grad.Recording() {
-			grad.Set(3, fit(grad, 3, Neg(Mul(dy, Mul(rstd, y)))))
-		} else {
-			grad.Set(3, fit(grad, 3, rmsNormGradGradC(dy, y, rstd)))
-		}
-	}
-}
-
-var rmsNormGradGradCOp = ir.Op{
-	Name:    "rms_norm_grad_grad_c",
-	Doc:     "returns the gradient of rms_norm_grad with respect to c, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*y))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGradGradC},
-	CUDA: cuda.RmsNormGradGradC,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// rmsNormGradGradC returns the gradient of rms_norm_grad with respect to c,
-// from the gradient dy of its result.
-func rmsNormGradGradC(dy, y, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &rmsNormGradGradCOp,
-		In: []*core.Tensor{dy, y, rstd},
-	})
-}
-
-var rmsNormGradGradRstdOp = ir.Op{
-	Name:    "rms_norm_grad_grad_rstd",
-	Doc:     "returns the gradient of rms_norm_grad with respect to rstd, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*(g - y*c)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGradGradRstd},
-	CUDA: cuda.RmsNormGradGradRstd,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// rmsNormGradGradRstd returns the gradient of rms_norm_grad with respect to
-// rstd, from the gradient dy of its result.
-func rmsNormGradGradRstd(dy, g, y, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &rmsNormGradGradRstdOp,
-		In: []*core.Tensor{dy, g, y, c},
-	})
-}
-
-var rmsNormGradGradYOp = ir.Op{
-	Name:    "rms_norm_grad_grad_y",
-	Doc:     "returns the gradient of rms_norm_grad with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*c))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGradGradY},
-	CUDA: cuda.RmsNormGradGradY,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// rmsNormGradGradY returns the gradient of rms_norm_grad with respect to y,
-// from the gradient dy of its result.
-func rmsNormGradGradY(dy, rstd, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &rmsNormGradGradYOp,
-		In: []*core.Tensor{dy, rstd, c},
-	})
-}
-
-var rmsNormStatsOp = ir.Op{
-	Name:    "rms_norm_stats",
-	Doc:     "divides x by the root of its mean square over its last axes, and returns the reciprocal it multiplied with, with extent 1 along those axes.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}, {Name: "rstd"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.RMSNorm},
-	Ref:     refkernel.RMSNorm,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.RMSNorm},
-	Tags:    ir.TagHidden,
-}
-
-// RmsNormStatsOp returns the descriptor of rms_norm_stats, which must not be
-// changed.
-func RmsNormStatsOp() *ir.Op {
-	return &rmsNormStatsOp
-}
-
-// RmsNormStats divides x by the root of its mean square over its last axes,
-// and returns the reciprocal it multiplied with, with extent 1 along those
-// axes.
-func RmsNormStats(x *core.Tensor, axes int, eps float64) (out, rstd *core.Tensor) {
-	results := core.Kernel(core.Apply{
-		Op:    &rmsNormStatsOp,
-		In:    []*core.Tensor{x},
-		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
-		Shapes: func() ([][]int, error) {
-			return ir.NormStatsShape(x.Shape(), axes, 2)
-		},
-		Backward: rmsNormStatsBackward,
-		Save:     core.SaveOut(0) | core.SaveOut(1),
-	})
-	return results[0], results[1]
-}
-
-// rmsNormStatsBackward is the gradient of rms_norm_stats.
-func rmsNormStatsBackward(grad *core.Grad) {
-	grad.Set(0, rmsNormStatsGradX(grad))
-}
-
-func rmsNormStatsGradX(grad *core.Grad) *core.Tensor {
-	dyOut := grad.Dy(0)
-	dyRstd := grad.Dy(1)
-	out := grad.Out(0)
-	rstd := grad.Out(1)
-	axes := int(grad.Attr(0).Int)
-	c := Add(Mean(Mul(dyOut, out), ir.HostLastDims(axes), true), Div(Mul(dyRstd, rstd), number(float64(ir.HostTailNumel(grad.InShape(0), axes)))))
-	return RmsNormGrad(dyOut, out, rstd, c)
-}
-
-var scaleShiftOp = ir.Op{
-	Name:    "scale_shift",
-	Doc:     "returns x*weight + bias, element by element.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "x*weight + bias"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaleShift},
-	CUDA: cuda.ScaleShift,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// ScaleShiftOp returns the descriptor of scale_shift, which must not be
-// changed.
-func ScaleShiftOp() *ir.Op {
-	return &scaleShiftOp
-}
-
-// ScaleShift returns x*weight + bias, element by element.
-func ScaleShift(x, weight, bias *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &scaleShiftOp,
-		In:       []*core.Tensor{x, weight, bias},
-		Backward: scaleShiftBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	})
-}
-
-// scaleShiftBackward is the gradient of scale_shift.
-func scaleShiftBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	if grad.Needs(0) {
-		weight := grad.In(1)
-		grad.Set(0, fit(grad, 0, Mul(dy, weight)))
-	}
-	if grad.Needs(1) {
-		x := grad.In(0)
-		grad.Set(1, fit(grad, 1, Mul(dy, x)))
-	}
-	if grad.Needs(2) {
-		grad.Set(2, fit(grad, 2, dy))
-	}
-}
-
-var softmaxOp = ir.Op{
-	Name:    "softmax",
-	Doc:     "returns exp(x) divided by its sum along dim, computed from x - max(x) so that it does not overflow.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.Softmax},
-	Ref:     refkernel.Softmax,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.Softmax},
-}
-
-// SoftmaxOp returns the descriptor of softmax, which must not be changed.
-func SoftmaxOp() *ir.Op {
-	return &softmaxOp
-}
-
-// Softmax returns exp(x) divided by its sum along dim, computed from x -
-// max(x) so that it does not overflow. A row of negative infinities gives
-// NaN.
-func Softmax(x *core.Tensor, dim int) *core.Tensor {
-	return core.Kernel(softmaxApply(x, dim))[0]
-}
-
-func softmaxApply(x *core.Tensor, dim int) core.Apply {
-	return core.Apply{
-		Op:    &softmaxOp,
-		In:    []*core.Tensor{x},
-		Attrs: []ir.Value{ir.IntValue(dim)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(ir.AlongShape(x.Shape(), dim))
-		},
-		Backward: softmaxBackward,
-		Save:     core.SaveOut(0),
-	}
-}
-
-// SoftmaxOut is Softmax with the result written to dst, which has its shape
-// and device.
-func SoftmaxOut(dst, x *core.Tensor, dim int) error {
-	return core.KernelOut(dst, softmaxApply(x, dim))
-}
-
-// softmaxBackward is the gradient of softmax.
-func softmaxBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	out := grad.Out(0)
-	dim := int(grad.Attr(0).Int)
-	grad.Set(0, SoftmaxGrad(dy, out, Sum(Mul(dy, out), []int{dim}, true, ir.Invalid)))
-}
-
-var softmaxGradOp = ir.Op{
-	Name:    "softmax_grad",
-	Doc:     "returns y*(g - s), the gradient of softmax from its result y and the sum s of g*y.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "s"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "y*(g - s)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SoftmaxGrad},
-	CUDA: cuda.SoftmaxGrad,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// SoftmaxGradOp returns the descriptor of softmax_grad, which must not be
-// changed.
-func SoftmaxGradOp() *ir.Op {
-	return &softmaxGradOp
-}
-
-// SoftmaxGrad returns y*(g - s), the gradient of softmax from its result y
-// and the sum s of g*y.
-func SoftmaxGrad(g, y, s *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &softmaxGradOp,
-		In:       []*core.Tensor{g, y, s},
-		Backward: softmaxGradBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
-	})
-}
-
-// softmaxGradBackward is the gradient of softmax_grad.
-func softmaxGradBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	y := grad.In(1)
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, Mul(dy, y)))
-	}
-	if grad.Needs(1) {
-		g := grad.In(0)
-		s := grad.In(2)
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Sub(g, s))))
-		} else {
-			grad.Set(1, fit(grad, 1, softmaxGradGradY(dy, g, s)))
-		}
-	}
-	if grad.Needs(2) {
-		if grad.Recording() {
-			grad.Set(2, fit(grad, 2, Neg(Mul(dy, y))))
-		} else {
-			grad.Set(2, fit(grad, 2, softmaxGradGradS(dy, y)))
-		}
-	}
-}
-
-var softmaxGradGradSOp = ir.Op{
-	Name:    "softmax_grad_grad_s",
-	Doc:     "returns the gradient of softmax_grad with respect to s, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*y)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SoftmaxGradGradS},
-	CUDA: cuda.SoftmaxGradGradS,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// softmaxGradGradS returns the gradient of softmax_grad with respect to s,
-// from the gradient dy of its result.
-func softmaxGradGradS(dy, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &softmaxGradGradSOp,
-		In: []*core.Tensor{dy, y},
 	})
 }

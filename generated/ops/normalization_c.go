@@ -3,72 +3,644 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/kernel"
+	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
+	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var softmaxGradGradYOp = ir.Op{
-	Name:    "softmax_grad_grad_y",
-	Doc:     "returns the gradient of softmax_grad with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "s"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*(g - s)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SoftmaxGradGradY},
-	CUDA: cuda.SoftmaxGradGradY,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// softmaxGradGradY returns the gradient of softmax_grad with respect to y,
-// from the gradient dy of its result.
-func softmaxGradGradY(dy, g, s *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &softmaxGradGradYOp,
-		In: []*core.Tensor{dy, g, s},
-	})
-}
-
-var softminOp = ir.Op{
-	Name:    "softmin",
-	Doc:     "returns softmax of -x along dim.",
+var normalizeOp = ir.Op{
+	Name:    "normalize",
+	Doc:     "returns x divided by its p-norm over dim, or by eps where that is larger.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "p", Kind: ir.AttrFloat}, {Name: "eps", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
 
-// SoftminOp returns the descriptor of softmin, which must not be changed.
-func SoftminOp() *ir.Op {
-	return &softminOp
+// NormalizeOp returns the descriptor of normalize, which must not be changed.
+func NormalizeOp() *ir.Op {
+	return &normalizeOp
 }
 
-// Softmin returns softmax of -x along dim.
-func Softmin(x *core.Tensor, dim int) *core.Tensor {
+// Normalize returns x divided by its p-norm over dim, or by eps where that is
+// larger.
+func Normalize(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := softminCompose(x, dim)
-	core.Composed(&softminOp, in, out)
+	out := normalizeCompose(x, dim, p, eps)
+	core.Composed(&normalizeOp, in, out)
 	return out
 }
 
-func softminCompose(x *core.Tensor, dim int) *core.Tensor {
-	return Softmax(Neg(x), dim)
+func normalizeCompose(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
+	return Div(x, ClampMin(Norm(x, p, dim, true), number(eps)))
 }
 
-// SoftminOut is Softmin with the result written to dst, which has its shape
+// NormalizeOut is Normalize with the result written to dst, which has its
+// shape and device.
+func NormalizeOut(dst, x *core.Tensor, dim []int, p, eps float64) error {
+	return core.CopyOut(dst, &normalizeOp, Normalize(x, dim, p, eps))
+}
+
+var rmsNormOp = ir.Op{
+	Name:    "rms_norm",
+	Doc:     "divides x by the root of its mean square over its last axes, whose extents are normalized_shape, then multiplies by weight.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "normalized_shape", Kind: ir.AttrInts}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// RmsNormOp returns the descriptor of rms_norm, which must not be changed.
+func RmsNormOp() *ir.Op {
+	return &rmsNormOp
+}
+
+// RmsNorm divides x by the root of its mean square over its last axes, whose
+// extents are normalized_shape, then multiplies by weight. Eps is added to
+// the mean square; PyTorch's default is the dtype's.
+func RmsNorm(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) *core.Tensor {
+	in := []*core.Tensor{x, weight}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := rmsNormCompose(x, normalizedShape, weight, eps)
+	core.Composed(&rmsNormOp, in, out)
+	return out
+}
+
+func rmsNormCompose(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) *core.Tensor {
+	axes := ir.HostNormalizedRank(x.Shape(), normalizedShape)
+	if axes == 0 {
+		return Refuse(x, "normalized_shape must be the last extents of x, at least one")
+	}
+	if weight == nil || !ir.HostEqualInts(weight.Shape(), normalizedShape) {
+		out1, _ := RmsNormStats(x, axes, eps)
+		return Affine(out1, weight, nil)
+	}
+	out2, _ := RmsNormAffine(x, weight, axes, eps)
+	return out2
+}
+
+// RmsNormOut is RmsNorm with the result written to dst, which has its shape
 // and device.
-func SoftminOut(dst, x *core.Tensor, dim int) error {
-	return core.CopyOut(dst, &softminOp, Softmin(x, dim))
+func RmsNormOut(dst, x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) error {
+	return core.CopyOut(dst, &rmsNormOp, RmsNorm(x, normalizedShape, weight, eps))
+}
+
+var rmsNormAffineOp = ir.Op{
+	Name:    "rms_norm_affine",
+	Doc:     "divides x by the root of its mean square over its last axes, multiplies by weight, which has the shape of these axes, and returns the reciprocal it multiplied with, with extent 1 along them.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "rstd"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.RMSNorm},
+	Ref:     refkernel.RMSNorm,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.RMSNorm},
+	Tags:    ir.TagHidden,
+}
+
+// RmsNormAffineOp returns the descriptor of rms_norm_affine, which must not
+// be changed.
+func RmsNormAffineOp() *ir.Op {
+	return &rmsNormAffineOp
+}
+
+// RmsNormAffine divides x by the root of its mean square over its last axes,
+// multiplies by weight, which has the shape of these axes, and returns the
+// reciprocal it multiplied with, with extent 1 along them.
+func RmsNormAffine(x, weight *core.Tensor, axes int, eps float64) (out, rstd *core.Tensor) {
+	results := core.Kernel(core.Apply{
+		Op:    &rmsNormAffineOp,
+		In:    []*core.Tensor{x, weight},
+		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
+		Shapes: func() ([][]int, error) {
+			return ir.NormAffineShape(x.Shape(), weight.Shape(), weight.Shape(), axes, 2)
+		},
+		Backward: rmsNormAffineBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveOut(1),
+	})
+	return results[0], results[1]
+}
+
+// rmsNormAffineBackward is the gradient of rms_norm_affine.
+func rmsNormAffineBackward(grad *core.Grad) {
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, rmsNormAffineGradX(grad)))
+	}
+	if grad.Needs(1) {
+		dyOut := grad.Dy(0)
+		x := grad.In(0)
+		rstd := grad.Out(1)
+		grad.Set(1, fit(grad, 1, SumTo(ScaledProduct(dyOut, x, rstd), grad.InShape(1))))
+	}
+}
+
+func rmsNormAffineGradX(grad *core.Grad) *core.Tensor {
+	dyOut := grad.Dy(0)
+	dyRstd := grad.Dy(1)
+	x := grad.In(0)
+	weight := grad.In(1)
+	rstd := grad.Out(1)
+	axes := int(grad.Attr(0).Int)
+	g := Mul(dyOut, weight)
+	c := Add(Mean(ScaledProduct(g, x, rstd), ir.HostLastDims(axes), true), Div(Mul(dyRstd, rstd), number(float64(ir.HostTailNumel(grad.InShape(0), axes)))))
+	return RmsNormAffineGrad(g, x, rstd, c)
+}
+
+var rmsNormAffineGradOp = ir.Op{
+	Name:    "rms_norm_affine_grad",
+	Doc:     "returns rstd*(g - x*rstd*c), the gradient of rms_norm from its operand x and a mean over its axes.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "rstd*(g - x*rstd*c)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormAffineGrad},
+	CUDA: cuda.RmsNormAffineGrad,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// RmsNormAffineGradOp returns the descriptor of rms_norm_affine_grad, which
+// must not be changed.
+func RmsNormAffineGradOp() *ir.Op {
+	return &rmsNormAffineGradOp
+}
+
+// RmsNormAffineGrad returns rstd*(g - x*rstd*c), the gradient of rms_norm
+// from its operand x and a mean over its axes.
+func RmsNormAffineGrad(g, x, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &rmsNormAffineGradOp,
+		In:       []*core.Tensor{g, x, rstd, c},
+		Backward: rmsNormAffineGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3),
+	})
+}
+
+// rmsNormAffineGradBackward is the gradient of rms_norm_affine_grad.
+func rmsNormAffineGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(1)
+	rstd := grad.In(2)
+	c := grad.In(3)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
+	}
+	if grad.Needs(1) {
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, Mul(c, rstd))))))
+		} else {
+			grad.Set(1, fit(grad, 1, rmsNormAffineGradGradX(dy, rstd, c)))
+		}
+	}
+	if grad.Needs(2) {
+		g := grad.In(0)
+		if grad.Recording() {
+			grad.Set(2, fit(grad, 2, Mul(dy, Sub(Sub(g, Mul(Mul(x, rstd), c)), Mul(rstd, Mul(c, x))))))
+		} else {
+			grad.Set(2, fit(grad, 2, rmsNormAffineGradGradRstd(dy, g, x, rstd, c)))
+		}
+	}
+	if grad.Needs(3) {
+		if grad.Recording() {
+			grad.Set(3, fit(grad, 3, Neg(Mul(dy, Mul(rstd, Mul(x, rstd))))))
+		} else {
+			grad.Set(3, fit(grad, 3, rmsNormAffineGradGradC(dy, x, rstd)))
+		}
+	}
+}
+
+var rmsNormAffineGradGradCOp = ir.Op{
+	Name:    "rms_norm_affine_grad_grad_c",
+	Doc:     "returns the gradient of rms_norm_affine_grad with respect to c, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(rstd*(x*rstd)))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormAffineGradGradC},
+	CUDA: cuda.RmsNormAffineGradGradC,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rmsNormAffineGradGradC returns the gradient of rms_norm_affine_grad with
+// respect to c, from the gradient dy of its result.
+func rmsNormAffineGradGradC(dy, x, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rmsNormAffineGradGradCOp,
+		In: []*core.Tensor{dy, x, rstd},
+	})
+}
+
+var rmsNormAffineGradGradRstdOp = ir.Op{
+	Name:    "rms_norm_affine_grad_grad_rstd",
+	Doc:     "returns the gradient of rms_norm_affine_grad with respect to rstd, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(g - x*rstd*c - rstd*(c*x))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormAffineGradGradRstd},
+	CUDA: cuda.RmsNormAffineGradGradRstd,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rmsNormAffineGradGradRstd returns the gradient of rms_norm_affine_grad with
+// respect to rstd, from the gradient dy of its result.
+func rmsNormAffineGradGradRstd(dy, g, x, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rmsNormAffineGradGradRstdOp,
+		In: []*core.Tensor{dy, g, x, rstd, c},
+	})
+}
+
+var rmsNormAffineGradGradXOp = ir.Op{
+	Name:    "rms_norm_affine_grad_grad_x",
+	Doc:     "returns the gradient of rms_norm_affine_grad with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(rstd*(c*rstd)))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormAffineGradGradX},
+	CUDA: cuda.RmsNormAffineGradGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rmsNormAffineGradGradX returns the gradient of rms_norm_affine_grad with
+// respect to x, from the gradient dy of its result.
+func rmsNormAffineGradGradX(dy, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rmsNormAffineGradGradXOp,
+		In: []*core.Tensor{dy, rstd, c},
+	})
+}
+
+var rmsNormGradOp = ir.Op{
+	Name:    "rms_norm_grad",
+	Doc:     "returns rstd*(g - y*c), the gradient of rms_norm from its result y and a mean over its axes.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "rstd*(g - y*c)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGrad},
+	CUDA: cuda.RmsNormGrad,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// RmsNormGradOp returns the descriptor of rms_norm_grad, which must not be
+// changed.
+func RmsNormGradOp() *ir.Op {
+	return &rmsNormGradOp
+}
+
+// RmsNormGrad returns rstd*(g - y*c), the gradient of rms_norm from its
+// result y and a mean over its axes.
+func RmsNormGrad(g, y, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &rmsNormGradOp,
+		In:       []*core.Tensor{g, y, rstd, c},
+		Backward: rmsNormGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3),
+	})
+}
+
+// rmsNormGradBackward is the gradient of rms_norm_grad.
+func rmsNormGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	y := grad.In(1)
+	rstd := grad.In(2)
+	c := grad.In(3)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
+	}
+	if grad.Needs(1) {
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, c)))))
+		} else {
+			grad.Set(1, fit(grad, 1, rmsNormGradGradY(dy, rstd, c)))
+		}
+	}
+	if grad.Needs(2) {
+		g := grad.In(0)
+		if grad.Recording() {
+			grad.Set(2, fit(grad, 2, Mul(dy, Sub(g, Mul(y, c)))))
+		} else {
+			grad.Set(2, fit(grad, 2, rmsNormGradGradRstd(dy, g, y, c)))
+		}
+	}
+	if grad.Needs(3) {
+		if grad.Recording() {
+			grad.Set(3, fit(grad, 3, Neg(Mul(dy, Mul(rstd, y)))))
+		} else {
+			grad.Set(3, fit(grad, 3, rmsNormGradGradC(dy, y, rstd)))
+		}
+	}
+}
+
+var rmsNormGradGradCOp = ir.Op{
+	Name:    "rms_norm_grad_grad_c",
+	Doc:     "returns the gradient of rms_norm_grad with respect to c, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(rstd*y))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGradGradC},
+	CUDA: cuda.RmsNormGradGradC,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rmsNormGradGradC returns the gradient of rms_norm_grad with respect to c,
+// from the gradient dy of its result.
+func rmsNormGradGradC(dy, y, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rmsNormGradGradCOp,
+		In: []*core.Tensor{dy, y, rstd},
+	})
+}
+
+var rmsNormGradGradRstdOp = ir.Op{
+	Name:    "rms_norm_grad_grad_rstd",
+	Doc:     "returns the gradient of rms_norm_grad with respect to rstd, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(g - y*c)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGradGradRstd},
+	CUDA: cuda.RmsNormGradGradRstd,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rmsNormGradGradRstd returns the gradient of rms_norm_grad with respect to
+// rstd, from the gradient dy of its result.
+func rmsNormGradGradRstd(dy, g, y, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rmsNormGradGradRstdOp,
+		In: []*core.Tensor{dy, g, y, c},
+	})
+}
+
+var rmsNormGradGradYOp = ir.Op{
+	Name:    "rms_norm_grad_grad_y",
+	Doc:     "returns the gradient of rms_norm_grad with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(rstd*c))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGradGradY},
+	CUDA: cuda.RmsNormGradGradY,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rmsNormGradGradY returns the gradient of rms_norm_grad with respect to y,
+// from the gradient dy of its result.
+func rmsNormGradGradY(dy, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rmsNormGradGradYOp,
+		In: []*core.Tensor{dy, rstd, c},
+	})
+}
+
+var rmsNormStatsOp = ir.Op{
+	Name:    "rms_norm_stats",
+	Doc:     "divides x by the root of its mean square over its last axes, and returns the reciprocal it multiplied with, with extent 1 along those axes.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "rstd"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.RMSNorm},
+	Ref:     refkernel.RMSNorm,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.RMSNorm},
+	Tags:    ir.TagHidden,
+}
+
+// RmsNormStatsOp returns the descriptor of rms_norm_stats, which must not be
+// changed.
+func RmsNormStatsOp() *ir.Op {
+	return &rmsNormStatsOp
+}
+
+// RmsNormStats divides x by the root of its mean square over its last axes,
+// and returns the reciprocal it multiplied with, with extent 1 along those
+// axes.
+func RmsNormStats(x *core.Tensor, axes int, eps float64) (out, rstd *core.Tensor) {
+	results := core.Kernel(core.Apply{
+		Op:    &rmsNormStatsOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
+		Shapes: func() ([][]int, error) {
+			return ir.NormStatsShape(x.Shape(), axes, 2)
+		},
+		Backward: rmsNormStatsBackward,
+		Save:     core.SaveOut(0) | core.SaveOut(1),
+	})
+	return results[0], results[1]
+}
+
+// rmsNormStatsBackward is the gradient of rms_norm_stats.
+func rmsNormStatsBackward(grad *core.Grad) {
+	grad.Set(0, rmsNormStatsGradX(grad))
+}
+
+func rmsNormStatsGradX(grad *core.Grad) *core.Tensor {
+	dyOut := grad.Dy(0)
+	dyRstd := grad.Dy(1)
+	out := grad.Out(0)
+	rstd := grad.Out(1)
+	axes := int(grad.Attr(0).Int)
+	c := Add(Mean(Mul(dyOut, out), ir.HostLastDims(axes), true), Div(Mul(dyRstd, rstd), number(float64(ir.HostTailNumel(grad.InShape(0), axes)))))
+	return RmsNormGrad(dyOut, out, rstd, c)
+}
+
+var scaleShiftOp = ir.Op{
+	Name:    "scale_shift",
+	Doc:     "returns x*weight + bias, element by element.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "x*weight + bias"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ScaleShift},
+	CUDA: cuda.ScaleShift,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// ScaleShiftOp returns the descriptor of scale_shift, which must not be
+// changed.
+func ScaleShiftOp() *ir.Op {
+	return &scaleShiftOp
+}
+
+// ScaleShift returns x*weight + bias, element by element.
+func ScaleShift(x, weight, bias *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &scaleShiftOp,
+		In:       []*core.Tensor{x, weight, bias},
+		Backward: scaleShiftBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	})
+}
+
+// scaleShiftBackward is the gradient of scale_shift.
+func scaleShiftBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	if grad.Needs(0) {
+		weight := grad.In(1)
+		grad.Set(0, fit(grad, 0, Mul(dy, weight)))
+	}
+	if grad.Needs(1) {
+		x := grad.In(0)
+		grad.Set(1, fit(grad, 1, Mul(dy, x)))
+	}
+	if grad.Needs(2) {
+		grad.Set(2, fit(grad, 2, dy))
+	}
+}
+
+var scaledProductOp = ir.Op{
+	Name:    "scaled_product",
+	Doc:     "returns g*x*rstd, the product of g and the scaled x.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "g*x*rstd"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProduct},
+	CUDA: cuda.ScaledProduct,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// ScaledProductOp returns the descriptor of scaled_product, which must not be
+// changed.
+func ScaledProductOp() *ir.Op {
+	return &scaledProductOp
+}
+
+// ScaledProduct returns g*x*rstd, the product of g and the scaled x.
+func ScaledProduct(g, x, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &scaledProductOp,
+		In:       []*core.Tensor{g, x, rstd},
+		Backward: scaledProductBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
+	})
+}
+
+// scaledProductBackward is the gradient of scaled_product.
+func scaledProductBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	g := grad.In(0)
+	x := grad.In(1)
+	rstd := grad.In(2)
+	if grad.Needs(0) {
+		if grad.Recording() {
+			grad.Set(0, fit(grad, 0, Mul(dy, Mul(rstd, x))))
+		} else {
+			grad.Set(0, fit(grad, 0, scaledProductGradG(dy, x, rstd)))
+		}
+	}
+	if grad.Needs(1) {
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Mul(dy, Mul(rstd, g))))
+		} else {
+			grad.Set(1, fit(grad, 1, scaledProductGradX(dy, g, rstd)))
+		}
+	}
+	if grad.Needs(2) {
+		if grad.Recording() {
+			grad.Set(2, fit(grad, 2, Mul(dy, Mul(g, x))))
+		} else {
+			grad.Set(2, fit(grad, 2, scaledProductGradRstd(dy, g, x)))
+		}
+	}
+}
+
+var scaledProductGradGOp = ir.Op{
+	Name:    "scaled_product_grad_g",
+	Doc:     "returns the gradient of scaled_product with respect to g, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(rstd*x)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProductGradG},
+	CUDA: cuda.ScaledProductGradG,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// scaledProductGradG returns the gradient of scaled_product with respect to
+// g, from the gradient dy of its result.
+func scaledProductGradG(dy, x, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &scaledProductGradGOp,
+		In: []*core.Tensor{dy, x, rstd},
+	})
 }

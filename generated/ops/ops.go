@@ -94,6 +94,11 @@ func Descriptors() []*ir.Op {
 		&ceilOp,
 		&celuOp,
 		&celuGradXOp,
+		&centredProductOp,
+		&centredProductGradGOp,
+		&centredProductGradMeanOp,
+		&centredProductGradRstdOp,
+		&centredProductGradXOp,
 		&channelAffineOp,
 		&channelNormOp,
 		&channelsOp,
@@ -222,6 +227,13 @@ func Descriptors() []*ir.Op {
 		&kthvalueOp,
 		&l1LossOp,
 		&layerNormOp,
+		&layerNormAffineOp,
+		&layerNormAffineGradOp,
+		&layerNormAffineGradGradCOp,
+		&layerNormAffineGradGradMOp,
+		&layerNormAffineGradGradMeanOp,
+		&layerNormAffineGradGradRstdOp,
+		&layerNormAffineGradGradXOp,
 		&layerNormGradOp,
 		&layerNormGradGradCOp,
 		&layerNormGradGradMOp,
@@ -270,6 +282,7 @@ func Descriptors() []*ir.Op {
 		&maskedLossOp,
 		&maskedSelectOp,
 		&matMulOp,
+		&matMulBiasOp,
 		&maxOp,
 		&maxDimOp,
 		&maxPoolOp,
@@ -356,6 +369,11 @@ func Descriptors() []*ir.Op {
 		&reshapeAsOp,
 		&reverseCumsumOp,
 		&rmsNormOp,
+		&rmsNormAffineOp,
+		&rmsNormAffineGradOp,
+		&rmsNormAffineGradGradCOp,
+		&rmsNormAffineGradGradRstdOp,
+		&rmsNormAffineGradGradXOp,
 		&rmsNormGradOp,
 		&rmsNormGradGradCOp,
 		&rmsNormGradGradRstdOp,
@@ -372,6 +390,10 @@ func Descriptors() []*ir.Op {
 		&rsqrtGradXOp,
 		&rsubOp,
 		&scaleShiftOp,
+		&scaledProductOp,
+		&scaledProductGradGOp,
+		&scaledProductGradRstdOp,
+		&scaledProductGradXOp,
 		&scaledUniformOp,
 		&scatterOp,
 		&scatterAddOp,
@@ -516,6 +538,9 @@ func inShapes(grad *core.Grad, first int) [][]int {
 // fit gives the gradient dx the shape and dtype of operand i, which may have
 // been broadcast and promoted.
 func fit(grad *core.Grad, i int, dx *core.Tensor) *core.Tensor {
+	if grad.Fits(i, dx) {
+		return dx
+	}
 	dx = SumTo(dx, grad.InShape(i))
 	return ToDType(dx, grad.InDType(i))
 }

@@ -158,7 +158,7 @@ func AvgPoolOp() *ir.Op {
 // AvgPool returns the mean of each window over the last len(kernel) axes of
 // x.
 func AvgPool(x *core.Tensor, kernel, stride, padding []int, ceilMode, countIncludePad bool) *core.Tensor {
-	return core.Kernel(core.Apply{
+	return core.KernelOne(core.Apply{
 		Op:    &avgPoolOp,
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntsValue(kernel), ir.IntsValue(stride), ir.IntsValue(padding), ir.BoolValue(ceilMode), ir.BoolValue(countIncludePad)},
@@ -166,7 +166,7 @@ func AvgPool(x *core.Tensor, kernel, stride, padding []int, ceilMode, countInclu
 			return oneShape(ir.AvgPoolShape(x.Shape(), kernel, stride, padding, ceilMode))
 		},
 		Backward: avgPoolBackward,
-	})[0]
+	})
 }
 
 // avgPoolBackward is the gradient of avg_pool.
@@ -288,7 +288,7 @@ func AvgPoolGradOp() *ir.Op {
 // AvgPoolGrad returns the gradient of avg_pool with respect to its input of
 // the given shape, from the gradient g of its result.
 func AvgPoolGrad(g *core.Tensor, input, kernel, stride, padding []int, ceilMode, countIncludePad bool) *core.Tensor {
-	return core.Kernel(core.Apply{
+	return core.KernelOne(core.Apply{
 		Op:    &avgPoolGradOp,
 		In:    []*core.Tensor{g},
 		Attrs: []ir.Value{ir.IntsValue(input), ir.IntsValue(kernel), ir.IntsValue(stride), ir.IntsValue(padding), ir.BoolValue(ceilMode), ir.BoolValue(countIncludePad)},
@@ -296,7 +296,7 @@ func AvgPoolGrad(g *core.Tensor, input, kernel, stride, padding []int, ceilMode,
 			return oneShape(ir.AvgPoolGradShape(g.Shape(), input, kernel, stride, padding, ceilMode))
 		},
 		Backward: avgPoolGradBackward,
-	})[0]
+	})
 }
 
 // avgPoolGradBackward is the gradient of avg_pool_grad.

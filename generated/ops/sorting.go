@@ -37,7 +37,7 @@ func ArgmaxOp() *ir.Op {
 // equal elements wins, and NaN is larger than any number. No elements is an
 // error.
 func Argmax(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
-	return core.Kernel(argmaxApply(x, dim, keepDim))[0]
+	return core.KernelOne(argmaxApply(x, dim, keepDim))
 }
 
 func argmaxApply(x *core.Tensor, dim []int, keepDim bool) core.Apply {
@@ -82,7 +82,7 @@ func ArgminOp() *ir.Op {
 // equal elements wins, and a NaN wins over any number. No elements is an
 // error.
 func Argmin(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
-	return core.Kernel(argminApply(x, dim, keepDim))[0]
+	return core.KernelOne(argminApply(x, dim, keepDim))
 }
 
 func argminApply(x *core.Tensor, dim []int, keepDim bool) core.Apply {
@@ -253,7 +253,7 @@ func SearchsortedOp() *ir.Op {
 // all but its last extent are those of values. The result is int64 and has
 // the shape of values.
 func Searchsorted(sorted, values *core.Tensor, right bool) *core.Tensor {
-	return core.Kernel(searchsortedApply(sorted, values, right))[0]
+	return core.KernelOne(searchsortedApply(sorted, values, right))
 }
 
 func searchsortedApply(sorted, values *core.Tensor, right bool) core.Apply {

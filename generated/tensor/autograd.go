@@ -66,7 +66,9 @@ type TransferOption struct {
 }
 
 // NonBlocking lets a copy between pinned host memory and an accelerator go on
-// after the call returns.
+// after the call returns. To the host it gives a pinned tensor, whose
+// elements are there once the accelerator's current stream has passed the
+// copy. Memory that is not pinned is read before the call returns.
 var NonBlocking = TransferOption{nonBlocking: true}
 
 func transferOptions(opts []TransferOption) (t core.TransferOptions) {

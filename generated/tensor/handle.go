@@ -8,6 +8,7 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/stream"
 	"slices"
 )
 
@@ -247,8 +248,8 @@ func (t Tensor) Bytes() ([]byte, error) {
 }
 
 // To returns t on device d; t itself when it is there. The copy is
-// differentiable. With NonBlocking the call does not wait for a copy between
-// pinned host memory and an accelerator.
+// differentiable. A copy between host and accelerator is complete when the
+// call returns, unless NonBlocking is given.
 func (t Tensor) To(d device.Device, opts ...TransferOption) Tensor {
 	return Wrap(core.To(t.Handle(), d, transferOptions(opts)))
 }
@@ -268,6 +269,13 @@ func (t Tensor) ToType(d DType) Tensor {
 // src broadcasts to t's shape.
 func (t Tensor) CopyFrom(src Tensor, opts ...TransferOption) error {
 	return core.CopyFrom(t.Handle(), src.Handle(), transferOptions(opts), ops.SumTo)
+}
+
+// RecordStream notes that work given to s uses t's memory, which then is not
+// given to others before that work is done, even if t is released. It is for
+// tensors used on another stream than the one they were made on.
+func (t Tensor) RecordStream(s stream.Stream) error {
+	return t.Handle().RecordStream(s)
 }
 
 // PinMemory returns a copy of a host tensor in page-locked memory; t itself

@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	goruntime "runtime"
 
 	"github.com/sinter-go/sinter/ir"
 )
@@ -13,11 +12,32 @@ func Kernel(a Apply) []*Tensor {
 	if t := FirstError(a.In...); t != nil {
 		return repeat(t, len(a.Op.Out))
 	}
-	outs, err := kernel(&a, nil)
+	outs := make([]*Tensor, len(a.Op.Out))
+	p := newPlan(&a)
+	err := p.kernel(outs)
+	p.free()
 	if err != nil {
-		return repeat(Fail(a.Op, err), len(a.Op.Out))
+		return repeat(Fail(a.Op, err), len(outs))
 	}
 	return outs
+}
+
+// KernelOne is Kernel for an operator with one result.
+func KernelOne(a Apply) *Tensor {
+	if t := FirstError(a.In...); t != nil {
+		return t
+	}
+	out, err := apply(&a, nil, (*plan).kernelOne)
+	if err != nil {
+		return Fail(a.Op, err)
+	}
+	return out
+}
+
+func (p *plan) kernelOne(dst *Tensor) (*Tensor, error) {
+	outs := [1]*Tensor{dst}
+	err := p.kernel(outs[:])
+	return outs[0], err
 }
 
 func repeat(t *Tensor, n int) []*Tensor {
@@ -28,22 +48,23 @@ func repeat(t *Tensor, n int) []*Tensor {
 	return out
 }
 
-func kernel(a *Apply, dst *Tensor) ([]*Tensor, error) {
-	p, err := a.check(false)
+// kernel computes the results into outs: those that are there are written, those
+// that are nil allocated. Where there is an error the latter are nil again.
+func (p *plan) kernel(outs []*Tensor) error {
+	if err := p.check(false); err != nil {
+		return err
+	}
+	shapes, err := p.a.Shapes()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	shapes, err := a.Shapes()
-	if err != nil {
-		return nil, err
+	if len(shapes) != len(outs) {
+		return fmt.Errorf("internal error: %d shapes for %d results", len(shapes), len(outs))
 	}
-	if len(shapes) != len(a.Op.Out) {
-		return nil, fmt.Errorf("internal error: %d shapes for %d results", len(shapes), len(a.Op.Out))
-	}
-	outs := make([]*Tensor, len(shapes))
+	given := outs[0] != nil
 	for i, shape := range shapes {
-		if dst != nil {
-			outs[i], err = dst, p.checkDst(dst, shape)
+		if given {
+			err = p.checkKernelDst(outs[i], shape, i)
 		} else {
 			outs[i], err = p.allocate(shape, p.resultDType(i))
 		}
@@ -54,65 +75,65 @@ func kernel(a *Apply, dst *Tensor) ([]*Tensor, error) {
 	if err == nil {
 		err = p.launchKernel(outs)
 	}
-	if err != nil {
-		if dst == nil {
-			releaseAll(outs)
-		}
-		return nil, err
+	switch {
+	case err != nil && !given:
+		releaseAll(outs)
+		clear(outs)
+	case err == nil && !given:
+		p.record(outs...)
 	}
-	if dst == nil {
-		record(a, &p, outs)
+	return err
+}
+
+// checkKernelDst validates a tensor that result i is written to. Kernels write
+// their result's dtype, so it must have exactly that.
+func (p *plan) checkKernelDst(dst *Tensor, shape []int, i int) error {
+	if want := p.resultDType(i); dst.dtype != want {
+		return fmt.Errorf("%w: the result is %s, the tensor to write %s", ErrDType, want, dst.dtype)
 	}
-	return outs, nil
+	return p.checkDst(dst, shape)
 }
 
 // launchKernel writes the results of p's operator to outs.
 func (p *plan) launchKernel(outs []*Tensor) error {
-	c := p.call()
-	for _, t := range outs {
-		c.Out = append(c.Out, t.kernelView())
-	}
 	in, err := p.converted()
-	defer func() { // the operands live until the launch has returned
+	if err == nil {
+		c := p.prepare(len(outs), len(in))
+		for i, t := range outs {
+			t.storage.view(&c.Out[i], &t.layout, t.dtype)
+		}
 		for i, t := range in {
-			if t != p.a.In[i] {
-				t.Release()
+			if t != nil {
+				t.storage.view(&c.In[i], &t.layout, t.dtype)
 			}
 		}
-		keepAlive(in)
-	}()
-	if err != nil {
-		return err
+		err = p.launch()
 	}
-	for _, t := range in {
-		if t == nil {
-			c.In = append(c.In, ir.View{})
-			continue
+	for i, t := range in { // these live until the launch has returned
+		if t != p.a.In[i] {
+			t.Release()
 		}
-		c.In = append(c.In, t.kernelView())
 	}
-	return p.launch(c)
+	return err
 }
 
 // converted returns the operands of a kernel on the kernel's device: those that
 // take part in promotion in the dtype they were promoted to, fixed ones in theirs.
 // Those it made are the caller's to release, also where there is an error.
 func (p *plan) converted() ([]*Tensor, error) {
-	in := append([]*Tensor(nil), p.a.In...)
-	for i, t := range in {
+	in := p.a.In
+	for i, t := range p.a.In {
 		want := operandOf(p.a.Op, i).Fixed
 		if want == ir.Invalid {
 			want = p.compute
 		}
-		if t == nil || t.dtype == want && t.storage.dev == p.dev {
+		if t == nil || t.dtype == want && t.dev == p.dev {
 			continue
 		}
-		NoGrad(func() {
-			cast := castTo(t, want)
-			if in[i] = To(cast, p.dev, TransferOptions{}); cast != t && cast != in[i] {
-				cast.Release()
-			}
-		})
+		if &in[0] == &p.a.In[0] {
+			in = append([]*Tensor(nil), p.a.In...)
+		}
+		in[i] = p.convert(t, want)
 		if f := in[i].broken(); f != nil {
 			return in, f.report()
 		}
@@ -120,16 +141,20 @@ func (p *plan) converted() ([]*Tensor, error) {
 	return in, nil
 }
 
+// convert returns t in dtype dt on the plan's device, outside any graph.
+func (p *plan) convert(t *Tensor, dt ir.DType) (out *Tensor) {
+	NoGrad(func() {
+		cast := castTo(t, dt)
+		if out = To(cast, p.dev, TransferOptions{}); cast != t && cast != out {
+			cast.Release()
+		}
+	})
+	return out
+}
+
 func releaseAll(ts []*Tensor) {
 	for _, t := range ts {
 		t.Release()
-	}
-}
-
-// keepAlive keeps operands' storages reachable until the launch has returned.
-func keepAlive(in []*Tensor) {
-	for _, t := range in {
-		goruntime.KeepAlive(t)
 	}
 }
 
@@ -153,14 +178,12 @@ func View(a Apply, layout ir.Layout, err error) *Tensor {
 	if err != nil {
 		return Fail(a.Op, err)
 	}
-	x.storage.shared.Store(true)
-	out := newTensor(x.storage, layout, x.dtype)
+	out := x.again(layout)
 	out.view, out.epoch = true, x.epoch
 	if x.detached && x.grad == nil { // what happened to the storage before is no matter
 		out.epoch = x.storage.epoch.Load()
 	}
-	p := plan{a: &a, dev: x.storage.dev, drv: x.storage.drv, result: x.dtype}
-	record(&a, &p, []*Tensor{out})
+	recordOn(&a, x.storage.drv, out)
 	return out
 }
 
@@ -184,15 +207,13 @@ func Custom(a Apply, forward func() []*Tensor) []*Tensor {
 	for i, t := range outs { // a forward may return an operand itself: give the node a handle of its own
 		for _, x := range a.In {
 			if t == x {
-				fresh := newTensor(t.storage, t.layout, t.dtype)
-				t.storage.shared.Store(true)
+				fresh := t.again(t.layout)
 				fresh.view = true
 				outs[i] = fresh
 				break
 			}
 		}
 	}
-	p := plan{a: &a, dev: outs[0].storage.dev, drv: outs[0].storage.drv, result: outs[0].dtype}
-	record(&a, &p, outs)
+	recordOn(&a, outs[0].storage.drv, outs...)
 	return outs
 }

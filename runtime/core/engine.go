@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // Operators are the operators that the engine itself needs.
@@ -83,10 +84,23 @@ type engine struct {
 	captured map[*gradState]*Tensor // what Gradients asked for; nil in Backward
 	needed   map[*Node]bool         // nodes on a path to what is captured
 	retained map[*gradState]*Tensor
+
+	scope  Scope       // holds what backward functions make until the node is done
+	outer  *Scope      // the program's, in which hooks run
+	grad   Grad        // of the node that runs
+	chunk  []*Tensor   // room that pending's values are cut from
+	waited []workQueue // streams of the forward pass that the current ones wait for
+}
+
+// A workQueue is a stream of a device.
+type workQueue struct {
+	dev    device.Device
+	stream device.StreamID
 }
 
 func newEngine(roots, grads []*Tensor, o BackwardOptions) (*engine, error) {
-	e := &engine{o: o, pending: map[*Node][]*Tensor{}, leaves: map[*gradState]*Tensor{}, retained: map[*gradState]*Tensor{}}
+	e := &engine{o: o, pending: map[*Node][]*Tensor{}, leaves: map[*gradState]*Tensor{}}
+	e.outer, _ = scopes.Get()
 	if len(roots) == 0 {
 		return nil, fmt.Errorf("%w: no tensor to start from", ErrNoGrad)
 	}
@@ -161,13 +175,24 @@ func (e *engine) add(s *gradState, g *Tensor) error {
 	}
 	dys := e.pending[s.node]
 	if dys == nil {
-		dys = make([]*Tensor, len(s.node.out))
+		dys = e.room(len(s.node.out))
 		e.pending[s.node] = dys
 		heap.Push(&e.queue, s.node)
 	}
 	sum, err := e.sum(dys[s.index], g)
 	dys[s.index] = sum
 	return err
+}
+
+// room returns n nil handles that nothing else uses.
+func (e *engine) room(n int) []*Tensor {
+	const chunk = 64
+	if len(e.chunk) < n {
+		e.chunk = make([]*Tensor, max(n, chunk))
+	}
+	out := e.chunk[:n:n]
+	e.chunk = e.chunk[n:]
+	return out
 }
 
 // sum returns a held handle on old + g, and lets old go.
@@ -199,8 +224,8 @@ func (e *engine) findNeeded() {
 		seen[n] = true
 	}
 	for i := 0; i < len(order); i++ {
-		for _, s := range order[i].next {
-			if s != nil && s.node != nil && !seen[s.node] {
+		for j := range order[i].in {
+			if s := order[i].in[j].state; s != nil && s.node != nil && !seen[s.node] {
 				seen[s.node] = true
 				order = append(order, s.node)
 			}
@@ -209,7 +234,7 @@ func (e *engine) findNeeded() {
 	slices.SortFunc(order, func(a, b *Node) int { return cmp.Compare(a.seq, b.seq) })
 	e.needed = map[*Node]bool{}
 	for _, n := range order {
-		e.needed[n] = slices.ContainsFunc(n.next, e.wants)
+		e.needed[n] = slices.ContainsFunc(n.in, func(o operand) bool { return e.wants(o.state) })
 	}
 }
 
@@ -223,19 +248,20 @@ func (e *engine) wants(s *gradState) bool {
 }
 
 func (e *engine) run() error {
-	mode := NoGrad
-	if e.o.CreateGraph {
-		mode = EnableGrad
-	}
 	var err error
-	mode(func() {
+	work := func() {
 		for e.queue.Len() > 0 && err == nil {
 			err = e.step(heap.Pop(&e.queue).(*Node))
 		}
 		if err == nil {
 			err = e.finishLeaves()
 		}
-	})
+	}
+	if e.o.CreateGraph {
+		EnableGrad(work)
+	} else {
+		NoGrad(func() { scopes.With(&e.scope, work) })
+	}
 	return err
 }
 
@@ -243,27 +269,25 @@ func (e *engine) run() error {
 func (e *engine) step(n *Node) (err error) {
 	dys := e.pending[n]
 	delete(e.pending, n)
-	defer func() {
-		if !e.o.CreateGraph {
+	if !e.o.CreateGraph {
+		defer func() {
+			e.scope.empty()
 			releaseAll(dys)
-		}
-	}()
+		}()
+	}
 	for i, dy := range dys {
-		if dy == nil || n.out[i].state == nil {
+		if dy == nil || n.out[i].state.node == nil {
 			continue
 		}
-		if dys[i], err = e.visit(n.out[i].state, dy); err != nil {
+		if dys[i], err = e.visit(&n.out[i].state, dy); err != nil {
 			return err
 		}
 	}
 	if e.captured != nil && !e.needed[n] {
 		return nil
 	}
-	work := func() { err = e.differentiate(n, dys) }
-	if e.o.CreateGraph {
-		work()
-	} else {
-		InScope(func(*Scope) { work() })
+	if err = e.follow(n); err == nil {
+		err = e.differentiate(n, dys)
 	}
 	if !e.o.Retain && !e.o.CreateGraph {
 		n.free()
@@ -271,21 +295,46 @@ func (e *engine) step(n *Node) (err error) {
 	return err
 }
 
+// follow makes the current stream of n's device wait for the stream that n was
+// computed on, where that is another one, once a pass: the pass runs on the
+// caller's current streams, whatever the forward pass ran on. What n saved is not
+// given to others before the current stream is done with it.
+func (e *engine) follow(n *Node) error {
+	dev := n.out[0].dev
+	q := current(dev)
+	if q == n.stream {
+		return nil
+	}
+	for i := range n.in {
+		n.in[i].saved.usedOn(q)
+	}
+	for i := range n.out {
+		n.out[i].saved.usedOn(q)
+	}
+	if from := (workQueue{dev, n.stream}); !slices.Contains(e.waited, from) {
+		e.waited = append(e.waited, from)
+		return waitFor(dev, q, dev, n.stream)
+	}
+	return nil
+}
+
 func (e *engine) differentiate(n *Node, dys []*Tensor) error {
-	g := &Grad{node: n, dys: dys, recording: e.o.CreateGraph, set: make([]*Tensor, len(n.next)), wanted: make([]bool, len(n.next))}
-	for i, s := range n.next {
-		g.wanted[i] = e.wants(s)
+	g := &e.grad
+	g.node, g.dys, g.recording = n, dys, e.o.CreateGraph
+	g.set, g.wanted = g.set[:0], g.wanted[:0]
+	for i := range n.in {
+		g.set, g.wanted = append(g.set, nil), append(g.wanted, e.wants(n.in[i].state))
 	}
 	n.backward(g)
-	for i, s := range n.next {
-		dx := g.set[i]
+	for i := range n.in {
+		s, dx := n.in[i].state, g.set[i]
 		if s == nil || dx == nil {
 			continue
 		}
 		if f := dx.broken(); f != nil {
 			return f.report()
 		}
-		if dev := n.in[i].dev; dx.storage.dev != dev { // a host number among operands of an accelerator
+		if dev := n.in[i].dev; dx.dev != dev { // a host number among operands of an accelerator
 			if dx = To(dx, dev, TransferOptions{}); dx.fail != nil {
 				return dx.fail.report()
 			}
@@ -308,7 +357,7 @@ func (e *engine) visit(s *gradState, g *Tensor) (*Tensor, error) {
 	hooks, retain := s.hooks, s.retain
 	s.mu.Unlock()
 	for _, h := range hooks {
-		r := h.f(g.handle()) // the hook may keep it
+		r := e.call(h, g)
 		if r == nil {
 			continue
 		}
@@ -328,9 +377,22 @@ func (e *engine) visit(s *gradState, g *Tensor) (*Tensor, error) {
 	if _, wanted := e.captured[s]; wanted {
 		e.captured[s] = e.hold(g)
 	} else if retain && s.node != nil && e.captured == nil {
+		if e.retained == nil {
+			e.retained = map[*gradState]*Tensor{}
+		}
 		e.retained[s] = e.hold(g)
 	}
 	return g, nil
+}
+
+// call runs a hook in the program's own scope: it may keep the gradient, and what
+// it makes.
+func (e *engine) call(h *hook, g *Tensor) (r *Tensor) {
+	if e.o.CreateGraph {
+		return h.f(g.handle())
+	}
+	scopes.With(e.outer, func() { r = h.f(g.handle()) })
+	return r
 }
 
 // finishLeaves runs the leaves' hooks and computes their new gradients.

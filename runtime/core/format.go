@@ -44,8 +44,8 @@ func (t *Tensor) Format(o FormatOptions) string {
 	} else {
 		p.write(&b, t.layout.Shape, 0, len("tensor(")+1)
 	}
-	if t.storage.dev.Accelerator() {
-		fmt.Fprintf(&b, ", device='%s'", t.storage.dev)
+	if t.dev.Accelerator() {
+		fmt.Fprintf(&b, ", device='%s'", t.dev)
 	}
 	if n == 0 && len(t.layout.Shape) != 1 {
 		fmt.Fprintf(&b, ", size=%s", strings.ReplaceAll(fmt.Sprint(t.layout.Shape), " ", ", "))

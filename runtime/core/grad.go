@@ -4,9 +4,11 @@ import (
 	"fmt"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// Grad is what a backward function sees of a node.
+// Grad is what a backward function sees of a node. It is valid until the function
+// returns.
 type Grad struct {
 	node      *Node
 	dys       []*Tensor
@@ -21,8 +23,7 @@ func (g *Grad) HasDy(i int) bool { return g.dys[i] != nil }
 // Dy returns the gradient of result i; zeros when none reached it.
 func (g *Grad) Dy(i int) *Tensor {
 	if g.dys[i] == nil {
-		r := g.node.out[i]
-		t, err := zeros(r)
+		t, err := g.node.zeros(i)
 		if err != nil {
 			return Fail(g.node.op, err)
 		}
@@ -31,50 +32,60 @@ func (g *Grad) Dy(i int) *Tensor {
 	return g.dys[i]
 }
 
-func zeros(r resultMeta) (*Tensor, error) {
-	s, err := newStorage(r.dev, r.drv, int64(ir.NumElements(r.shape))*int64(r.dtype.Size()))
+// zeros returns zeros like result i.
+func (n *Node) zeros(i int) (*Tensor, error) {
+	r := &n.out[i]
+	q := current(r.dev)
+	shape := r.layout.Shape
+	s, err := newStorage(r.dev, n.drv, q, int64(ir.NumElements(shape))*int64(r.dtype.Size()))
 	if err != nil {
 		return nil, err
 	}
-	if s.bytes > 0 {
-		if err := r.drv.Zero(r.dev.Index, 0, s.block.Memory, s.bytes); err != nil {
-			return nil, err
-		}
+	t := newTensor(s, r.dev, ir.ContiguousLayout(shape), r.dtype)
+	if err := s.zero(r.dev, q); err != nil {
+		t.Release()
+		return nil, err
 	}
-	return newTensor(s, ir.ContiguousLayout(r.shape), r.dtype), nil
+	return t, nil
 }
 
 // In returns saved operand i, or nil where it was not given.
-func (g *Grad) In(i int) *Tensor { return g.unpack(i, false) }
+func (g *Grad) In(i int) *Tensor {
+	n := g.node
+	if i >= len(n.in) {
+		return nil
+	}
+	o := &n.in[i]
+	return g.unpack(&o.saved, o.layout, o.dev, o.dtype, o.state, func() string { return "operand " + operandOf(n.op, i).Name })
+}
 
 // Out returns saved result i.
-func (g *Grad) Out(i int) *Tensor { return g.unpack(i, true) }
+func (g *Grad) Out(i int) *Tensor {
+	r := &g.node.out[i]
+	state := &r.state
+	if state.node == nil {
+		state = nil
+	}
+	return g.unpack(&r.saved, r.layout, r.dev, r.dtype, state, func() string { return "result" })
+}
 
-func (g *Grad) unpack(i int, result bool) *Tensor {
+// unpack returns a handle on a saved value. What names it in messages.
+func (g *Grad) unpack(s *saved, layout ir.Layout, dev device.Device, dt ir.DType, state *gradState, what func() string) *Tensor {
 	n := g.node
 	if n.freed {
 		return Fail(n.op, fmt.Errorf("%w: backward through the graph a second time: its saved values were released; pass Retain the first time", ErrNoGrad))
 	}
-	for _, s := range n.saved {
-		if s.index != i || s.result != result {
-			continue
-		}
-		if now := s.t.Version(); now != s.version {
-			what := "result"
-			if !result {
-				what = "operand " + operandOf(n.op, i).Name
-			}
-			return Fail(n.op, fmt.Errorf("a value that its gradient needs was %w: %s of shape %v is at version %d, was saved at %d",
-				ErrChanged, what, s.t.layout.Shape, now, s.version))
-		}
-		t := newTensor(s.t.storage, s.t.layout, s.t.dtype)
-		t.wrapped, t.view, t.detached, t.epoch = s.t.wrapped, s.t.view, s.t.detached, s.t.epoch
-		if t.grad = s.state; result {
-			t.grad = n.out[i].state
-		}
-		return t
+	if s.storage == nil {
+		return nil
 	}
-	return nil
+	if now := s.storage.version.Load(); now != s.version {
+		return Fail(n.op, fmt.Errorf("a value that its gradient needs was %w: %s of shape %v is at version %d, was saved at %d",
+			ErrChanged, what(), layout.Shape, now, s.version))
+	}
+	t := newTensor(s.storage, dev, layout, dt)
+	t.wrapped, t.view, t.detached, t.epoch = s.wrapped, s.view, s.detached, s.epoch
+	t.grad = state
+	return t
 }
 
 // NumIn returns the number of operands, a list's members counted singly.
@@ -83,6 +94,12 @@ func (g *Grad) NumIn() int { return len(g.node.in) }
 // InShape returns operand i's shape.
 func (g *Grad) InShape(i int) []int { return g.node.in[i].layout.Shape }
 
+// Fits reports whether dx has the shape and dtype of operand i.
+func (g *Grad) Fits(i int, dx *Tensor) bool {
+	o := &g.node.in[i]
+	return dx != nil && dx.fail == nil && dx.dtype == o.dtype && equalInts(dx.layout.Shape, o.layout.Shape)
+}
+
 // InLayout returns operand i's layout.
 func (g *Grad) InLayout(i int) ir.Layout { return g.node.in[i].layout }
 
@@ -90,7 +107,7 @@ func (g *Grad) InLayout(i int) ir.Layout { return g.node.in[i].layout }
 func (g *Grad) InDType(i int) ir.DType { return g.node.in[i].dtype }
 
 // OutShape returns result i's shape.
-func (g *Grad) OutShape(i int) []int { return g.node.out[i].shape }
+func (g *Grad) OutShape(i int) []int { return g.node.out[i].layout.Shape }
 
 // Attr returns attribute i.
 func (g *Grad) Attr(i int) ir.Value { return g.node.attrs[i] }

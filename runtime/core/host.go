@@ -69,10 +69,10 @@ func Empty(shape []int, place Placement) *Tensor {
 // Zeros returns a tensor of zeros.
 func Zeros(shape []int, place Placement) *Tensor {
 	t := Empty(shape, place)
-	if t.fail != nil || t.storage.bytes == 0 {
+	if t.fail != nil {
 		return t
 	}
-	if err := t.storage.drv.Zero(t.storage.dev.Index, 0, t.storage.block.Memory, t.storage.bytes); err != nil {
+	if err := t.storage.zero(t.dev, current(t.dev)); err != nil {
 		t.Release()
 		return Fail(emptyOp, err)
 	}
@@ -91,7 +91,10 @@ func newEmpty(shape []int, place Placement) (*Tensor, error) {
 	if !ir.ClassAll.Has(dt) {
 		return nil, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassAll))
 	}
-	p := plan{dev: dev, drv: drv, pinned: place.Pinned}
+	p := plan{dev: dev, drv: drv, stream: current(dev)}
+	if place.Pinned {
+		p.pin = device.KindCUDA
+	}
 	return p.allocate(append([]int(nil), shape...), dt)
 }
 
@@ -158,21 +161,41 @@ func FromBytes(raw []byte, dt ir.DType, shape []int, place Placement) *Tensor {
 // priority in promotion. Floats are held as float64, so that they are rounded to
 // the compute dtype only.
 func ScalarTensor(s ir.Scalar) *Tensor {
-	var t *Tensor
+	drv, err := device.DriverOf(device.KindCPU)
+	if err != nil {
+		return Fail(fromOp, err)
+	}
+	n := &number{}
 	switch s.Category() {
 	case ir.CategoryBool:
-		t = hostScalarOf(s.Bool(), ir.Bool)
+		put(n, s.Bool(), ir.Bool)
 	case ir.CategoryInt:
-		t = hostScalarOf(s.Int(), ir.Int64)
+		put(n, s.Int(), ir.Int64)
 	case ir.CategoryComplex:
-		t = hostScalarOf(s.Complex(), ir.Complex128)
+		put(n, s.Complex(), ir.Complex128)
 	default:
-		t = hostScalarOf(s.Float(), ir.Float64)
+		put(n, s.Float(), ir.Float64)
 	}
-	if t.fail == nil {
-		t.wrapped = true
-	}
-	return t
+	n.storage.drv, n.storage.block.Host, n.storage.bytes = drv, unsafe.Pointer(&n.value), int64(n.tensor.dtype.Size())
+	n.storage.refs.Store(1)
+	n.tensor.storage, n.tensor.wrapped, n.tensor.layout.Strides = &n.storage, true, none
+	scopeAdd(&n.tensor)
+	return &n.tensor
+}
+
+// none are the strides of tensors without axes.
+var none = []int{}
+
+// A number is a tensor of one element with its storage and its memory.
+type number struct {
+	tensor  Tensor
+	storage Storage
+	value   complex128
+}
+
+func put[T Element](n *number, v T, dt ir.DType) {
+	*(*T)(unsafe.Pointer(&n.value)) = v
+	n.tensor.dtype = dt
 }
 
 // Solid returns x, or where x is a number that ScalarTensor made, a
@@ -181,17 +204,7 @@ func Solid(x *Tensor, dt ir.DType) *Tensor {
 	if x == nil || x.fail != nil || !x.wrapped {
 		return x
 	}
-	t := newTensor(x.storage, x.layout, x.dtype)
-	return castTo(t, dt)
-}
-
-func hostScalarOf[T Element](v T, dt ir.DType) *Tensor {
-	t, err := newEmpty(nil, Placement{DType: dt})
-	if err != nil {
-		return Fail(fromOp, err)
-	}
-	*(*T)(t.storage.block.Host) = v
-	return t
+	return castTo(x.again(x.layout), dt)
 }
 
 // Data returns a copy of the elements, row-major, after waiting for them. T must

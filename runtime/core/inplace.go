@@ -10,8 +10,8 @@ import (
 // checkDst validates a tensor that a result is written to.
 func (p *plan) checkDst(dst *Tensor, shape []int) error {
 	switch {
-	case dst.storage.dev != p.dev:
-		return fmt.Errorf("%w: the result is on %s, the tensor to write on %s", device.ErrMismatch, p.dev, dst.storage.dev)
+	case dst.dev != p.dev:
+		return fmt.Errorf("%w: the result is on %s, the tensor to write on %s", device.ErrMismatch, p.dev, dst.dev)
 	case !equalInts(dst.layout.Shape, shape):
 		return fmt.Errorf("%w: the result has shape %v, the tensor to write %v", ir.ErrShape, shape, dst.layout.Shape)
 	case !ir.CanCast(p.resultDType(0), dst.dtype):
@@ -28,16 +28,28 @@ func (a *Apply) writable(dst *Tensor) error {
 	if dst == nil {
 		return fmt.Errorf("%s: %w", a.Op.Name, ErrZeroTensor)
 	}
-	for _, t := range append([]*Tensor{dst}, a.In...) {
+	if err := a.outArgument(dst, true); err != nil {
+		return err
+	}
+	for _, t := range a.In {
 		if t == nil {
 			continue
 		}
-		if f := t.broken(); f != nil {
-			return f.report()
+		if err := a.outArgument(t, a.Backward != nil || t == dst); err != nil {
+			return err
 		}
-		if t.grad != nil && (a.Backward != nil || t == dst) && GradEnabled() {
-			return fmt.Errorf("%s: out forms do not take part in differentiation, but an argument requires gradients; use NoGrad or the plain form", a.Op.Name)
-		}
+	}
+	return nil
+}
+
+// outArgument validates one tensor that an out form is given; noGrad where it must
+// not require gradients.
+func (a *Apply) outArgument(t *Tensor, noGrad bool) error {
+	if f := t.broken(); f != nil {
+		return f.report()
+	}
+	if t.grad != nil && noGrad && GradEnabled() {
+		return fmt.Errorf("%s: out forms do not take part in differentiation, but an argument requires gradients; use NoGrad or the plain form", a.Op.Name)
 	}
 	return nil
 }
@@ -49,9 +61,7 @@ func checkOverlap(op *ir.Op, dst *Tensor, in []*Tensor, sameLayout bool) error {
 		if t == nil || t.storage != dst.storage || t.NumElements() == 0 {
 			continue
 		}
-		same := t.layout.Offset == dst.layout.Offset && t.dtype == dst.dtype &&
-			equalInts(t.layout.Shape, dst.layout.Shape) && equalInts(t.layout.Strides, dst.layout.Strides)
-		if (same && sameLayout) || !t.layout.MayOverlap(dst.layout) {
+		if (sameLayout && sameElements(t, dst)) || !t.layout.MayOverlap(dst.layout) {
 			continue
 		}
 		return fmt.Errorf("%w: operand %s and the tensor to write share elements; clone one of them first", ErrOverlap, operandOf(op, i).Name)
@@ -59,15 +69,15 @@ func checkOverlap(op *ir.Op, dst *Tensor, in []*Tensor, sameLayout bool) error {
 	return nil
 }
 
-// out runs an out form.
-func (a *Apply) runOut(dst *Tensor, sameLayout bool, run func() error) error {
+// runOut runs an out form by one of the plan's methods.
+func (a *Apply) runOut(dst *Tensor, sameLayout bool, run func(*plan, *Tensor) (*Tensor, error)) error {
 	if err := a.writable(dst); err != nil {
 		return at(err)
 	}
 	if err := checkOverlap(a.Op, dst, a.In, sameLayout); err != nil {
 		return at(fmt.Errorf("%s: %w", a.Op.Name, err))
 	}
-	if err := run(); err != nil {
+	if _, err := apply(a, dst, run); err != nil {
 		return at(fmt.Errorf("%s: %w", a.Op.Name, err))
 	}
 	dst.storage.version.Add(1)
@@ -76,35 +86,17 @@ func (a *Apply) runOut(dst *Tensor, sameLayout bool, run func() error) error {
 
 // ElementwiseOut writes the result of a to dst, which must have the result's
 // shape and device, and a dtype that the result's casts to.
-func ElementwiseOut(dst *Tensor, a Apply) error {
-	return a.runOut(dst, true, func() error { _, err := elementwise(&a, dst); return err })
-}
+func ElementwiseOut(dst *Tensor, a Apply) error { return a.runOut(dst, true, (*plan).elementwise) }
 
 // ReduceOut is ElementwiseOut for reductions.
-func ReduceOut(dst *Tensor, a Apply) error {
-	return a.runOut(dst, false, func() error { _, err := reduce(&a, dst); return err })
-}
+func ReduceOut(dst *Tensor, a Apply) error { return a.runOut(dst, false, (*plan).reduce) }
 
 // ScanOut is ElementwiseOut for scans.
-func ScanOut(dst *Tensor, a Apply) error {
-	return a.runOut(dst, false, func() error { _, err := scan(&a, dst); return err })
-}
+func ScanOut(dst *Tensor, a Apply) error { return a.runOut(dst, false, (*plan).scan) }
 
 // KernelOut is ElementwiseOut for kernels with one result. Kernels write their
 // result's dtype, so dst must have exactly that.
-func KernelOut(dst *Tensor, a Apply) error {
-	return a.runOut(dst, false, func() error {
-		p, err := a.check(false)
-		if err != nil {
-			return err
-		}
-		if want := p.resultDType(0); dst.dtype != want {
-			return fmt.Errorf("%w: the result is %s, the tensor to write %s", ErrDType, want, dst.dtype)
-		}
-		_, err = kernel(&a, dst)
-		return err
-	})
-}
+func KernelOut(dst *Tensor, a Apply) error { return a.runOut(dst, false, (*plan).kernelOne) }
 
 // CopyOut copies the result of a composition to dst.
 func CopyOut(dst *Tensor, op *ir.Op, out *Tensor) error {
@@ -151,7 +143,7 @@ func elementwiseInPlace(a *Apply) error {
 	if err := checkOverlap(a.Op, dst, a.In, true); err != nil {
 		return err
 	}
-	if _, err := elementwise(a, dst); err != nil {
+	if _, err := apply(a, dst, (*plan).elementwise); err != nil {
 		return err
 	}
 	dst.storage.version.Add(1)
@@ -167,15 +159,7 @@ func recordedInPlace(a *Apply, dst *Tensor) error {
 	if err := checkOverlap(a.Op, dst, a.In, true); err != nil {
 		return err
 	}
-	p, err := a.check(true)
-	if err != nil {
-		return err
-	}
-	space, err := a.space()
-	if err == nil {
-		err = p.checkDst(dst, space)
-	}
-	if err != nil {
+	if _, err := apply(a, dst, (*plan).checkElementwise); err != nil {
 		return err
 	}
 	if a.Save&SaveIn(0) != 0 {
@@ -193,7 +177,7 @@ func recordedInPlace(a *Apply, dst *Tensor) error {
 		}
 		a.In = in
 	}
-	r, err := elementwise(a, nil)
+	r, err := apply(a, nil, (*plan).elementwise)
 	if err != nil {
 		return err
 	}
@@ -205,11 +189,24 @@ func recordedInPlace(a *Apply, dst *Tensor) error {
 			return err
 		}
 	}
-	if _, err := elementwise(&Apply{Op: &copyOp, In: []*Tensor{r}}, dst); err != nil {
+	if _, err := apply(&Apply{Op: &copyOp, In: []*Tensor{r}}, dst, (*plan).elementwise); err != nil {
 		return err
 	}
 	dst.storage.version.Add(1)
 	dst.epoch = dst.storage.epoch.Add(1)
 	dst.grad, dst.detached = r.grad, false
 	return nil
+}
+
+// checkElementwise validates an application and the tensor to write, and does
+// nothing else.
+func (p *plan) checkElementwise(dst *Tensor) (*Tensor, error) {
+	if err := p.check(true); err != nil {
+		return nil, err
+	}
+	space, err := p.a.space()
+	if err != nil {
+		return nil, err
+	}
+	return dst, p.checkDst(dst, space)
 }

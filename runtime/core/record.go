@@ -27,43 +27,75 @@ type hook struct {
 	f func(*Tensor) *Tensor
 }
 
-// A Node is one recorded application of an operator.
+// A Node is one recorded application of an operator. It is one allocation for up
+// to two operands and one result.
 type Node struct {
 	op       *ir.Op
 	seq      uint64 // grows along every path from leaves to results
 	variant  int
 	dims     []int
-	keepDim  bool
 	attrs    []ir.Value
 	backward func(*Grad)
-	next     []*gradState // by operand; nil where no gradient is wanted
-	in       []operandMeta
-	out      []resultMeta
-	saved    []savedValue
+	in       []operand
+	out      []result
+	drv      device.Driver   // of the results' device
+	stream   device.StreamID // of the results' device, which the operator ran on
+	keepDim  bool
 	freed    bool // saved values were released by a backward pass
+
+	ins  [2]operand
+	outs [1]result
 }
 
-type operandMeta struct {
+// operand is what a node keeps of an operand; the zero one stands for one that was
+// not given.
+type operand struct {
 	layout ir.Layout
-	dtype  ir.DType
 	dev    device.Device
+	dtype  ir.DType
+	state  *gradState // nil where no gradient is wanted
+	saved  saved
 }
 
-type resultMeta struct {
-	shape []int
-	dtype ir.DType
-	dev   device.Device
-	drv   device.Driver
-	state *gradState
+// result is what a node keeps of a result.
+type result struct {
+	layout ir.Layout
+	dev    device.Device
+	dtype  ir.DType
+	state  gradState // without node where the result is not differentiable
+	saved  saved
 }
 
-// A savedValue keeps an operand or a result for the backward pass.
-type savedValue struct {
-	t       *Tensor // an alias that holds the storage
-	version int64
-	state   *gradState // operands: what they were made by; results: set when read
-	index   int
-	result  bool
+// saved is a value kept for the backward pass.
+type saved struct {
+	storage                 *Storage // holds a reference; nil where nothing is saved
+	version, epoch          int64
+	wrapped, view, detached bool
+}
+
+// save keeps t's value.
+func save(t *Tensor) saved {
+	t.storage.refs.Add(1)
+	t.storage.share()
+	return saved{t.storage, t.Version(), t.epoch, t.wrapped, t.view, t.detached}
+}
+
+// usedOn keeps the value's memory from others until stream q is done with what it
+// was given.
+func (s *saved) usedOn(q device.StreamID) {
+	if s.storage != nil && s.storage.held {
+		s.storage.block.RecordStream(q)
+	}
+}
+
+// drop gives up the value and reports whether there was one.
+func (s *saved) drop() bool {
+	held := s.storage
+	*s = saved{}
+	if held != nil {
+		_ = held.unref() // a driver that cannot free reports it at the next synchronisation
+	}
+	return held != nil
 }
 
 var nodeSeq atomic.Uint64
@@ -123,49 +155,66 @@ func checkEpochs(op *ir.Op, in []*Tensor) error {
 }
 
 // record adds the application to the graph when a gradient may be wanted.
-func record(a *Apply, p *plan, outs []*Tensor) {
-	if a.Place != nil && a.Place.RequireGrad {
+func (p *plan) record(outs ...*Tensor) {
+	if p.a.Place != nil && p.a.Place.RequireGrad {
 		for _, t := range outs {
 			t.grad = &gradState{}
 		}
 	}
-	if !recording(a) {
-		return
+	if recording(&p.a) {
+		newNode(&p.a, p.drv, p.stream, outs)
 	}
+}
+
+// recordOn adds an application that no plan ran, with results on a device of drv.
+func recordOn(a *Apply, drv device.Driver, outs ...*Tensor) {
+	if recording(a) {
+		newNode(a, drv, current(outs[0].dev), outs)
+	}
+}
+
+func newNode(a *Apply, drv device.Driver, stream device.StreamID, outs []*Tensor) {
 	n := &Node{
 		op: a.Op, seq: nodeSeq.Add(1), variant: a.Variant, dims: a.Dims, keepDim: a.KeepDim,
-		attrs: a.Attrs, backward: a.Backward,
-		next: make([]*gradState, len(a.In)), in: make([]operandMeta, len(a.In)),
+		attrs: a.Attrs, backward: a.Backward, drv: drv, stream: stream,
+	}
+	if n.in = n.ins[:min(len(a.In), len(n.ins))]; len(a.In) > len(n.ins) {
+		n.in = make([]operand, len(a.In))
+	}
+	if n.out = n.outs[:min(len(outs), len(n.outs))]; len(outs) > len(n.outs) {
+		n.out = make([]result, len(outs))
 	}
 	for i, t := range a.In {
 		if t == nil {
 			continue
 		}
-		n.next[i] = t.grad
-		n.in[i] = operandMeta{t.layout, t.dtype, t.storage.dev}
+		o := &n.in[i]
+		o.layout, o.dev, o.dtype, o.state = t.layout, t.dev, t.dtype, t.grad
 		if a.Save&SaveIn(min(i, 30)) != 0 {
-			n.saved = append(n.saved, savedValue{t: t.alias(), version: t.Version(), state: t.grad, index: i})
+			o.saved = save(t)
 		}
 	}
 	for i, t := range outs {
-		r := resultMeta{shape: t.layout.Shape, dtype: t.dtype, dev: p.dev, drv: p.drv}
+		r := &n.out[i]
+		r.layout, r.dev, r.dtype = t.layout, t.dev, t.dtype
 		if t.dtype.Differentiable() {
-			t.grad = &gradState{node: n, index: i}
-			r.state = t.grad
+			r.state.node, r.state.index = n, i
+			t.grad = &r.state
 		}
-		n.out = append(n.out, r)
 		if a.Save&SaveOut(i) != 0 {
-			n.saved = append(n.saved, savedValue{t: t.alias(), version: t.Version(), index: i, result: true})
+			r.saved = save(t)
 		}
 	}
 }
 
 // free releases what the node saved.
 func (n *Node) free() {
-	for _, s := range n.saved {
-		s.t.Release()
+	for i := range n.in {
+		n.freed = n.in[i].saved.drop() || n.freed
 	}
-	n.saved, n.freed = nil, n.freed || len(n.saved) > 0
+	for i := range n.out {
+		n.freed = n.out[i].saved.drop() || n.freed
+	}
 }
 
 // SetRequiresGrad makes a leaf require gradients or stop doing so.
@@ -194,8 +243,7 @@ func (t *Tensor) Detach() *Tensor {
 	if f := t.broken(); f != nil {
 		return failed(f)
 	}
-	d := newTensor(t.storage, t.layout, t.dtype)
-	t.storage.shared.Store(true)
+	d := t.again(t.layout)
 	d.view, d.detached = t.view, true
 	return d
 }
@@ -260,8 +308,7 @@ func (t *Tensor) Grad() *Tensor {
 
 // handle returns another handle on a gradient, for a program to hold.
 func (t *Tensor) handle() *Tensor {
-	h := newTensor(t.storage, t.layout, t.dtype)
-	t.storage.shared.Store(true)
+	h := t.again(t.layout)
 	h.grad, h.epoch, h.detached = t.grad, t.epoch, t.detached
 	return h
 }

@@ -24,7 +24,7 @@ func InScope(f func(s *Scope)) {
 		return
 	}
 	outer, nested := scopes.Get()
-	s := &Scope{kept: map[*Tensor]bool{}}
+	s := &Scope{}
 	defer func() {
 		for _, t := range s.made {
 			if !s.kept[t] {
@@ -39,9 +39,19 @@ func InScope(f func(s *Scope)) {
 
 // Keep excepts tensors from the release at the end of the scope.
 func (s *Scope) Keep(ts ...*Tensor) {
+	if s.kept == nil {
+		s.kept = map[*Tensor]bool{}
+	}
 	for _, t := range ts {
 		s.kept[t] = true
 	}
+}
+
+// empty releases what was made so far.
+func (s *Scope) empty() {
+	releaseAll(s.made)
+	clear(s.made)
+	s.made = s.made[:0]
 }
 
 // scopeAdd gives t to the goroutine's innermost scope, if there is one.

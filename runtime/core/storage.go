@@ -2,42 +2,89 @@ package core
 
 import (
 	goruntime "runtime"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/stream"
 )
 
 // A Storage is the memory behind one or more tensors. It is given back when the
 // last handle is released, or after the collector found it unreachable.
+//
+// Storages are recycled: one whose last handle was released serves another
+// tensor. Only holders of a reference may keep a pointer to one, and a handle
+// drops its pointer when it is released.
 type Storage struct {
-	dev   device.Device
 	drv   device.Driver
-	block memory.Block
+	block memory.Block // where the memory is
 	bytes int64
+	held  bool        // block is to be given back, and the storage recycled
+	armed bool        // has a finalizer, which gives block back
+	pin   device.Kind // of the accelerators it is page-locked for; KindCPU for none
 
+	shared  atomic.Bool  // a second handle was made
 	refs    atomic.Int64 // handles and saved values that were not released
 	version atomic.Int64 // writes in place so far
 	epoch   atomic.Int64 // recorded writes in place so far
-	shared  atomic.Bool  // a second handle was made
-
-	cleanup goruntime.Cleanup
 }
 
-// newStorage allocates bytes on dev, which drv provides.
-func newStorage(dev device.Device, drv device.Driver, bytes int64) (*Storage, error) {
-	s := &Storage{dev: dev, drv: drv, bytes: bytes}
-	if bytes == 0 {
-		return s, nil
+// The recycled storages hold nothing. Those for devices and for pinned memory have
+// a finalizer, which they keep while they are recycled: attaching one costs as much
+// as all else about a storage. It is no cleanup, because the finalizer of a storage
+// that nobody released recycles it, too.
+var hostStorages, deviceStorages sync.Pool
+
+func (s *Storage) arm() *Storage {
+	s.armed = true
+	goruntime.SetFinalizer(s, (*Storage).collected)
+	return s
+}
+
+// collected is called when the collector found s unreachable.
+func (s *Storage) collected() {
+	if !s.held { // it was recycled, and nobody wanted it
+		return
 	}
-	b, err := memory.Alloc(dev, drv, bytes)
+	memory.Drop(s.block)
+	s.reset()
+	deviceStorages.Put(s.arm())
+}
+
+// reset makes s hold nothing, as if new.
+func (s *Storage) reset() {
+	s.drv, s.block, s.bytes, s.held, s.pin = nil, memory.Block{}, 0, false, device.KindCPU
+	for _, n := range [...]*atomic.Int64{&s.refs, &s.version, &s.epoch} {
+		if n.Load() != 0 { // a store costs more
+			n.Store(0)
+		}
+	}
+	if s.shared.Load() {
+		s.shared.Store(false)
+	}
+}
+
+// current returns the calling goroutine's current stream of dev.
+func current(dev device.Device) device.StreamID {
+	if !dev.Accelerator() {
+		return 0
+	}
+	return stream.CurrentID(dev)
+}
+
+// newStorage allocates bytes on dev, which drv provides, for work on stream s.
+func newStorage(dev device.Device, drv device.Driver, s device.StreamID, bytes int64) (*Storage, error) {
+	if bytes == 0 {
+		return &Storage{drv: drv}, nil
+	}
+	b, err := memory.Alloc(dev, drv, s, bytes)
 	if err != nil {
 		return nil, err
 	}
-	s.own(b)
-	return s, nil
+	return own(b, drv, bytes), nil
 }
 
 // newPinned allocates page-locked host memory for accelerators of the given kind.
@@ -47,52 +94,77 @@ func newPinned(kind device.Kind, drv device.Driver, bytes int64) (*Storage, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &Storage{dev: device.CPU, drv: drv, bytes: bytes}
 	if bytes == 0 {
-		return s, nil
+		return &Storage{drv: drv, pin: kind}, nil
 	}
 	b, err := memory.AllocPinned(of, bytes)
 	if err != nil {
 		return nil, err
 	}
-	s.own(b)
+	s := own(b, drv, bytes)
+	s.pin = kind
 	return s, nil
 }
 
-// own makes s the holder of b, with the collector as the net.
-func (s *Storage) own(b memory.Block) {
-	s.block = b
-	if !b.Collected() {
-		s.cleanup = goruntime.AddCleanup(s, memory.Drop, b)
+// own returns a storage that holds b, with the collector as the net.
+func own(b memory.Block, drv device.Driver, bytes int64) *Storage {
+	pool := &deviceStorages
+	if b.Collected() {
+		pool = &hostStorages
 	}
+	s, _ := pool.Get().(*Storage)
+	if s == nil {
+		s = new(Storage)
+		if pool == &deviceStorages {
+			s.arm()
+		}
+	}
+	s.drv, s.block, s.bytes, s.held = drv, b, bytes, true
+	return s
 }
 
-// unref drops one reference and frees the block with the last.
+// unref drops one reference. With the last it frees the block and recycles the
+// storage, which the caller must not use any more.
 func (s *Storage) unref() error {
-	if s.refs.Add(-1) != 0 || s.bytes == 0 {
+	if s.refs.Add(-1) != 0 || !s.held {
 		return nil
 	}
-	if !s.block.Collected() {
-		s.cleanup.Stop()
+	b, pool := s.block, &hostStorages
+	if s.armed {
+		pool = &deviceStorages
 	}
-	b := s.block
-	s.block = memory.Block{}
+	s.reset()
+	pool.Put(s)
 	return b.Free()
 }
 
-// view returns the elements of layout as a kernel sees them.
-func (s *Storage) view(l ir.Layout, dt ir.DType) ir.View {
-	v := ir.View{DType: dt, Shape: l.Shape, Strides: l.Strides}
+// share notes that there is a second handle.
+func (s *Storage) share() {
+	if !s.shared.Load() {
+		s.shared.Store(true)
+	}
+}
+
+// view sets v to the elements of layout as a kernel sees them.
+func (s *Storage) view(v *ir.View, l *ir.Layout, dt ir.DType) {
+	v.DType, v.Shape, v.Strides = dt, l.Shape, l.Strides
 	offset := l.Offset * dt.Size()
 	switch {
-	case s.bytes == 0:
-		v.Ptr = unsafe.Pointer(&noElements)
 	case s.block.Host != nil:
-		v.Ptr = unsafe.Add(s.block.Host, offset)
+		v.Ptr, v.Addr = unsafe.Add(s.block.Host, offset), 0
+	case s.bytes == 0:
+		v.Ptr, v.Addr = unsafe.Pointer(&noElements), 0
 	default:
-		v.Addr = s.block.Addr + uint64(offset)
+		v.Ptr, v.Addr = nil, s.block.Addr+uint64(offset)
 	}
-	return v
+}
+
+// zero clears all of s, which is on dev, in the order of stream q.
+func (s *Storage) zero(dev device.Device, q device.StreamID) error {
+	if s.bytes == 0 {
+		return nil
+	}
+	return s.drv.Zero(dev.Index, q, s.block.Memory, s.bytes)
 }
 
 // noElements is what views of empty storages point to.
@@ -113,5 +185,7 @@ func (t *Tensor) Release() {
 	if t == nil || t.storage == nil || t.released.Swap(true) {
 		return
 	}
-	_ = t.storage.unref() // a driver that cannot free reports it at the next synchronisation
+	s := t.storage
+	t.storage = nil
+	_ = s.unref() // a driver that cannot free reports it at the next synchronisation
 }

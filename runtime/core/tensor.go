@@ -20,8 +20,9 @@ import (
 // caller's to order.
 type Tensor struct {
 	fail     *failure
-	storage  *Storage
+	storage  *Storage // nil once the handle is released
 	layout   ir.Layout
+	dev      device.Device
 	dtype    ir.DType
 	wrapped  bool  // a host number: lowest promotion priority
 	view     bool  // made by a view operator
@@ -32,21 +33,28 @@ type Tensor struct {
 	released atomic.Bool
 }
 
-// newTensor returns a handle that holds one reference to s.
-func newTensor(s *Storage, layout ir.Layout, dtype ir.DType) *Tensor {
-	t := &Tensor{storage: s, layout: layout, dtype: dtype, epoch: s.epoch.Load()}
+// newTensor returns a handle on elements of s, which is on dev. It holds one
+// reference to s.
+func newTensor(s *Storage, dev device.Device, layout ir.Layout, dtype ir.DType) *Tensor {
+	t := &Tensor{storage: s, layout: layout, dev: dev, dtype: dtype, epoch: s.epoch.Load()}
 	s.refs.Add(1)
 	scopeAdd(t)
 	return t
+}
+
+// again returns a second handle on t's elements, of the given layout.
+func (t *Tensor) again(layout ir.Layout) *Tensor {
+	t.storage.share()
+	return newTensor(t.storage, t.dev, layout, t.dtype)
 }
 
 // alias returns another handle on t's elements that no scope releases and that
 // has no part in differentiation.
 func (t *Tensor) alias() *Tensor {
 	t.storage.refs.Add(1)
-	t.storage.shared.Store(true)
+	t.storage.share()
 	return &Tensor{
-		storage: t.storage, layout: t.layout, dtype: t.dtype,
+		storage: t.storage, layout: t.layout, dev: t.dev, dtype: t.dtype,
 		wrapped: t.wrapped, view: t.view, detached: t.detached, epoch: t.epoch,
 	}
 }
@@ -59,10 +67,10 @@ func (t *Tensor) Err() error {
 		return at(errAbsent)
 	case t.fail != nil:
 		return t.fail.report()
-	case t.storage == nil:
-		return at(errAbsent)
 	case t.released.Load():
 		return at(errReleased)
+	case t.storage == nil:
+		return at(errAbsent)
 	}
 	return nil
 }
@@ -70,15 +78,21 @@ func (t *Tensor) Err() error {
 // broken returns the failure that makes t unusable as an operand, or nil. It
 // does not count as having looked at the error.
 func (t *Tensor) broken() *failure {
+	if t.storage != nil {
+		return nil
+	}
+	return t.why()
+}
+
+// why returns the failure of a tensor without storage.
+func (t *Tensor) why() *failure {
 	switch {
 	case t.fail != nil:
 		return t.fail
-	case t.storage == nil:
-		return newFailure(errAbsent)
 	case t.released.Load():
 		return newFailure(errReleased)
 	}
-	return nil
+	return newFailure(errAbsent)
 }
 
 // Shape returns the extents. The slice must not be changed. An error tensor has
@@ -125,10 +139,10 @@ func (t *Tensor) DType() ir.DType {
 
 // Device returns where the elements are; an error tensor's is the CPU.
 func (t *Tensor) Device() device.Device {
-	if t == nil || t.storage == nil {
+	if t == nil {
 		return device.CPU
 	}
-	return t.storage.dev
+	return t.dev
 }
 
 // Rank returns the number of axes.
@@ -136,7 +150,7 @@ func (t *Tensor) Rank() int { return len(t.Shape()) }
 
 // NumElements returns the number of elements; an error tensor has none.
 func (t *Tensor) NumElements() int {
-	if t == nil || t.storage == nil {
+	if t == nil || t.dtype == ir.Invalid {
 		return 0
 	}
 	return ir.NumElements(t.layout.Shape)
@@ -147,7 +161,7 @@ func (t *Tensor) IsContiguous() bool { return t != nil && t.layout.IsContiguous(
 
 // IsPinned reports whether the elements are in page-locked host memory.
 func (t *Tensor) IsPinned() bool {
-	return t != nil && t.storage != nil && t.storage.block.Pinned()
+	return t != nil && t.storage != nil && t.storage.pin != device.KindCPU
 }
 
 // Version returns how many times the storage was changed in place.
@@ -164,17 +178,8 @@ func (t *Tensor) SharesStorage(u *Tensor) bool {
 }
 
 // kernelView returns t's elements as a kernel sees them.
-func (t *Tensor) kernelView() ir.View {
-	return t.storage.view(t.layout, t.dtype)
-}
-
-// expandedView returns t's elements read as shape space.
-func (t *Tensor) expandedView(space []int) ir.View {
-	v := t.kernelView()
-	if len(v.Shape) != len(space) || !equalInts(v.Shape, space) {
-		v.Strides = ir.ExpandStrides(v.Shape, v.Strides, space)
-		v.Shape = space
-	}
+func (t *Tensor) kernelView() (v ir.View) {
+	t.storage.view(&v, &t.layout, t.dtype)
 	return v
 }
 

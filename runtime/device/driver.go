@@ -50,8 +50,12 @@ type Driver interface {
 	MemoryInfo(dev int) (free, total int64, err error)
 
 	// Alloc returns bytes > 0 of uninitialised memory, aligned to 64 bytes or
-	// better. An error wraps ErrOutOfMemory when there is no room.
+	// better, on an accelerator to 512. It is the raw call, which package memory's
+	// allocators make for what they hand out in parts. An error wraps
+	// ErrOutOfMemory when, and only when, there is no room; the device stays usable.
 	Alloc(dev int, bytes int64) (Memory, error)
+	// Free takes memory back once all work given to the device before is done; it
+	// may wait for that.
 	Free(dev int, m Memory) error
 
 	// AllocHost returns page-locked host memory that the devices can copy from
@@ -59,7 +63,8 @@ type Driver interface {
 	AllocHost(bytes int64) (Memory, error)
 	FreeHost(m Memory) error
 
-	// NewStream creates a stream. Lower numbers mean higher priority.
+	// NewStream creates a stream. It and the default stream do not wait for one
+	// another. Lower numbers mean higher priority.
 	NewStream(dev, priority int) (StreamID, error)
 	DestroyStream(dev int, s StreamID) error
 	// PriorityRange returns the lowest and the highest priority.

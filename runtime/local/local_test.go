@@ -62,11 +62,43 @@ func TestGoroutinesDoNotMix(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for i := range k.shard {
-		if n := len(k.shard[i].values); n != 0 {
-			t.Fatalf("shard %d keeps %d values", i, n)
+	if n := k.active.Load(); n != 0 {
+		t.Errorf("%d scopes left open", n)
+	}
+	for i := range buckets {
+		if r := buckets[i].head.Load(); r != nil {
+			t.Fatalf("bucket %d keeps the record of goroutine %#x", i, r.id)
 		}
 	}
+}
+
+// TestKeysDoNotMix holds several keys in scopes that overlap, of which one is made
+// while the goroutine is in a scope already.
+func TestKeysDoNotMix(t *testing.T) {
+	a := NewKey[*int]()
+	a.With(nil, func() {
+		b := NewKey[string]()
+		if _, ok := b.Get(); ok {
+			t.Error("a new key has a value")
+		}
+		b.With("b", func() {
+			one := 1
+			a.With(&one, func() {
+				if v, ok := b.Get(); v != "b" || !ok {
+					t.Errorf("b = %q, %t", v, ok)
+				}
+				if v, ok := a.Get(); v != &one || !ok {
+					t.Errorf("a = %v, %t", v, ok)
+				}
+			})
+			if v, ok := a.Get(); v != nil || !ok {
+				t.Errorf("a = %v, %t; want nil that is held", v, ok)
+			}
+		})
+		if _, ok := b.Get(); ok {
+			t.Error("b is held outside its scope")
+		}
+	})
 }
 
 func BenchmarkGetUnused(b *testing.B) {
@@ -74,4 +106,33 @@ func BenchmarkGetUnused(b *testing.B) {
 	for b.Loop() {
 		k.Get()
 	}
+}
+
+func BenchmarkGetElsewhere(b *testing.B) {
+	k := NewKey[int]()
+	done, inside := make(chan bool), make(chan bool)
+	go k.With(1, func() { close(inside); <-done })
+	<-inside
+	for b.Loop() {
+		k.Get()
+	}
+	close(done)
+}
+
+func BenchmarkGetHeld(b *testing.B) {
+	k := NewKey[int]()
+	k.With(1, func() {
+		for b.Loop() {
+			k.Get()
+		}
+	})
+}
+
+func BenchmarkWithNested(b *testing.B) {
+	k := NewKey[bool]()
+	k.With(true, func() {
+		for b.Loop() {
+			k.With(false, func() {})
+		}
+	})
 }

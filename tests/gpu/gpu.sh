@@ -1,26 +1,45 @@
 #!/bin/sh
 # Runs tests on a machine that has a GPU and no Go.
 #
-#   tests/gpu/gpu.sh build [package ...]   here: test binaries without cgo, under out/gpu
-#   tests/gpu/gpu.sh run [flag ...]        there, in the same tree with out/gpu: runs them all
+#   tests/gpu/gpu.sh build [package ...]   here: test binaries and programs without
+#                                          cgo, under out/gpu
+#   tests/gpu/gpu.sh run [flag ...]        there, in the same tree with out/gpu: runs
+#                                          all test binaries
+#   tests/gpu/gpu.sh check [step ...]      there: what docs/gpu-tests.md records, a few
+#                                          lines a step; logs are under out/gpu/log
 #
-# build takes package patterns, ./backend/cuda/... if none are given, and GOARCH
-# for another architecture than amd64. run takes the flags of test binaries, such
-# as -test.v, -test.run=Launch or -test.bench=. ; each runs in its package's
-# directory, as go test does. It fails if one fails, after running the others.
+# build takes package patterns, ./backend/cuda/... and ./tests/gpu if none are
+# given, and GOARCH for another architecture than amd64. run takes the flags of
+# test binaries, such as -test.v, -test.run=Launch or -test.bench=. ; each runs in
+# its package's directory, as go test does. It fails if one fails, after running the
+# others.
+#
+# check has the steps
+#   machine    what it is
+#   tests      every test binary, -long
+#   soak       64 goroutines with two streams each, for SOAK (3m)
+#   programs   the digits and TF32 examples on the GPU, digits without one
+#   memcheck   compute-sanitizer over the operators' tests
+#   racecheck  compute-sanitizer over reductions, scans and kernels written by hand
+# all of them if none is named. A step that takes longer than LIMIT (540 s) fails.
 set -eu
 cd "$(dirname "$0")/../.."
 root=$PWD
+log=$root/out/gpu/log
+programs='./examples/digits ./examples/tf32 ./cmd/bench'
 
 build() {
-  [ $# -gt 0 ] || set -- ./backend/cuda/...
+  [ $# -gt 0 ] || set -- ./backend/cuda/... ./tests/gpu
   rm -rf out/gpu
   module=$(go list -m)
   export CGO_ENABLED=0 GOOS=linux GOARCH="${GOARCH:-amd64}"
   for package in $(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "$@"); do
     go test -c -ldflags='-s -w' -o "out/gpu/${package#"$module"/}.test" "$package"
   done
-  find out/gpu -name '*.test'
+  for program in $programs; do
+    go build -ldflags='-s -w' -o "out/gpu/bin/${program##*/}" "$program"
+  done
+  find out/gpu -type f -exec du -k {} +
 }
 
 run() {
@@ -34,12 +53,104 @@ run() {
   return $status
 }
 
+# count FILE prints how many tests passed, failed and were skipped.
+count() {
+  for word in PASS FAIL SKIP; do
+    printf '%s ' "$(grep -c "^ *--- $word" "$1" || true)"
+  done
+}
+
+# tried NAME COMMAND... runs a command in the current directory with its output in
+# a log, and prints a line: ok or FAILED, the tests passed, failed and skipped, the
+# seconds. What failed is shown, the end of it.
+tried() {
+  name=$1
+  shift
+  file=$log/$(echo "$name" | tr '/ ' '__').txt
+  begin=$(date +%s)
+  result=0
+  timeout "${LIMIT:-540}" "$@" >"$file" 2>&1 || result=$?
+  word=ok
+  [ $result -eq 0 ] || word=FAILED
+  # shellcheck disable=SC2046 # three words
+  printf '%-7s%-34s%6s passed %3s failed %3s skipped %5s s\n' "$word" "$name" $(count "$file") $(($(date +%s) - begin))
+  [ $result -eq 0 ] && return 0
+  echo "  exit status $result"
+  { grep -vE '^ *(=== |--- (PASS|SKIP))|^ok |^PASS' "$file" || true; } | cut -c 1-240 | tail -n "${SHOW:-25}"
+  return 1
+}
+
+step_machine() {
+  nvidia-smi --query-gpu=name,driver_version,compute_cap,memory.total --format=csv,noheader | sed 's/^/device (name, driver, compute capability, memory): /'
+  printf 'CUDA of the driver: %s\n' "$(nvidia-smi | sed -n 's/.*CUDA Version: *\([0-9.]*\).*/\1/p')"
+  printf 'system: %s, %s processors, date %s\n' "$(uname -sr)" "$(nproc)" "$(date -u +%F)"
+  compute-sanitizer --version 2>/dev/null | tail -n 1 || echo 'compute-sanitizer: none'
+}
+
+step_tests() {
+  bad=0
+  for binary in $(find out/gpu -name '*.test' | sort); do
+    package=${binary#out/gpu/}
+    package=${package%.test}
+    flags=
+    [ "$package" != tests/gpu ] || flags='-long -test.parallel=64'
+    # shellcheck disable=SC2086 # flags are words
+    (cd "$package" && tried "$package" "$root/$binary" -test.v $flags) || bad=1
+  done
+  return $bad
+}
+
+step_soak() {
+  (cd tests/gpu && tried 'soak' "$root/out/gpu/tests/gpu.test" -test.v -test.run='^TestManyStreams$' -test.timeout=1h -soak="${SOAK:-3m}")
+  grep -h 'operators and copies' "$log/soak.txt"
+}
+
+step_programs() {
+  bad=0
+  mkdir -p "$log/digits"
+  libraries=$(ldd out/gpu/bin/digits 2>&1 | grep -iE 'cuda|cublas|cudnn|cufft|nvrtc|nccl' || true)
+  echo "ldd of digits names of CUDA: ${libraries:-nothing}"
+  [ -z "$libraries" ] || bad=1
+  tried 'digits on the GPU' out/gpu/bin/digits -device cuda -out "$log/digits" || bad=1
+  tried 'digits on the CPU' out/gpu/bin/digits -device cpu -out "$log/digits" || bad=1
+  CUDA_VISIBLE_DEVICES='' tried 'digits, no GPU to see' out/gpu/bin/digits -epochs 2 -out "$log/digits" || bad=1
+  grep -hE '^trained|peak memory|^test accuracy|, on ' "$log"/digits_*.txt || true
+  tried 'tf32' out/gpu/bin/tf32 || bad=1
+  cat "$log/tf32.txt"
+  return $bad
+}
+
+# sanitized NAME TOOL TESTS runs tests of tests/gpu under a tool.
+sanitized() {
+  result=0
+  (cd tests/gpu && tried "$1" compute-sanitizer --tool "$2" --error-exitcode 9 --print-limit 20 --target-processes all \
+    "$root/out/gpu/tests/gpu.test" -test.v -test.timeout=1h -test.run="$3" -differences=false -programs=20) || result=1
+  grep -hE 'SUMMARY' "$log/$1.txt" || true
+  return $result
+}
+
+step_memcheck() { sanitized memcheck memcheck '^Test(Elementwise|Reductions|Scans|Kernels|Views|Compositions|Programs|Large)$'; }
+
+step_racecheck() { sanitized racecheck racecheck '^Test(Reductions|Scans|Kernels|Large)$'; }
+
+check() {
+  [ $# -gt 0 ] || set -- machine tests soak programs memcheck racecheck
+  mkdir -p "$log"
+  failed=
+  for step; do
+    echo "== $step"
+    "step_$step" || failed="$failed $step"
+  done
+  echo "== steps that failed:${failed:- none}"
+  [ -z "$failed" ]
+}
+
 command=${1:-}
 [ $# -eq 0 ] || shift
 case $command in
-build | run) "$command" "$@" ;;
+build | run | check) "$command" "$@" ;;
 *)
-  sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | sed '$d' >&2
   exit 2
   ;;
 esac

@@ -31,7 +31,13 @@ func MatMul(c *ir.Call) error {
 	}
 	x, y := computable(c.In[0], c.Compute), computable(c.In[1], c.Compute)
 	d := tile.TargetOf(c.Out[0], c.Compute)
-	z := d
+	into(mul, x, y, d, false)
+	tile.Finish(c.Out[0], d)
+	return nil
+}
+
+// into sets z, which is dense, to the product of x and y, or adds this to it.
+func into(mul mulFunc, x, y, z ir.View, add bool) {
 	if len(x.Shape) == 1 {
 		x, z = insertAxis(x, 0), insertAxis(z, len(z.Shape)-min(1, len(y.Shape)-1))
 	}
@@ -39,9 +45,7 @@ func MatMul(c *ir.Call) error {
 		y, z = insertAxis(y, 1), insertAxis(z, len(z.Shape))
 	}
 	x, z = foldRows(x, y, z)
-	multiply(mul, x, y, z)
-	tile.Finish(c.Out[0], d)
-	return nil
+	multiply(mul, x, y, z, add)
 }
 
 // computable returns v if its elements are of dtype, else a copy that are.
@@ -74,8 +78,9 @@ func foldRows(x, y, z ir.View) (ir.View, ir.View) {
 	return x, z
 }
 
-// multiply sets each matrix of z to the product of those of x and y.
-func multiply(mul mulFunc, x, y, z ir.View) {
+// multiply sets each matrix of z to the product of those of x and y, or adds this
+// to it.
+func multiply(mul mulFunc, x, y, z ir.View, add bool) {
 	lead := len(z.Shape) - 2
 	batch, size := z.Shape[:lead], z.DType.Size()
 	m, n, k := z.Shape[lead], z.Shape[lead+1], x.Shape[len(x.Shape)-1]
@@ -92,7 +97,7 @@ func multiply(mul mulFunc, x, y, z ir.View) {
 				offA, offB = offA+at*xs[ax], offB+at*ys[ax]
 			}
 			a.Ptr, b.Ptr = unsafe.Add(a.Ptr, offA*size), unsafe.Add(b.Ptr, offB*size)
-			mul(m, n, k, a, b, gemm.Matrix{Ptr: unsafe.Add(z.Ptr, i*m*n*size), Row: n, Col: 1}, false)
+			mul(m, n, k, a, b, gemm.Matrix{Ptr: unsafe.Add(z.Ptr, i*m*n*size), Row: n, Col: 1}, add)
 		}
 	})
 }

@@ -9,20 +9,23 @@ import (
 )
 
 // LayerNorm normalizes x over its last axes, as many as attribute axes says, to
-// mean 0 and variance 1. Results: out = (x - mean)*rstd, mean, and rstd =
-// 1/sqrt(var + eps) with the biased variance.
+// mean 0 and variance 1. Operands: x and, both or neither, weight and bias of the
+// shape of these axes. Results: out = (x - mean)*rstd*weight + bias, mean, and
+// rstd = 1/sqrt(var + eps) with the biased variance.
 func LayerNorm(c *ir.Call) error {
 	return normalize(c, &layerNorms)
 }
 
-// RMSNorm divides x by the root of its mean square over its last axes. Results:
-// out = x*rstd, and rstd = 1/sqrt(mean(x*x) + eps).
+// RMSNorm divides x by the root of its mean square over its last axes. Operands:
+// x and perhaps weight of the shape of these axes. Results: out = x*rstd*weight,
+// and rstd = 1/sqrt(mean(x*x) + eps).
 func RMSNorm(c *ir.Call) error {
 	return normalize(c, &rmsNorms)
 }
 
-// A normFunc normalizes rows of x; stats are the other results, one element a row.
-type normFunc func(x, out ir.View, stats []ir.View, row int, eps float64)
+// A normFunc normalizes rows of operand 0; the other operands have one element
+// for each of a row. The results after the first have one element a row.
+type normFunc func(in, out []ir.View, row int, eps float64)
 
 var layerNorms = table[normFunc]{ir.Float32: layerNorm[float32], ir.Float64: layerNorm[float64]}
 
@@ -35,11 +38,15 @@ func normalize(c *ir.Call, t *table[normFunc]) error {
 	}
 	x := c.In[0]
 	row := ir.NumElements(x.Shape[len(x.Shape)-int(c.Attrs[0].Int):])
+	operands := make([]ir.View, len(c.In))
+	for i, v := range c.In {
+		operands[i] = tile.Dense(v, c.Compute)
+	}
 	targets := make([]ir.View, len(c.Out))
 	for i, o := range c.Out {
 		targets[i] = tile.TargetOf(o, c.Compute)
 	}
-	f(tile.Dense(x, c.Compute), targets[0], targets[1:], row, c.Attrs[1].Scalar.Float())
+	f(operands, targets, row, c.Attrs[1].Scalar.Float())
 	for i, o := range c.Out {
 		tile.Finish(o, targets[i])
 	}
@@ -59,9 +66,13 @@ func sumOf[T float](x []T, f func(v float64) float64) float64 {
 	return sum
 }
 
-func layerNorm[T float](x, out ir.View, stats []ir.View, row int, eps float64) {
-	src, dst := tile.Elements[T](x), tile.Elements[T](out)
-	means, rstds := tile.Elements[T](stats[0]), tile.Elements[T](stats[1])
+func layerNorm[T float](in, out []ir.View, row int, eps float64) {
+	src, dst := tile.Elements[T](in[0]), tile.Elements[T](out[0])
+	means, rstds := tile.Elements[T](out[1]), tile.Elements[T](out[2])
+	var weight, bias []T
+	if len(in) > 1 {
+		weight, bias = tile.Elements[T](in[1]), tile.Elements[T](in[2])
+	}
 	pool.For(len(means), max(1, moveWork/max(row, 1)), func(lo, hi int) {
 		for ; lo < hi; lo++ {
 			line, to := src[lo*row:(lo+1)*row], dst[lo*row:(lo+1)*row]
@@ -69,23 +80,35 @@ func layerNorm[T float](x, out ir.View, stats []ir.View, row int, eps float64) {
 			variance := sumOf(line, func(v float64) float64 { return (v - mean) * (v - mean) }) / float64(row)
 			rstd := 1 / math.Sqrt(variance+eps)
 			for i, v := range line {
-				to[i] = T((float64(v) - mean) * rstd)
+				y := (float64(v) - mean) * rstd
+				if weight != nil {
+					y = float64(y*float64(weight[i])) + float64(bias[i])
+				}
+				to[i] = T(y)
 			}
 			means[lo], rstds[lo] = T(mean), T(rstd)
 		}
 	})
 }
 
-func rmsNorm[T float](x, out ir.View, stats []ir.View, row int, eps float64) {
-	src, dst := tile.Elements[T](x), tile.Elements[T](out)
-	rstds := tile.Elements[T](stats[0])
+func rmsNorm[T float](in, out []ir.View, row int, eps float64) {
+	src, dst := tile.Elements[T](in[0]), tile.Elements[T](out[0])
+	rstds := tile.Elements[T](out[1])
+	var weight []T
+	if len(in) > 1 {
+		weight = tile.Elements[T](in[1])
+	}
 	pool.For(len(rstds), max(1, moveWork/max(row, 1)), func(lo, hi int) {
 		for ; lo < hi; lo++ {
 			line, to := src[lo*row:(lo+1)*row], dst[lo*row:(lo+1)*row]
 			square := sumOf(line, func(v float64) float64 { return v * v }) / float64(row)
 			rstd := 1 / math.Sqrt(square+eps)
 			for i, v := range line {
-				to[i] = T(float64(v) * rstd)
+				y := float64(v) * rstd
+				if weight != nil {
+					y *= float64(weight[i])
+				}
+				to[i] = T(y)
 			}
 			rstds[lo] = T(rstd)
 		}

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
@@ -169,9 +170,30 @@ func TestNorms(t *testing.T) {
 				for i, want := range [][]float64{rms, rmsRstd} {
 					checkNear(t, fmt.Sprint("rms ", dtype, layout, c, i), out[i], want)
 				}
+				checkAffine(t, rng, x, kept, attrs, layer, rms)
 			}
 		}
 	}
+}
+
+// checkAffine checks the normalizations of x with weight and bias; layer and rms
+// are those without, in row-major order.
+func checkAffine(t *testing.T, rng *rand.Rand, x ir.View, kept []int, attrs []ir.Value, layer, rms []float64) {
+	t.Helper()
+	axes := x.Shape[len(x.Shape)-int(attrs[0].Int):]
+	row := ir.NumElements(axes)
+	fresh := func(shape []int) ir.View { return cputest.NewView(x.DType, anyOf(rng, resultLayouts), shape...) }
+	weight, bias := cputest.FillFloat(fresh(axes), rng, -2, 2), cputest.FillFloat(fresh(axes), rng, -2, 2)
+	for i := range layer {
+		w := real(cputest.Get(weight, i%row))
+		layer[i], rms[i] = layer[i]*w+real(cputest.Get(bias, i%row)), rms[i]*w
+	}
+	out := []ir.View{fresh(x.Shape), fresh(kept), fresh(kept)}
+	must(t, LayerNorm, call(x.DType, attrs, out, x, weight, bias))
+	checkNear(t, fmt.Sprint("layer affine ", x.DType, x.Shape), out[0], layer)
+	out = []ir.View{fresh(x.Shape), fresh(kept)}
+	must(t, RMSNorm, call(x.DType, attrs, out, x, weight))
+	checkNear(t, fmt.Sprint("rms affine ", x.DType, x.Shape), out[0], rms)
 }
 
 func BenchmarkMatMul(b *testing.B) {

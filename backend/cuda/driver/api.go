@@ -9,9 +9,9 @@
 // # Threads
 //
 // Any goroutine may call any method at any time. A method that needs a context
-// names its device by ordinal, locks the goroutine to its thread, makes the
-// device's primary context current, calls, and unlocks: nothing depends on
-// which thread a goroutine is on, or on what ran there before. The context stays
+// names its device by ordinal, makes the device's primary context current, and
+// calls, both in one go on one thread: nothing depends on which thread a
+// goroutine is on, or on what ran there before. The context stays
 // current on that thread; code that calls the driver by itself sets its own
 // before each call, as this package does, or runs inside Do.
 //
@@ -88,6 +88,12 @@ type API interface {
 	// restores the thread. f may call other libraries, and methods for the same
 	// device. It returns f's error or its own.
 	Do(dev int, f func(Context) error) error
+	// Enter is Do for calls that must cost little: it locks the goroutine to its
+	// thread and makes the device's primary context current, until Leave on the
+	// same goroutine. The context stays current on the thread. Where Enter fails,
+	// there is nothing to leave.
+	Enter(dev int) error
+	Leave()
 	// Synchronize waits for all work of the device.
 	Synchronize(dev int) error
 

@@ -2,7 +2,6 @@ package driver
 
 import (
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -51,23 +50,18 @@ func (b *binding) direct(s symbol, dev int, args ...uintptr) error {
 }
 
 // enter makes a call with dev's primary context current and returns its code. The
-// goroutine keeps its thread from the one call to the other; the thread's current
-// context is never relied upon otherwise. The error is that of making the context
-// current.
+// context is made current right before, on the same thread, whose current context
+// is never relied upon otherwise. The error is that of making it current.
 func (b *binding) enter(s symbol, dev int, c *dl.Frame, args ...uintptr) (Code, error) {
 	context, err := b.PrimaryContext(dev)
 	if err != nil {
 		return Success, err
 	}
-	runtime.LockOSThread()
-	code := b.call(cuCtxSetCurrent, c, uintptr(context))
-	if code != Success {
-		runtime.UnlockOSThread()
-		return Success, b.failure(cuCtxSetCurrent, dev, code)
+	code, made := b.fn[s].CallAfter(c, b.fn[cuCtxSetCurrent], uintptr(context), args...)
+	if !made {
+		return Success, b.failure(cuCtxSetCurrent, dev, Code(int32(code)))
 	}
-	code = b.call(s, c, args...)
-	runtime.UnlockOSThread()
-	return code, nil
+	return Code(int32(code)), nil
 }
 
 // onFrame makes a call with dev's primary context current.

@@ -80,6 +80,21 @@ func (b *binding) Do(dev int, f func(Context) error) (err error) {
 	return f(context)
 }
 
+func (b *binding) Enter(dev int) error {
+	context, err := b.PrimaryContext(dev)
+	if err != nil {
+		return err
+	}
+	runtime.LockOSThread()
+	if err := b.direct(cuCtxSetCurrent, dev, uintptr(context)); err != nil {
+		runtime.UnlockOSThread()
+		return err
+	}
+	return nil
+}
+
+func (b *binding) Leave() { runtime.UnlockOSThread() }
+
 func (b *binding) Synchronize(dev int) error { return b.on(cuCtxSynchronize, dev) }
 
 func (b *binding) DeviceName(dev int) (string, error) {

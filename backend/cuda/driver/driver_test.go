@@ -587,6 +587,9 @@ func TestAllocations(t *testing.T) {
 				return api.MemFree(0, q)
 			},
 		} {
+			if _, own := api.(*binding); !own && name == "alloc" {
+				continue // gorgonia.org/cu allocates
+			}
 			// The collector may empty the pool of frames now and then.
 			if n := testing.AllocsPerRun(200, func() { must(t, f()) }); n >= 1 {
 				t.Errorf("%s: %g allocations", name, n)

@@ -25,7 +25,7 @@ var process = sync.OnceValues(func() (API, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b, nil
+	return bound(b), nil
 })
 
 // Open returns the process's driver. The first call opens and initialises it, and

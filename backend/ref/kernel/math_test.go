@@ -60,6 +60,19 @@ func TestNormalize(t *testing.T) {
 				{[]int{2, 2}, list(-1.1338934190276815, -0.3779644730092272, 0.3779644730092272, 1.1338934190276815)},
 				{[]int{1, 1}, list(2.5)}, {[]int{1, 1}, list(0.7559289460184544)},
 			}, 0},
+		{"layer_norm with weight and bias", LayerNorm, ir.ClassFloat,
+			[]operand{{[]int{1, 4}, list(1, 2, 3, 4)}, {[]int{4}, list(1, 2, 0, -1)}, {[]int{4}, list(10, 0, 1, 0)}}, 0,
+			[]ir.Value{integer(1), ir.FloatValue(0.5)},
+			[]operand{
+				{[]int{1, 4}, list(8.8661065809723185, -0.7559289460184544, 1, -1.1338934190276815)},
+				{[]int{1, 1}, list(2.5)}, {[]int{1, 1}, list(0.7559289460184544)},
+			}, 0},
+		{"rms_norm with weight", RMSNorm, ir.ClassFloat, []operand{{[]int{1, 4}, list(1, 2, 3, 4)}, {[]int{4}, list(1, 2, 0, -1)}}, 0,
+			[]ir.Value{integer(1), ir.FloatValue(0.5)},
+			[]operand{
+				{[]int{1, 4}, list(0.35355339059327373, 1.414213562373095, 0, -1.414213562373095)},
+				{[]int{1, 1}, list(0.35355339059327373)},
+			}, 0},
 		{"rms_norm", RMSNorm, ir.ClassFloat, []operand{{[]int{1, 4}, list(1, 2, 3, 4)}}, 0,
 			[]ir.Value{integer(1), ir.FloatValue(0.5)},
 			[]operand{

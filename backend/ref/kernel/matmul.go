@@ -13,6 +13,15 @@ func MatMul(c *ir.Call) error {
 }
 
 func matMul[T any](c *ir.Call, r ring[T]) error {
+	out, err := product(c, r)
+	if err != nil {
+		return err
+	}
+	encode(c.Out[0], c.Compute, r, out)
+	return nil
+}
+
+func product[T any](c *ir.Call, r ring[T]) (tensor[T], error) {
 	x, y := decode(c.In[0], c.Compute, r), decode(c.In[1], c.Compute, r)
 	vectorX, vectorY := len(x.shape) == 1, len(y.shape) == 1
 	if vectorX {
@@ -24,7 +33,7 @@ func matMul[T any](c *ir.Call, r ring[T]) error {
 	m, inner, n := x.shape[len(x.shape)-2], x.shape[len(x.shape)-1], y.shape[len(y.shape)-1]
 	batch, err := ir.Broadcast(x.shape[:len(x.shape)-2], y.shape[:len(y.shape)-2])
 	if err != nil {
-		return err
+		return tensor[T]{}, err
 	}
 	out := newTensor(append(batch, m, n), r.number(0))
 	each(out.shape, func(at []int) {
@@ -36,8 +45,7 @@ func matMul[T any](c *ir.Call, r ring[T]) error {
 		}
 		*out.at(at) = sum
 	})
-	encode(c.Out[0], c.Compute, r, out)
-	return nil
+	return out, nil
 }
 
 // broadcastAt returns the leading coordinates, in a tensor of the given shape,

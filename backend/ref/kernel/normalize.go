@@ -82,7 +82,9 @@ func alongLines[T any](c *ir.Call, f field[T], change func(x []T)) error {
 
 // LayerNorm normalizes x over its last `axes` axes together: out is
 // (x - mean)*rstd with rstd = 1/sqrt(variance + eps) and the variance divided by
-// the number of elements. Results: out, mean, rstd.
+// the number of elements. Operands weight and bias, where there are any, have the
+// shape of these axes; out is then multiplied by the one, and the other added.
+// Results: out, mean, rstd.
 func LayerNorm(c *ir.Call) error { return inField(c, layerNorm[float64], layerNorm[wide.Float]) }
 
 func layerNorm[T any](c *ir.Call, f field[T]) error {
@@ -100,6 +102,7 @@ func layerNorm[T any](c *ir.Call, f field[T]) error {
 		for i := range group {
 			group[i] = f.mul(group[i], rstd.v[g])
 		}
+		affine(c, f, group)
 	}
 	encode(c.Out[0], c.Compute, f.ring, x)
 	encode(c.Out[1], c.Compute, f.ring, mean)
@@ -108,7 +111,8 @@ func layerNorm[T any](c *ir.Call, f field[T]) error {
 }
 
 // RMSNorm divides x by the root of its mean square over its last `axes` axes:
-// rstd is 1/sqrt(mean(x*x) + eps). Results: out, rstd.
+// rstd is 1/sqrt(mean(x*x) + eps). An operand weight, where there is one, has the
+// shape of these axes and multiplies out. Results: out, rstd.
 func RMSNorm(c *ir.Call) error { return inField(c, rmsNorm[float64], rmsNorm[wide.Float]) }
 
 func rmsNorm[T any](c *ir.Call, f field[T]) error {
@@ -123,10 +127,25 @@ func rmsNorm[T any](c *ir.Call, f field[T]) error {
 		for i := range group {
 			group[i] = f.mul(group[i], rstd.v[g])
 		}
+		affine(c, f, group)
 	}
 	encode(c.Out[0], c.Compute, f.ring, x)
 	encode(c.Out[1], c.Compute, f.ring, rstd)
 	return nil
+}
+
+// affine multiplies a group by operand 1 and adds operand 2, where they are there.
+func affine[T any](c *ir.Call, f field[T], group []T) {
+	if len(c.In) > 1 {
+		for i, w := range decode(c.In[1], c.Compute, f.ring).v {
+			group[i] = f.mul(group[i], w)
+		}
+	}
+	if len(c.In) > 2 {
+		for i, b := range decode(c.In[2], c.Compute, f.ring).v {
+			group[i] = f.add(group[i], b)
+		}
+	}
 }
 
 // scale returns 1/sqrt(square + eps); eps is the second attribute.

@@ -58,7 +58,7 @@ func (l *Library) Func(name string) (Func, error) {
 }
 
 // MaxArgs is the most arguments a call may have.
-const MaxArgs = 15
+const MaxArgs = 16
 
 // A Frame is the memory of one call: its arguments, words for what the function
 // reads and writes through pointers, and what must live until it returns. It is
@@ -66,7 +66,7 @@ const MaxArgs = 15
 // be given to C while the frame is held. One goroutine holds a Frame, from Get
 // to Free.
 type Frame struct {
-	args  [MaxArgs]uintptr
+	block block
 	Words [8]uintptr // zero after Get
 	kept  [4]unsafe.Pointer
 	keeps int
@@ -133,12 +133,34 @@ func GoString(p unsafe.Pointer) string {
 	return string(unsafe.Slice((*byte)(p), n))
 }
 
+// block is what the machine code of a call reads and writes: call_amd64.s and
+// call_arm64.s know its layout.
+type block struct {
+	args    [MaxArgs]uintptr
+	f       uintptr
+	first   uintptr // called before f, with context; 0 for none
+	context uintptr
+	result  uintptr // of f, or of first where that failed
+	failed  uintptr // 1 where first did not return 0, and f was not called
+}
+
 // Call calls f with up to MaxArgs arguments. Addresses among them are of memory
 // that c keeps, or that is not Go's. The goroutine may be on another thread
 // afterwards unless it is locked to its thread.
 func (f Func) Call(c *Frame, args ...uintptr) uintptr {
-	n := copy(c.args[:], args)
-	result := call(uintptr(f), c.args[:n])
+	copy(c.block.args[:], args)
+	c.block.f, c.block.first = uintptr(f), 0
+	call(&c.block)
 	runtime.KeepAlive(c)
-	return result
+	return c.block.result
+}
+
+// CallAfter calls first with context and then, if that returned 0, f, both on one
+// thread with nothing in between. It returns f's result, or first's and false.
+func (f Func) CallAfter(c *Frame, first Func, context uintptr, args ...uintptr) (uintptr, bool) {
+	copy(c.block.args[:], args)
+	c.block.f, c.block.first, c.block.context = uintptr(f), uintptr(first), context
+	call(&c.block)
+	runtime.KeepAlive(c)
+	return c.block.result, c.block.failed == 0
 }

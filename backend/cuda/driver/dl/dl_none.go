@@ -14,4 +14,4 @@ func open(string) (uintptr, error) {
 func symbol(uintptr, string) (uintptr, error) { return 0, ErrUnsupported }
 
 // call is never reached: there is no function without an open library.
-func call(uintptr, []uintptr) uintptr { panic(ErrUnsupported) }
+func call(*block) { panic(ErrUnsupported) }

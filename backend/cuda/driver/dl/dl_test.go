@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -77,6 +78,43 @@ func TestCall(t *testing.T) {
 	}
 	if got := GoString(nil); got != "" {
 		t.Errorf("GoString(nil) = %q", got)
+	}
+}
+
+// TestManyArguments formats as many numbers as a call can have.
+func TestManyArguments(t *testing.T) {
+	c := Get()
+	defer c.Free()
+	b := make([]byte, 200)
+	format := []byte(strings.Repeat("%ld ", MaxArgs-3) + "\x00")
+	args := []uintptr{c.Keep(unsafe.Pointer(&b[0])), uintptr(len(b)), c.Keep(unsafe.Pointer(&format[0]))}
+	want := ""
+	for i := range MaxArgs - 3 {
+		args = append(args, uintptr(1000+i))
+		want += strconv.Itoa(1000+i) + " "
+	}
+	n := int(int32(function(t, "snprintf").Call(c, args...)))
+	if got := string(b[:max(0, n)]); got != want {
+		t.Errorf("snprintf: %q, want %q", got, want)
+	}
+}
+
+func TestCallAfter(t *testing.T) {
+	c := Get()
+	defer c.Free()
+	f, first := function(t, "strtol"), function(t, "labs")
+	minus := uintptr(7)
+	for _, tt := range []struct {
+		context, want uintptr
+		ok            bool
+	}{{0, 35, true}, {-minus, 7, false}, {0, 35, true}} {
+		got, ok := f.CallAfter(c, first, tt.context, c.CString("35"), 0, 10)
+		if got != tt.want || ok != tt.ok {
+			t.Errorf("after labs(%d): %d, %v", int(tt.context), got, ok)
+		}
+	}
+	if got := f.Call(c, c.CString("36"), 0, 10); got != 36 {
+		t.Errorf("Call after that: %d", got)
 	}
 }
 

@@ -1,0 +1,181 @@
+// Package cublaslt multiplies matrices with NVIDIA's cuBLASLt, which it opens on
+// first use. It recognises transposed operands by their strides, asks the
+// library's heuristics once for each problem, and makes one call for a product
+// that it has seen before. It knows nothing of operators.
+//
+// Which algorithm runs depends on the problem alone (shapes, strides, dtype,
+// alignment, flags), so equal calls give equal bits.
+package cublaslt
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
+	"github.com/sinter-go/sinter/backend/cuda/library"
+)
+
+// ErrUnsupported is wrapped by errors of products the library has no algorithm
+// for. Nothing was enqueued.
+var ErrUnsupported = errors.New("cuBLASLt does not compute this")
+
+// functions are the library's that are called.
+type functions struct {
+	create, statusName                                 dl.Func
+	descInit, descSet, layoutInit, layoutSet           dl.Func
+	preferenceCreate, preferenceDestroy, preferenceSet dl.Func
+	heuristic, matmul                                  dl.Func
+}
+
+var process = sync.OnceValues(func() (*functions, error) {
+	lib, err := library.Open(library.CUBLASLt)
+	if err != nil {
+		return nil, err
+	}
+	return resolve(lib)
+})
+
+func resolve(lib *dl.Library) (*functions, error) {
+	f := new(functions)
+	for _, s := range []struct {
+		f    *dl.Func
+		name string
+	}{
+		{&f.create, "cublasLtCreate"}, {&f.statusName, "cublasLtGetStatusName"},
+		{&f.descInit, "cublasLtMatmulDescInit_internal"}, {&f.descSet, "cublasLtMatmulDescSetAttribute"},
+		{&f.layoutInit, "cublasLtMatrixLayoutInit_internal"}, {&f.layoutSet, "cublasLtMatrixLayoutSetAttribute"},
+		{&f.preferenceCreate, "cublasLtMatmulPreferenceCreate"}, {&f.preferenceDestroy, "cublasLtMatmulPreferenceDestroy"},
+		{&f.preferenceSet, "cublasLtMatmulPreferenceSetAttribute"},
+		{&f.heuristic, "cublasLtMatmulAlgoGetHeuristic"}, {&f.matmul, "cublasLtMatmul"},
+	} {
+		var err error
+		if *s.f, err = lib.Func(s.name); err != nil {
+			return nil, fmt.Errorf("%w: cuBLASLt: %w", library.ErrUnusable, err)
+		}
+	}
+	return f, nil
+}
+
+// A status is the library's cublasStatus_t.
+type status int32
+
+const (
+	statusSuccess      status = 0
+	statusInvalidValue status = 7
+	statusArchMismatch status = 8
+	statusNotSupported status = 15
+)
+
+// check returns nil for success. The error of a problem the library does not take
+// wraps ErrUnsupported.
+func (f *functions) check(call string, result uintptr) error {
+	s := status(int32(result))
+	if s == statusSuccess {
+		return nil
+	}
+	c := dl.Get()
+	defer c.Free()
+	// The name is the library's constant: its address is not of Go memory.
+	c.Words[0] = f.statusName.Call(c, uintptr(uint32(s)))
+	err := fmt.Errorf("%s: %s (%d)", call, dl.GoString(c.Pointer(0)), s)
+	switch s {
+	case statusInvalidValue, statusArchMismatch, statusNotSupported:
+		return fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
+	return err
+}
+
+// A device is the library's state for one device: its handle, which any threads
+// may use, and the plans made so far.
+type device struct {
+	*functions
+	api     driver.API
+	ordinal int
+	handle  uintptr
+
+	mu    sync.RWMutex
+	plans map[key]*plan
+}
+
+// maxPlans bounds the plans that are kept. When there are more, all go: a program
+// whose shapes never repeat gains nothing from any of them.
+const maxPlans = 4096
+
+var devices struct {
+	mu   sync.RWMutex
+	list []*device // by ordinal; nil where not used so far
+}
+
+// deviceOf returns the state of device dev, which the first call makes.
+func deviceOf(api driver.API, dev int) (*device, error) {
+	devices.mu.RLock()
+	var d *device
+	if dev < len(devices.list) {
+		d = devices.list[dev]
+	}
+	devices.mu.RUnlock()
+	if d != nil {
+		return d, nil
+	}
+	return newDevice(api, dev)
+}
+
+func newDevice(api driver.API, dev int) (*device, error) {
+	f, err := process()
+	if err != nil {
+		return nil, err
+	}
+	devices.mu.Lock()
+	defer devices.mu.Unlock()
+	for len(devices.list) <= dev {
+		devices.list = append(devices.list, nil)
+	}
+	if d := devices.list[dev]; d != nil {
+		return d, nil
+	}
+	d, err := f.open(api, dev)
+	if err != nil {
+		return nil, fmt.Errorf("%w: cuBLASLt on cuda:%d: %w", library.ErrUnusable, dev, err)
+	}
+	devices.list[dev] = d
+	return d, nil
+}
+
+// open makes the state of a device.
+func (f *functions) open(api driver.API, dev int) (*device, error) {
+	if err := api.Enter(dev); err != nil {
+		return nil, err
+	}
+	defer api.Leave()
+	c := dl.Get()
+	defer c.Free()
+	if err := f.check("cublasLtCreate", f.create.Call(c, c.Addr(0))); err != nil {
+		return nil, err
+	}
+	return &device{functions: f, api: api, ordinal: dev, handle: c.Words[0], plans: map[key]*plan{}}, nil
+}
+
+// find returns the plan of a problem, which it makes where there is none. Plans
+// that could not be made are kept as well.
+func (d *device) find(k *key) *plan {
+	d.mu.RLock()
+	p := d.plans[*k]
+	d.mu.RUnlock()
+	if p != nil {
+		return p
+	}
+	p = &plan{call: newCall()}
+	p.err = d.make(p, k)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if made := d.plans[*k]; made != nil {
+		return made
+	}
+	if len(d.plans) >= maxPlans {
+		clear(d.plans)
+	}
+	d.plans[*k] = p
+	return p
+}

@@ -1,0 +1,171 @@
+package cublaslt
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
+	"github.com/sinter-go/sinter/backend/cuda/library"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// MatMul enqueues d = x @ y, whose shapes are those of operator matmul, all of one
+// dtype that Supports reports, none of extent 0. The error wraps ErrUnsupported
+// where the library has no algorithm, or is of the library that is missing; all
+// of d may be computed anew then.
+func MatMul(g library.GPU, x, y, d ir.View) error {
+	dev, err := deviceOf(g.API(), g.Device())
+	if err != nil {
+		return err
+	}
+	return dev.multiply(g, x, y, d, ir.View{}, Identity)
+}
+
+// MatMulBias enqueues d = act(x @ y + bias), as MatMul does; bias has as many
+// elements as y has columns. The dtype is a real one.
+func MatMulBias(g library.GPU, x, y, bias, d ir.View, act Activation) error {
+	dev, err := deviceOf(g.API(), g.Device())
+	if err != nil {
+		return err
+	}
+	return dev.multiply(g, x, y, d, bias, act)
+}
+
+// multiply enqueues d = act(x @ y + bias), without the bias where it is not given.
+func (dev *device) multiply(g library.GPU, x, y, d, bias ir.View, act Activation) error {
+	x, err := readable(g, x)
+	if err != nil {
+		return err
+	}
+	if y, err = readable(g, y); err != nil {
+		return err
+	}
+	if bias.Given() {
+		if bias, err = g.Dense(bias, bias.DType); err != nil {
+			return err
+		}
+	}
+	to := d
+	p, ok := describe(x, y, to)
+	geo, written := p.geometry(bias.Given())
+	if ok && !written {
+		if to, err = scratch(g, d); err != nil {
+			return err
+		}
+		p, ok = describe(x, y, to)
+		geo, written = p.geometry(bias.Given())
+	}
+	if !ok || !written {
+		return fmt.Errorf("%w: result %v, strides %v", ErrUnsupported, d.Shape, d.Strides)
+	}
+	if err := dev.loop(g, &p, &geo, d.DType, bias.Addr, epilogueOf(bias.Given(), act)); err != nil {
+		return err
+	}
+	if to.Addr != d.Addr {
+		return g.Store(d, to)
+	}
+	return nil
+}
+
+// readable returns v, or a copy where the library knows no layout like its.
+func readable(g library.GPU, v ir.View) (ir.View, error) {
+	r := len(v.Shape)
+	if v.Ptr == nil {
+		if r == 1 {
+			return v, nil // the stride is a distance between columns of one element
+		}
+		m := matrix{0, v.Shape[r-2], v.Shape[r-1], v.Strides[r-2], v.Strides[r-1]}
+		if _, _, ok := m.stored(); ok {
+			return v, nil
+		}
+	}
+	return g.Dense(v, v.DType)
+}
+
+// scratch returns memory for a result like d.
+func scratch(g library.GPU, d ir.View) (ir.View, error) {
+	addr, err := g.Scratch(int64(d.NumElements()) * int64(d.DType.Size()))
+	return ir.View{Addr: addr, DType: d.DType, Shape: d.Shape, Strides: ir.ContiguousStrides(d.Shape)}, err
+}
+
+func epilogueOf(biased bool, act Activation) uint32 {
+	if !biased {
+		return epilogueNone
+	}
+	switch act {
+	case ReLU:
+		return epilogueBias | epilogueReLU
+	case GELU:
+		return epilogueBias | epilogueGELU
+	}
+	return epilogueBias
+}
+
+// loop enqueues p: the axis with most places is the library's batch, and each
+// place of the others a call.
+func (d *device) loop(g library.GPU, p *product, geo *geometry, dt ir.DType, bias uint64, epilogue uint32) error {
+	last, others := p.widest()
+	geo.batched(last)
+	size := uint64(dt.Size())
+	a, b, out := geo.a, geo.b, geo.d
+	for i := range others {
+		x, y, z := p.at(i)
+		if geo.swapped {
+			x, y = y, x
+		}
+		geo.a, geo.b, geo.d = a+uint64(y)*size, b+uint64(x)*size, out+uint64(z)*size
+		if err := d.run(g, geo, dt, bias, epilogue); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run enqueues one call of the library.
+func (d *device) run(g library.GPU, geo *geometry, dt ir.DType, bias uint64, epilogue uint32) error {
+	k := key{
+		dtype: dt, epilogue: epilogue,
+		m: geo.m, n: geo.n, k: geo.k,
+		lda: geo.lda, ldb: geo.ldb, ldd: geo.ldd,
+		batch: geo.batch, sa: geo.sa, sb: geo.sb, sd: geo.sd,
+		transA: geo.transA, transB: geo.transB,
+		alignA: alignment(geo.a), alignB: alignment(geo.b), alignD: alignment(geo.d),
+	}
+	k.compute, k.reductions = arithmetic(dt)
+	p := d.find(&k)
+	if p.err != nil {
+		return p.err
+	}
+	workspace, err := g.Scratch(p.workspace)
+	if err != nil {
+		return err
+	}
+	if err := d.api.Enter(d.ordinal); err != nil {
+		return err
+	}
+	c := dl.Get()
+	err = d.call(c, p, geo, bias, workspace, uintptr(g.Stream()))
+	c.Free()
+	d.api.Leave()
+	return err
+}
+
+func (d *device) call(c *dl.Frame, p *plan, geo *geometry, bias, workspace uint64, stream uintptr) error {
+	at := c.Keep(unsafe.Pointer(p.call))
+	desc := at + unsafe.Offsetof(call{}.desc)
+	if bias != 0 {
+		// The plan is for any goroutines: the bias goes into a copy of its description.
+		own, address := c.Bytes(int(unsafe.Sizeof(p.desc)))
+		copy(own, unsafe.Slice((*byte)(unsafe.Pointer(&p.desc)), unsafe.Sizeof(p.desc)))
+		desc = address
+		c.Words[0] = uintptr(bias)
+		if err := d.check("cublasLtMatmulDescSetAttribute", d.descSet.Call(c, desc, descBiasPointer, c.Addr(0), 8)); err != nil {
+			return err
+		}
+	}
+	out := at + unsafe.Offsetof(call{}.d)
+	return d.check("cublasLtMatmul", d.matmul.Call(c, d.handle, desc,
+		at+unsafe.Offsetof(call{}.alpha), uintptr(geo.a), at+unsafe.Offsetof(call{}.a), uintptr(geo.b), at+unsafe.Offsetof(call{}.b),
+		at+unsafe.Offsetof(call{}.beta), uintptr(geo.d), out, uintptr(geo.d), out,
+		at+unsafe.Offsetof(call{}.algorithm), uintptr(workspace), uintptr(p.workspace), stream))
+}

@@ -1,0 +1,111 @@
+// A cuBLASLt without a device, for tests of the binding: products of float and
+// double on the host, by the definition. Arguments that are not where they belong
+// are answered with an error: it checks what the binding must get right.
+
+#include <stdint.h>
+#include <string.h>
+
+enum { OK = 0, INVALID = 7, UNSUPPORTED = 15 };
+enum { R32 = 0, R64 = 1 };
+
+typedef struct { uint64_t type, rows, cols; int64_t ld; int64_t batch, stride, spare[8]; } Layout;
+typedef struct { uint64_t compute, scale, transA, transB, epilogue; const void* bias; uint64_t spare[26]; } Desc;
+typedef struct { uint64_t algo[8], workspace; int32_t state; float waves; int32_t reserved[4]; } Result;
+typedef struct { uint64_t workspace; uint32_t reductions, align[4]; } Preference;
+
+static int handle, heuristics, products;
+static Preference preference;
+
+int fake_heuristics(void) { return heuristics; }
+int fake_products(void) { return products; }
+
+int cublasLtCreate(void** h) { *h = &handle; return OK; }
+const char* cublasLtGetStatusName(int s) { return s == UNSUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_INVALID_VALUE"; }
+
+int cublasLtMatmulDescInit_internal(Desc* d, size_t size, int compute, int scale) {
+  if (size < sizeof *d) return INVALID;
+  memset(d, 0, size);
+  d->compute = compute; d->scale = scale; d->epilogue = 1;
+  return OK;
+}
+
+int cublasLtMatmulDescSetAttribute(Desc* d, int attribute, const void* value, size_t size) {
+  uint32_t v = *(const uint32_t*)value;
+  switch (attribute) {
+    case 3: d->transA = v; return size == 4 ? OK : INVALID;
+    case 4: d->transB = v; return size == 4 ? OK : INVALID;
+    case 7: d->epilogue = v; return size == 4 ? OK : INVALID;
+    case 8: d->bias = *(void* const*)value; return size == 8 ? OK : INVALID;
+  }
+  return INVALID;
+}
+
+int cublasLtMatrixLayoutInit_internal(Layout* l, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld) {
+  if (size < sizeof *l || ld < (int64_t)rows) return INVALID;
+  memset(l, 0, size);
+  l->type = type; l->rows = rows; l->cols = cols; l->ld = ld; l->batch = 1;
+  return OK;
+}
+
+int cublasLtMatrixLayoutSetAttribute(Layout* l, int attribute, const void* value, size_t size) {
+  if (attribute == 5 && size == 4) { l->batch = *(const int32_t*)value; return OK; }
+  if (attribute == 6 && size == 8) { l->stride = *(const int64_t*)value; return OK; }
+  return INVALID;
+}
+
+int cublasLtMatmulPreferenceCreate(Preference** p) { memset(&preference, 0, sizeof preference); *p = &preference; return OK; }
+int cublasLtMatmulPreferenceDestroy(Preference* p) { return p == &preference ? OK : INVALID; }
+
+int cublasLtMatmulPreferenceSetAttribute(Preference* p, int attribute, const void* value, size_t size) {
+  uint32_t v = *(const uint32_t*)value;
+  switch (attribute) {
+    case 1: p->workspace = *(const uint64_t*)value; return size == 8 ? OK : INVALID;
+    case 3: p->reductions = v; return size == 4 ? OK : INVALID;
+    case 5: case 6: case 7: case 8: p->align[attribute - 5] = v; return size == 4 ? OK : INVALID;
+  }
+  return INVALID;
+}
+
+static int shapes(const Desc* e, const Layout* a, const Layout* b, const Layout* d) {
+  uint64_t m = e->transA ? a->cols : a->rows, k = e->transA ? a->rows : a->cols;
+  uint64_t n = e->transB ? b->rows : b->cols, inner = e->transB ? b->cols : b->rows;
+  return k == inner && m == d->rows && n == d->cols && a->type == b->type && a->type == d->type && a->batch == d->batch && b->batch == d->batch;
+}
+
+int cublasLtMatmulAlgoGetHeuristic(void* h, Desc* e, Layout* a, Layout* b, Layout* c, Layout* d, Preference* p, int wanted, Result* out, int* count) {
+  heuristics++;
+  if (h != &handle || p != &preference || c != d || wanted < 1 || !shapes(e, a, b, d)) return INVALID;
+  for (int i = 0; i < 4; i++) if (!p->align[i] || p->align[i] & (p->align[i] - 1)) return INVALID;
+  *count = 0;
+  if (a->type != R32 && a->type != R64) return OK;
+  if (a->type == R64 ? e->compute != 70 || e->scale != R64 : (e->compute != 68 && e->compute != 77) || e->scale != R32) return INVALID;
+  memset(out, 0, sizeof *out);
+  out->algo[0] = 4711; out->algo[7] = 4712; out->workspace = 4096;
+  *count = 1;
+  return OK;
+}
+
+static double get(const void* p, int type, int64_t i) { return type == R64 ? ((const double*)p)[i] : ((const float*)p)[i]; }
+
+int cublasLtMatmul(void* h, Desc* e, const void* alpha, const void* A, Layout* a, const void* B, Layout* b, const void* beta,
+                   const void* C, Layout* c, void* D, Layout* d, const uint64_t* algo, void* workspace, size_t bytes, uintptr_t stream) {
+  if (h != &handle || !shapes(e, a, b, d) || C != D || c != d || algo[0] != 4711 || algo[7] != 4712 || bytes != 4096 || !workspace || stream != 77) return INVALID;
+  if (get(alpha, e->scale, 0) != 1 || get(beta, e->scale, 0) != 0 || (e->epilogue & 4 && !e->bias)) return INVALID;
+  memset(workspace, 0xFF, bytes);
+  int64_t k = e->transA ? a->rows : a->cols;
+  for (int64_t i = 0; i < d->batch; i++)
+    for (int64_t row = 0; row < (int64_t)d->rows; row++)
+      for (int64_t column = 0; column < (int64_t)d->cols; column++) {
+        double sum = 0;
+        for (int64_t j = 0; j < k; j++)
+          sum += get(A, a->type, i * a->stride + (e->transA ? row * a->ld + j : j * a->ld + row)) *
+                 get(B, b->type, i * b->stride + (e->transB ? j * b->ld + column : column * b->ld + j));
+        if (e->epilogue & 4) sum += get(e->bias, d->type, row);
+        if (e->epilogue & 2 && sum < 0) sum = 0;
+        int64_t to = i * d->stride + column * d->ld + row;
+        if (d->type == R64) ((double*)D)[to] = sum;
+        else ((float*)D)[to] = (float)sum;
+      }
+  __atomic_add_fetch(&products, 1, __ATOMIC_RELAXED);
+  return OK;
+}

@@ -1,0 +1,102 @@
+package cudnn
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
+	"github.com/sinter-go/sinter/backend/cuda/library"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// A Convolution is the cross-correlation y [n, out, spatial...] of
+// x [n, channels, spatial...] with weight [out, channels/groups, kernel...], with
+// one stride, padding and dilation for each spatial axis. No extent is 0.
+type Convolution struct {
+	X, Weight, Y              ir.View
+	Stride, Padding, Dilation []int
+	Groups                    int
+}
+
+// Supports reports whether the views have one dtype that the library convolves.
+func Supports(views ...ir.View) bool {
+	for _, v := range views {
+		if v.DType != views[0].DType {
+			return false
+		}
+	}
+	_, ok := elements[views[0].DType]
+	return ok
+}
+
+// Convolve enqueues the computation of the tensor that direction names from the
+// other two. The error wraps ErrUnsupported where the library has no algorithm,
+// or is of the library that is missing; the result may be computed anew then.
+func Convolve(g library.GPU, direction Direction, v Convolution) error {
+	k, ok := keyOf(direction, &v)
+	if !ok {
+		return fmt.Errorf("%w: x %v, weight %v", ErrUnsupported, v.X.Shape, v.Weight.Shape)
+	}
+	d, err := deviceOf(g.API(), g.Device())
+	if err != nil {
+		return err
+	}
+	first, second, result := &v.X, &v.Weight, v.Y
+	switch direction {
+	case GradInput:
+		first, second, result = &v.Weight, &v.Y, v.X
+	case GradWeight:
+		first, second, result = &v.X, &v.Y, v.Weight
+	}
+	for _, in := range []*ir.View{first, second} {
+		if *in, err = g.Dense(*in, in.DType); err != nil {
+			return err
+		}
+	}
+	to := result
+	if !to.IsContiguous() {
+		to.Strides = ir.ContiguousStrides(to.Shape)
+		if to.Addr, err = g.Scratch(int64(to.NumElements()) * int64(to.DType.Size())); err != nil {
+			return err
+		}
+	}
+	if err := d.run(g, &k, first.Addr, second.Addr, to.Addr); err != nil {
+		return err
+	}
+	if to.Addr != result.Addr {
+		return g.Store(result, to)
+	}
+	return nil
+}
+
+// run enqueues one call of the library.
+func (d *device) run(g library.GPU, k *key, first, second, result uint64) error {
+	if err := d.api.Enter(d.ordinal); err != nil {
+		return err
+	}
+	defer d.api.Leave()
+	h, err := d.on(g.Stream())
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := d.find(h, k)
+	if p.err != nil {
+		return p.err
+	}
+	workspace, err := g.Scratch(p.workspace)
+	if err != nil {
+		return err
+	}
+	c := dl.Get()
+	defer c.Free()
+	at := c.Keep(unsafe.Pointer(p))
+	one, zero := at+unsafe.Offsetof(p.one), at+unsafe.Offsetof(p.zero)
+	r := &d.of[k.direction]
+	err = d.check(r.name, r.run.Call(c, h.address, one, p.first, uintptr(first), p.second, uintptr(second),
+		p.conv, p.algorithm, uintptr(workspace), uintptr(p.workspace), zero, p.result, uintptr(result)))
+	runtime.KeepAlive(p) // its descriptors go with it
+	return err
+}

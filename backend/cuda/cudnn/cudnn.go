@@ -1,0 +1,213 @@
+// Package cudnn convolves with NVIDIA's cuDNN, which it opens on first use. It
+// asks the library's heuristics once for each problem and prefers algorithms
+// that give equal bits for equal calls. It knows nothing of operators.
+package cudnn
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
+	"github.com/sinter-go/sinter/backend/cuda/library"
+)
+
+// ErrUnsupported is wrapped by errors of convolutions the library has no algorithm
+// for. Nothing that counts was enqueued.
+var ErrUnsupported = errors.New("cuDNN does not compute this")
+
+// A Direction says which of a convolution's tensors is computed from the other two.
+type Direction uint8
+
+// The directions.
+const (
+	Forward    Direction = iota // y of x and weight
+	GradInput                   // x of weight and y
+	GradWeight                  // weight of x and y
+	directions
+)
+
+// routines are the library's functions of one direction. All take their operands
+// in the same order: two inputs and, later, the result.
+type routines struct {
+	heuristic, workspace, run dl.Func
+	name                      string // of run
+}
+
+// functions are the library's that are called.
+type functions struct {
+	create, errorString, setStream                         dl.Func
+	tensorCreate, tensorSet, tensorDestroy                 dl.Func
+	filterCreate, filterSet, filterDestroy                 dl.Func
+	convCreate, convSet, convGroups, convMath, convDestroy dl.Func
+	of                                                     [directions]routines
+}
+
+var process = sync.OnceValues(func() (*functions, error) {
+	// cuDNN opens these by name, and finds them where they are open already: an
+	// error is told by whatever needs them.
+	for _, n := range []library.Name{library.CUBLASLt, library.NVRTC} {
+		_, _ = library.Open(n)
+	}
+	lib, err := library.Open(library.CUDNN)
+	if err != nil {
+		return nil, err
+	}
+	return resolve(lib)
+})
+
+func resolve(lib *dl.Library) (*functions, error) {
+	f := new(functions)
+	of := &f.of
+	for d, middle := range [directions]string{"Forward", "BackwardData", "BackwardFilter"} {
+		of[d].name = "cudnnConvolution" + middle
+	}
+	for _, s := range []struct {
+		f    *dl.Func
+		name string
+	}{
+		{&f.create, "cudnnCreate"}, {&f.errorString, "cudnnGetErrorString"}, {&f.setStream, "cudnnSetStream"},
+		{&f.tensorCreate, "cudnnCreateTensorDescriptor"}, {&f.tensorSet, "cudnnSetTensorNdDescriptor"},
+		{&f.tensorDestroy, "cudnnDestroyTensorDescriptor"},
+		{&f.filterCreate, "cudnnCreateFilterDescriptor"}, {&f.filterSet, "cudnnSetFilterNdDescriptor"},
+		{&f.filterDestroy, "cudnnDestroyFilterDescriptor"},
+		{&f.convCreate, "cudnnCreateConvolutionDescriptor"}, {&f.convSet, "cudnnSetConvolutionNdDescriptor"},
+		{&f.convGroups, "cudnnSetConvolutionGroupCount"}, {&f.convMath, "cudnnSetConvolutionMathType"},
+		{&f.convDestroy, "cudnnDestroyConvolutionDescriptor"},
+		{&of[Forward].heuristic, "cudnnGetConvolutionForwardAlgorithm_v7"},
+		{&of[GradInput].heuristic, "cudnnGetConvolutionBackwardDataAlgorithm_v7"},
+		{&of[GradWeight].heuristic, "cudnnGetConvolutionBackwardFilterAlgorithm_v7"},
+		{&of[Forward].workspace, "cudnnGetConvolutionForwardWorkspaceSize"},
+		{&of[GradInput].workspace, "cudnnGetConvolutionBackwardDataWorkspaceSize"},
+		{&of[GradWeight].workspace, "cudnnGetConvolutionBackwardFilterWorkspaceSize"},
+		{&of[Forward].run, of[Forward].name},
+		{&of[GradInput].run, of[GradInput].name},
+		{&of[GradWeight].run, of[GradWeight].name},
+	} {
+		var err error
+		if *s.f, err = lib.Func(s.name); err != nil {
+			return nil, fmt.Errorf("%w: cuDNN: %w", library.ErrUnusable, err)
+		}
+	}
+	return f, nil
+}
+
+// The library's cudnnStatus_t, by thousands: 1000 is of the installation, 2000 and
+// 3000 of the arguments, 4000 of the library, 5000 of the device.
+const (
+	statusSuccess   = 0
+	statusArguments = 2000
+	statusDevice    = 5000
+)
+
+// check returns nil for success. The error wraps library.ErrUnusable where the
+// installation does not work, and ErrUnsupported where another way may.
+func (f *functions) check(call string, result uintptr) error {
+	s := int32(result)
+	if s == statusSuccess {
+		return nil
+	}
+	c := dl.Get()
+	defer c.Free()
+	// The text is the library's constant: its address is not of Go memory.
+	c.Words[0] = f.errorString.Call(c, uintptr(uint32(s)))
+	err := fmt.Errorf("%s: %s (%d)", call, dl.GoString(c.Pointer(0)), s)
+	switch {
+	case s < statusArguments:
+		return fmt.Errorf("%w: cuDNN: %w", library.ErrUnusable, err)
+	case s < statusDevice:
+		return fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
+	return err
+}
+
+// A handle is the library's, of one stream. Its calls must not overlap.
+type handle struct {
+	mu      sync.Mutex
+	address uintptr
+}
+
+// A device is the library's state for one device.
+type device struct {
+	*functions
+	api     driver.API
+	ordinal int
+
+	mu      sync.Mutex
+	handles map[driver.Stream]*handle
+	plans   map[key]*plan
+	err     error // of making a handle: the library does not work here
+}
+
+// maxPlans bounds the plans that are kept. When there are more, all go.
+const maxPlans = 1024
+
+var devices struct {
+	mu   sync.Mutex
+	list []*device // by ordinal; nil where not used so far
+}
+
+// deviceOf returns the state of device dev, which the first call makes.
+func deviceOf(api driver.API, dev int) (*device, error) {
+	f, err := process()
+	if err != nil {
+		return nil, err
+	}
+	devices.mu.Lock()
+	defer devices.mu.Unlock()
+	for len(devices.list) <= dev {
+		devices.list = append(devices.list, nil)
+	}
+	if devices.list[dev] == nil {
+		devices.list[dev] = &device{
+			functions: f, api: api, ordinal: dev,
+			handles: map[driver.Stream]*handle{}, plans: map[key]*plan{},
+		}
+	}
+	return devices.list[dev], nil
+}
+
+// on returns the handle of a stream. The device is entered.
+func (d *device) on(s driver.Stream) (*handle, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if h := d.handles[s]; h != nil || d.err != nil {
+		return h, d.err
+	}
+	c := dl.Get()
+	defer c.Free()
+	if err := d.check("cudnnCreate", d.create.Call(c, c.Addr(0))); err != nil {
+		d.err = fmt.Errorf("%w: cuDNN on cuda:%d: %w", library.ErrUnusable, d.ordinal, err)
+		return nil, d.err
+	}
+	h := &handle{address: c.Words[0]}
+	if err := d.check("cudnnSetStream", d.setStream.Call(c, h.address, uintptr(s))); err != nil {
+		return nil, err
+	}
+	d.handles[s] = h
+	return h, nil
+}
+
+// find returns the plan of a problem, which it makes by h where there is none.
+// Plans that could not be made are kept as well. The device is entered and h held.
+func (d *device) find(h *handle, k *key) *plan {
+	d.mu.Lock()
+	p := d.plans[*k]
+	d.mu.Unlock()
+	if p != nil {
+		return p
+	}
+	p = new(plan)
+	own := *k // the library reads it: k stays on its stack
+	p.err = d.make(h, p, &own)
+	runtime.AddCleanup(p, d.destroy, p.descriptors)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.plans) >= maxPlans {
+		clear(d.plans)
+	}
+	d.plans[own] = p
+	return p
+}

@@ -1,0 +1,293 @@
+// Package gpu provides NVIDIA GPUs as devices: it answers the calls of
+// device.Driver with those of the CUDA driver. It knows nothing of operators,
+// whose launches package launch makes, or of how memory is reused.
+//
+// Importing the package and making a Driver call nothing: the CUDA driver is
+// opened when a device is asked for. A machine without one has no devices, and
+// DeviceCount says why.
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/backend/cuda/launch"
+	"github.com/sinter-go/sinter/backend/cuda/module"
+	"github.com/sinter-go/sinter/backend/cuda/trap"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
+)
+
+// Driver is the GPUs' device.Driver. The zero Driver is ready for use.
+type Driver struct {
+	opened sync.Once
+	open   func() (driver.API, error) // nil: driver.Open
+	api    driver.API
+	err    error // why there is no api
+	loader *module.Loader
+	gpus   []gpu
+
+	home    atomic.Int64 // 1 + the device whose context page-locked memory is made in; 0 before the first
+	pinned  pinnedSet
+	staging staging
+}
+
+// A gpu is one device and what was made for it.
+type gpu struct {
+	launcher atomic.Pointer[launch.Device]
+	trap     atomic.Pointer[trap.Record]
+	peers    sync.Map // ordinals that it was given access to
+	mu       sync.Mutex
+}
+
+var _ device.Driver = (*Driver)(nil)
+
+// Kind returns device.KindCUDA.
+func (*Driver) Kind() device.Kind { return device.KindCUDA }
+
+// get opens the CUDA driver with the first call.
+func (d *Driver) get() (driver.API, error) {
+	d.opened.Do(func() {
+		open := d.open
+		if open == nil {
+			open = driver.Open
+		}
+		if d.api, d.err = open(); d.err == nil {
+			d.loader = module.New(d.api)
+			d.gpus = make([]gpu, d.api.DeviceCount())
+		}
+	})
+	return d.api, d.err
+}
+
+// use is get for a call on a device.
+func (d *Driver) use(dev int) (driver.API, error) {
+	api, err := d.get()
+	if err != nil {
+		return nil, fmt.Errorf("%w: cuda:%d: %w", device.ErrUnavailable, dev, err)
+	}
+	if uint(dev) >= uint(len(d.gpus)) {
+		return nil, fmt.Errorf("%w: cuda:%d: this process sees %d cuda devices", device.ErrInvalid, dev, len(d.gpus))
+	}
+	if d.home.Load() == 0 {
+		d.home.CompareAndSwap(0, int64(dev)+1)
+	}
+	return api, nil
+}
+
+// DeviceCount returns how many GPUs the process sees. It makes no context.
+func (d *Driver) DeviceCount() (int, error) {
+	if _, err := d.get(); err != nil {
+		return 0, err
+	}
+	return len(d.gpus), nil
+}
+
+// Properties describes a GPU. It makes no context.
+func (d *Driver) Properties(dev int) (p device.Properties, err error) {
+	api, err := d.get()
+	if err != nil {
+		return p, err
+	}
+	if p.Name, err = api.DeviceName(dev); err != nil {
+		return p, err
+	}
+	if p.TotalMemory, err = api.DeviceTotalMem(dev); err != nil {
+		return p, err
+	}
+	for _, a := range []struct {
+		attribute driver.Attribute
+		value     *int
+	}{
+		{driver.ComputeCapabilityMajor, &p.Major}, {driver.ComputeCapabilityMinor, &p.Minor},
+		{driver.Multiprocessors, &p.Multiprocessors},
+	} {
+		if *a.value, err = api.DeviceAttribute(dev, a.attribute); err != nil {
+			return p, err
+		}
+	}
+	id, err := api.DeviceUUID(dev)
+	if err != nil {
+		return p, err
+	}
+	p.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+	return p, nil
+}
+
+// MemoryInfo returns the GPU's free and total bytes.
+func (d *Driver) MemoryInfo(dev int) (free, total int64, err error) {
+	api, err := d.use(dev)
+	if err != nil {
+		return 0, 0, err
+	}
+	return api.MemGetInfo(dev)
+}
+
+// Alloc returns memory of the CUDA driver.
+func (d *Driver) Alloc(dev int, bytes int64) (device.Memory, error) {
+	api, err := d.use(dev)
+	if err != nil {
+		return device.Memory{}, err
+	}
+	p, err := api.MemAlloc(dev, bytes)
+	if err != nil {
+		return device.Memory{}, noRoom(err)
+	}
+	return device.Memory{Addr: uint64(p), Bytes: bytes}, nil
+}
+
+// noRoom makes the driver's word for it wrap device.ErrOutOfMemory.
+func noRoom(err error) error {
+	if errors.Is(err, driver.OutOfMemory) {
+		return fmt.Errorf("%w: %w", device.ErrOutOfMemory, err)
+	}
+	return err
+}
+
+// Free returns memory to the CUDA driver, which waits for the device.
+func (d *Driver) Free(dev int, m device.Memory) error {
+	api, err := d.use(dev)
+	if err != nil {
+		return err
+	}
+	return api.MemFree(dev, driver.Ptr(m.Addr))
+}
+
+// AllocHost returns memory that is page-locked for every GPU.
+func (d *Driver) AllocHost(bytes int64) (device.Memory, error) {
+	p, err := d.allocHost(bytes, driver.HostPortable)
+	if err != nil {
+		return device.Memory{}, err
+	}
+	d.pinned.add(uintptr(p), bytes)
+	return device.Memory{Host: p, Bytes: bytes}, nil
+}
+
+// allocHost makes page-locked memory in the context of the device used first.
+func (d *Driver) allocHost(bytes int64, flags driver.HostFlags) (unsafe.Pointer, error) {
+	dev := max(0, int(d.home.Load())-1)
+	api, err := d.use(dev)
+	if err != nil {
+		return nil, err
+	}
+	p, err := api.MemHostAlloc(dev, bytes, flags)
+	if err != nil {
+		return nil, noRoom(err)
+	}
+	return p, nil
+}
+
+// FreeHost returns page-locked memory.
+func (d *Driver) FreeHost(m device.Memory) error {
+	d.pinned.remove(uintptr(m.Host))
+	dev := max(0, int(d.home.Load())-1)
+	api, err := d.use(dev)
+	if err != nil {
+		return err
+	}
+	return api.MemFreeHost(dev, m.Host)
+}
+
+// CanAccessPeer reports whether dev can read and write peer's memory.
+func (d *Driver) CanAccessPeer(dev, peer int) bool {
+	api, err := d.get()
+	if err != nil {
+		return false
+	}
+	can, err := api.CanAccessPeer(dev, peer)
+	return err == nil && can
+}
+
+// EnablePeerAccess lets work of dev use peer's memory.
+func (d *Driver) EnablePeerAccess(dev, peer int) error {
+	api, err := d.use(dev)
+	if err != nil {
+		return err
+	}
+	if _, done := d.gpus[dev].peers.Load(peer); done {
+		return nil
+	}
+	if err := api.EnablePeerAccess(dev, peer); err != nil {
+		return err
+	}
+	d.gpus[dev].peers.Store(peer, true)
+	return nil
+}
+
+// Launch enqueues the kernels of c.
+func (d *Driver) Launch(dev int, s device.StreamID, c *ir.Call) error {
+	if uint(dev) < uint(len(d.gpus)) {
+		if l := d.gpus[dev].launcher.Load(); l != nil {
+			return l.Run(driver.Stream(s), c)
+		}
+	}
+	l, err := d.launcher(dev)
+	if err != nil {
+		return err
+	}
+	return l.Run(driver.Stream(s), c)
+}
+
+func (d *Driver) launcher(dev int) (*launch.Device, error) {
+	api, err := d.use(dev)
+	if err != nil {
+		return nil, err
+	}
+	g := &d.gpus[dev]
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if l := g.launcher.Load(); l != nil {
+		return l, nil
+	}
+	l, err := launch.New(api, dev, d.loader, scratch{d})
+	if err != nil {
+		return nil, err
+	}
+	g.launcher.Store(l)
+	return l, nil
+}
+
+// scratch is the memory that launches take from the caching allocator.
+type scratch struct{ d *Driver }
+
+func (s scratch) Scratch(dev int, on driver.Stream, bytes int64) (memory.Block, error) {
+	return memory.Alloc(device.CUDA(dev), s.d, device.StreamID(on), bytes)
+}
+
+// Trap returns the address of the device's record of faults, which is made with
+// the first call; 0 where the memory for it cannot be had.
+func (s scratch) Trap(dev int) uint64 {
+	g := &s.d.gpus[dev]
+	if r := g.trap.Load(); r != nil {
+		return uint64(uintptr(unsafe.Pointer(r)))
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if r := g.trap.Load(); r != nil {
+		return uint64(uintptr(unsafe.Pointer(r)))
+	}
+	p, err := s.d.allocHost(trap.Size, driver.HostPortable|driver.HostMapped)
+	if err != nil {
+		return 0
+	}
+	r := (*trap.Record)(p)
+	*r = trap.Record{}
+	g.trap.Store(r)
+	return uint64(uintptr(p))
+}
+
+// trapped returns what the device's kernels found wrong since it was last asked.
+// Work that waited for is done.
+func (d *Driver) trapped(dev int) error {
+	if r := d.gpus[dev].trap.Load(); r != nil {
+		if err := trap.Take(r); err != nil {
+			return fmt.Errorf("cuda:%d: %w", dev, err)
+		}
+	}
+	return nil
+}

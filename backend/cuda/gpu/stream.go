@@ -1,0 +1,200 @@
+package gpu
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// A StreamID is the CUDA driver's handle; 0 is the device's default stream. So is
+// an EventID.
+
+// NewStream creates a stream that does not wait for the default one.
+func (d *Driver) NewStream(dev, priority int) (device.StreamID, error) {
+	api, err := d.use(dev)
+	if err != nil {
+		return 0, err
+	}
+	s, err := api.StreamCreate(dev, driver.StreamNonBlocking, priority)
+	return device.StreamID(s), err
+}
+
+// DestroyStream destroys a stream when its work is done. The default stream stays.
+func (d *Driver) DestroyStream(dev int, s device.StreamID) error {
+	api, err := d.use(dev)
+	if err != nil || s == 0 {
+		return err
+	}
+	return api.StreamDestroy(dev, driver.Stream(s))
+}
+
+// PriorityRange returns the lowest and the highest priority; 0, 0 where they
+// cannot be told.
+func (d *Driver) PriorityRange(dev int) (lowest, highest int) {
+	api, err := d.use(dev)
+	if err != nil {
+		return 0, 0
+	}
+	if lowest, highest, err = api.StreamPriorityRange(dev); err != nil {
+		return 0, 0
+	}
+	return lowest, highest
+}
+
+// StreamIdle reports whether all work given to s is done.
+func (d *Driver) StreamIdle(dev int, s device.StreamID) (bool, error) {
+	api, err := d.use(dev)
+	if err != nil {
+		return false, err
+	}
+	return api.StreamQuery(dev, driver.Stream(s))
+}
+
+// SyncStream waits for all work given to s, or for ctx.
+func (d *Driver) SyncStream(ctx context.Context, dev int, s device.StreamID) error {
+	api, err := d.use(dev)
+	if err != nil {
+		return err
+	}
+	if ctx.Done() == nil {
+		err = api.StreamSynchronize(dev, driver.Stream(s))
+	} else {
+		err = poll(ctx, func() (bool, error) { return api.StreamQuery(dev, driver.Stream(s)) })
+	}
+	if err != nil {
+		return err
+	}
+	return d.trapped(dev)
+}
+
+// SyncDevice waits for all work of the device, or for ctx, which then leaves a
+// goroutine waiting.
+func (d *Driver) SyncDevice(ctx context.Context, dev int) error {
+	api, err := d.use(dev)
+	if err != nil {
+		return err
+	}
+	if ctx.Done() == nil {
+		err = api.Synchronize(dev)
+	} else {
+		done := make(chan error, 1)
+		go func() { done <- api.Synchronize(dev) }()
+		select {
+		case err = <-done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return d.trapped(dev)
+}
+
+// Waiting with a context asks again and again: at first at once, then after
+// sleeps that grow to longest.
+const (
+	askAtOnce = 64
+	longest   = time.Millisecond
+)
+
+// poll calls done until it reports true, or until ctx ends.
+func poll(ctx context.Context, done func() (bool, error)) error {
+	sleep := 10 * time.Microsecond
+	for i := 0; ; i++ {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if i < askAtOnce {
+			runtime.Gosched()
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(sleep):
+		}
+		sleep = min(2*sleep, longest)
+	}
+}
+
+// NewEvent creates an event, which can be timed where timing is set.
+func (d *Driver) NewEvent(dev int, timing bool) (device.EventID, error) {
+	api, err := d.use(dev)
+	if err != nil {
+		return 0, err
+	}
+	flags := driver.EventDisableTiming
+	if timing {
+		flags = driver.EventDefault
+	}
+	e, err := api.EventCreate(dev, flags)
+	return device.EventID(e), err
+}
+
+// DestroyEvent destroys an event.
+func (d *Driver) DestroyEvent(dev int, e device.EventID) error {
+	api, err := d.use(dev)
+	if err != nil {
+		return err
+	}
+	return api.EventDestroy(dev, driver.Event(e))
+}
+
+// RecordEvent records what s was given so far.
+func (d *Driver) RecordEvent(dev int, e device.EventID, s device.StreamID) error {
+	api, err := d.use(dev)
+	if err != nil {
+		return err
+	}
+	return api.EventRecord(dev, driver.Event(e), driver.Stream(s))
+}
+
+// WaitEvent makes later work of s wait for e, of whatever device.
+func (d *Driver) WaitEvent(dev int, s device.StreamID, _ int, e device.EventID) error {
+	api, err := d.use(dev)
+	if err != nil {
+		return err
+	}
+	return api.StreamWaitEvent(dev, driver.Stream(s), driver.Event(e))
+}
+
+// EventDone reports whether what e recorded is done; true if it recorded nothing.
+func (d *Driver) EventDone(dev int, e device.EventID) (bool, error) {
+	api, err := d.use(dev)
+	if err != nil {
+		return false, err
+	}
+	return api.EventQuery(dev, driver.Event(e))
+}
+
+// SyncEvent waits for what e recorded, or for ctx.
+func (d *Driver) SyncEvent(ctx context.Context, dev int, e device.EventID) error {
+	api, err := d.use(dev)
+	if err != nil {
+		return err
+	}
+	if ctx.Done() == nil {
+		err = api.EventSynchronize(dev, driver.Event(e))
+	} else {
+		err = poll(ctx, func() (bool, error) { return api.EventQuery(dev, driver.Event(e)) })
+	}
+	if err != nil {
+		return err
+	}
+	return d.trapped(dev)
+}
+
+// Elapsed returns the time between two recorded events made with timing.
+func (d *Driver) Elapsed(dev int, start, end device.EventID) (time.Duration, error) {
+	api, err := d.use(dev)
+	if err != nil {
+		return 0, err
+	}
+	return api.EventElapsed(dev, driver.Event(start), driver.Event(end))
+}

@@ -1,0 +1,154 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/memory"
+)
+
+// A Context is the launch of one call: the ir.GPU that functions written by hand
+// are given, which besides has the driver's names of the device and the stream.
+type Context struct {
+	device *Device
+	stream driver.Stream
+	op     *ir.Op // the operator, where it has device code of its own
+	blocks []memory.Block
+
+	// What follows is memory kept from call to call.
+	params      driver.Params
+	space       layout
+	folded      layout
+	order       []int
+	foldedOrder []int
+	strides     [][]int
+	views       []ir.View
+	values      []number
+}
+
+var _ ir.GPU = (*Context)(nil)
+
+var contexts = sync.Pool{New: func() any { return new(Context) }}
+
+// release gives the context and its scratch memory back.
+func (x *Context) release(err error) error {
+	for i := range x.blocks {
+		if gone := x.blocks[i].Free(); gone != nil {
+			err = errors.Join(err, gone)
+		}
+		x.blocks[i] = memory.Block{}
+	}
+	x.blocks = x.blocks[:0]
+	x.device, x.op = nil, nil
+	clear(x.strides)
+	clear(x.views)
+	contexts.Put(x)
+	return err
+}
+
+// Device returns the device's ordinal.
+func (x *Context) Device() int { return x.device.dev }
+
+// Stream returns the stream that work is enqueued on.
+func (x *Context) Stream() driver.Stream { return x.stream }
+
+// API returns the driver.
+func (x *Context) API() driver.API { return x.device.api }
+
+// Multiprocessors returns how many the device has.
+func (x *Context) Multiprocessors() int { return x.device.sms }
+
+// Capability returns the device's compute capability, as 90 for 9.0.
+func (x *Context) Capability() int { return x.device.capability }
+
+// SharedLimit returns the most shared memory a block can ask for, in bytes.
+func (x *Context) SharedLimit() int { return x.device.sharedLimit }
+
+// Trap returns the address of the device's record of faults, or 0.
+func (x *Context) Trap() uint64 { return x.device.memory.Trap(x.device.dev) }
+
+// Launch enqueues a kernel of a module of the operator's, or of the standard ones.
+func (x *Context) Launch(module, name string, grid, block [3]int, shared int, params []byte) error {
+	k, err := x.device.kernel(x.op, module, name)
+	if err != nil {
+		return err
+	}
+	if shared > 0 {
+		if err := k.allow(x.device, shared); err != nil {
+			return fmt.Errorf("kernel %s: %w", name, err)
+		}
+	}
+	err = x.device.api.LaunchKernel(x.device.dev, driver.Launch{
+		Function: k.function, Grid: dim3(grid), Block: dim3(block), Shared: uint32(shared), Stream: x.stream, Params: params,
+	})
+	if err != nil {
+		return fmt.Errorf("kernel %s: %w", name, err)
+	}
+	return nil
+}
+
+func dim3(d [3]int) driver.Dim3 {
+	return driver.Dim3{X: uint32(d[0]), Y: uint32(d[1]), Z: uint32(d[2])}
+}
+
+// Scratch returns device memory for the work that this call enqueues.
+func (x *Context) Scratch(bytes int64) (uint64, error) {
+	if bytes <= 0 {
+		return 0, nil
+	}
+	b, err := x.device.memory.Scratch(x.device.dev, x.stream, bytes)
+	if err != nil {
+		return 0, err
+	}
+	x.blocks = append(x.blocks, b)
+	return b.Addr, nil
+}
+
+// Upload returns scratch that holds a copy of data. The driver has read data when
+// the copy is enqueued: it is not page-locked memory.
+func (x *Context) Upload(data []byte) (uint64, error) {
+	addr, err := x.Scratch(int64(len(data)))
+	if err != nil || len(data) == 0 {
+		return 0, err
+	}
+	return addr, x.device.api.MemcpyHtoDAsync(x.device.dev, driver.Ptr(addr), unsafe.Pointer(&data[0]), int64(len(data)), x.stream)
+}
+
+// Zero clears device memory.
+func (x *Context) Zero(addr uint64, bytes int64) error {
+	if bytes == 0 {
+		return nil
+	}
+	return x.device.api.MemsetD8Async(x.device.dev, driver.Ptr(addr), 0, bytes, x.stream)
+}
+
+// Copy moves device memory from src to dst, which do not overlap.
+func (x *Context) Copy(dst, src uint64, bytes int64) error {
+	if bytes == 0 {
+		return nil
+	}
+	return x.device.api.MemcpyDtoDAsync(x.device.dev, driver.Ptr(dst), driver.Ptr(src), bytes, x.stream)
+}
+
+// Dense returns v where it is row-major without gaps, in device memory and of
+// dtype dt, else such a copy of it in scratch.
+func (x *Context) Dense(v ir.View, dt ir.DType) (ir.View, error) {
+	if v.Ptr == nil && v.DType == dt && v.IsContiguous() {
+		return v, nil
+	}
+	out, err := x.dense(v.Shape, dt)
+	if err != nil {
+		return ir.View{}, err
+	}
+	return out, x.Store(out, v)
+}
+
+// dense returns a new contiguous view in scratch.
+func (x *Context) dense(shape []int, dt ir.DType) (ir.View, error) {
+	addr, err := x.Scratch(int64(ir.NumElements(shape)) * int64(dt.Size()))
+	return ir.View{Addr: addr, DType: dt, Shape: shape, Strides: ir.ContiguousStrides(shape)}, err
+}

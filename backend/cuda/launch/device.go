@@ -1,0 +1,117 @@
+// Package launch turns calls of operators into launches of CUDA kernels: for
+// element-wise operators, reductions, scans and copies by the loop templates of
+// package kernels, for the others by the function in their descriptor. It decides
+// launch shapes and conversions; it knows nothing of tensors, of where device code
+// comes from, or of how memory is managed.
+//
+// # Dtypes
+//
+// A kernel is named after the dtype that the operands which take part in
+// promotion are stored as. Where the operands agree on one that computes in the
+// call's dtype, and the result is stored as it follows from that, the kernel reads
+// and writes them in place. Otherwise the kernel is the one named after the
+// compute dtype: operands of other dtypes are converted into scratch memory
+// before it, and a result after it, so that every value is rounded once.
+// Operands in host memory, which have one element, are passed by value in the
+// compute dtype.
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/memory"
+)
+
+// A Loader finds device code.
+type Loader interface {
+	// Function returns a kernel of a module, on device dev, from src or, where
+	// that is nil or has no such module, the standard sources.
+	Function(dev int, src fs.FS, module, name string) (driver.Function, error)
+}
+
+// Memory is where scratch memory comes from.
+type Memory interface {
+	// Scratch returns device memory for work on s, aligned to 512 bytes. Work that
+	// was given to s before the block is freed may use it.
+	Scratch(dev int, s driver.Stream, bytes int64) (memory.Block, error)
+	// Trap returns the address of the device's record of faults, or 0.
+	Trap(dev int) uint64
+}
+
+// A Device launches on one device. Any goroutine may call Run.
+type Device struct {
+	api         driver.API
+	dev         int
+	loader      Loader
+	memory      Memory
+	sms         int
+	threadsPer  int // threads of a multiprocessor
+	capability  int
+	sharedLimit int
+
+	mu      sync.Mutex // held to add to the tables
+	loops   atomic.Pointer[map[loopKey]*loopSet]
+	kernels atomic.Pointer[map[kernelKey]*kernel]
+}
+
+// New returns the launcher of a device.
+func New(api driver.API, dev int, loader Loader, memory Memory) (*Device, error) {
+	d := &Device{api: api, dev: dev, loader: loader, memory: memory}
+	var major, minor int
+	for _, a := range []struct {
+		attribute driver.Attribute
+		value     *int
+	}{
+		{driver.Multiprocessors, &d.sms}, {driver.MaxThreadsPerSM, &d.threadsPer},
+		{driver.ComputeCapabilityMajor, &major}, {driver.ComputeCapabilityMinor, &minor},
+		{driver.MaxSharedPerBlockOptin, &d.sharedLimit},
+	} {
+		var err error
+		if *a.value, err = api.DeviceAttribute(dev, a.attribute); err != nil {
+			return nil, err
+		}
+	}
+	d.capability = 10*major + minor
+	d.loops.Store(&map[loopKey]*loopSet{})
+	d.kernels.Store(&map[kernelKey]*kernel{})
+	return d, nil
+}
+
+// Run enqueues c on stream s. Views are addressed on this device, those of one
+// element also in host memory, which is read before Run returns; nothing of c is
+// kept. Errors name the kernel and the device.
+func (d *Device) Run(s driver.Stream, c *ir.Call) error {
+	x := contexts.Get().(*Context)
+	x.device, x.stream, x.op = d, s, nil
+	if c.Op.CUDA.Source != nil {
+		x.op = c.Op
+	}
+	err := x.run(c)
+	return x.release(err)
+}
+
+func (x *Context) run(c *ir.Call) error {
+	if c.Op.CUDA.Module == copyModule {
+		return x.copyCall(c)
+	}
+	switch c.Op.Kind {
+	case ir.Elementwise:
+		return x.elementwise(c)
+	case ir.Reduction:
+		return x.reduction(c)
+	case ir.Scan:
+		return x.scan(c)
+	case ir.Kernel:
+		if c.Op.CUDA.Launch == nil {
+			return fmt.Errorf("%s: not implemented for %s on cuda", c.Op.Name, c.Compute)
+		}
+		return c.Op.CUDA.Launch(x, c)
+	}
+	return errors.New("operators of this kind are not launched")
+}

@@ -1,0 +1,359 @@
+package launch
+
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/backend/cuda/space"
+	"github.com/sinter-go/sinter/ir"
+)
+
+const (
+	elementwiseThreads = 256
+	stridedEach        = 4 // elements a thread of the strided loop
+	vectorBytes        = 16
+)
+
+// elementwise computes a body over an iteration space.
+func (x *Context) elementwise(c *ir.Call) error {
+	if len(c.Out) != 1 || len(c.In) != len(c.Op.In) {
+		return fmt.Errorf("%s: %d results and %d operands for 1 and %d", c.Op.Name, len(c.Out), len(c.In), len(c.Op.In))
+	}
+	n := int64(ir.NumElements(c.Space))
+	if n == 0 {
+		return nil
+	}
+	if same(c) {
+		return x.Store(c.Out[0], c.In[0])
+	}
+	stored := storedDType(c)
+	set := x.device.loopsOf(c, stored)
+	e := elements{set: set, count: n, result: resultDType(c.Op, stored)}
+	if err := x.operands(c, stored, &e); err != nil {
+		return err
+	}
+	out := c.Out[0]
+	if out.DType != e.result {
+		natural, err := x.dense(c.Space, e.result)
+		if err != nil {
+			return err
+		}
+		if err := x.loop(c, natural, &e); err != nil {
+			return err
+		}
+		return x.Store(out, natural)
+	}
+	return x.loop(c, out, &e)
+}
+
+// same reports whether c's body returns its operand as it is: then nothing need be
+// computed.
+func same(c *ir.Call) bool {
+	return len(c.In) == 1 && c.Variant < len(c.Op.Bodies) && c.Op.Bodies[c.Variant].Expr == c.Op.In[0].Name &&
+		c.Op.In[0].Fixed == ir.Invalid && c.In[0].DType.Compute() == c.Compute
+}
+
+// elements is an element-wise call whose operands are as its kernel wants them:
+// in the context's views, or its values where numbers has their bit.
+type elements struct {
+	set     *loopSet
+	count   int64
+	result  ir.DType // what the kernel stores
+	widest  int      // bytes of the largest element
+	numbers uint32   // bit 1+i: operand i is passed by value
+}
+
+// storedDType returns the dtype that names the kernel of c.
+func storedDType(c *ir.Call) ir.DType {
+	op := c.Op
+	if op.Promote == ir.PromoteFixed {
+		return op.Fixed
+	}
+	stored := ir.Invalid
+	for i := range c.In {
+		v := &c.In[i]
+		if v.Ptr != nil || i < len(op.In) && op.In[i].Fixed != ir.Invalid {
+			continue
+		}
+		if stored == ir.Invalid {
+			stored = v.DType
+		} else if stored != v.DType {
+			return c.Compute
+		}
+	}
+	out := c.Out[0].DType
+	if stored == ir.Invalid {
+		stored = out
+	}
+	if stored == c.Compute || stored.Compute() != c.Compute || !op.DTypes.Has(stored) {
+		return c.Compute
+	}
+	if r := resultDType(op, stored); r != out && r != resultDType(op, c.Compute) {
+		return c.Compute
+	}
+	return stored
+}
+
+// resultDType returns the dtype that a kernel stores its results as.
+func resultDType(op *ir.Op, stored ir.DType) ir.DType {
+	switch {
+	case op.Out[0].DType != ir.Invalid:
+		return op.Out[0].DType
+	case op.Promote == ir.PromoteCompare:
+		return ir.Bool
+	case op.Promote == ir.PromoteToReal:
+		return stored.Real()
+	}
+	return stored
+}
+
+// operands makes c's operands ready: numbers are read, others converted where the
+// kernel wants another dtype.
+func (x *Context) operands(c *ir.Call, stored ir.DType, e *elements) error {
+	x.views, x.values = x.views[:0], x.values[:0]
+	e.widest = e.result.Size()
+	for i := range c.In {
+		v, want := c.In[i], stored
+		if f := c.Op.In[i].Fixed; f != ir.Invalid {
+			want = f
+		}
+		e.widest = max(e.widest, want.Size())
+		var n number
+		switch compute := want.Compute(); {
+		case !v.Given():
+			return fmt.Errorf("%s: operand %s is missing", c.Op.Name, c.Op.In[i].Name)
+		case v.Ptr != nil && len(c.In) > 1 && compute.Size() <= 8 && i < 31:
+			n = readNumber(v.Ptr, v.DType, compute)
+			e.numbers |= 1 << (1 + i)
+		case v.Ptr != nil:
+			addr, err := x.uploadNumber(readNumber(v.Ptr, v.DType, want), want)
+			if err != nil {
+				return err
+			}
+			v.Ptr, v.Addr, v.DType = nil, addr, want
+		case v.DType != want:
+			var err error
+			if v, err = x.converted(v, want); err != nil {
+				return err
+			}
+		}
+		x.views, x.values = append(x.views, v), append(x.values, n)
+	}
+	return nil
+}
+
+// uploadNumber returns scratch that holds n.
+func (x *Context) uploadNumber(n number, dt ir.DType) (uint64, error) {
+	addr, err := x.Scratch(int64(dt.Size()))
+	if err != nil {
+		return 0, err
+	}
+	return addr, x.fill(addr, 1, dt, n)
+}
+
+// converted returns v in another dtype: a copy in scratch that repeats elements
+// where v does.
+func (x *Context) converted(v ir.View, dt ir.DType) (ir.View, error) {
+	shape := make([]int, len(v.Shape))
+	for a, n := range v.Shape {
+		shape[a] = n
+		if v.Strides[a] == 0 {
+			shape[a] = 1
+		}
+	}
+	out, err := x.dense(shape, dt)
+	if err != nil {
+		return ir.View{}, err
+	}
+	from := v
+	from.Shape = shape
+	// The views of the call so far outlive this use of the context's memory.
+	if err := x.Store(out, from); err != nil {
+		return ir.View{}, err
+	}
+	for a := range v.Shape {
+		if v.Strides[a] == 0 {
+			out.Strides[a] = 0
+		}
+	}
+	out.Shape = v.Shape
+	return out, nil
+}
+
+// loop launches the kernel for a layout: the contiguous one, that of rows, or the
+// strided one.
+func (x *Context) loop(c *ir.Call, out ir.View, e *elements) error {
+	if x.runs(out, e) {
+		return x.contiguous(c, out, e)
+	}
+	x.strides = append(x.strides[:0], out.Strides)
+	for i := range x.views {
+		x.strides = append(x.strides, x.views[i].Strides)
+	}
+	x.order = natural(x.order, c.Space)
+	if !e.set.indexed {
+		nearest(x.order, x.strides...)
+	}
+	l := &x.space
+	l.set(c.Space, x.order, x.strides)
+	switch l.rank() {
+	case 0:
+		return x.contiguous(c, out, e)
+	case 1:
+		if l.contiguous() && x.numbersOnly(e) && x.aligned(out, e) {
+			return x.contiguous(c, out, e)
+		}
+	}
+	if l.fits(true) {
+		return x.anyLayout(c, out, e, l, 0, nil)
+	}
+	return l.pieces(true, func(p *piece) error {
+		return x.anyLayout(c, out, e, &p.layout, p.first, p.offsets)
+	})
+}
+
+// runs reports whether out and every operand that is not a number is contiguous
+// and aligned for vectors, or so small that it does not matter.
+func (x *Context) runs(out ir.View, e *elements) bool {
+	if !out.IsContiguous() {
+		return false
+	}
+	for i := range x.views {
+		if e.numbers>>(1+i)&1 == 0 && !x.views[i].IsContiguous() {
+			return false
+		}
+	}
+	return e.count < 1<<14 || x.aligned(out, e)
+}
+
+// numbersOnly reports whether the operands that a space of contiguous operands
+// would exclude are numbers.
+func (x *Context) numbersOnly(e *elements) bool {
+	for i := range x.views {
+		if e.numbers>>(1+i)&1 == 0 && x.space.stride(0, 1+i) != 1 {
+			return false
+		}
+	}
+	return x.space.stride(0, 0) == 1
+}
+
+// aligned reports whether all addresses are multiples of a vector.
+func (x *Context) aligned(out ir.View, e *elements) bool {
+	width := uint64(max(1, vectorBytes/e.widest))
+	if e.widest <= 2 {
+		width = 8
+	}
+	if out.Addr%(width*uint64(out.DType.Size())) != 0 {
+		return false
+	}
+	for i := range x.views {
+		v := &x.views[i]
+		if e.numbers>>(1+i)&1 == 0 && v.Addr%(width*uint64(v.DType.Size())) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// contiguous launches the loop over contiguous operands, which takes any count.
+func (x *Context) contiguous(c *ir.Call, out ir.View, e *elements) error {
+	x.params.Reset()
+	x.params.Int64(e.count)
+	x.pointers(out, e, nil)
+	if err := x.functor(c); err != nil {
+		return err
+	}
+	width, unroll := vectorsOf(e.widest)
+	return x.launchContiguous(e.set, e.count, width*unroll)
+}
+
+// vectorsOf returns the elements of a vector and the vectors a thread computes,
+// for the largest element's size.
+func vectorsOf(widest int) (width, unroll int64) {
+	switch {
+	case widest > 4:
+		return int64(vectorBytes / widest), 4
+	case widest > 2:
+		return int64(vectorBytes / widest), int64(8 * widest / vectorBytes)
+	}
+	return 8, 1
+}
+
+// launchContiguous chooses blocks: smaller ones where the device would not be
+// filled by those of 256 threads.
+func (x *Context) launchContiguous(set *loopSet, count, each int64) error {
+	threads := int64(elementwiseThreads)
+	for threads > 64 && count < threads*each*int64(x.device.sms) {
+		threads /= 2
+	}
+	blocks := min((count+threads*each-1)/(threads*each), space.Limit-1)
+	return x.launch(set, contiguousLoop, driver.Dim3{X: uint32(blocks), Y: 1, Z: 1}, driver.Dim3{X: uint32(threads), Y: 1, Z: 1})
+}
+
+// anyLayout launches the loop over rows or the strided one. offsets are those of
+// position 0, nil for none.
+func (x *Context) anyLayout(c *ir.Call, out ir.View, e *elements, l *layout, first int64, offsets []int64) error {
+	width, _ := vectorsOf(e.widest)
+	loop, each := stridedLoop, int64(stridedEach)
+	if e.rows(l, width) && x.rowsAligned(out, e, l, width, offsets) {
+		l.vectors(width)
+		loop, each = rowsLoop, 1
+	}
+	x.params.Reset()
+	l.encode(&x.params, first)
+	x.pointers(out, e, offsets)
+	if err := x.functor(c); err != nil {
+		return err
+	}
+	blocks := (l.count + elementwiseThreads*each - 1) / (elementwiseThreads * each)
+	return x.launch(e.set, loop, driver.Dim3{X: uint32(blocks), Y: 1, Z: 1}, driver.Dim3{X: elementwiseThreads, Y: 1, Z: 1})
+}
+
+// rows reports whether the loop over rows takes a layout.
+func (e *elements) rows(l *layout, width int64) bool {
+	return width > 1 && l.rank() > 0 && l.stride(0, 0) == 1 && l.width(width, true) == width
+}
+
+// rowsAligned reports whether every operand's rows start at a multiple of its
+// vectors.
+func (x *Context) rowsAligned(out ir.View, e *elements, l *layout, width int64, offsets []int64) bool {
+	at := func(k int, v *ir.View) bool {
+		if l.stride(0, k) == 0 {
+			return true
+		}
+		addr := v.Addr
+		if offsets != nil {
+			addr += uint64(offsets[k] * int64(v.DType.Size()))
+		}
+		return addr%uint64(width*int64(v.DType.Size())) == 0
+	}
+	if !at(0, &out) {
+		return false
+	}
+	for i := range x.views {
+		if e.numbers>>(1+i)&1 == 0 && !at(1+i, &x.views[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// pointers adds the struct Operands: addresses, numbers, and which are numbers.
+func (x *Context) pointers(out ir.View, e *elements, offsets []int64) {
+	at := func(k int) int64 {
+		if offsets == nil {
+			return 0
+		}
+		return offsets[k]
+	}
+	ptr(&x.params, out.Addr, at(0), out.DType)
+	for i := range x.views {
+		if e.numbers>>(1+i)&1 != 0 {
+			x.params.Uint64(x.values[i].low())
+			continue
+		}
+		ptr(&x.params, x.views[i].Addr, at(1+i), x.views[i].DType)
+	}
+	x.params.Uint32(e.numbers)
+	x.params.Align(8)
+}

@@ -1,0 +1,188 @@
+package launch
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// A loopKey names the kernels of one body of an operator.
+type loopKey struct {
+	op      *ir.Op
+	variant int
+	stored  ir.DType
+}
+
+// The loops of a body, by the operator's kind.
+const (
+	contiguousLoop = iota // ir.Elementwise
+	stridedLoop
+	rowsLoop
+
+	innerLoop = iota - 3 // ir.Reduction
+	outerLoop
+	mergeLoop
+
+	scanRowsLoop = iota - 6 // ir.Scan
+	totalsLoop
+	carryLoop
+	columnsLoop
+
+	maxLoops = 4
+)
+
+var suffixes = map[ir.BodyKind][maxLoops]string{
+	ir.Elementwise: {"", "_strided", "_rows"},
+	ir.Reduction:   {"_inner", "_outer", "_merge"},
+	ir.Scan:        {"_rows", "_totals", "_carry", "_columns"},
+}
+
+// A loopSet is the kernels of one body for one storage dtype, each looked up when
+// it is first launched.
+type loopSet struct {
+	name      string // without the loop's suffix
+	module    string
+	source    fs.FS
+	suffixes  [maxLoops]string
+	indexed   bool // results may depend on the elements' index: axes keep their order
+	functions [maxLoops]atomic.Uintptr
+}
+
+// loopsOf returns the kernels of c's body for operands stored as a dtype.
+func (d *Device) loopsOf(c *ir.Call, stored ir.DType) *loopSet {
+	key := loopKey{c.Op, c.Variant, stored}
+	if s := (*d.loops.Load())[key]; s != nil {
+		return s
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	old := *d.loops.Load()
+	if s := old[key]; s != nil {
+		return s
+	}
+	s := &loopSet{
+		name: loopName(c, stored), module: c.Op.CUDA.Module, source: c.Op.CUDA.Source,
+		suffixes: suffixes[c.Op.Kind], indexed: indexed(c),
+	}
+	table := maps.Clone(old)
+	table[key] = s
+	d.loops.Store(&table)
+	return s
+}
+
+// loopName is the name of a body's kernels, as the generator writes it.
+func loopName(c *ir.Call, stored ir.DType) string {
+	name := c.Op.CUDA.Symbol
+	if sw := c.Op.Switch; sw >= 0 && len(c.Op.Bodies) > 1 {
+		name += "_" + c.Op.Attrs[sw].Enum[c.Variant]
+	}
+	return name + "_" + stored.String()
+}
+
+// indexed reports whether c's body may read the element's index.
+func indexed(c *ir.Call) bool {
+	if len(c.In) == 0 || c.Op.Tags&ir.TagSeeded != 0 || c.Variant >= len(c.Op.Bodies) {
+		return true
+	}
+	expr := c.Op.Bodies[c.Variant].Expr
+	for _, word := range []string{"index", "uniform", "normal", "random_bits"} {
+		if strings.Contains(expr, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// function returns one of the kernels.
+func (s *loopSet) function(d *Device, loop int) (driver.Function, error) {
+	if f := s.functions[loop].Load(); f != 0 {
+		return driver.Function(f), nil
+	}
+	f, err := d.loader.Function(d.dev, s.source, s.module, s.name+s.suffixes[loop])
+	if err != nil {
+		return 0, fmt.Errorf("kernel %s%s: %w", s.name, s.suffixes[loop], err)
+	}
+	s.functions[loop].Store(uintptr(f))
+	return f, nil
+}
+
+// launch enqueues one of the kernels with the context's parameters.
+func (x *Context) launch(s *loopSet, loop int, grid, block driver.Dim3) error {
+	d := x.device
+	f, err := s.function(d, loop)
+	if err != nil {
+		return err
+	}
+	err = d.api.LaunchKernel(d.dev, driver.Launch{Function: f, Grid: grid, Block: block, Stream: x.stream, Params: x.params.Bytes()})
+	if err != nil {
+		return fmt.Errorf("kernel %s%s: %w", s.name, s.suffixes[loop], err)
+	}
+	return nil
+}
+
+// A kernelKey names a kernel: one of an operator's own device code, or where op is
+// nil a standard one.
+type kernelKey struct {
+	op           *ir.Op
+	module, name string
+}
+
+// A kernel is one written by hand.
+type kernel struct {
+	function driver.Function
+	mu       sync.Mutex
+	shared   atomic.Int64 // bytes of dynamic shared memory it may use
+}
+
+// defaultShared is how much shared memory a block may use without asking.
+const defaultShared = 48 << 10
+
+func (d *Device) kernel(op *ir.Op, module, name string) (*kernel, error) {
+	key := kernelKey{op, module, name}
+	if k := (*d.kernels.Load())[key]; k != nil {
+		return k, nil
+	}
+	var source fs.FS
+	if op != nil {
+		source = op.CUDA.Source
+	}
+	f, err := d.loader.Function(d.dev, source, module, name)
+	if err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", name, err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	old := *d.kernels.Load()
+	if k := old[key]; k != nil {
+		return k, nil
+	}
+	k := &kernel{function: f}
+	k.shared.Store(defaultShared)
+	table := maps.Clone(old)
+	table[key] = k
+	d.kernels.Store(&table)
+	return k, nil
+}
+
+// allow lets blocks of the kernel use shared bytes of dynamic shared memory.
+func (k *kernel) allow(d *Device, shared int) error {
+	if int64(shared) <= k.shared.Load() {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if int64(shared) <= k.shared.Load() {
+		return nil
+	}
+	if err := d.api.SetFunctionAttribute(d.dev, k.function, driver.FunctionMaxDynamicShared, shared); err != nil {
+		return err
+	}
+	k.shared.Store(int64(shared))
+	return nil
+}

@@ -1,0 +1,212 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"slices"
+
+	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/backend/cuda/nvrtc"
+	"github.com/sinter-go/sinter/kernels"
+)
+
+// A compiler is what is needed of nvrtc.Compiler.
+type compiler interface {
+	Version() string
+	Architectures() []int
+	Compile(p nvrtc.Program) ([]byte, error)
+}
+
+func openCompiler() (compiler, error) {
+	c, err := nvrtc.Open()
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// fill finds device code for m and loads it. name is the kernel that asks: where
+// the driver compiles, it is tried first.
+func (l *Loader) fill(m *loaded, key moduleKey, name string) error {
+	cc, err := l.capability(key.dev)
+	if err != nil {
+		return err
+	}
+	var why []error
+	for _, find := range []func(*loaded, moduleKey, int, string) error{l.fromCubin, l.fromPTX, l.fromSource} {
+		err := find(m, key, cc, name)
+		if err == nil {
+			m.ready = true
+			return nil
+		}
+		var wrong *nvrtc.Error
+		switch {
+		case errors.As(err, &wrong):
+			m.fatal = err
+			return err
+		case !passes(err):
+			return err
+		}
+		why = append(why, err)
+	}
+	return fmt.Errorf("no code for cuda:%d, whose compute capability is %d.%d: %w", key.dev, cc/10, cc%10, errors.Join(why...))
+}
+
+// passes says that an error is of one kind of device code, so that the next kind
+// is tried: it is not there, or this device or driver does not take it.
+func passes(err error) bool {
+	for _, target := range []error{kernels.ErrNone, kernels.ErrStale, errNoTarget, errNoCompiler,
+		driver.InvalidImage, driver.NoBinaryForGPU, driver.InvalidPTX, driver.UnsupportedPTXVersion, driver.JITCompilerNotFound} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// capability returns the device's compute capability, as 90 for 9.0.
+func (l *Loader) capability(dev int) (int, error) {
+	major, err := l.api.DeviceAttribute(dev, driver.ComputeCapabilityMajor)
+	if err != nil {
+		return 0, err
+	}
+	minor, err := l.api.DeviceAttribute(dev, driver.ComputeCapabilityMinor)
+	return 10*major + minor, err
+}
+
+// binaries returns what was compiled ahead of the sources that key names.
+func (l *Loader) binaries(key moduleKey) *kernels.Binaries {
+	if key.src == nil {
+		return l.standard()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b, known := l.ahead[key.src]
+	if !known {
+		b = kernels.Of(key.src, key.src)
+		l.ahead[key.src] = b
+	}
+	return b
+}
+
+// nearest returns the highest of the architectures that a device of capability cc
+// runs cubins of: the same major version, not above. 0 if there is none.
+func nearest(archs []int, cc int) int {
+	best := 0
+	for _, arch := range archs {
+		if arch/10 == cc/10 && arch <= cc {
+			best = max(best, arch)
+		}
+	}
+	return best
+}
+
+func (l *Loader) fromCubin(m *loaded, key moduleKey, cc int, _ string) error {
+	all := l.binaries(key)
+	arch := nearest(all.Architectures(key.module), cc)
+	if arch == 0 {
+		return fmt.Errorf("cubin of module %s: %w", key.module, kernels.ErrNone)
+	}
+	code, err := all.Binary(arch, key.module)
+	if err != nil {
+		return err
+	}
+	m.handle, err = l.api.ModuleLoad(key.dev, code)
+	return err
+}
+
+// fromPTX keeps the text: compiling a whole module takes the driver seconds, a
+// kernel milliseconds. The kernel that is asked for shows whether the driver can.
+func (l *Loader) fromPTX(m *loaded, key moduleKey, _ int, name string) error {
+	text, err := l.binaries(key).PTX(key.module)
+	if errors.Is(err, kernels.ErrStale) {
+		slog.Warn("CUDA kernels compiled ahead are of other sources than these; they are compiled anew at run time. python3 kernels/build.py compiles them ahead", "module", key.module)
+	}
+	if err != nil {
+		return err
+	}
+	m.ptx, m.entries = divide(text), map[string]driver.Module{}
+	if err := l.loadEntry(m, key.dev, name); err != nil {
+		m.ptx, m.entries = nil, nil
+		return err
+	}
+	return nil
+}
+
+var (
+	errNoCompiler = errors.New("it cannot be compiled at run time")
+	errNoTarget   = errors.New("NVRTC is too old or too new for the device")
+)
+
+// target returns what a compiler is to compile for: a cubin that a device of
+// capability cc runs, or PTX below it.
+func target(archs []int, cc int) (string, error) {
+	if arch := nearest(archs, cc); arch > 0 {
+		return fmt.Sprintf("sm_%d", arch), nil
+	}
+	best := 0
+	for _, arch := range archs {
+		if arch <= cc {
+			best = max(best, arch)
+		}
+	}
+	if best == 0 {
+		return "", fmt.Errorf("%w: it compiles for %v, the device is of %d", errNoTarget, archs, cc)
+	}
+	return fmt.Sprintf("compute_%d", best), nil
+}
+
+// fromSource compiles the module, or finds it in the cache.
+func (l *Loader) fromSource(m *loaded, key moduleKey, cc int, _ string) error {
+	source := key.src
+	if source == nil {
+		source = kernels.Source
+	}
+	files, err := kernels.Files(source, key.module)
+	if errors.Is(err, fs.ErrNotExist) {
+		m.fatal = err
+	}
+	if err != nil {
+		return err
+	}
+	c, err := l.compiler()
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNoCompiler, err)
+	}
+	to, err := target(c.Architectures(), cc)
+	if err != nil {
+		return err
+	}
+	p := nvrtc.Program{Name: key.module + ".cu", Headers: map[string]string{}, Target: to, Options: slices.Clone(kernels.Options())}
+	for _, f := range files {
+		if f.Name == p.Name {
+			p.Source = string(f.Text)
+		} else {
+			p.Headers[f.Name] = string(f.Text)
+		}
+	}
+	code, err := l.compile(c, key.module, p)
+	if err != nil {
+		return err
+	}
+	m.handle, err = l.api.ModuleLoad(key.dev, code)
+	return err
+}
+
+func (l *Loader) compile(c compiler, module string, p nvrtc.Program) ([]byte, error) {
+	l.compiling.Lock()
+	defer l.compiling.Unlock()
+	store := l.cache()
+	name := entryName(module, c.Version(), p)
+	if code := store.get(name); code != nil {
+		return code, nil
+	}
+	code, err := c.Compile(p)
+	if err != nil {
+		return nil, err
+	}
+	store.put(name, code)
+	return code, nil
+}

@@ -1,0 +1,148 @@
+// Command bench measures sinter on the machine it runs on, and beside it PyTorch
+// where python3 can import torch: the host's cost of a call, the bandwidth that
+// kernels reach, matrix products, copies, training steps, the first operator of a
+// process.
+//
+//	go run ./cmd/bench [-device cpu|cuda] [-rows regexp] [-json file] [-torch auto|off] [-quick] [-compiled] [-misses]
+//
+// Both sides do the same work on fresh random numbers, with the flags of
+// precision set alike. Where caches could help, operands rotate through more
+// memory than they hold. After warm-up the sides take turns, and a figure is the
+// median over the rounds. Device time is between two events around a batch of
+// calls, host time the time a batch of calls takes to return.
+//
+// The table has a line a row: the figures, ours over PyTorch's, and what the row
+// should reach. -json writes the same with the spread of the rounds. -compiled
+// adds what PyTorch compiles or replays from a graph, which takes it minutes, and
+// what there is no operator for here yet;
+// -misses prints the rows alone that miss their target or failed.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"regexp"
+
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// settings are the command's flags.
+type settings struct {
+	device   string
+	rows     string
+	json     string
+	torch    string
+	quick    bool
+	compiled bool
+	misses   bool
+}
+
+func main() {
+	var s settings
+	flag.StringVar(&s.device, "device", "auto", "where to measure: auto, cpu or cuda; auto takes a GPU where there is one")
+	flag.StringVar(&s.rows, "rows", "", "regular expression: measure the rows it matches")
+	flag.StringVar(&s.json, "json", "", "file to write the results to as JSON")
+	flag.StringVar(&s.torch, "torch", "auto", "PyTorch beside it: auto, where python3 can import it, or off")
+	flag.BoolVar(&s.quick, "quick", false, "small sizes and few rounds: shows that every row runs, and no more")
+	flag.BoolVar(&s.compiled, "compiled", false, "add rows of torch.compile and of CUDA graphs")
+	flag.BoolVar(&s.misses, "misses", false, "print the rows alone that miss their target or failed")
+	flag.Parse()
+	if os.Getenv(childVariable) != "" {
+		exit(child(os.Stdout))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	exit(run(ctx, os.Stdout, s))
+}
+
+func exit(err error) {
+	if err != nil {
+		slog.Error("bench", "error", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// choose returns the device that a name stands for.
+func choose(name string) (device.Device, error) {
+	if name == "auto" {
+		return device.Best(), nil
+	}
+	d, err := device.Parse(name)
+	if err != nil {
+		return device.Device{}, err
+	}
+	d, _, err = device.Find(d)
+	return d, err
+}
+
+func run(ctx context.Context, w io.Writer, s settings) error {
+	dev, err := choose(s.device)
+	if err != nil {
+		return err
+	}
+	match, err := regexp.Compile(s.rows)
+	if err != nil {
+		return fmt.Errorf("flag -rows: %w", err)
+	}
+	if s.torch != "auto" && s.torch != "off" {
+		return fmt.Errorf("flag -torch is %q; auto and off are accepted", s.torch)
+	}
+	b := newBench(dev, s.quick)
+	if s.torch == "auto" {
+		t, err := startTorch(ctx, dev)
+		if err != nil {
+			fmt.Fprintf(w, "without PyTorch: %v\n", err)
+		} else {
+			b.torch = t
+			defer t.close()
+		}
+	}
+	rep := report{Machine: describe(dev, b.torch), Quick: s.quick}
+	for _, r := range choice(b.plan.rows(s.compiled), match) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rep.Rows = append(rep.Rows, b.measure(ctx, r))
+	}
+	if len(rep.Rows) == 0 {
+		return errors.New("flag -rows matches no row")
+	}
+	rep.judge()
+	if err := rep.print(w, s.misses); err != nil {
+		return err
+	}
+	if s.json == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(rep, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.json, append(text, '\n'), 0o644)
+}
+
+// choice returns the rows that match, and before them those they refer to.
+func choice(rows []row, match *regexp.Regexp) (out []row) {
+	needed := map[string]bool{}
+	for _, r := range rows {
+		if match.MatchString(r.name) {
+			for _, t := range r.targets {
+				needed[t.of] = true
+			}
+		}
+	}
+	for _, r := range rows {
+		if match.MatchString(r.name) || needed[r.name] {
+			out = append(out, r)
+		}
+	}
+	return out
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+
+	"github.com/sinter-go/sinter/backend/cuda"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// A side does the work of one row at a time.
+type side interface {
+	// prepare makes a row's operands, in so many sets, and whatever else it needs.
+	prepare(r *row, sets int) error
+	// batch does n calls and returns the seconds that they took together.
+	batch(n int) (float64, error)
+	// drop gives up what prepare made.
+	drop() error
+}
+
+// bench is the sides and how much they are asked to do.
+type bench struct {
+	plan  plan
+	ours  *ourSide
+	torch *torchSide // nil without PyTorch
+}
+
+func newBench(dev device.Device, quick bool) *bench {
+	return &bench{plan: planFor(dev, quick), ours: &ourSide{dev: dev}}
+}
+
+// A figure is the seconds of a call by one side: the median over rounds, and the
+// fastest and slowest round.
+type figure struct {
+	median, least, most float64
+	err                 error
+}
+
+// errNone says that a side has no such work.
+var errNone = errors.New("not there")
+
+// measure measures a row on both sides, in turns.
+func (b *bench) measure(ctx context.Context, r row) outcome {
+	if r.fact != nil {
+		v, err := r.fact(ctx, b)
+		return newOutcome(&r, figure{median: v * r.unit.scale, least: v * r.unit.scale, most: v * r.unit.scale, err: err}, figure{err: errNone})
+	}
+	if err := setFlags(r.tf32); err != nil {
+		return newOutcome(&r, figure{err: err}, figure{err: errNone})
+	}
+	runtime.GC()
+	sides := [2]side{}
+	figures := [2]figure{{err: errNone}, {err: errNone}}
+	if r.ours != nil {
+		sides[0] = b.ours
+	}
+	if r.torch != "" && b.torch != nil {
+		sides[1] = b.torch
+	}
+	var calls [2]int
+	for i, s := range sides {
+		if s != nil {
+			calls[i], figures[i].err = b.ready(s, &r)
+		}
+	}
+	var rounds [2][]float64
+	for k := range b.plan.rounds {
+		for j := range sides {
+			i := (j + k) % 2 // who goes first alternates
+			if figures[i].err != nil || ctx.Err() != nil {
+				continue
+			}
+			t, err := sides[i].batch(calls[i])
+			figures[i].err = err
+			rounds[i] = append(rounds[i], t/float64(calls[i]))
+		}
+	}
+	for i, s := range sides {
+		if s == nil {
+			continue
+		}
+		if err := s.drop(); figures[i].err == nil {
+			figures[i].err = err
+		}
+		if figures[i].err == nil && len(rounds[i]) > 0 {
+			figures[i] = figure{median: median(rounds[i]), least: slices.Min(rounds[i]), most: slices.Max(rounds[i])}
+		}
+	}
+	return newOutcome(&r, figures[0], figures[1])
+}
+
+// ready prepares a row on a side, warms it up, and returns how many calls make a
+// batch long enough to be measured.
+func (b *bench) ready(s side, r *row) (int, error) {
+	if err := s.prepare(r, b.plan.sets(r)); err != nil {
+		return 0, err
+	}
+	if _, err := s.batch(2); err != nil { // compiles, loads, tunes
+		return 0, err
+	}
+	for n := 1; ; n *= 4 {
+		t, err := s.batch(n)
+		if err != nil {
+			return 0, err
+		}
+		if t >= b.plan.batch/8 || n >= maxCalls {
+			return max(1, min(maxCalls, int(b.plan.batch/max(t/float64(n), 1e-9)))), nil
+		}
+	}
+}
+
+// maxCalls bounds a batch, whose work the device queues up.
+const maxCalls = 1 << 12
+
+// setFlags sets our flags of precision; beside.py sets PyTorch's alike.
+func setFlags(tf32 bool) error {
+	cuda.AllowTF32(tf32)
+	cuda.SetAllowFP16Accumulation(false)
+	return errors.Join(cuda.SetAllowFP16ReducedPrecisionReduction(true, true), cuda.SetAllowBF16ReducedPrecisionReduction(true, true))
+}
+
+// median returns the middle one of several numbers.
+func median(of []float64) float64 {
+	s := slices.Sorted(slices.Values(of))
+	if n := len(s); n%2 == 0 {
+		return (s[n/2-1] + s[n/2]) / 2
+	}
+	return s[len(s)/2]
+}

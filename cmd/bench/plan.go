@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// A plan is how much to measure on a device.
+type plan struct {
+	dev      device.Device
+	elements int     // of long vectors
+	side     int     // of matrices of rows
+	keys     int     // to sort
+	copies   int     // elements of a copy to and from the device
+	squares  []int   // extents of square products
+	limit    float64 // most operations of a product
+	batch    float64 // seconds
+	rounds   int
+	spread   int64 // bytes that operands rotate through, more than caches hold
+	judged   bool  // there are targets: they are for GPUs
+}
+
+// The sizes of readings.md on a GPU; smaller ones on a CPU, of which a quick run
+// has none that take time.
+func planFor(dev device.Device, quick bool) plan {
+	p := plan{
+		dev: dev, elements: 64 << 20, side: 8192, keys: 16 << 20, copies: 64 << 20,
+		squares: []int{512, 1024, 4096, 8192}, limit: 1e15, batch: 0.015, rounds: 9, spread: 256 << 20,
+		judged: dev.Accelerator() && !quick,
+	}
+	if dev.Kind == device.KindCPU {
+		p.elements, p.side, p.keys, p.squares, p.limit, p.batch, p.rounds, p.spread = 4<<20, 1024, 1<<18, []int{256, 512}, 4e8, 0.05, 5, 64<<20
+	}
+	if quick {
+		p.elements, p.side, p.keys, p.copies, p.squares, p.limit, p.batch, p.rounds, p.spread = 1<<14, 64, 1<<10, 1<<16, []int{32}, 2e6, 1e-4, 3, 0
+	}
+	return p
+}
+
+// sets returns how many sets of operands a row rotates through.
+func (p *plan) sets(r *row) int {
+	const most = 64
+	bytes := int64(0)
+	for _, in := range r.in {
+		bytes += in.bytes()
+	}
+	if r.clock == hostTime || bytes == 0 {
+		return 1
+	}
+	return int(min(most, max(1, (p.spread+bytes-1)/bytes)))
+}
+
+// rows returns all rows for the device.
+func (p *plan) rows(compiled bool) (out []row) {
+	parts := [][]row{p.hostRows(), p.streamRows(), p.rowRows(), p.fusedRows(compiled), p.productRows(), p.convolutionRows(), p.trainingRows(compiled)}
+	if p.dev.Accelerator() {
+		parts = append(parts, p.copyRows(), p.tf32Rows(), p.processRows())
+	}
+	for _, part := range parts {
+		out = append(out, part...)
+	}
+	for i := range out {
+		if !p.judged {
+			out[i].targets = nil
+		}
+	}
+	return out
+}
+
+// size writes a number of elements as 64Mi.
+func size(n int) string {
+	for _, u := range []struct {
+		one  int
+		name string
+	}{{1 << 20, "Mi"}, {1 << 10, "Ki"}} {
+		if n >= u.one && n%u.one == 0 {
+			return fmt.Sprint(n/u.one) + u.name
+		}
+	}
+	return fmt.Sprint(n)
+}

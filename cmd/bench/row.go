@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// T is the tensor type.
+type T = tensor.Tensor
+
+// A row is one line of the table: work for both sides, or a fact that only we
+// have.
+type row struct {
+	name  string
+	group string
+	in    []operand
+	clock clock
+	unit  unit
+	work  float64 // bytes, operations or keys a call, for units that are rates
+	tf32  bool    // lets products of float32 use TF32, on both sides
+
+	ours  maker  // nil: there is no such thing here yet
+	torch string // a Python statement on operands a, b, c; "" for none
+	setup string // Python before it: torch, F and what beside.py defines are there
+
+	// fact, if not nil, is measured in place of ours, in the row's unit, as often as
+	// its own nature asks for.
+	fact func(ctx context.Context, b *bench) (float64, error)
+
+	targets []target
+}
+
+// A call does a row's work once on one set of operands.
+type call func(x []T) error
+
+// A maker prepares a row's work for our side: on its device, with what has to be
+// given up again in its list after.
+type maker func(o *ourSide) (call, error)
+
+// action makes work that needs nothing prepared.
+func action(f call) maker {
+	return func(*ourSide) (call, error) { return f, nil }
+}
+
+// result makes an operator's work: its result is looked at and released.
+func result(f func(x []T) T) maker {
+	return action(func(x []T) error {
+		out := f(x)
+		err := out.Err()
+		out.Release()
+		return err
+	})
+}
+
+// An operand is a tensor of fresh random numbers: standard normal ones, or with
+// below > 0 integers from 0 on.
+type operand struct {
+	Shape      []int  `json:"shape"`
+	DType      string `json:"dtype"`
+	Below      int    `json:"below,omitempty"`
+	Transposed bool   `json:"transposed,omitempty"` // lies in memory with the last two axes swapped
+	Where      string `json:"where,omitempty"`      // "host" or "pinned"; "" for the device
+}
+
+var dtypes = map[string]tensor.DType{
+	"float32": tensor.Float32, "float64": tensor.Float64, "float16": tensor.Float16, "bfloat16": tensor.BFloat16, "int64": tensor.Int64,
+}
+
+// f32 is a float32 operand.
+func f32(shape ...int) operand { return operand{Shape: shape, DType: "float32"} }
+
+// on returns o in another place.
+func (o operand) on(where string) operand {
+	o.Where = where
+	return o
+}
+
+// bytes returns the size of an operand's elements.
+func (o operand) bytes() int64 {
+	return int64(ir.NumElements(o.Shape)) * int64(dtypes[o.DType].Size())
+}
+
+// make draws the operand.
+func (o operand) make(dev device.Device) (T, error) {
+	opts := []tensor.CreateOption{tensor.OfType(dtypes[o.DType])}
+	switch o.Where {
+	case "pinned":
+		opts = append(opts, tensor.Pinned())
+	case "":
+		opts = append(opts, tensor.On(dev))
+	}
+	shape := append([]int(nil), o.Shape...)
+	if o.Transposed {
+		shape[len(shape)-1], shape[len(shape)-2] = shape[len(shape)-2], shape[len(shape)-1]
+	}
+	var x T
+	if o.Below > 0 {
+		x = tensor.Randint(shape, 0, o.Below, opts...)
+	} else {
+		x = tensor.Randn(shape, opts...)
+	}
+	if o.Transposed {
+		x = x.Transpose(-1, -2)
+	}
+	return x, x.Err()
+}
+
+// A clock is a way to measure a batch of calls.
+type clock string
+
+const (
+	hostTime   clock = "host"   // until the last call has returned; the device may still work
+	deviceTime clock = "device" // between events around the calls
+	wallTime   clock = "wall"   // until all work is done
+)
+
+// A unit is how a figure is shown: seconds/scale, or work/seconds/scale of a
+// rate.
+type unit struct {
+	name  string
+	rate  bool
+	scale float64
+}
+
+var (
+	nanoseconds  = unit{"ns", false, 1e-9}
+	microseconds = unit{"us", false, 1e-6}
+	milliseconds = unit{"ms", false, 1e-3}
+	bandwidth    = unit{"GB/s", true, 1e9}
+	teraflops    = unit{"TFLOP/s", true, 1e12}
+	gigakeys     = unit{"Gkeys/s", true, 1e9}
+	allocations  = unit{"allocs", false, 1}
+	plain        = unit{"", false, 1}
+)
+
+// value turns the seconds of a call into a figure of the row's unit.
+func (r *row) value(seconds float64) float64 {
+	if r.unit.rate {
+		return r.work / seconds / r.unit.scale
+	}
+	return seconds / r.unit.scale
+}
+
+// What targets refer to beside names of rows.
+const (
+	byPyTorch = "PyTorch" // PyTorch's figure of the same row
+	absolute  = ""        // the number itself
+)
+
+// A target is what a figure should reach: a share of what another is. One of
+// atMost and atLeast is set.
+type target struct {
+	of              string // byPyTorch, absolute or the name of a row
+	atMost, atLeast float64
+	match           bool // where PyTorch is faster than the share, it decides
+}
+
+func atMost(share float64, of string) target  { return target{of: of, atMost: share} }
+func atLeast(share float64, of string) target { return target{of: of, atLeast: share} }
+
+// ofCopy asks for a share of the measured device copy or, where PyTorch is
+// faster than that, for PyTorch's speed.
+func ofCopy(share float64) target { return target{of: copyRow, atLeast: share, match: true} }
+
+// The rows that others are compared with.
+const (
+	copyRow   = "device copy"
+	launchRow = "bare launch"
+)

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/optim"
+)
+
+// trainingRows are steps of a perceptron: gradients cleared, forward, cross
+// entropy, backward, the optimizer's step.
+func (p *plan) trainingRows(compiled bool) []row {
+	in := []operand{f32(128, 784), {Shape: []int{128}, DType: "int64", Below: 10}}
+	sgd := row{name: "MLP 784-1024-1024-10, SGD", in: in, ours: trainer(newSGD), torch: "step(a, b)", targets: []target{atMost(0.4, byPyTorch)}}
+	adam := sgd
+	adam.name, adam.ours = "MLP 784-1024-1024-10, Adam", trainer(newAdam)
+	sgd.setup, adam.setup = "step = mlp(torch.optim.SGD, 0.01)", "step = mlp(torch.optim.Adam, 1e-3)"
+	rows := []row{sgd, adam}
+	if compiled {
+		for _, r := range []row{
+			{name: sgd.name + ", torch.compile", setup: "step = mlp(torch.optim.SGD, 0.01, how='compile')"},
+			{name: sgd.name + ", CUDA graph", setup: "step = mlp(torch.optim.SGD, 0.01, how='graph')"},
+		} {
+			r.in, r.ours, r.torch = in, sgd.ours, sgd.torch
+			rows = append(rows, r)
+		}
+	}
+	return grouped("A training step, batch 128, fp32", measured(wallTime, microseconds, rows))
+}
+
+func newSGD(p []*nn.Parameter) (optim.Optimizer, error) {
+	return optim.NewSGD(p, 0.01, optim.SGDOptions{})
+}
+
+func newAdam(p []*nn.Parameter) (optim.Optimizer, error) {
+	return optim.NewAdam(p, 1e-3, optim.AdamOptions{})
+}
+
+// trainer makes steps of a perceptron on images and labels.
+func trainer(optimizer func([]*nn.Parameter) (optim.Optimizer, error)) maker {
+	return func(o *ourSide) (call, error) {
+		model := nn.NewSequential(nn.NewLinear(784, 1024), nn.ReLU(), nn.NewLinear(1024, 1024), nn.ReLU(), nn.NewLinear(1024, 10))
+		if err := nn.To(model, o.dev); err != nil {
+			return nil, err
+		}
+		opt, err := optimizer(nn.Parameters(model))
+		if err != nil {
+			return nil, err
+		}
+		return func(x []T) (err error) {
+			tensor.Scope(func(func(...T)) {
+				loss := model.Forward(x[0]).CrossEntropy(x[1])
+				if err = opt.ZeroGrad(); err != nil {
+					return
+				}
+				if err = loss.Backward(); err != nil {
+					return
+				}
+				err = opt.Step()
+			})
+			return err
+		}, nil
+	}
+}

@@ -1,0 +1,1 @@
+"""Layers of the stand-in: none."""

@@ -1,0 +1,1 @@
+"""Functions of the stand-in: none."""

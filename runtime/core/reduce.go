@@ -1,0 +1,179 @@
+package core
+
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Reduce applies a reduction over a.Dims.
+func Reduce(a Apply) *Tensor {
+	if t := FirstError(a.In...); t != nil {
+		return t
+	}
+	out, err := apply(&a, nil, (*plan).reduce)
+	if err != nil {
+		return Fail(a.Op, err)
+	}
+	return out
+}
+
+func (p *plan) reduce(dst *Tensor) (*Tensor, error) {
+	if err := p.check(false); err != nil {
+		return nil, err
+	}
+	a, x := &p.a, p.a.In[0]
+	shape := x.layout.Shape
+	axes, err := p.axes(a.Dims, len(shape))
+	if err != nil {
+		return nil, err
+	}
+	kept, final := p.reducedShapes(shape, axes, a.KeepDim)
+	if a.Op.EmptyFail && ir.NumElements(shape) == 0 && ir.NumElements(kept) > 0 {
+		return nil, fmt.Errorf("%w: no elements to reduce along dims %v of shape %v, and the operation has no identity", ir.ErrShape, axes, shape)
+	}
+	out := dst
+	if dst == nil {
+		if out, err = p.allocate(append(make([]int, 0, len(final)), final...), p.resultDType(0)); err != nil {
+			return nil, err
+		}
+	} else if err := p.checkDst(dst, final); err != nil {
+		return nil, err
+	}
+	c := p.prepare(1, 1)
+	c.Space, c.Axes = shape, axes
+	c.In[0], c.Out[0] = x.kernelView(), out.kernelView()
+	c.Out[0].Strides = p.reducedStrides(c.Out[0].Strides, axes, len(shape), a.KeepDim)
+	c.Out[0].Shape = kept
+	if ir.NumElements(kept) > 0 {
+		if err := p.launch(); err != nil {
+			discard(out, dst)
+			return nil, err
+		}
+	}
+	if dst == nil && recording(a) {
+		a.Dims = append(make([]int, 0, len(axes)), axes...)
+		p.record(out)
+	}
+	return out, nil
+}
+
+// axes returns the axes that dims name, ascending; nil and empty mean all.
+func (p *plan) axes(dims []int, rank int) ([]int, error) {
+	if len(dims) > 1 {
+		return ir.Axes(dims, rank)
+	}
+	if len(dims) == 0 {
+		all := p.room(rank)
+		for i := range all {
+			all[i] = i
+		}
+		return all, nil
+	}
+	axis, err := ir.Axis(dims[0], rank)
+	if err != nil || rank == 0 {
+		return nil, err
+	}
+	one := p.room(1)
+	one[0] = axis
+	return one, nil
+}
+
+// reducedShapes returns the shape with reduced axes kept as 1, and the result's.
+// Both last as long as the plan.
+func (p *plan) reducedShapes(shape, axes []int, keep bool) (kept, final []int) {
+	kept = p.room(len(shape))
+	copy(kept, shape)
+	for _, a := range axes {
+		kept[a] = 1
+	}
+	if keep {
+		return kept, kept
+	}
+	final = p.room(len(shape) - len(axes))[:0]
+	k := 0
+	for i, d := range shape {
+		if k < len(axes) && axes[k] == i {
+			k++
+			continue
+		}
+		final = append(final, d)
+	}
+	return kept, final
+}
+
+// reducedStrides expands a result's strides to the operand's rank, 0 along the
+// reduced axes.
+func (p *plan) reducedStrides(strides, axes []int, rank int, keep bool) []int {
+	out := p.room(rank)
+	k, j := 0, 0
+	for i := range out {
+		reduced := k < len(axes) && axes[k] == i
+		if reduced {
+			k++
+		}
+		switch {
+		case !reduced:
+			out[i] = strides[j]
+			j++
+		case keep:
+			j++
+		}
+	}
+	return out
+}
+
+// Scan applies a scan along the one axis in a.Dims.
+func Scan(a Apply) *Tensor {
+	if t := FirstError(a.In...); t != nil {
+		return t
+	}
+	out, err := apply(&a, nil, (*plan).scan)
+	if err != nil {
+		return Fail(a.Op, err)
+	}
+	return out
+}
+
+// one is the shape and the strides of a scalar that is scanned as a vector of one.
+var one = []int{1}
+
+func (p *plan) scan(dst *Tensor) (*Tensor, error) {
+	if err := p.check(false); err != nil {
+		return nil, err
+	}
+	a, x := &p.a, p.a.In[0]
+	shape := x.layout.Shape
+	axis, err := ir.Axis(a.Dims[0], len(shape))
+	if err != nil {
+		return nil, err
+	}
+	out := dst
+	if dst == nil {
+		if out, err = p.allocateLike(shape, p.resultDType(0)); err != nil {
+			return nil, err
+		}
+	} else if err := p.checkDst(dst, shape); err != nil {
+		return nil, err
+	}
+	c := p.prepare(1, 1)
+	c.In[0], c.Out[0] = x.kernelView(), out.kernelView()
+	c.Space, c.Axes = shape, p.room(1)
+	c.Axes[0] = axis
+	if len(shape) == 0 {
+		c.Space = one
+		c.In[0].Shape, c.In[0].Strides = one, one
+		c.Out[0].Shape, c.Out[0].Strides = one, one
+	}
+	if ir.NumElements(shape) > 0 {
+		if err := p.launch(); err != nil {
+			discard(out, dst)
+			return nil, err
+		}
+	}
+	if dst == nil && recording(a) {
+		a.Dims = []int{axis}
+		p.record(out)
+	}
+	return out, nil
+}

@@ -1,0 +1,381 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	goruntime "runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/stream"
+)
+
+var toOp = ir.Op{Name: "to", In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, Switch: -1}
+
+// TransferOptions adjusts a copy between devices.
+type TransferOptions struct {
+	// NonBlocking: do not wait for the copy where the memory allows it (S30). From
+	// pinned host memory the call returns at once (S69), to the host it gives a
+	// pinned tensor that is complete when the device's current stream has passed the
+	// copy (P27). Host memory that is not pinned is read before the call returns.
+	NonBlocking bool
+}
+
+// To returns x on device dev; x itself when it is there (P32). The copy is
+// differentiable. Between two accelerators of one kind it runs on the source's
+// current stream and neither waits on the host (P25); between host and
+// accelerator the call waits for the copy (P26), unless it is not to.
+func To(x *Tensor, dev device.Device, o TransferOptions) *Tensor {
+	if t := FirstError(x); t != nil {
+		return t
+	}
+	if x == nil {
+		return Absent()
+	}
+	if x.dev == dev {
+		return x
+	}
+	dev, drv, err := device.Find(dev)
+	if err != nil {
+		return Fail(&toOp, err)
+	}
+	if x.dev == dev {
+		return x
+	}
+	a := Apply{Op: &toOp, In: []*Tensor{x}, Backward: toBackward}
+	if err := checkEpochs(a.Op, a.In); err != nil {
+		return Fail(&toOp, err)
+	}
+	out, err := transfer(dev, drv, x, o)
+	if err != nil {
+		return Fail(&toOp, err)
+	}
+	recordOn(&a, drv, out)
+	return out
+}
+
+func toBackward(g *Grad) { g.Set(0, To(g.Dy(0), g.node.in[0].dev, TransferOptions{})) }
+
+// transfer copies x to another device. The elements travel without gaps: a strided
+// source is copied to a dense one on its own device first (P29).
+func transfer(dev device.Device, drv device.Driver, x *Tensor, o TransferOptions) (*Tensor, error) {
+	dense, err := denseAs(x, x.dtype)
+	if err != nil {
+		return nil, err
+	}
+	if dense != x {
+		defer dense.Release()
+	}
+	p := plan{dev: dev, drv: drv, stream: current(dev)}
+	if o.NonBlocking && !dev.Accelerator() && x.dev.Accelerator() {
+		p.pin = x.dev.Kind
+	}
+	out, err := p.allocate(x.layout.Shape, x.dtype)
+	if err != nil {
+		return nil, err
+	}
+	if err := moveBytes(out, dense, o); err != nil {
+		out.Release()
+		return nil, err
+	}
+	return out, nil
+}
+
+// denseAs returns x without gaps and in dtype dt, on its own device and outside
+// any graph; x itself where it is so.
+func denseAs(x *Tensor, dt ir.DType) (*Tensor, error) {
+	var out *Tensor
+	switch {
+	case x.dtype != dt:
+		NoGrad(func() { out = castTo(x, dt) })
+	case x.IsContiguous():
+		return x, nil
+	default:
+		NoGrad(func() { out = Copy(x) })
+	}
+	if f := out.broken(); f != nil {
+		return nil, f.report()
+	}
+	return out, nil
+}
+
+// moveBytes copies the elements of src to dst, both dense and of one dtype, on
+// different devices or both in host memory.
+func moveBytes(dst, src *Tensor, o TransferOptions) error {
+	n := int64(src.NumElements() * src.dtype.Size())
+	from, to := src.dev, dst.dev
+	switch {
+	case n == 0:
+		return nil
+	case !from.Accelerator() && !to.Accelerator():
+		copy(hostBytes(dst, n), hostBytes(src, n))
+		return nil
+	case !from.Accelerator():
+		return upload(dst, src, n, o.NonBlocking)
+	case !to.Accelerator():
+		return download(dst, src, n, o.NonBlocking)
+	case from.Kind != to.Kind:
+		return relay(dst, src, n)
+	}
+	return copyPeer(dst, src, n)
+}
+
+// hostBytes returns the n bytes of a dense tensor in host memory.
+func hostBytes(t *Tensor, n int64) []byte {
+	return unsafe.Slice((*byte)(t.kernelView().Ptr), n)
+}
+
+// stageLimit is the most bytes that a copy which is not to block takes from memory
+// that is not pinned by way of a pinned block. A larger one waits for the device:
+// copying it twice would take longer.
+const stageLimit = 1 << 20
+
+// upload copies n bytes from the host to an accelerator on its current stream.
+func upload(dst, src *Tensor, n int64, nonBlocking bool) error {
+	drv, dev, q := dst.storage.drv, dst.dev, current(dst.dev)
+	to, from := dst.kernelView().Addr, src.kernelView().Ptr
+	pinned := src.storage.pin == dev.Kind
+	if nonBlocking && !pinned && n <= stageLimit {
+		if b, err := memory.AllocPinned(drv, n); err == nil {
+			copy(unsafe.Slice((*byte)(b.Host), n), hostBytes(src, n))
+			return stagedUpload(b, drv, dev, q, to, n)
+		}
+	}
+	err := drv.CopyFromHost(dev.Index, q, to, from, n)
+	switch {
+	case err != nil:
+	case nonBlocking && pinned:
+		src.storage.block.RecordUse(dev, q)
+	default:
+		err = drv.SyncStream(context.Background(), dev.Index, q)
+	}
+	goruntime.KeepAlive(src)
+	return err
+}
+
+// stagedUpload copies n bytes from a pinned block, which it gives back.
+func stagedUpload(b memory.Block, drv device.Driver, dev device.Device, q device.StreamID, to uint64, n int64) error {
+	err := drv.CopyFromHost(dev.Index, q, to, b.Host, n)
+	if err == nil {
+		b.RecordUse(dev, q)
+	}
+	if gone := b.Free(); err == nil {
+		err = gone
+	}
+	return err
+}
+
+// download copies n bytes from an accelerator to the host on the accelerator's
+// current stream.
+func download(dst, src *Tensor, n int64, nonBlocking bool) error {
+	drv, dev, q := src.storage.drv, src.dev, current(src.dev)
+	err := drv.CopyToHost(dev.Index, q, dst.kernelView().Ptr, src.kernelView().Addr, n)
+	switch {
+	case err != nil:
+	case nonBlocking && dst.storage.pin == dev.Kind:
+		dst.storage.block.RecordUse(dev, q)
+	default:
+		err = drv.SyncStream(context.Background(), dev.Index, q)
+	}
+	goruntime.KeepAlive(src)
+	goruntime.KeepAlive(dst)
+	return err
+}
+
+// relay copies n bytes between accelerators of two kinds by way of the host.
+func relay(dst, src *Tensor, n int64) error {
+	host, err := device.DriverOf(device.KindCPU)
+	if err != nil {
+		return err
+	}
+	p := plan{drv: host}
+	staging, err := p.allocate([]int{int(n)}, ir.Uint8)
+	if err != nil {
+		return err
+	}
+	defer staging.Release()
+	if err := download(staging, src, n, false); err != nil {
+		return err
+	}
+	return upload(dst, staging, n, false)
+}
+
+// copyPeer copies between two devices of one driver on the source's current
+// stream, after what the destination's current stream has to do and before what it
+// is given next (P25).
+func copyPeer(dst, src *Tensor, n int64) error {
+	drv, from, to := src.storage.drv, src.dev, dst.dev
+	on, other := current(from), current(to)
+	openPeer(drv, from, to)
+	if err := waitFor(from, on, to, other); err != nil {
+		return err
+	}
+	if err := drv.CopyPeer(from.Index, on, to.Index, dst.kernelView().Addr, src.kernelView().Addr, n); err != nil {
+		return err
+	}
+	err := waitFor(to, other, from, on)
+	goruntime.KeepAlive(src)
+	return err
+}
+
+// waitFor makes later work on stream q of dev wait for what stream otherQ of other
+// was given so far.
+func waitFor(dev device.Device, q device.StreamID, other device.Device, otherQ device.StreamID) error {
+	return stream.External(dev, q).WaitStream(stream.External(other, otherQ))
+}
+
+// A peerPair is two devices of a driver, of which the first may reach the second's
+// memory.
+type peerPair struct {
+	drv      device.Driver
+	from, to int
+}
+
+// peers holds the pairs that were looked at (P30).
+var peers sync.Map // peerPair to nothing
+
+// openPeer lets from reach the memory of to where the machine can, once a pair. A
+// copy works without, by way of the host.
+func openPeer(drv device.Driver, from, to device.Device) {
+	key := peerPair{drv, from.Index, to.Index}
+	if _, known := peers.LoadOrStore(key, struct{}{}); known {
+		return
+	}
+	if drv.CanAccessPeer(from.Index, to.Index) {
+		_ = drv.EnablePeerAccess(from.Index, to.Index) // the copy says what is wrong with a device
+	}
+}
+
+// CopyFrom writes src to dst, converting dtype and crossing devices as needed;
+// src broadcasts to dst's shape (S12). It is differentiable; sumTo, which sums a
+// tensor to a smaller shape, serves the gradient of a broadcast source.
+func CopyFrom(dst, src *Tensor, o TransferOptions, sumTo func(*Tensor, []int) *Tensor) error {
+	if err := dst.Err(); err != nil {
+		return err
+	}
+	if err := src.Err(); err != nil {
+		return err
+	}
+	if dst.dev != src.dev && dst.direct(src, o) {
+		if err := moveInto(dst, src, o); err != nil {
+			return at(fmt.Errorf("%s: %w", assignOp.Name, err))
+		}
+		return nil
+	}
+	if !dst.dev.Accelerator() {
+		o.NonBlocking = false // what follows reads the copy on the host
+	}
+	given := src
+	for _, step := range []func(*Tensor) *Tensor{
+		func(x *Tensor) *Tensor { return To(x, dst.dev, o) },
+		func(x *Tensor) *Tensor { return castTo(x, dst.dtype) },
+	} {
+		next := step(src)
+		if src != given && src != next {
+			src.Release()
+		}
+		src = next
+	}
+	if src != given {
+		defer src.Release()
+	}
+	return ElementwiseInPlace(Apply{Op: &assignOp, In: []*Tensor{dst, src}, Backward: func(g *Grad) {
+		if g.Needs(0) {
+			zero, err := g.node.zeros(0)
+			if err != nil {
+				zero = Fail(&assignOp, err)
+			}
+			g.Set(0, zero)
+		}
+		if g.Needs(1) {
+			g.Set(1, sumTo(g.Dy(0), g.InShape(1)))
+		}
+	}})
+}
+
+// direct reports whether src's bytes, made dense and converted where src is, can be
+// moved to dst's place. Conversion is done on the accelerator when the copy is not
+// to block, otherwise on the host, and between accelerators on the source (P28).
+func (dst *Tensor) direct(src *Tensor, o TransferOptions) bool {
+	if (dst.grad != nil || src.grad != nil) && GradEnabled() {
+		return false // to be recorded, or refused
+	}
+	if !dst.IsContiguous() || !equalInts(dst.layout.Shape, src.layout.Shape) {
+		return false
+	}
+	atSource := dst.dev.Accelerator() == src.dev.Accelerator() || src.dev.Accelerator() == o.NonBlocking
+	return dst.dtype == src.dtype || atSource
+}
+
+func moveInto(dst, src *Tensor, o TransferOptions) error {
+	if err := checkEpochs(&assignOp, []*Tensor{dst, src}); err != nil {
+		return err
+	}
+	dense, err := denseAs(src, dst.dtype)
+	if err != nil {
+		return err
+	}
+	if dense != src {
+		defer dense.Release()
+	}
+	if err := moveBytes(dst, dense, o); err != nil {
+		return err
+	}
+	dst.storage.version.Add(1)
+	return nil
+}
+
+// Pin returns a copy of a host tensor in page-locked memory of the given kind of
+// accelerator (S68); x itself when it is pinned.
+func Pin(x *Tensor, kind device.Kind) *Tensor {
+	if t := FirstError(x); t != nil || x == nil {
+		if x == nil {
+			return Absent()
+		}
+		return t
+	}
+	op := &ir.Op{Name: "pin_memory"}
+	if x.dev.Accelerator() {
+		return Fail(op, fmt.Errorf("only host tensors can be pinned, this one is on %s", x.dev))
+	}
+	if x.IsPinned() {
+		return x
+	}
+	p := plan{drv: x.storage.drv, pin: kind}
+	out, err := p.allocate(x.layout.Shape, x.dtype)
+	if err != nil {
+		return Fail(op, err)
+	}
+	if _, err := apply(&Apply{Op: &copyOp, In: []*Tensor{x}}, out, (*plan).elementwise); err != nil {
+		out.Release()
+		return Fail(op, err)
+	}
+	return out
+}
+
+// RecordStream notes that work given to s uses t's memory: once t is released, the
+// memory is not given to others before that work is done (A14, P7). For the
+// stream that t was made on, and for host memory that is not pinned, there is
+// nothing to note. An error says that s is of another device than t, or carries
+// the one of t or s.
+func (t *Tensor) RecordStream(s stream.Stream) error {
+	if err := t.Err(); err != nil {
+		return err
+	}
+	if err := s.Err(); err != nil {
+		return at(fmt.Errorf("record_stream: %w", err))
+	}
+	switch dev := s.Device(); {
+	case !t.storage.held || !t.dev.Accelerator() && t.storage.pin == device.KindCPU:
+	case t.dev == dev:
+		t.storage.block.RecordStream(s.ID())
+	case !t.dev.Accelerator() && t.storage.pin == dev.Kind:
+		t.storage.block.RecordUse(dev, s.ID())
+	default:
+		return at(fmt.Errorf("record_stream: %w: the tensor is on %s, the stream on %s", device.ErrMismatch, t.dev, dev))
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package memory
+
+import (
+	"math"
+	goruntime "runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// dropped holds blocks whose owner the collector found dead. They are freed at
+// the next allocation, never in the cleanup itself.
+var dropped struct {
+	any    atomic.Bool
+	mu     sync.Mutex
+	blocks []Block
+}
+
+// Drop queues b to be freed at the next allocation. It calls no driver and takes
+// no allocator's lock, so it may run in a cleanup.
+func Drop(b Block) {
+	dropped.mu.Lock()
+	defer dropped.mu.Unlock()
+	dropped.blocks = append(dropped.blocks, b)
+	dropped.any.Store(true)
+}
+
+// drainDropped frees what was dropped. It costs an atomic load when nothing was.
+func drainDropped() {
+	if dropped.any.Load() {
+		freeDropped()
+	}
+}
+
+func freeDropped() {
+	dropped.mu.Lock()
+	blocks := dropped.blocks
+	dropped.blocks = nil
+	dropped.any.Store(false)
+	dropped.mu.Unlock()
+	for _, b := range blocks {
+		_ = b.Free() // nobody is left to tell
+	}
+}
+
+// collectWait bounds the wait for the cleanups of a collection.
+const collectWait = 50 * time.Millisecond
+
+// collections keeps goroutines that find no memory from collecting all at once.
+var collections sync.Mutex
+
+// collect runs the collector and frees the blocks that it found dead.
+func collect() {
+	collections.Lock()
+	defer collections.Unlock()
+	goruntime.GC()
+	done := make(chan struct{})
+	goruntime.AddCleanup(new([16]byte), func(c chan struct{}) { close(c) }, done)
+	goruntime.GC() // a cleanup queued now runs after those of the first collection
+	select {
+	case <-done:
+	case <-time.After(collectWait):
+	}
+	drainDropped()
+}
+
+// The collector does not see device memory. It is made to run when the bytes
+// held on a device have grown, since it ran for the device last, by half of what
+// was left then. Programs that release what they allocate stay below that.
+
+// pace starts a collection when held bytes are more than a.collectAt. The caller
+// holds a.mu.
+func (a *allocator) pace() {
+	if a.stats.AllocatedBytes.All.Current < a.collectAt || a.collecting {
+		return
+	}
+	a.collecting = true
+	go func() {
+		collect()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.collecting = false
+		a.setPace()
+	}()
+}
+
+// setPace decides when to collect next. The caller holds a.mu.
+func (a *allocator) setPace() {
+	held, room := a.stats.AllocatedBytes.All.Current, a.total
+	if l := a.limit(); l > 0 {
+		room = l
+	}
+	if room == 0 { // not known
+		a.collectAt = math.MaxInt64
+		return
+	}
+	a.collectAt = held + max((room-held)/2, room/16, 1)
+}

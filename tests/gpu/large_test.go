@@ -1,0 +1,102 @@
+package gpu_test
+
+import (
+	"testing"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/random"
+)
+
+// larges are operators on shapes that need many blocks, more than one pass, or
+// paths that small shapes do not reach. Share is how far results may lie apart.
+var larges = []struct {
+	name   string
+	shapes [][]int
+	share  float64
+	run    func(x []T) T
+}{
+	{"sum of all", [][]int{{3_000_017}}, 1e-5, func(x []T) T { return x[0].Sum() }},
+	{"sum of rows", [][]int{{37, 70_001}}, 1e-5, func(x []T) T { return x[0].Sum(tensor.Dim(1)) }},
+	{"sum of columns", [][]int{{70_001, 37}}, 1e-5, func(x []T) T { return x[0].Sum(tensor.Dim(0)) }},
+	{"sum of the middle", [][]int{{33, 257, 65}}, 1e-5, func(x []T) T { return x[0].Sum(tensor.Dim(1)) }},
+	{"sum of the ends", [][]int{{65, 33, 257}}, 1e-5, func(x []T) T { return x[0].Sum(tensor.Dim(0, 2)) }},
+	{"mean, transposed", [][]int{{513, 1027}}, 1e-5, func(x []T) T { return x[0].Transpose(0, 1).Mean(tensor.Dim(1)) }},
+	{"variance", [][]int{{129, 5003}}, 1e-5, func(x []T) T { return x[0].Var(tensor.Dim(1)) }},
+	{"max of rows", [][]int{{129, 5003}}, 0, func(x []T) T { return x[0].Max(tensor.Dim(1)) }},
+	{"argmax of rows", [][]int{{129, 5003}}, 0, func(x []T) T { return x[0].Argmax(tensor.Dim(1)) }},
+	{"argmin of columns", [][]int{{5003, 129}}, 0, func(x []T) T { return x[0].Argmin(tensor.Dim(0)) }},
+	{"argmax of all", [][]int{{1_000_003}}, 0, func(x []T) T { return x[0].Argmax() }},
+	{"cumsum", [][]int{{1_000_003}}, 1e-4, func(x []T) T { return x[0].Cumsum(0) }},
+	{"cumsum of rows", [][]int{{65, 10_007}}, 1e-4, func(x []T) T { return x[0].Cumsum(1) }},
+	{"cumsum of columns", [][]int{{10_007, 65}}, 1e-4, func(x []T) T { return x[0].Cumsum(0) }},
+	{"softmax of short rows", [][]int{{5003, 65}}, 1e-5, func(x []T) T { return x[0].Softmax(1) }},
+	{"softmax of long rows", [][]int{{5, 100_003}}, 1e-5, func(x []T) T { return x[0].Softmax(1) }},
+	{"softmax of columns", [][]int{{1003, 129}}, 1e-5, func(x []T) T { return x[0].Softmax(0) }},
+	{"log softmax", [][]int{{33, 9001}}, 1e-5, func(x []T) T { return x[0].LogSoftmax(1) }},
+	{"layer norm", [][]int{{65, 8192}, {8192}}, 1e-4, func(x []T) T { return x[0].LayerNorm([]int{8192}, tensor.Weight(x[1])) }},
+	{"layer norm, odd", [][]int{{65, 1023}}, 1e-4, func(x []T) T { return x[0].LayerNorm([]int{1023}) }},
+	{"rms norm", [][]int{{65, 8192}, {8192}}, 1e-4, func(x []T) T { return x[0].RmsNorm([]int{8192}, tensor.Weight(x[1])) }},
+	{"sort", [][]int{{1_000_003}}, 0, func(x []T) T { v, _ := x[0].Sort(0); return v }},
+	{"sort of rows", [][]int{{257, 3001}}, 0, func(x []T) T { v, _ := x[0].Sort(1, tensor.Descending(true)); return v }},
+	{"sort of columns", [][]int{{3001, 57}}, 0, func(x []T) T { v, _ := x[0].Sort(0); return v }},
+	{"where it was sorted from", [][]int{{300_007}}, 0, func(x []T) T { _, i := x[0].Sort(0); return x[0].Gather(0, i) }},
+	{"top of rows", [][]int{{57, 30_011}}, 0, func(x []T) T { v, _ := x[0].Topk(100, 1); return v }},
+	{"transposing copy", [][]int{{1025, 2047}}, 0, func(x []T) T { return x[0].Transpose(0, 1).Contiguous() }},
+	{"permuting copy", [][]int{{33, 65, 129, 3}}, 0, func(x []T) T { return x[0].Permute(2, 0, 3, 1).Contiguous() }},
+	{"broadcast of three", [][]int{{129, 1, 257}, {65, 1}, {257}}, 1e-6, func(x []T) T { return x[0].Add(x[1]).Mul(x[2]) }},
+	{"every third", [][]int{{2_000_003}}, 1e-6, func(x []T) T { return x[0].Slice(0, 1, 2_000_003, 3).Exp() }},
+	{"matmul", [][]int{{513, 1027}, {1027, 259}}, 1e-4, func(x []T) T { return x[0].MatMul(x[1]) }},
+	{"matmul, transposed", [][]int{{1027, 513}, {259, 1027}}, 1e-4, func(x []T) T { return x[0].Transpose(0, 1).MatMul(x[1].Transpose(0, 1)) }},
+	{"matmul, batched", [][]int{{9, 65, 33}, {9, 33, 129}}, 1e-4, func(x []T) T { return x[0].MatMul(x[1]) }},
+	{"matmul, thin", [][]int{{1, 4099}, {4099, 3}}, 1e-3, func(x []T) T { return x[0].MatMul(x[1]) }},
+	{"matmul of integers", [][]int{{130, 67}, {67, 200}}, 0, func(x []T) T {
+		return x[0].MulScalar(9).ToType(tensor.Int32).MatMul(x[1].MulScalar(9).ToType(tensor.Int32))
+	}},
+	{"linear", [][]int{{130, 784}, {1024, 784}, {1024}}, 1e-4, func(x []T) T { return x[0].Linear(x[1], tensor.Bias(x[2])) }},
+	{"conv2d", [][]int{{5, 17, 40, 33}, {19, 17, 3, 3}}, 1e-4, func(x []T) T { return x[0].Conv2d(x[1], tensor.Padding(1), tensor.Stride(2)) }},
+	{"conv2d, grouped", [][]int{{3, 16, 31, 31}, {16, 1, 5, 5}}, 1e-4, func(x []T) T { return x[0].Conv2d(x[1], tensor.Groups(16)) }},
+	{"max pool", [][]int{{4, 9, 65, 67}}, 0, func(x []T) T { return x[0].MaxPool2d([]int{3}, tensor.Stride(2)) }},
+	{"cat", [][]int{{300, 1001}, {300, 77}}, 0, func(x []T) T { return tensor.Cat(x, 1) }},
+	{"flip and roll", [][]int{{701, 1003}}, 0, func(x []T) T { return x[0].Flip(1).Roll([]int{100}, tensor.Dim(0)) }},
+}
+
+// TestLarge compares operators on large shapes with the CPU, in float32 and
+// float64.
+func TestLarge(t *testing.T) {
+	need(t)
+	exactly(t)
+	if *simulated {
+		t.Skip("the reference interpreter would take long")
+	}
+	for _, c := range larges {
+		t.Run(c.name, func(t *testing.T) {
+			tensor.Scope(func(func(...T)) {
+				for _, d := range []tensor.DType{tensor.Float32, tensor.Float64} {
+					compareLarge(t, c.shapes, d, c.share, c.run)
+				}
+			})
+		})
+	}
+}
+
+func compareLarge(t *testing.T, shapes [][]int, d tensor.DType, share float64, run func(x []T) T) {
+	t.Helper()
+	var results [2][]float64
+	for i, dev := range []device.Device{device.CPU, gpu} {
+		random.Seed(9)
+		var x []T
+		for _, shape := range shapes {
+			x = append(x, tensor.Randn(shape, tensor.OfType(d)).To(dev))
+		}
+		var err error
+		results[i], err = values(run(x))
+		must(t, err)
+	}
+	if len(results[0]) != len(results[1]) {
+		t.Fatalf("%s: %d elements, want %d", d, len(results[1]), len(results[0]))
+	}
+	if k := far(results[0], results[1], share); k >= 0 {
+		t.Errorf("%s: element %d of %d is %v, want %v", d, k, len(results[0]), results[1][k], results[0][k])
+	}
+}

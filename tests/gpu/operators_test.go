@@ -1,0 +1,43 @@
+package gpu_test
+
+import (
+	"testing"
+
+	"github.com/sinter-go/sinter/generated/opcases"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/optest"
+)
+
+// The tests of operators, in parts by how they become kernels: every dtype,
+// layout, literal case and gradient, against the reference interpreter.
+func TestElementwise(t *testing.T)  { operators(t, ir.Elementwise) }
+func TestReductions(t *testing.T)   { operators(t, ir.Reduction) }
+func TestScans(t *testing.T)        { operators(t, ir.Scan) }
+func TestKernels(t *testing.T)      { operators(t, ir.Kernel) }
+func TestViews(t *testing.T)        { operators(t, ir.ViewBody) }
+func TestCompositions(t *testing.T) { operators(t, ir.Composition) }
+func TestEveryKindIsTested(t *testing.T) {
+	for _, o := range opcases.Cases {
+		switch o.Op.Kind {
+		case ir.Elementwise, ir.Reduction, ir.Scan, ir.Kernel, ir.ViewBody, ir.Composition:
+		default:
+			t.Errorf("%s is of kind %v, which no test takes", o.Op.Name, o.Op.Kind)
+		}
+	}
+}
+
+func operators(t *testing.T, kind ir.BodyKind) {
+	need(t)
+	exactly(t)
+	var table []optest.Operator
+	for _, o := range opcases.Cases {
+		if o.Op.Kind == kind {
+			table = append(table, o)
+		}
+	}
+	var opts []optest.Option
+	if !*differences {
+		opts = append(opts, optest.WithoutDifferences())
+	}
+	optest.RunOn(t, table, gpu, opts...)
+}
