@@ -102,8 +102,11 @@
 //
 // The functions other than those that round once may err by the units in the last
 // place that an operator's test states. A backend may compute a function in a
-// wider type, flush nothing, and choose the grouping of reductions. It may not
-// contract, reassociate, or assume that NaN, infinities or signed zeros do not
-// occur. Operators that follow the TF32 flags may round the operands of matrix
-// products to TF32 while these are set.
+// wider type, and choose the grouping of reductions. It may not contract,
+// reassociate, flush subnormal numbers, or assume that NaN, infinities or signed
+// zeros do not occur. The sums of index_add and scatter_add that are collected in
+// float32, those of complex64 and 16-bit floats among them, may flush subnormal
+// numbers to zero, as atomic additions of accelerators do. Operators that follow
+// the TF32 flags may round the operands of matrix products to TF32 while these are
+// set.
 package ir

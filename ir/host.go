@@ -16,6 +16,7 @@ var HostFuncs = map[string]any{
 	"is_int":          HostIsInt,
 	"is_bool":         HostIsBool,
 	"is_contiguous":   HostIsContiguous,
+	"is_transposed":   HostIsTransposed,
 	"can_view":        HostCanView,
 	"equal_ints":      HostEqualInts,
 	"size":            HostSize,
@@ -76,6 +77,13 @@ func HostIsBool(d DType) bool { return d == Bool }
 
 // HostIsContiguous reports whether l is row-major without gaps.
 func HostIsContiguous(l Layout) bool { return l.IsContiguous() }
+
+// HostIsTransposed reports whether matrices laid out as l have their neighbours
+// along the last axis but one: a copy of their transposes would be a plain one.
+func HostIsTransposed(l Layout) bool {
+	n := len(l.Shape)
+	return n >= 2 && l.Shape[n-2] > 1 && l.Shape[n-1] > 1 && l.Strides[n-2] < l.Strides[n-1] && l.Strides[n-2] != 0
+}
 
 // HostCanView reports whether l can be viewed as shape without a copy.
 func HostCanView(l Layout, shape []int) bool {

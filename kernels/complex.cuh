@@ -155,10 +155,8 @@ SINTER_LONG_FN complex128 tanh(complex128 z) {
   if (z.im == 0) return {tanh(z.re), z.im};
   double s, c;
   ::sincos(z.im, &s, &c);
-  if (abs(z.re) > 22) {
-    double decay = isfinite(z.im) ? 4 * s * c * exp(-2 * abs(z.re)) : 0.0;
-    return {copysign(1.0, z.re), decay};
-  }
+  if (isinf(z.re) && !isfinite(z.im)) return {copysign(1.0, z.re), 0.0};
+  if (abs(z.re) > 22 && isfinite(z.im)) return {copysign(1.0, z.re), 4 * s * c * exp(-2 * abs(z.re))};
   double sh = sinh(z.re), ch = cosh(z.re);
   double below = c * c + sh * sh;
   return {sh * ch / below, s * c / below};

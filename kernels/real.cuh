@@ -257,8 +257,8 @@ SINTER_FN double digamma_near(double x) {
 SINTER_LONG_FN double digamma(double x) {
   double sum = 0;
   if (x == 0) return copysign(infinity<double>(), -x);
-  if (x < 0) {  // reflection
-    double t = x - ::floor(x);
+  if (x < 0) {  // reflection, at the exact distance from the nearest integer
+    double t = x - ::rint(x);
     if (t == 0 || x - x != 0) return quiet_nan<double>();
     double s, c;
     ::sincospi(t, &s, &c);

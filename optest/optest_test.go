@@ -2,6 +2,7 @@ package optest_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sinter-go/sinter/generated/opcases"
@@ -10,6 +11,7 @@ import (
 	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/precision"
 )
 
 // TestCheckFails proves that the runner finds what is wrong: each operator is
@@ -56,6 +58,15 @@ func TestCheckFails(t *testing.T) {
 				return optest.Results(x.Reshape(-7).Handle())
 			}
 		}},
+		{"sample", "sample [[7]]: no sample could be run", func(o *optest.Operator) {
+			o.Samples = []optest.Sample{{Shapes: [][]int{{5}}}, {Shapes: [][]int{{7}}}}
+			o.Call = func(a optest.Args) []*core.Tensor {
+				if x := tensor.Wrap(a.In[0]); x.Size(0) == 7 {
+					return optest.Results(x.Reshape(-7).Handle())
+				}
+				return right(a)
+			}
+		}},
 		{"in-place form", "in-place form", func(o *optest.Operator) {
 			o.InPlace = func(a optest.Args) error { return tensor.Wrap(a.In[0]).NegInPlace() }
 		}},
@@ -77,6 +88,55 @@ func TestCheckFails(t *testing.T) {
 				t.Errorf("want mistakes that name %q, have:\n%s", c.want, got)
 			}
 		})
+	}
+}
+
+// TestTF32Flags holds that RunOn compares with the flags off and sets them back.
+func TestTF32Flags(t *testing.T) {
+	defer precision.SetMatmulTF32(precision.MatmulTF32())
+	defer precision.SetConvTF32(precision.ConvTF32())
+	precision.SetMatmulTF32(true)
+	precision.SetConvTF32(false)
+	var on atomic.Int32
+	o := operator(t, "matmul")
+	right := o.Call
+	o.Call = func(a optest.Args) []*core.Tensor {
+		if precision.MatmulTF32() || precision.ConvTF32() {
+			on.Add(1)
+		}
+		return right(a)
+	}
+	t.Run("matmul", func(t *testing.T) { optest.RunOn(t, []optest.Operator{o}, device.CPU) })
+	if n := on.Load(); n != 0 {
+		t.Errorf("%d calls with a flag on", n)
+	}
+	if !precision.MatmulTF32() || precision.ConvTF32() {
+		t.Error("the flags are not as they were")
+	}
+	t.Run("matmul in TF32", func(t *testing.T) { optest.RunTF32On(t, []optest.Operator{o}, device.CPU) })
+	if on.Load() == 0 {
+		t.Error("RunTF32On left the flags off")
+	}
+}
+
+// TestCheckTF32 holds that an error of the operands below 2^-10 is allowed and
+// one above is not.
+func TestCheckTF32(t *testing.T) {
+	for _, c := range []struct {
+		err  float64
+		want bool
+	}{{0x1p-11, true}, {0x1p-6, false}} {
+		o := operator(t, "matmul")
+		right := o.Call
+		o.Call = func(a optest.Args) []*core.Tensor {
+			if x := a.In[0]; x.Device() == device.CPU {
+				a.In = []*core.Tensor{tensor.Wrap(x).MulScalar(1 + c.err).Handle(), a.In[1]}
+			}
+			return right(a)
+		}
+		if errs := optest.CheckTF32(&o, device.CPU); (len(errs) == 0) != c.want {
+			t.Errorf("operands off by %g: %v", c.err, errs)
+		}
 	}
 }
 

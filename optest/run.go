@@ -29,8 +29,10 @@ var engine = core.Operators{
 // its literal cases, and its gradients with central differences.
 func Run(t *testing.T, table []Operator) { RunOn(t, table, device.CPU) }
 
-// RunOn is Run with the operators under test on dev.
+// RunOn is Run with the operators under test on dev. The bounds are those of the
+// dtypes, so the TF32 flags, which are the process's, are off until t has ended.
 func RunOn(t *testing.T, table []Operator, dev device.Device, opts ...Option) {
+	setTF32(t, false)
 	for i := range table {
 		o := &table[i]
 		t.Run(o.Op.Name, func(t *testing.T) {
@@ -98,9 +100,11 @@ func (tr trial) String() string {
 var errRefused = errors.New("no sample could be run")
 
 // values compares the operator with the reference. Every dtype must have run with
-// at least one sample; only a rule about layouts that has none may refuse all.
+// at least one sample, and every sample of the schema with one dtype; only a rule
+// about layouts that has none may refuse all.
 func (r runner) values() (errs []error) {
 	samples := r.samples()
+	taken := make([]bool, len(samples))
 	for _, dt := range r.o.Op.DTypes.List() {
 		ran := false
 		for i, s := range samples {
@@ -111,7 +115,7 @@ func (r runner) values() (errs []error) {
 				tr := trial{s, dt, layout}
 				switch err := r.compare(tr, false); {
 				case err == nil:
-					ran = true
+					ran, taken[i] = true, true
 				case !errors.Is(err, errRefused):
 					errs = append(errs, fmt.Errorf("%s: %w", tr, err))
 				}
@@ -129,7 +133,10 @@ func (r runner) values() (errs []error) {
 			return errs // one dtype's failures are enough to read
 		}
 	}
-	return nil
+	if i := slices.Index(taken, false); i >= 0 && len(r.o.Samples) > 0 {
+		errs = append(errs, fmt.Errorf("sample %v: %w", samples[i].Shapes, errRefused))
+	}
+	return errs
 }
 
 func (r runner) mayRefuse() bool { return r.o.Op.Kind == ir.ViewBody && len(r.o.Samples) == 0 }

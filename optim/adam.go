@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 )
@@ -60,11 +61,32 @@ func newAdam(kind string, params []*nn.Parameter, rate float64, o AdamOptions) (
 	return &Adam{b, o, kind == "adamw"}, nil
 }
 
-// Step changes every parameter that has a gradient. It needs memory for one
-// tensor of the size of a parameter at a time, two with an L2 penalty.
-func (a *Adam) Step() error { return a.each(a.update) }
+// Step changes every parameter that has a gradient. Everything happens in place: it
+// needs no memory but the moments'.
+func (a *Adam) Step() error { return a.step(a) }
 
-func (a *Adam) update(p, g tensor.Tensor, kept []tensor.Tensor, step int64) error {
+func (a *Adam) phase(step int64) int64 { return step }
+
+// corrected returns the numbers of a step. With c1 = 1 - beta1^t and
+// c2 = 1 - beta2^t it is rate/c1 * m / (sqrt(v/c2) + eps), which is
+// (rate*sqrt(c2)/c1) * m / (sqrt(v) + eps*sqrt(c2)).
+func (a *Adam) corrected(step int64) (rate, eps float64) {
+	t := float64(step)
+	c := math.Sqrt(1 - math.Pow(a.o.Beta2, t))
+	return a.rate * c / (1 - math.Pow(a.o.Beta1, t)), a.o.Eps * c
+}
+
+func (a *Adam) together(g *group) error {
+	rate, eps := a.corrected(g.phase)
+	decay, shrink := a.o.WeightDecay, 1.0
+	if a.decoupled {
+		decay, shrink = 0, 1-a.rate*a.o.WeightDecay
+	}
+	return ops.AdamStep(g.params, g.grads, g.kept[0], g.kept[1], rate, a.o.Beta1, a.o.Beta2, eps, decay, shrink)
+}
+
+// alone changes a parameter that shares elements with another one.
+func (a *Adam) alone(p, g tensor.Tensor, kept []tensor.Tensor, step int64) error {
 	if a.o.WeightDecay != 0 {
 		if a.decoupled {
 			if err := p.MulScalarInPlace(1 - a.rate*a.o.WeightDecay); err != nil {
@@ -85,15 +107,11 @@ func (a *Adam) update(p, g tensor.Tensor, kept []tensor.Tensor, step int64) erro
 	if err := v.AddcmulInPlace(g, g, tensor.Value(1-a.o.Beta2)); err != nil {
 		return err
 	}
-	// With c1 = 1 - beta1^t and c2 = 1 - beta2^t the step is
-	// rate/c1 * m / (sqrt(v/c2) + eps), which is (rate*sqrt(c2)/c1) * m /
-	// (sqrt(v) + eps*sqrt(c2)): two kernels fewer.
-	t := float64(step)
-	c := math.Sqrt(1 - math.Pow(a.o.Beta2, t))
+	rate, eps := a.corrected(step)
 	root := v.Sqrt()
 	defer root.Release()
-	if err := root.AddScalarInPlace(a.o.Eps * c); err != nil {
+	if err := root.AddScalarInPlace(eps); err != nil {
 		return err
 	}
-	return p.AddcdivInPlace(m, root, tensor.Value(-a.rate*c/(1-math.Pow(a.o.Beta1, t))))
+	return p.AddcdivInPlace(m, root, tensor.Value(-rate))
 }

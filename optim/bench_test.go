@@ -1,6 +1,7 @@
 package optim_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/sinter-go/sinter/generated/tensor"
@@ -8,23 +9,33 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// BenchmarkStep measures an optimizer's step over many small parameters.
+// BenchmarkStep measures an optimizer's step over small parameters and over a large
+// one, on the CPU and where there is one on a GPU.
 func BenchmarkStep(b *testing.B) {
-	for _, name := range []string{"sgd", "sgd momentum", "adamw"} {
-		b.Run(name, func(b *testing.B) {
-			var params []*nn.Parameter
-			for range 100 {
-				p := nn.NewParameter(tensor.Zeros([]int{64}))
-				must(b, p.SetGrad(tensor.Ones([]int{64})))
-				params = append(params, p)
+	for _, d := range []device.Device{device.CPU, device.CUDA(0)} {
+		for _, name := range []string{"sgd", "sgd momentum", "adamw"} {
+			for _, c := range []struct{ count, size int }{{6, 64}, {100, 64}, {1, 1 << 24}} {
+				b.Run(fmt.Sprintf("%s/%s/%dx%d", d, name, c.count, c.size), func(b *testing.B) {
+					if _, _, err := device.Find(d); err != nil {
+						b.Skip(err)
+					}
+					var params []*nn.Parameter
+					for range c.count {
+						params = append(params, nn.NewParameter(tensor.Zeros([]int{c.size}, tensor.On(d))))
+					}
+					withGradients(b, params)
+					opt, err := makers[name](params)
+					must(b, err)
+					must(b, opt.Step())
+					b.ReportAllocs()
+					for b.Loop() {
+						must(b, opt.Step())
+					}
+					_, err = params[0].Detach().Narrow(0, 0, 1).Item() // once the steps are made
+					must(b, err)
+				})
 			}
-			opt, err := makers[name](params)
-			must(b, err)
-			b.ReportAllocs()
-			for b.Loop() {
-				must(b, opt.Step())
-			}
-		})
+		}
 	}
 }
 

@@ -17,8 +17,12 @@ import (
 
 // An Optimizer changes parameters by their gradients.
 type Optimizer interface {
-	// Step changes every parameter that has a gradient. When it returns an error,
-	// the parameters before the one it names, and that one, may have changed.
+	// Step changes every parameter that has a gradient, those of one device and dtype
+	// together. Where something is wrong with a parameter, or there is no memory for
+	// what is kept beside it, the error names it and nothing has changed. Where a
+	// device fails, the parameters that the error names have made no step (a part of
+	// it where they are complex or share elements), and each of the others a whole
+	// step or none.
 	Step() error
 	// ZeroGrad removes the parameters' gradients.
 	ZeroGrad() error
@@ -44,6 +48,8 @@ type base struct {
 	params []*nn.Parameter
 	rate   float64
 	beside []beside // by parameter
+	groups []*group // of steps so far, of which the first used are this step's
+	used   int
 }
 
 // beside is what an optimizer keeps beside one parameter.
@@ -96,44 +102,6 @@ func (b *base) ZeroGrad() error {
 			return fmt.Errorf("optim: parameter %d: %w", i, err)
 		}
 	}
-	return nil
-}
-
-// update is one step of one parameter: p changes by gradient g, with the tensors
-// kept beside it. step counts from 1.
-type update func(p, g tensor.Tensor, kept []tensor.Tensor, step int64) error
-
-// each calls f for every parameter that has a gradient, with recording off.
-func (b *base) each(f update) (err error) {
-	if err := b.checkRate(); err != nil {
-		return err
-	}
-	tensor.NoGrad(func() {
-		for i, p := range b.params {
-			g, ok := p.Grad()
-			if !ok {
-				continue
-			}
-			err = b.one(i, p.Tensor, g, f)
-			g.Release() // the handle; the gradient stays
-			if err != nil {
-				err = fmt.Errorf("optim: parameter %d: %w", i, err)
-				return
-			}
-		}
-	})
-	return err
-}
-
-func (b *base) one(i int, p, g tensor.Tensor, f update) error {
-	s := &b.beside[i]
-	if err := s.prepare(p, len(b.names)); err != nil {
-		return err
-	}
-	if err := f(p, g, s.kept, s.steps+1); err != nil {
-		return err
-	}
-	s.steps++
 	return nil
 }
 

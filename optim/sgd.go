@@ -3,6 +3,7 @@ package optim
 import (
 	"fmt"
 
+	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 )
@@ -42,10 +43,31 @@ func NewSGD(params []*nn.Parameter, rate float64, o SGDOptions) (*SGD, error) {
 
 // Step changes every parameter that has a gradient. Everything happens in place:
 // it needs no memory but the momentum's.
-func (s *SGD) Step() error { return s.each(s.update) }
+func (s *SGD) Step() error { return s.step(s) }
 
-// update moves p by -rate*d, d being the direction momentum*v + g + decay*p.
-func (s *SGD) update(p, g tensor.Tensor, kept []tensor.Tensor, step int64) error {
+// phase tells first steps from others where they differ.
+func (s *SGD) phase(step int64) int64 {
+	if s.o.Dampening != 0 {
+		return min(step, 2)
+	}
+	return 1
+}
+
+// together moves parameters by -rate*d, d being the direction
+// momentum*v + share*(g + decay*p).
+func (s *SGD) together(g *group) error {
+	if s.o.Momentum == 0 {
+		return ops.SGDStep(g.params, g.grads, s.rate, s.o.WeightDecay)
+	}
+	share := 1.0
+	if g.phase > 1 {
+		share -= s.o.Dampening
+	}
+	return ops.SGDMomentumStep(g.params, g.grads, g.kept[0], s.rate, s.o.Momentum, share, s.o.WeightDecay, s.o.Nesterov)
+}
+
+// alone does so with one parameter, by several operators.
+func (s *SGD) alone(p, g tensor.Tensor, kept []tensor.Tensor, step int64) error {
 	if s.o.Momentum == 0 {
 		return s.descend(p, g)
 	}

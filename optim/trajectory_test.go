@@ -45,34 +45,43 @@ var makers = map[string]maker{
 // TestTrajectories follows ten steps, in which one parameter has no gradient now
 // and then, beside PyTorch's numbers.
 func TestTrajectories(t *testing.T) {
+	trajectories(t, device.CPU, tensor.Float64, 1e-13)
+	trajectories(t, device.CPU, tensor.Float32, 3e-6)
+	trajectories(t, device.Sim(1), tensor.Float64, 1e-13)
+}
+
+// TestTrajectoriesOnGPU follows them where there is a GPU.
+func TestTrajectoriesOnGPU(t *testing.T) {
+	if _, _, err := device.Find(device.CUDA(0)); err != nil {
+		t.Skip("needs a GPU: ", err)
+	}
+	trajectories(t, device.CUDA(0), tensor.Float64, 1e-13)
+	trajectories(t, device.CUDA(0), tensor.Float32, 3e-6)
+}
+
+func trajectories(t *testing.T, d device.Device, dt tensor.DType, tolerance float64) {
 	v := load(t).Optimizers
 	if len(v.After) != len(makers) {
 		t.Errorf("%d trajectories for %d optimizers", len(v.After), len(makers))
 	}
 	for name, make := range makers {
-		for _, c := range []struct {
-			dt        tensor.DType
-			d         device.Device
-			tolerance float64
-		}{{tensor.Float64, device.CPU, 1e-13}, {tensor.Float32, device.CPU, 3e-6}, {tensor.Float64, device.Sim(1), 1e-13}} {
-			params := parameters(v.Start, c.dt, c.d)
-			opt, err := make(params)
-			must(t, err)
-			for i, grads := range v.Grads {
-				setGradients(t, params, grads)
-				if i == 4 { // on another optimizer, with the first one's state
-					opt = resumed(t, opt, params, make)
-				}
-				before := params[1].Version()
-				must(t, opt.Step())
-				if grads[1] == nil && params[1].Version() != before {
-					t.Errorf("%s: step %d changed a parameter without a gradient", name, i)
-				}
-				must(t, opt.ZeroGrad())
-				for k, p := range params {
-					if !near(t, fmt.Sprintf("%s in %s on %s: parameter %d after step %d", name, c.dt, c.d, k, i), p.Tensor, v.After[name][i][k], c.tolerance) {
-						return
-					}
+		params := parameters(v.Start, dt, d)
+		opt, err := make(params)
+		must(t, err)
+		for i, grads := range v.Grads {
+			setGradients(t, params, grads)
+			if i == 4 { // on another optimizer, with the first one's state
+				opt = resumed(t, opt, params, make)
+			}
+			before := params[1].Version()
+			must(t, opt.Step())
+			if grads[1] == nil && params[1].Version() != before {
+				t.Errorf("%s: step %d changed a parameter without a gradient", name, i)
+			}
+			must(t, opt.ZeroGrad())
+			for k, p := range params {
+				if !near(t, fmt.Sprintf("%s in %s on %s: parameter %d after step %d", name, dt, d, k, i), p.Tensor, v.After[name][i][k], tolerance) {
+					return
 				}
 			}
 		}

@@ -36,7 +36,7 @@ var arrows = []struct {
 	{"backend/ref", []string{"backend/ref/...", "ir", "ir/expr"}},
 	{"backend/sim", []string{"backend/ref", "ir", "runtime/device"}},
 	{"backend/cuda", []string{"backend/cuda/...", "kernels", "ir/...", "runtime/..."}},
-	{"backend/all", []string{"backend/cpu", "backend/cuda", "runtime/device"}},
+	{"backend/all", []string{"backend/cpu", "backend/cuda/gpu", "runtime/device"}},
 	{"generated/cpu", []string{"ir", "ir/num"}},
 	{"generated/cuda", []string{"ir"}},
 	{"generated/ops", []string{"generated/cpu", "generated/cuda", "backend/cpu/kernel", "backend/cuda/kernel", "backend/ref/kernel", "ir", "runtime/..."}},
@@ -44,10 +44,11 @@ var arrows = []struct {
 	{"generated/opcases", []string{"generated/ops", "optest", "ir", "runtime/..."}},
 	{"optest", []string{"generated/tensor", "backend/sim", "ir/...", "runtime/..."}},
 	{"nn", []string{"generated/tensor", "ir", "runtime/..."}},
-	{"optim", []string{"nn", "generated/tensor", "ir", "runtime/..."}},
+	{"optim", []string{"nn", "generated/ops", "generated/tensor", "ir", "runtime/..."}},
 	{"optim/checkpoint", []string{"optim", "nn", "data/...", "generated/tensor", "ir", "runtime/..."}},
 	{"data", []string{"data/...", "generated/tensor", "ir", "runtime/..."}},
-	{"examples", []string{"examples/...", "data/...", "nn", "optim", "generated/tensor", "runtime/..."}},
+	{"examples", []string{"examples/...", "data/...", "nn", "optim", "backend/cuda", "generated/tensor", "runtime/..."}},
+	{"cmd", []string{"backend/cuda/...", "examples/...", "nn", "optim", "generated/tensor", "ir", "runtime/..."}},
 	{".", nil},
 }
 
@@ -66,7 +67,7 @@ func TestImports(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && name != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+		case d.IsDir() && name != root && notSource(d.Name()):
 			return filepath.SkipDir
 		case d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
 			return nil

@@ -15,6 +15,12 @@ import (
 	"testing"
 )
 
+// notSource reports whether a directory of that name holds no source of the
+// project: hidden ones, inputs of tests, and out, where scripts build.
+func notSource(name string) bool {
+	return name == "testdata" || name == "out" || strings.HasPrefix(name, ".")
+}
+
 // goFiles calls f with every Go file of the repository, by its path below root.
 func goFiles(t *testing.T, f func(path string, text []byte)) {
 	t.Helper()
@@ -22,7 +28,7 @@ func goFiles(t *testing.T, f func(path string, text []byte)) {
 		if err != nil {
 			return err
 		}
-		if base := d.Name(); d.IsDir() && name != root && (base == "testdata" || strings.HasPrefix(base, ".")) {
+		if d.IsDir() && name != root && notSource(d.Name()) {
 			return filepath.SkipDir
 		}
 		if d.IsDir() || filepath.Ext(name) != ".go" {

@@ -78,6 +78,8 @@ func TestElementwise(t *testing.T) {
 		{"fixed operand and index", chosen, ir.Float32, []ir.View{vector(ir.Bool, 1, 0, 0), vector(ir.Float32, 5, 6, 7)}, nil, ir.Float32, []complex128{5, 1, 2}},
 		{"complex", elementwise("x*y", "x", "y"), ir.Complex64, []ir.View{vector(ir.Complex64, 1+2i), vector(ir.Complex64, 3-1i)}, nil, ir.Complex64, []complex128{5 + 5i}},
 		{"modulus", elementwise("abs(x)", "x"), ir.Complex128, []ir.View{vector(ir.Complex128, 3-4i)}, nil, ir.Float64, []complex128{5}},
+		{"near a pole", elementwise("tanh(x)", "x"), ir.Complex128, []ir.View{vector(ir.Complex128, complex(-0.0068, -1.5651), complex(400, 1))}, nil, ir.Complex128, []complex128{complex(-86.41935685303584, -72.38927569691727), 1}},
+		{"near a pole, turned", elementwise("tan(x)", "x"), ir.Complex128, []ir.View{vector(ir.Complex128, complex(1.5651, -0.0068))}, nil, ir.Complex128, []complex128{complex(72.38927569691727, -86.41935685303584)}},
 		{"infinities", elementwise("x - x", "x"), ir.Float64, []ir.View{vector(ir.Float64, complex(inf, 0))}, nil, ir.Float64, []complex128{complex(nan, 0)}},
 		{"conversion to integers", elementwise("x", "x"), ir.Float32, []ir.View{vector(ir.Float32, 2.9, -300, complex(nan, 0))}, nil, ir.Int8, []complex128{2, -128, 0}},
 	} {

@@ -100,19 +100,27 @@ func (b *bench) ready(s side, r *row) (int, error) {
 	if _, err := s.batch(2); err != nil { // compiles, loads, tunes
 		return 0, err
 	}
+	most := maxCalls
+	if r.clock == hostTime {
+		most = maxQueued
+	}
 	for n := 1; ; n *= 4 {
-		t, err := s.batch(n)
+		t, err := s.batch(min(n, most))
 		if err != nil {
 			return 0, err
 		}
-		if t >= b.plan.batch/8 || n >= maxCalls {
-			return max(1, min(maxCalls, int(b.plan.batch/max(t/float64(n), 1e-9)))), nil
+		if t >= b.plan.batch/8 || n >= most {
+			return max(1, min(most, int(b.plan.batch/max(t/float64(min(n, most)), 1e-9)))), nil
 		}
 	}
 }
 
-// maxCalls bounds a batch, whose work the device queues up.
-const maxCalls = 1 << 12
+// What bounds a batch. A GPU queues about a thousand launches; after that a call
+// waits for the device, which is not the host's cost.
+const (
+	maxCalls  = 4096
+	maxQueued = 900
+)
 
 // setFlags sets our flags of precision; beside.py sets PyTorch's alike.
 func setFlags(tf32 bool) error {

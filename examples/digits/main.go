@@ -64,6 +64,19 @@ func choose(name string) (device.Device, error) {
 	return d, err
 }
 
+// describe names a device, an accelerator with its model.
+func describe(dev device.Device) string {
+	drv, err := device.DriverOf(dev.Kind)
+	if err != nil || !dev.Accelerator() {
+		return dev.String()
+	}
+	p, err := drv.Properties(dev.Index)
+	if err != nil {
+		return dev.String()
+	}
+	return fmt.Sprintf("%s, %s", dev, p.Name)
+}
+
 func run(ctx context.Context, w io.Writer, s settings) error {
 	if s.epochs < 1 || s.batch < 1 {
 		return errors.New("epochs and batch must be at least 1")
@@ -85,7 +98,7 @@ func run(ctx context.Context, w io.Writer, s settings) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%d images to learn from, %d to test on, %d parameters, on %s\n", train.Len(), test.Len(), t.model.parameters(), dev)
+	fmt.Fprintf(w, "%d images to learn from, %d to test on, %d parameters, on %s\n", train.Len(), test.Len(), t.model.parameters(), describe(dev))
 	start := time.Now()
 	history, err := t.fit(ctx, w)
 	if err != nil {

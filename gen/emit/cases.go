@@ -14,13 +14,15 @@ func (e *emitter) casesPackage() {
 	f := e.goFile("opcases", "opcases.go", casesDoc)
 	var names []jen.Code
 	for _, op := range e.spec.Ops {
-		names = append(names, jen.Id(caseVar(op)))
+		if !op.Parallel() {
+			names = append(names, jen.Id(caseVar(op)))
+		}
 	}
-	f.doc("Cases are the operators of the schema, sorted by name.")
+	f.doc("Cases are the operators of the schema that return tensors, sorted by name.")
 	f.Var().Id("Cases").Op("=").Index().Qual(optestPath, "Operator").Add(rows(names...))
 	f.done()
 	e.perGroup("opcases", func(f *goFile, op *schema.Op) {
-		if !e.derivedOps[op] {
+		if !e.derivedOps[op] && !op.Parallel() {
 			f.testCase(op)
 		}
 	})

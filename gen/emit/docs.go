@@ -20,10 +20,11 @@ func (e *emitter) reference() {
 	}
 	fmt.Fprintf(&b, "<!-- %s -->\n\n# Operators\n\n", e.target.Header())
 	fmt.Fprintf(&b, "Every operator of package `%s`, by group. Dtypes are those that operands have after promotion.%s\n\n", e.spec.Package, methods)
-	for _, g := range e.groups {
+	groups := slices.DeleteFunc(slices.Clone(e.groups), func(g *group) bool { return !slices.ContainsFunc(g.ops, public) })
+	for _, g := range groups {
 		fmt.Fprintf(&b, "- [%s](#%s)\n", g.name, strings.ReplaceAll(strings.ToLower(g.name), " ", "-"))
 	}
-	for _, g := range e.groups {
+	for _, g := range groups {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", g.name, oneLine(g.doc))
 		for _, op := range g.ops {
 			if public(op) && !e.derivedOps[op] {

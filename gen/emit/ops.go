@@ -176,7 +176,7 @@ func tagSet(tags ir.Tag) code {
 
 func (f *goFile) operands(op *schema.Op) []jen.Code {
 	var out []jen.Code
-	for _, p := range op.Operands() {
+	for _, p := range readOperands(op) {
 		items := []jen.Code{field("Name", jen.Lit(p.Name))}
 		if p.DTypes != 0 {
 			items = append(items, field("DTypes", dtypeSet(p.DTypes)))
@@ -187,7 +187,7 @@ func (f *goFile) operands(op *schema.Op) []jen.Code {
 		if p.Optional {
 			items = append(items, field("Optional", jen.True()))
 		}
-		if p.Type == schema.TensorList {
+		if p.Type == schema.TensorList && !p.Parallel {
 			items = append(items, field("Variadic", jen.True()))
 		}
 		out = append(out, jen.Values(items...))

@@ -39,6 +39,8 @@ func hasInPlace(op *schema.Op) bool {
 // functions prints the function of an operator and its other forms.
 func (f *goFile) functions(op *schema.Op) {
 	switch {
+	case op.Parallel():
+		f.parallel(op)
 	case op.Kind == ir.Composition:
 		f.composition(op)
 	case op.Kind == ir.ViewBody:
@@ -107,7 +109,7 @@ func (f *goFile) plain(op *schema.Op) {
 // applyBody prints the core.Apply of one application.
 func (f *goFile) applyBody(op *schema.Op) code {
 	items := []jen.Code{field("Op", jen.Op("&").Id(opVar(op)))}
-	if len(op.Operands()) > 0 {
+	if len(op.Operands()) > 0 && !op.Parallel() {
 		items = append(items, field("In", operandList(op)))
 	}
 	if attrs := op.Attrs(); len(attrs) > 0 {
@@ -410,6 +412,9 @@ func (f *goFile) helpers() {
 			jen.Id("shapes").Op("=").Append(jen.Id("shapes"), jen.Id("grad").Dot("InShape").Call(jen.Id("i")))),
 		jen.Return(jen.Id("shapes")))
 	f.Line()
+	if slices.ContainsFunc(f.e.spec.Ops, (*schema.Op).Parallel) {
+		f.joinedHelper()
+	}
 	sumTo, toDType := f.e.spec.Lookup("sum_to"), f.e.spec.Lookup("to_dtype")
 	if sumTo == nil || toDType == nil {
 		return

@@ -129,8 +129,14 @@ func (e *emitter) gradLocals(op *schema.Op, want func(name string) bool) []jen.C
 		if len(op.Results) > 1 {
 			name = "dy_" + r.Name
 		}
-		if want(name) {
-			body = append(body, jen.Id(local(name)).Op(":=").Id("grad").Dot("Dy").Call(jen.Lit(i)))
+		dy := jen.Id("grad").Dot("Dy").Call(jen.Lit(i))
+		switch {
+		case !want(name):
+		case comparedToNil(op, name):
+			body = append(body, jen.Var().Id(local(name)).Add(tensorType()),
+				jen.If(jen.Id("grad").Dot("HasDy").Call(jen.Lit(i))).Block(jen.Id(local(name)).Op("=").Add(dy)))
+		default:
+			body = append(body, jen.Id(local(name)).Op(":=").Add(dy))
 		}
 	}
 	for i, p := range op.Operands() {
@@ -153,6 +159,27 @@ func (e *emitter) gradLocals(op *schema.Op, want func(name string) bool) []jen.C
 		}
 	}
 	return body
+}
+
+// comparedToNil reports whether some gradient of op asks if name, the gradient of
+// a result, is there. Any other is zeros where it is not.
+func comparedToNil(op *schema.Op, name string) (found bool) {
+	for i := range op.Grads {
+		if op.Grads[i].Block == nil {
+			continue
+		}
+		walkBlock(op.Grads[i].Block, func(v, parent *schema.Value) {
+			found = found || v.Kind == schema.NameValue && v.Name == name && parent != nil && comparesNil(parent)
+		})
+	}
+	return found
+}
+
+// comparesNil reports whether v is a comparison with nil.
+func comparesNil(v *schema.Value) bool {
+	return v.Kind == schema.BinaryValue && slices.ContainsFunc(v.Args, func(a schema.Value) bool {
+		return a.Kind == schema.LiteralValue && a.Literal.Nil
+	})
 }
 
 func (e *emitter) gradPart(op *schema.Op, g *schema.Grad) *gradPart {

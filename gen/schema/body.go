@@ -33,7 +33,11 @@ func (l *loader) body(e *entry) {
 		default:
 			first = r.key
 			e.op.Kind = r.kind
-			if e.parsed {
+			switch {
+			case !e.parsed:
+			case r.kind != ir.Kernel && e.op.Parallel():
+				l.errorf(l.pos(f.key), "%s: operands of type Tensor... are for a kernel", r.key)
+			default:
 				r.read(e, f.val)
 			}
 		}
@@ -43,6 +47,8 @@ func (l *loader) body(e *entry) {
 	}
 	f, hasShape := e.keys["shape"]
 	switch {
+	case e.op.Parallel():
+		l.parallel(e)
 	case first == "kernel" && !hasShape:
 		l.errorf(e.at, "key shape is missing: a kernel's results need a shape rule")
 	case first != "kernel" && hasShape && first != "":
@@ -227,7 +233,7 @@ func (l *loader) compose(e *entry, n *yaml.Node) {
 }
 
 func (l *loader) kernel(e *entry, n *yaml.Node) {
-	keys := l.known(n, "kernel", "cpu", "ref", "cuda")
+	keys := l.known(n, "kernel", "cpu", "ref", "cuda", "writes")
 	k := &KernelRefs{}
 	for _, r := range []struct {
 		key string
@@ -243,6 +249,15 @@ func (l *loader) kernel(e *entry, n *yaml.Node) {
 		k.CUDA, _ = l.goRef(f.val, "kernel: cuda")
 	}
 	e.op.Kernel = k
+	f, ok := keys["writes"]
+	switch {
+	case ok && !e.op.Parallel():
+		l.errorf(l.pos(f.key), "kernel: writes is for operands of type Tensor..., which %s has not", e.op.Name)
+	case ok:
+		l.writes(e.op, f.val)
+	case e.op.Parallel() && n.Kind == yaml.MappingNode:
+		l.errorf(l.pos(n), "kernel: key writes is missing: want a list of the operands that are written")
+	}
 }
 
 // recursion reports compositions that reach themselves.

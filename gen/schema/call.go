@@ -45,6 +45,8 @@ func (l *lang) call(e *ast.CallExpr) Value {
 		}
 	}
 	switch {
+	case op != nil && op.Parallel():
+		return l.mistake(e.Pos(), "operator %q writes over its operands and cannot be part of a tensor expression", op.Name)
 	case host != nil:
 		return l.hostCall(e, id.Name, host)
 	case op != nil:

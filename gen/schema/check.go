@@ -28,6 +28,9 @@ func (l *loader) test(e *entry) {
 		}
 		return
 	}
+	if e.op.Parallel() {
+		return // reported with its body
+	}
 	keys := l.known(f.val, "test", "domain", "ulp", "avoid", "cases", "samples")
 	if k, ok := keys["domain"]; ok {
 		l.domains(e, k.val)
@@ -61,7 +64,7 @@ func (l *loader) test(e *entry) {
 // needsTest reports whether an entry must have a test key: compositions and
 // views may be tested through the operators and shapes they are made of.
 func (e *entry) needsTest() bool {
-	if len(e.op.Operands()) == 0 {
+	if len(e.op.Operands()) == 0 || e.op.Parallel() {
 		return false
 	}
 	switch e.op.Kind {

@@ -18,6 +18,10 @@ func (l *loader) grad(e *entry) {
 	if !e.bodied {
 		return
 	}
+	if op.Parallel() {
+		op.NoGrad = true
+		return
+	}
 	if !flows(op) {
 		op.NoGrad = true
 		if written && !isNone(f.val) {
@@ -97,7 +101,7 @@ func (l *loader) gradBlock(e *entry, p *Param, n *yaml.Node) *Block {
 		case len(e.op.Results) == 1:
 			x.bind("dy", binding{typ: t})
 		default:
-			x.bind("dy_"+r.Name, binding{typ: t})
+			x.bind("dy_"+r.Name, binding{typ: t, grad: true})
 		}
 	}
 	b := x.block()

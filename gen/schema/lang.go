@@ -35,6 +35,7 @@ type binding struct {
 	param *Param // or nil
 	op    *Op    // typ == Several: the operator whose results these are
 	local bool   // defined in the block
+	grad  bool   // the gradient of one of several results, which may not have reached it
 	used  bool
 	pos   Pos
 }

@@ -68,6 +68,9 @@ func TestFeatures(t *testing.T) {
 		{Name: "gather_rows", GoName: "TakeRows", Group: "structured", Results: out, DTypes: ir.ClassAll, Kind: ir.Kernel,
 			Shape:  &Rule{Pkg: "shapes", Func: "Rows", Args: []Value{meta("shape", Ints, x), meta("shape", Ints, Value{Type: Tensor, Name: "index"})}},
 			Kernel: &KernelRefs{CPU: GoRef{Pkg: "kernel", Func: "Rows"}, Ref: GoRef{Pkg: "kernel", Func: "RowsRef"}}},
+		{Name: "decay", GoName: "Decay", Group: "structured", Results: []Result{{Name: "counts", DType: ir.Int64}, {Name: "ps"}},
+			DTypes: ir.ClassFloat, Kind: ir.Kernel, Tags: ir.TagHidden, NoGrad: true,
+			Kernel: &KernelRefs{CPU: GoRef{Pkg: "kernel", Func: "Decay"}, Ref: GoRef{Pkg: "kernel", Func: "DecayRef"}}},
 		{Name: "parts", GoName: "Parts", Group: "structured", Results: []Result{{Name: "out", List: true}}, DTypes: ir.ClassAll, Kind: ir.Composition,
 			GoCompose: &GoRef{Pkg: "kernel", Func: "Parts"}},
 	}

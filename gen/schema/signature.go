@@ -155,12 +155,25 @@ func (p *sigParser) signature() {
 		}
 	}
 	p.next()
-	p.want("->", "after the parameters")
-	p.results()
+	if len(p.sig.params) > 0 && p.tok != "->" && (&Op{Params: p.sig.params}).Parallel() {
+		p.sig.results = []Result{{Name: "out"}} // until the kernel says what it writes
+	} else {
+		p.arrow()
+	}
 	if p.tok != "" {
 		p.fail("unexpected %s after the results", p.found())
 	}
 	p.checkParams()
+}
+
+// arrow reads "->" and the results.
+func (p *sigParser) arrow() {
+	from := p.from
+	p.want("->", "after the parameters")
+	p.results()
+	if (&Op{Params: p.sig.params}).Parallel() {
+		p.mistake(from, "an operator on lists of tensors (Tensor...) has no results; its kernel says what it writes")
+	}
 }
 
 func (p *sigParser) param() {
@@ -207,7 +220,7 @@ func (p *sigParser) param() {
 
 // paramTypes are the types that are one word.
 var paramTypes = map[string]Type{
-	"Tensor": Tensor, "int": Int, "float": Float, "bool": Bool, "string": String,
+	"Tensor": Tensor, "Tensor...": TensorList, "int": Int, "float": Float, "bool": Bool, "string": String,
 	"Scalar": Scalar, "dtype": DType, "enum": Enum,
 }
 
@@ -225,11 +238,13 @@ func (p *sigParser) paramType(q *Param) {
 	}
 	t, ok := paramTypes[p.tok]
 	if !ok {
-		p.fail("unknown type %s of parameter %q (have Tensor, Tensor?, []Tensor, Tensor|Scalar, int, float, bool, string, []int, Scalar, dtype, enum)", p.found(), q.Name)
+		p.fail("unknown type %s of parameter %q (have Tensor, Tensor?, []Tensor, Tensor..., Tensor|Scalar, int, float, bool, string, []int, Scalar, dtype, enum)", p.found(), q.Name)
 	}
 	q.Type = t
 	p.next()
 	switch t {
+	case TensorList:
+		q.Parallel = true
 	case Tensor:
 		if p.got("?") {
 			q.Optional = true
@@ -437,9 +452,12 @@ func (p *sigParser) result(name string) Result {
 // checkParams reports what only the whole list shows.
 func (p *sigParser) checkParams() {
 	var list *Param
+	parallel := (&Op{Params: p.sig.params}).Parallel()
 	for _, q := range p.sig.params {
 		switch {
-		case q.Operand < 0:
+		case q.Operand < 0 || q.Parallel:
+		case parallel:
+			p.mistake(0, "operand %q must be a Tensor... as others are", q.Name)
 		case list != nil && q.Type == TensorList:
 			p.mistake(0, "a second list of operands, %q; one at most", q.Name)
 		case list != nil:

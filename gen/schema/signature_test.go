@@ -33,6 +33,9 @@ func TestSignature(t *testing.T) {
 		{"f(x Tensor) -> (values Tensor, indices Tensor int64)", []*Param{tensor("x", 0)}, []Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}}},
 		{"f(x Tensor, y Tensor|Scalar) -> Tensor", []*Param{tensor("x", 0), {Name: "y", Type: Tensor, OrScalar: true, Operand: 1, Attr: -1}}, out},
 		{"f(dim int, xs []Tensor) -> Tensor", []*Param{attr("dim", Int, 0), {Name: "xs", Type: TensorList, Operand: 0, Attr: -1}}, out},
+		{"f(ps Tensor..., gs Tensor..., rate float)", []*Param{
+			{Name: "ps", Type: TensorList, Parallel: true, Operand: 0, Attr: -1}, {Name: "gs", Type: TensorList, Parallel: true, Operand: 1, Attr: -1}, attr("rate", Float, 0),
+		}, out},
 		{"f(a int, b float, c bool, d string, e []int, g Scalar, h dtype, i enum(p, q)) -> Tensor", []*Param{
 			attr("a", Int, 0), attr("b", Float, 1), attr("c", Bool, 2), attr("d", String, 3), attr("e", Ints, 4),
 			attr("g", Scalar, 5), attr("h", DType, 6), enum(attr("i", Enum, 7), "p", "q"),

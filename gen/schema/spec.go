@@ -4,6 +4,8 @@
 package schema
 
 import (
+	"slices"
+
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/expr"
 )
@@ -78,11 +80,13 @@ type Param struct {
 	Option   bool     // stands after *
 	Optional bool     // Tensor?
 	OrScalar bool     // Tensor|Scalar
+	Parallel bool     // Tensor...: a list beside others of the same length; its type is TensorList
 	Enum     []string // Type == Enum
 	Default  Literal  // Option: the default
 	DTypes   ir.DTypeSet
 	Fixed    ir.DType // loaded as this dtype, not promoted; else Invalid
 	Operand  int      // Tensor and TensorList: index among the operands; else -1
+	Written  bool     // Parallel: the kernel writes it
 	Attr     int      // others: index among the attributes; else -1
 	Pos      Pos
 }
@@ -135,6 +139,12 @@ type Op struct {
 
 // Operands returns the tensor parameters in order.
 func (o *Op) Operands() []*Param { return o.pick(func(p *Param) bool { return p.Operand >= 0 }) }
+
+// Parallel reports whether the operands are lists of one length, some of which the
+// kernel writes. There is then a Result for each of these, and no public function.
+func (o *Op) Parallel() bool {
+	return slices.ContainsFunc(o.Params, func(p *Param) bool { return p.Parallel })
+}
 
 // Attrs returns the other parameters in order.
 func (o *Op) Attrs() []*Param { return o.pick(func(p *Param) bool { return p.Attr >= 0 }) }

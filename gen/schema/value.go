@@ -188,7 +188,7 @@ func (l *lang) apply(pos token.Pos, name string, args ...Value) Value {
 	if op == nil {
 		return l.mistake(pos, "needs operator %s, which the schema does not have", name)
 	}
-	if len(op.Params) < len(args) || len(op.Results) != 1 {
+	if len(op.Params) < len(args) || len(op.Results) != 1 || op.Parallel() {
 		return l.mistake(pos, "needs operator %s of %d operands with one result", name, len(args))
 	}
 	exprs := make([]ast.Expr, len(args))
@@ -203,8 +203,9 @@ func (l *lang) compareNil(e *ast.BinaryExpr, x, y Value) Value {
 		x, y = y, x
 	}
 	b := l.names[x.Name]
-	if e.Op != token.EQL && e.Op != token.NEQ || x.Kind != NameValue || b == nil || b.param == nil || !mayBeNil(b.param) {
-		return l.mistake(e.OpPos, "nil compares with == and != to an argument that may be left out")
+	absent := b != nil && (b.grad || b.param != nil && mayBeNil(b.param))
+	if e.Op != token.EQL && e.Op != token.NEQ || x.Kind != NameValue || !absent {
+		return l.mistake(e.OpPos, "nil compares with == and != to an argument that may be left out, or to dy_name")
 	}
 	y.Type = x.Type
 	return Value{Kind: BinaryValue, Type: Bool, Name: e.Op.String(), Args: []Value{x, y}}

@@ -189,6 +189,21 @@ var matMulBiasCase = optest.Operator{
 	Grad: []bool{true, true, true},
 }
 
+var matMulByCase = optest.Operator{
+	Op: ops.MatMulByOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.MatMulBy(a.In[0], a.In[1], a.Attrs[0].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4, 2}, {4, 3}}, Attrs: []ir.Value{ir.BoolValue(true)}},
+		{Shapes: [][]int{{4, 2}, {4, 3}}, Attrs: []ir.Value{ir.BoolValue(false)}},
+	},
+	Grad: []bool{true, true},
+}
+
 var mmCase = optest.Operator{
 	Op: ops.MmOp(),
 	Call: func(a optest.Args) []*core.Tensor {

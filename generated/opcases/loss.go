@@ -113,6 +113,34 @@ var binaryCrossEntropyWithLogitsCase = optest.Operator{
 	Grad: []bool{true, true, true, true},
 }
 
+var classWeightGradCase = optest.Operator{
+	Op: ops.ClassWeightGradOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ClassWeightGrad(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.In[5], int(a.Attrs[0].Int), ops.Reduction(a.Attrs[1].Int), int(a.Attrs[2].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(ops.ReductionNone), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{}, {4}, {}, {}, {}, {4}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ops.ReductionMean), ir.IntValue(5)}, Values: []string{"", "", "", "domain(2, 4)", "", "index(5)"}},
+	},
+	Grad: []bool{true, true, true, true, true, false},
+}
+
+var classWeightGradGradCase = optest.Operator{
+	Op: ops.ClassWeightGradGradOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ClassWeightGradGrad(a.In[0], a.In[1], a.In[2], a.In[3], int(a.Attrs[0].Int), ops.Reduction(a.Attrs[1].Int), int(a.Attrs[2].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(ops.ReductionNone), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{}, {4, 5}, {}, {4}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ops.ReductionMean), ir.IntValue(5)}, Values: []string{"", "", "domain(2, 4)", "index(5)"}},
+	},
+	Grad: []bool{true, true, true, false},
+}
+
 var classWeightsCase = optest.Operator{
 	Op: ops.ClassWeightsOp(),
 	Call: func(a optest.Args) []*core.Tensor {
@@ -163,6 +191,25 @@ var crossEntropyCase = optest.Operator{
 	Grad: []bool{true, false, true},
 }
 
+var crossEntropyGradCase = optest.Operator{
+	Op: ops.CrossEntropyGradOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.CrossEntropyGrad(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], int(a.Attrs[0].Int), ops.Reduction(a.Attrs[1].Int), a.In[5])}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(ops.ReductionNone)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{}, {4, 5}, {4}, {4}, {}}, Attrs: []ir.Value{ir.IntValue(-100), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "", "index(5)", "domain(1, 3)", "domain(2, 4)", ""}},
+		{Shapes: [][]int{{}, {4, 5}, {4}, {4}, {}, {5}}, Attrs: []ir.Value{ir.IntValue(2), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "", "index(5)", "domain(1, 3)", "domain(2, 4)", "domain(0.5, 2)"}},
+		{Shapes: [][]int{{2, 4}, {2, 3, 4}, {2, 4}, {2, 4}, {}, {3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ops.ReductionNone)}, Values: []string{"", "", "index(3)", "domain(1, 3)", "", "domain(0.5, 2)"}},
+		{Shapes: [][]int{{}, {2, 3, 4, 2}, {2, 4, 2}, {2, 4, 2}, {}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(ops.ReductionSum)}, Values: []string{"", "", "index(3)", "domain(1, 3)", "", ""}},
+		{Shapes: [][]int{{}, {5}, {}, {}, {}}, Attrs: []ir.Value{ir.IntValue(-100), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "", "index(5)", "domain(1, 3)", "domain(2, 4)", ""}},
+		{Shapes: [][]int{{}, {9, 136}, {9}, {9}, {}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "", "index(136)", "domain(1, 3)", "domain(2, 4)", ""}},
+	},
+	Grad: []bool{true, true, false, true, true, true},
+}
+
 var crossEntropyProbsCase = optest.Operator{
 	Op: ops.CrossEntropyProbsOp(),
 	Call: func(a optest.Args) []*core.Tensor {
@@ -178,6 +225,27 @@ var crossEntropyProbsCase = optest.Operator{
 		{Shapes: [][]int{{4, 5}, {4, 5}}, Attrs: []ir.Value{ir.FloatValue(0), ir.IntValue(ops.ReductionMean)}},
 	},
 	Grad: []bool{true, true, true},
+}
+
+var crossEntropyStatsCase = optest.Operator{
+	Op: ops.CrossEntropyStatsOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.CrossEntropyStats(a.In[0], a.In[1], int(a.Attrs[0].Int), ops.Reduction(a.Attrs[1].Int), a.In[2]))
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(ops.ReductionNone)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4, 5}, {4}}, Attrs: []ir.Value{ir.IntValue(-100), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(5)", ""}},
+		{Shapes: [][]int{{4, 5}, {4}, {5}}, Attrs: []ir.Value{ir.IntValue(2), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(5)", "domain(0.5, 2)"}},
+		{Shapes: [][]int{{2, 3, 4}, {2, 4}, {3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ops.ReductionNone)}, Values: []string{"", "index(3)", "domain(0.5, 2)"}},
+		{Shapes: [][]int{{2, 3, 4, 2}, {2, 4, 2}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(ops.ReductionSum)}, Values: []string{"", "index(3)", ""}},
+		{Shapes: [][]int{{5}, {}}, Attrs: []ir.Value{ir.IntValue(-100), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(5)", ""}},
+		{Shapes: [][]int{{0, 5}, {0}}, Attrs: []ir.Value{ir.IntValue(-100), ir.IntValue(ops.ReductionSum)}},
+		{Shapes: [][]int{{3, 2049}, {3}}, Attrs: []ir.Value{ir.IntValue(-100), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(2049)", ""}},
+		{Shapes: [][]int{{2100, 17}, {2100}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(17)", ""}},
+	},
+	Grad: []bool{true, false, true},
 }
 
 var huberElementsCase = optest.Operator{
@@ -279,6 +347,38 @@ var mseLossCase = optest.Operator{
 	Grad: []bool{true, true},
 }
 
+var nllGradCase = optest.Operator{
+	Op: ops.NllGradOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.NllGrad(a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, int(a.Attrs[1].Int), ops.Reduction(a.Attrs[2].Int), a.In[3])}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(ops.ReductionNone)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{}, {4}, {}}, Attrs: []ir.Value{ir.IntsValue([]int{4, 5}), ir.IntValue(-100), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(5)", "domain(2, 4)", ""}},
+		{Shapes: [][]int{{}, {2, 4}, {}, {3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 3, 4}), ir.IntValue(1), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(3)", "domain(2, 4)", "domain(0.5, 2)"}},
+		{Shapes: [][]int{{2, 4}, {2, 4}, {}, {3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 3, 4}), ir.IntValue(1), ir.IntValue(ops.ReductionNone)}, Values: []string{"", "index(3)", "", "domain(0.5, 2)"}},
+		{Shapes: [][]int{{}, {}, {}}, Attrs: []ir.Value{ir.IntsValue([]int{5}), ir.IntValue(-100), ir.IntValue(ops.ReductionSum)}, Values: []string{"", "index(5)", "", ""}},
+		{Shapes: [][]int{{}, {9}, {}}, Attrs: []ir.Value{ir.IntsValue([]int{9, 136}), ir.IntValue(3), ir.IntValue(ops.ReductionSum)}, Values: []string{"", "index(136)", "", ""}},
+	},
+	Grad: []bool{true, false, true, true},
+}
+
+var nllGradGradCase = optest.Operator{
+	Op: ops.NllGradGradOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.NllGradGrad(a.In[0], a.In[1], a.In[2], int(a.Attrs[0].Int), ops.Reduction(a.Attrs[1].Int), a.In[3])}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(ops.ReductionNone)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4, 5}, {4}, {}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(5)", "domain(2, 4)", ""}},
+	},
+	Grad: []bool{true, false, true, true},
+}
+
 var nllLossCase = optest.Operator{
 	Op: ops.NllLossOp(),
 	Call: func(a optest.Args) []*core.Tensor {
@@ -294,6 +394,25 @@ var nllLossCase = optest.Operator{
 		{Shapes: [][]int{{4, 5}, {4}}, Attrs: []ir.Value{ir.IntValue(-100), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(5)", ""}},
 		{Shapes: [][]int{{2, 3, 4}, {2, 4}, {3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(3)", "domain(0.5, 2)"}},
 		{Shapes: [][]int{{5}, {}}, Attrs: []ir.Value{ir.IntValue(-100), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(5)", ""}},
+	},
+	Grad: []bool{true, false, true},
+}
+
+var nllStatsCase = optest.Operator{
+	Op: ops.NllStatsOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.NllStats(a.In[0], a.In[1], int(a.Attrs[0].Int), ops.Reduction(a.Attrs[1].Int), a.In[2]))
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(ops.ReductionNone)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4, 5}, {4}}, Attrs: []ir.Value{ir.IntValue(-100), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(5)", ""}},
+		{Shapes: [][]int{{2, 3, 4}, {2, 4}, {3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(3)", "domain(0.5, 2)"}},
+		{Shapes: [][]int{{2, 3, 4}, {2, 4}, {3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ops.ReductionNone)}, Values: []string{"", "index(3)", "domain(0.5, 2)"}},
+		{Shapes: [][]int{{5}, {}}, Attrs: []ir.Value{ir.IntValue(-100), ir.IntValue(ops.ReductionSum)}, Values: []string{"", "index(5)", ""}},
+		{Shapes: [][]int{{0, 5}, {0}}, Attrs: []ir.Value{ir.IntValue(-100), ir.IntValue(ops.ReductionSum)}},
+		{Shapes: [][]int{{2100, 3}, {2100}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(3)", ""}},
 	},
 	Grad: []bool{true, false, true},
 }
@@ -357,4 +476,32 @@ var smoothedLossCase = optest.Operator{
 		{Shapes: [][]int{{4, 5}, {4}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(0.1), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(5)", ""}},
 	},
 	Grad: []bool{true, false, true},
+}
+
+var sumByClassCase = optest.Operator{
+	Op: ops.SumByClassOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.SumByClass(a.In[0], a.In[1], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 4}, {2, 4}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(5)}, Values: []string{"", "index(5)"}},
+	},
+	Grad: []bool{true, false},
+}
+
+var totalGradCase = optest.Operator{
+	Op: ops.TotalGradOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.TotalGrad(a.In[0], a.In[1], a.In[2], ops.Reduction(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(ops.ReductionNone)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4, 5}, {4, 5}, {}}, Attrs: []ir.Value{ir.IntValue(ops.ReductionMean)}, Values: []string{"", "", "domain(2, 4)"}},
+	},
+	Grad: []bool{true, true, true},
 }

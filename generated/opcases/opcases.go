@@ -6,7 +6,7 @@ package opcases
 
 import "github.com/sinter-go/sinter/optest"
 
-// Cases are the operators of the schema, sorted by name.
+// Cases are the operators of the schema that return tensors, sorted by name.
 var Cases = []optest.Operator{
 	absCase,
 	absGradCase,
@@ -76,6 +76,8 @@ var Cases = []optest.Operator{
 	clampCase,
 	clampMaxCase,
 	clampMinCase,
+	classWeightGradCase,
+	classWeightGradGradCase,
 	classWeightsCase,
 	cloneCase,
 	conjCase,
@@ -99,7 +101,9 @@ var Cases = []optest.Operator{
 	cosineSimilarityCase,
 	countNonzeroCase,
 	crossEntropyCase,
+	crossEntropyGradCase,
 	crossEntropyProbsCase,
+	crossEntropyStatsCase,
 	cumprodCase,
 	cumsumCase,
 	deg2radCase,
@@ -203,6 +207,7 @@ var Cases = []optest.Operator{
 	maskedSelectCase,
 	matMulCase,
 	matMulBiasCase,
+	matMulByCase,
 	maxCase,
 	maxDimCase,
 	maxPoolCase,
@@ -227,7 +232,10 @@ var Cases = []optest.Operator{
 	narrowCase,
 	neCase,
 	negCase,
+	nllGradCase,
+	nllGradGradCase,
 	nllLossCase,
+	nllStatsCase,
 	nonzeroCase,
 	nonzeroSizedCase,
 	normCase,
@@ -321,6 +329,7 @@ var Cases = []optest.Operator{
 	stopGradientCase,
 	subCase,
 	sumCase,
+	sumByClassCase,
 	sumToCase,
 	swapaxesCase,
 	tCase,
@@ -333,6 +342,7 @@ var Cases = []optest.Operator{
 	tileCase,
 	toDTypeCase,
 	topkCase,
+	totalGradCase,
 	traceCase,
 	transposeCase,
 	trilCase,

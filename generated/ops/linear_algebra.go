@@ -394,6 +394,9 @@ func matMulGradX(grad *core.Grad) *core.Tensor {
 	if len(grad.InShape(0)) == 1 {
 		return SumTo(Squeeze(MatMul(Unsqueeze(dy, -2), Conj(Transpose(y, -2, -1))), []int{-2}), grad.InShape(0))
 	}
+	if ir.HostIsTransposed(grad.InLayout(0)) {
+		return SumTo(Transpose(MatMul(Conj(y), Transpose(dy, -2, -1)), -2, -1), grad.InShape(0))
+	}
 	return SumTo(MatMul(dy, Conj(Transpose(y, -2, -1))), grad.InShape(0))
 }
 
@@ -410,9 +413,9 @@ func matMulGradY(grad *core.Grad) *core.Tensor {
 		return SumTo(Squeeze(MatMul(Conj(Transpose(x, -2, -1)), Unsqueeze(dy, -1)), []int{-1}), grad.InShape(1))
 	}
 	if len(grad.InShape(1)) == 2 && len(grad.InShape(0)) > 2 {
-		return MatMul(Conj(Transpose(Flatten(x, 0, -2), 0, 1)), Flatten(dy, 0, -2))
+		return MatMulBy(Flatten(x, 0, -2), Flatten(dy, 0, -2), ir.HostIsTransposed(grad.InLayout(1)))
 	}
-	return SumTo(MatMul(Conj(Transpose(x, -2, -1)), dy), grad.InShape(1))
+	return SumTo(MatMulBy(x, dy, ir.HostIsTransposed(grad.InLayout(1))), grad.InShape(1))
 }
 
 var matMulBiasOp = ir.Op{
@@ -470,7 +473,44 @@ func matMulBiasGradY(grad *core.Grad) *core.Tensor {
 	if len(grad.InShape(0)) == 1 {
 		return Mul(Unsqueeze(Conj(x), -1), Unsqueeze(dy, -2))
 	}
-	return MatMul(Conj(Transpose(Flatten(x, 0, -2), 0, 1)), Flatten(dy, 0, -2))
+	return MatMulBy(Flatten(x, 0, -2), Flatten(dy, 0, -2), ir.HostIsTransposed(grad.InLayout(1)))
+}
+
+var matMulByOp = ir.Op{
+	Name:    "matmul_by",
+	Doc:     "returns conj(x)' @ g, the gradient of y in x @ y, for matrices or batches of them; transposed says to compute its transpose.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "g"}},
+	Attrs:   []ir.Attr{{Name: "transposed", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// MatMulByOp returns the descriptor of matmul_by, which must not be changed.
+func MatMulByOp() *ir.Op {
+	return &matMulByOp
+}
+
+// MatMulBy returns conj(x)' @ g, the gradient of y in x @ y, for matrices or
+// batches of them; transposed says to compute its transpose.
+func MatMulBy(x, g *core.Tensor, transposed bool) *core.Tensor {
+	in := []*core.Tensor{x, g}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := matMulByCompose(x, g, transposed)
+	core.Composed(&matMulByOp, in, out)
+	return out
+}
+
+func matMulByCompose(x, g *core.Tensor, transposed bool) *core.Tensor {
+	if transposed {
+		return Transpose(MatMul(Transpose(g, -2, -1), Conj(x)), -2, -1)
+	}
+	return MatMul(Conj(Transpose(x, -2, -1)), g)
 }
 
 var mmOp = ir.Op{
@@ -616,41 +656,4 @@ func Tensordot(x, y *core.Tensor, xDims, yDims []int) *core.Tensor {
 // shape and device.
 func TensordotOut(dst, x, y *core.Tensor, xDims, yDims []int) error {
 	return core.CopyOut(dst, &tensordotOp, Tensordot(x, y, xDims, yDims))
-}
-
-var traceOp = ir.Op{
-	Name:    "trace",
-	Doc:     "returns the sum of the diagonal of a matrix.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// TraceOp returns the descriptor of trace, which must not be changed.
-func TraceOp() *ir.Op {
-	return &traceOp
-}
-
-// Trace returns the sum of the diagonal of a matrix.
-func Trace(x *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := traceCompose(x)
-	core.Composed(&traceOp, in, out)
-	return out
-}
-
-func traceCompose(x *core.Tensor) *core.Tensor {
-	return Sum(Diagonal(WithRank(x, 2), 0, 0, 1), nil, false, ir.Invalid)
-}
-
-// TraceOut is Trace with the result written to dst, which has its shape and
-// device.
-func TraceOut(dst, x *core.Tensor) error {
-	return core.CopyOut(dst, &traceOp, Trace(x))
 }

@@ -3,6 +3,7 @@
 package ops
 
 import (
+	"fmt"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
@@ -417,6 +418,89 @@ func BinaryCrossEntropyWithLogitsOut(dst, x, target, weight, posWeight *core.Ten
 	return core.CopyOut(dst, &binaryCrossEntropyWithLogitsOp, BinaryCrossEntropyWithLogits(x, target, weight, posWeight, reduction))
 }
 
+var classWeightGradOp = ir.Op{
+	Name:    "class_weight_grad",
+	Doc:     "returns the gradient of nll_loss with respect to the weights of the classes, from those of the loss and of the total.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "losses"}, {Name: "loss"}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "g_total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}, {Name: "classes", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  1,
+	Tags:    ir.TagHidden,
+}
+
+// ClassWeightGradOp returns the descriptor of class_weight_grad, which must
+// not be changed.
+func ClassWeightGradOp() *ir.Op {
+	return &classWeightGradOp
+}
+
+// ClassWeightGrad returns the gradient of nll_loss with respect to the
+// weights of the classes, from those of the loss and of the total.
+func ClassWeightGrad(g, losses, loss, total, gTotal, target *core.Tensor, ignoreIndex int, reduction Reduction, classes int) *core.Tensor {
+	in := []*core.Tensor{g, losses, loss, total, gTotal, target}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := classWeightGradCompose(g, losses, loss, total, gTotal, target, ignoreIndex, reduction, classes)
+	core.Composed(&classWeightGradOp, in, out)
+	return out
+}
+
+func classWeightGradCompose(g, losses, loss, total, gTotal, target *core.Tensor, ignoreIndex int, reduction Reduction, classes int) *core.Tensor {
+	switch reduction {
+	case ReductionNone:
+		return SumByClass(Mul(losses, g), target, ignoreIndex, classes)
+	case ReductionMean:
+		return SumByClass(Add(Div(Mul(Sub(losses, loss), g), total), gTotal), target, ignoreIndex, classes)
+	case ReductionSum:
+		return SumByClass(Mul(losses, g), target, ignoreIndex, classes)
+	}
+	return core.Fail(&classWeightGradOp, fmt.Errorf("unknown reduction %d", reduction))
+}
+
+var classWeightGradGradOp = ir.Op{
+	Name:    "class_weight_grad_grad",
+	Doc:     "returns the gradient of nll_grad with respect to the weights of the classes, from the gradient x of its result.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}, {Name: "classes", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ClassWeightGradGradOp returns the descriptor of class_weight_grad_grad,
+// which must not be changed.
+func ClassWeightGradGradOp() *ir.Op {
+	return &classWeightGradGradOp
+}
+
+// ClassWeightGradGrad returns the gradient of nll_grad with respect to the
+// weights of the classes, from the gradient x of its result.
+func ClassWeightGradGrad(g, x, total, target *core.Tensor, ignoreIndex int, reduction Reduction, classes int) *core.Tensor {
+	in := []*core.Tensor{g, x, total, target}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := classWeightGradGradCompose(g, x, total, target, ignoreIndex, reduction, classes)
+	core.Composed(&classWeightGradGradOp, in, out)
+	return out
+}
+
+func classWeightGradGradCompose(g, x, total, target *core.Tensor, ignoreIndex int, reduction Reduction, classes int) *core.Tensor {
+	loss1, _ := NllStats(x, target, ignoreIndex, ReductionNone, nil)
+	losses := Mul(loss1, g)
+	if reduction == ReductionMean {
+		return SumByClass(Div(losses, total), target, ignoreIndex, classes)
+	}
+	return SumByClass(losses, target, ignoreIndex, classes)
+}
+
 var classWeightsOp = ir.Op{
 	Name:    "class_weights",
 	Doc:     "returns a tensor of one axis as the given axis of n.",
@@ -528,11 +612,11 @@ func CrossEntropy(x, target, weight *core.Tensor, ignoreIndex int, labelSmoothin
 }
 
 func crossEntropyCompose(x, target, weight *core.Tensor, ignoreIndex int, labelSmoothing float64, reduction Reduction) *core.Tensor {
-	axis := min(len(x.Shape())-1, 1)
-	logs := LogSoftmax(x, axis)
 	if labelSmoothing == 0 {
-		return NllLoss(logs, target, weight, ignoreIndex, reduction)
+		loss1, _, _ := CrossEntropyStats(x, target, ignoreIndex, reduction, weight)
+		return loss1
 	}
+	logs := LogSoftmax(x, min(len(x.Shape())-1, 1))
 	return SmoothedLoss(InRange(logs, "label_smoothing", labelSmoothing, 0, 1), target, ignoreIndex, labelSmoothing, reduction, weight)
 }
 
@@ -540,110 +624,4 @@ func crossEntropyCompose(x, target, weight *core.Tensor, ignoreIndex int, labelS
 // its shape and device.
 func CrossEntropyOut(dst, x, target, weight *core.Tensor, ignoreIndex int, labelSmoothing float64, reduction Reduction) error {
 	return core.CopyOut(dst, &crossEntropyOp, CrossEntropy(x, target, weight, ignoreIndex, labelSmoothing, reduction))
-}
-
-var crossEntropyProbsOp = ir.Op{
-	Name:    "cross_entropy_probs",
-	Doc:     "returns the cross entropy of the softmax of the scores x [n, classes, ...] (or [classes]) and target, which holds probabilities in the same shape.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "target"}, {Name: "weight", Optional: true}},
-	Attrs:   []ir.Attr{{Name: "label_smoothing", Kind: ir.AttrFloat}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// CrossEntropyProbsOp returns the descriptor of cross_entropy_probs, which
-// must not be changed.
-func CrossEntropyProbsOp() *ir.Op {
-	return &crossEntropyProbsOp
-}
-
-// CrossEntropyProbs returns the cross entropy of the softmax of the scores x
-// [n, classes, ...] (or [classes]) and target, which holds probabilities in
-// the same shape. The mean is over everything but the classes. It is
-// PyTorch's cross_entropy with such a target.
-func CrossEntropyProbs(x, target, weight *core.Tensor, labelSmoothing float64, reduction Reduction) *core.Tensor {
-	in := []*core.Tensor{x, target, weight}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := crossEntropyProbsCompose(x, target, weight, labelSmoothing, reduction)
-	core.Composed(&crossEntropyProbsOp, in, out)
-	return out
-}
-
-func crossEntropyProbsCompose(x, target, weight *core.Tensor, labelSmoothing float64, reduction Reduction) *core.Tensor {
-	axis := min(len(x.Shape())-1, 1)
-	classes := ir.HostSize(x.Shape(), axis)
-	mixed := Add(Mul(target, number(1-labelSmoothing)), number(labelSmoothing/float64(max(classes, 1))))
-	logs := LogSoftmax(x, axis)
-	if weight == nil {
-		return ReduceLoss(Neg(Sum(Mul(logs, mixed), []int{axis}, false, ir.Invalid)), reduction)
-	}
-	return ReduceLoss(Neg(Sum(Mul(Mul(logs, mixed), ClassWeights(weight, len(x.Shape()), axis)), []int{axis}, false, ir.Invalid)), reduction)
-}
-
-// CrossEntropyProbsOut is CrossEntropyProbs with the result written to dst,
-// which has its shape and device.
-func CrossEntropyProbsOut(dst, x, target, weight *core.Tensor, labelSmoothing float64, reduction Reduction) error {
-	return core.CopyOut(dst, &crossEntropyProbsOp, CrossEntropyProbs(x, target, weight, labelSmoothing, reduction))
-}
-
-var huberElementsOp = ir.Op{
-	Name:    "huber_elements",
-	Doc:     "returns the elements of huber_loss.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "target"}},
-	Attrs:   []ir.Attr{{Name: "delta", Kind: ir.AttrScalar}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(abs(x - target) < delta, 0.5*(x - target)*(x - target), delta*(abs(x - target) - 0.5*delta))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.HuberElements},
-	CUDA: cuda.HuberElements,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// HuberElementsOp returns the descriptor of huber_elements, which must not be
-// changed.
-func HuberElementsOp() *ir.Op {
-	return &huberElementsOp
-}
-
-// HuberElements returns the elements of huber_loss.
-func HuberElements(x, target *core.Tensor, delta ir.Scalar) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &huberElementsOp,
-		In:       []*core.Tensor{x, target},
-		Attrs:    []ir.Value{ir.ScalarValue(delta)},
-		Backward: huberElementsBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	})
-}
-
-// huberElementsBackward is the gradient of huber_elements.
-func huberElementsBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	target := grad.In(1)
-	delta := grad.Attr(0).Scalar
-	if grad.Needs(0) {
-		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(delta)), Mul(number(2), Mul(number(0.5), Sub(x, target))), Mul(core.ScalarTensor(delta), Sign(Sub(x, target)))))))
-		} else {
-			grad.Set(0, fit(grad, 0, huberElementsGradX(dy, x, target, delta)))
-		}
-	}
-	if grad.Needs(1) {
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(delta)), Sub(Mul(number(-0.5), Sub(x, target)), Mul(number(0.5), Sub(x, target))), Neg(Mul(core.ScalarTensor(delta), Sign(Sub(x, target))))))))
-		} else {
-			grad.Set(1, fit(grad, 1, huberElementsGradTarget(dy, x, target, delta)))
-		}
-	}
 }

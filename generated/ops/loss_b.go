@@ -4,11 +4,297 @@ package ops
 
 import (
 	"fmt"
+	"github.com/sinter-go/sinter/backend/cpu/kernel"
+	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
+	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var crossEntropyGradOp = ir.Op{
+	Name:    "cross_entropy_grad",
+	Doc:     "returns the gradient of cross_entropy with respect to the scores, from the gradient g of its result and the statistics.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "lse", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "weight", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.CrossEntropyGrad},
+	Ref:     refkernel.CrossEntropyGrad,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.CrossEntropyGrad},
+	Tags:    ir.TagHidden,
+}
+
+// CrossEntropyGradOp returns the descriptor of cross_entropy_grad, which must
+// not be changed.
+func CrossEntropyGradOp() *ir.Op {
+	return &crossEntropyGradOp
+}
+
+// CrossEntropyGrad returns the gradient of cross_entropy with respect to the
+// scores, from the gradient g of its result and the statistics.
+func CrossEntropyGrad(g, x, target, lse, total *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &crossEntropyGradOp,
+		In:    []*core.Tensor{g, x, target, lse, total, weight},
+		Attrs: []ir.Value{ir.IntValue(ignoreIndex), ir.IntValue(reduction)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.CrossEntropyGradShape(g.Shape(), x.Shape(), target.Shape(), lse.Shape(), total.Shape(), weight.Shape(), weight != nil, reduction == ReductionNone))
+		},
+		Backward: crossEntropyGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveIn(4) | core.SaveIn(5) | core.SaveOut(0),
+	})
+}
+
+// crossEntropyGradBackward is the gradient of cross_entropy_grad.
+func crossEntropyGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	g := grad.In(0)
+	target := grad.In(2)
+	total := grad.In(4)
+	weight := grad.In(5)
+	out := grad.Out(0)
+	ignoreIndex := int(grad.Attr(0).Int)
+	reduction := Reduction(grad.Attr(1).Int)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, crossEntropyGradGradG(grad)))
+	}
+	if grad.Needs(1) {
+		grad.Set(1, fit(grad, 1, Mul(dy, Sub(out, NllGrad(g, target, total, grad.InShape(1), ignoreIndex, reduction, weight)))))
+	}
+	if grad.Needs(3) {
+		grad.Set(3, fit(grad, 3, Neg(Sum(Mul(dy, Sub(out, NllGrad(g, target, total, grad.InShape(1), ignoreIndex, reduction, weight))), []int{min(len(grad.InShape(1))-1, 1)}, false, ir.Invalid))))
+	}
+	if grad.Needs(4) {
+		grad.Set(4, fit(grad, 4, TotalGrad(dy, out, total, reduction)))
+	}
+	if grad.Needs(5) {
+		grad.Set(5, fit(grad, 5, crossEntropyGradGradWeight(grad)))
+	}
+}
+
+func crossEntropyGradGradG(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	x := grad.In(1)
+	target := grad.In(2)
+	lse := grad.In(3)
+	total := grad.In(4)
+	weight := grad.In(5)
+	ignoreIndex := int(grad.Attr(0).Int)
+	reduction := Reduction(grad.Attr(1).Int)
+	axis := min(len(grad.InShape(1))-1, 1)
+	c := Sub(dy, Sum(Mul(dy, Exp(Sub(x, Unsqueeze(lse, axis)))), []int{axis}, true, ir.Invalid))
+	return NllGradGrad(c, target, total, ignoreIndex, reduction, weight)
+}
+
+func crossEntropyGradGradWeight(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	g := grad.In(0)
+	x := grad.In(1)
+	target := grad.In(2)
+	lse := grad.In(3)
+	total := grad.In(4)
+	ignoreIndex := int(grad.Attr(0).Int)
+	reduction := Reduction(grad.Attr(1).Int)
+	axis := min(len(grad.InShape(1))-1, 1)
+	c := Sub(dy, Sum(Mul(dy, Exp(Sub(x, Unsqueeze(lse, axis)))), []int{axis}, true, ir.Invalid))
+	return ClassWeightGradGrad(g, c, total, target, ignoreIndex, reduction, ir.HostSize(grad.InShape(5), 0))
+}
+
+var crossEntropyProbsOp = ir.Op{
+	Name:    "cross_entropy_probs",
+	Doc:     "returns the cross entropy of the softmax of the scores x [n, classes, ...] (or [classes]) and target, which holds probabilities in the same shape.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "target"}, {Name: "weight", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "label_smoothing", Kind: ir.AttrFloat}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// CrossEntropyProbsOp returns the descriptor of cross_entropy_probs, which
+// must not be changed.
+func CrossEntropyProbsOp() *ir.Op {
+	return &crossEntropyProbsOp
+}
+
+// CrossEntropyProbs returns the cross entropy of the softmax of the scores x
+// [n, classes, ...] (or [classes]) and target, which holds probabilities in
+// the same shape. The mean is over everything but the classes. It is
+// PyTorch's cross_entropy with such a target.
+func CrossEntropyProbs(x, target, weight *core.Tensor, labelSmoothing float64, reduction Reduction) *core.Tensor {
+	in := []*core.Tensor{x, target, weight}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := crossEntropyProbsCompose(x, target, weight, labelSmoothing, reduction)
+	core.Composed(&crossEntropyProbsOp, in, out)
+	return out
+}
+
+func crossEntropyProbsCompose(x, target, weight *core.Tensor, labelSmoothing float64, reduction Reduction) *core.Tensor {
+	axis := min(len(x.Shape())-1, 1)
+	classes := ir.HostSize(x.Shape(), axis)
+	mixed := Add(Mul(target, number(1-labelSmoothing)), number(labelSmoothing/float64(max(classes, 1))))
+	logs := LogSoftmax(x, axis)
+	if weight == nil {
+		return ReduceLoss(Neg(Sum(Mul(logs, mixed), []int{axis}, false, ir.Invalid)), reduction)
+	}
+	return ReduceLoss(Neg(Sum(Mul(Mul(logs, mixed), ClassWeights(weight, len(x.Shape()), axis)), []int{axis}, false, ir.Invalid)), reduction)
+}
+
+// CrossEntropyProbsOut is CrossEntropyProbs with the result written to dst,
+// which has its shape and device.
+func CrossEntropyProbsOut(dst, x, target, weight *core.Tensor, labelSmoothing float64, reduction Reduction) error {
+	return core.CopyOut(dst, &crossEntropyProbsOp, CrossEntropyProbs(x, target, weight, labelSmoothing, reduction))
+}
+
+var crossEntropyStatsOp = ir.Op{
+	Name:    "cross_entropy_stats",
+	Doc:     "returns cross_entropy in one pass over the scores, with the logarithm of the sum of their exponentials and the sum of the weights that the mean is divided by.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
+	Out:     []ir.Result{{Name: "loss"}, {Name: "lse", DType: ir.Float64}, {Name: "total", DType: ir.Float64}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.CrossEntropy},
+	Ref:     refkernel.CrossEntropy,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.CrossEntropy},
+	Tags:    ir.TagHidden,
+}
+
+// CrossEntropyStatsOp returns the descriptor of cross_entropy_stats, which
+// must not be changed.
+func CrossEntropyStatsOp() *ir.Op {
+	return &crossEntropyStatsOp
+}
+
+// CrossEntropyStats returns cross_entropy in one pass over the scores, with
+// the logarithm of the sum of their exponentials and the sum of the weights
+// that the mean is divided by.
+func CrossEntropyStats(x, target *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) (loss, lse, total *core.Tensor) {
+	results := core.Kernel(core.Apply{
+		Op:    &crossEntropyStatsOp,
+		In:    []*core.Tensor{x, target, weight},
+		Attrs: []ir.Value{ir.IntValue(ignoreIndex), ir.IntValue(reduction)},
+		Shapes: func() ([][]int, error) {
+			return ir.CrossEntropyShape(x.Shape(), target.Shape(), weight.Shape(), weight != nil, reduction == ReductionNone)
+		},
+		Backward: crossEntropyStatsBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(0) | core.SaveOut(1) | core.SaveOut(2),
+	})
+	return results[0], results[1], results[2]
+}
+
+// crossEntropyStatsBackward is the gradient of cross_entropy_stats.
+func crossEntropyStatsBackward(grad *core.Grad) {
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, crossEntropyStatsGradX(grad)))
+	}
+	if grad.Needs(2) {
+		grad.Set(2, fit(grad, 2, crossEntropyStatsGradWeight(grad)))
+	}
+}
+
+func crossEntropyStatsGradX(grad *core.Grad) *core.Tensor {
+	dyLoss := grad.Dy(0)
+	var dyLse *core.Tensor
+	if grad.HasDy(1) {
+		dyLse = grad.Dy(1)
+	}
+	x := grad.In(0)
+	target := grad.In(1)
+	weight := grad.In(2)
+	lse := grad.Out(1)
+	total := grad.Out(2)
+	ignoreIndex := int(grad.Attr(0).Int)
+	reduction := Reduction(grad.Attr(1).Int)
+	d := CrossEntropyGrad(dyLoss, x, target, lse, total, ignoreIndex, reduction, weight)
+	if dyLse == nil {
+		return d
+	}
+	axis := min(len(grad.InShape(0))-1, 1)
+	return Add(d, Mul(Exp(Sub(x, Unsqueeze(lse, axis))), Unsqueeze(dyLse, axis)))
+}
+
+func crossEntropyStatsGradWeight(grad *core.Grad) *core.Tensor {
+	dyLoss := grad.Dy(0)
+	dyTotal := grad.Dy(2)
+	x := grad.In(0)
+	target := grad.In(1)
+	loss := grad.Out(0)
+	lse := grad.Out(1)
+	total := grad.Out(2)
+	ignoreIndex := int(grad.Attr(0).Int)
+	reduction := Reduction(grad.Attr(1).Int)
+	loss1, _ := NllStats(Sub(x, Unsqueeze(lse, min(len(grad.InShape(0))-1, 1))), target, ignoreIndex, ReductionNone, nil)
+	losses := loss1
+	return ClassWeightGrad(dyLoss, losses, loss, total, dyTotal, target, ignoreIndex, reduction, ir.HostSize(grad.InShape(2), 0))
+}
+
+var huberElementsOp = ir.Op{
+	Name:    "huber_elements",
+	Doc:     "returns the elements of huber_loss.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "target"}},
+	Attrs:   []ir.Attr{{Name: "delta", Kind: ir.AttrScalar}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(abs(x - target) < delta, 0.5*(x - target)*(x - target), delta*(abs(x - target) - 0.5*delta))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.HuberElements},
+	CUDA: cuda.HuberElements,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// HuberElementsOp returns the descriptor of huber_elements, which must not be
+// changed.
+func HuberElementsOp() *ir.Op {
+	return &huberElementsOp
+}
+
+// HuberElements returns the elements of huber_loss.
+func HuberElements(x, target *core.Tensor, delta ir.Scalar) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &huberElementsOp,
+		In:       []*core.Tensor{x, target},
+		Attrs:    []ir.Value{ir.ScalarValue(delta)},
+		Backward: huberElementsBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	})
+}
+
+// huberElementsBackward is the gradient of huber_elements.
+func huberElementsBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	target := grad.In(1)
+	delta := grad.Attr(0).Scalar
+	if grad.Needs(0) {
+		if grad.Recording() {
+			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(delta)), Mul(number(2), Mul(number(0.5), Sub(x, target))), Mul(core.ScalarTensor(delta), Sign(Sub(x, target)))))))
+		} else {
+			grad.Set(0, fit(grad, 0, huberElementsGradX(dy, x, target, delta)))
+		}
+	}
+	if grad.Needs(1) {
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(delta)), Sub(Mul(number(-0.5), Sub(x, target)), Mul(number(0.5), Sub(x, target))), Neg(Mul(core.ScalarTensor(delta), Sign(Sub(x, target))))))))
+		} else {
+			grad.Set(1, fit(grad, 1, huberElementsGradTarget(dy, x, target, delta)))
+		}
+	}
+}
 
 var huberElementsGradTargetOp = ir.Op{
 	Name:    "huber_elements_grad_target",
@@ -270,293 +556,99 @@ func MseLossOut(dst, x, target *core.Tensor, reduction Reduction) error {
 	return core.CopyOut(dst, &mseLossOp, MseLoss(x, target, reduction))
 }
 
-var nllLossOp = ir.Op{
-	Name:    "nll_loss",
-	Doc:     "returns -x at the classes in the int64 tensor target, for x [n, classes, ...] (or [classes]) that holds logarithms of probabilities and target [n, ...].",
+var nllGradOp = ir.Op{
+	Name:    "nll_grad",
+	Doc:     "returns the gradient of nll_loss with respect to x of a shape, from the gradient g of its result and the sum of the weights.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "g"}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "weight", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.NLLGrad},
+	Ref:     refkernel.NLLGrad,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.NLLGrad},
+	Tags:    ir.TagHidden,
+}
+
+// NllGradOp returns the descriptor of nll_grad, which must not be changed.
+func NllGradOp() *ir.Op {
+	return &nllGradOp
+}
+
+// NllGrad returns the gradient of nll_loss with respect to x of a shape, from
+// the gradient g of its result and the sum of the weights.
+func NllGrad(g, target, total *core.Tensor, shape []int, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &nllGradOp,
+		In:    []*core.Tensor{g, target, total, weight},
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(ignoreIndex), ir.IntValue(reduction)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.NLLGradShape(g.Shape(), target.Shape(), total.Shape(), shape, weight.Shape(), weight != nil, reduction == ReductionNone))
+		},
+		Backward: nllGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveOut(0),
+	})
+}
+
+// nllGradBackward is the gradient of nll_grad.
+func nllGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	target := grad.In(1)
+	total := grad.In(2)
+	ignoreIndex := int(grad.Attr(1).Int)
+	reduction := Reduction(grad.Attr(2).Int)
+	if grad.Needs(0) {
+		weight := grad.In(3)
+		grad.Set(0, fit(grad, 0, NllGradGrad(dy, target, total, ignoreIndex, reduction, weight)))
+	}
+	if grad.Needs(2) {
+		out := grad.Out(0)
+		grad.Set(2, fit(grad, 2, TotalGrad(dy, out, total, reduction)))
+	}
+	if grad.Needs(3) {
+		g := grad.In(0)
+		grad.Set(3, fit(grad, 3, ClassWeightGradGrad(g, dy, total, target, ignoreIndex, reduction, ir.HostSize(grad.InShape(3), 0))))
+	}
+}
+
+var nllGradGradOp = ir.Op{
+	Name:    "nll_grad_grad",
+	Doc:     "returns what nll_grad's result changes with its g, in the direction of x; the mean is over total.",
 	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight", Optional: true}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "weight", Optional: true}},
 	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-}
-
-// NllLossOp returns the descriptor of nll_loss, which must not be changed.
-func NllLossOp() *ir.Op {
-	return &nllLossOp
-}
-
-// NllLoss returns -x at the classes in the int64 tensor target, for x [n,
-// classes, ...] (or [classes]) that holds logarithms of probabilities and
-// target [n, ...]. Weight holds a factor for each class, and the mean is then
-// divided by their sum. Elements whose target is ignore_index count nothing.
-// A class out of range is an error.
-func NllLoss(x, target, weight *core.Tensor, ignoreIndex int, reduction Reduction) *core.Tensor {
-	in := []*core.Tensor{x, target, weight}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := nllLossCompose(x, target, weight, ignoreIndex, reduction)
-	core.Composed(&nllLossOp, in, out)
-	return out
-}
-
-func nllLossCompose(x, target, weight *core.Tensor, ignoreIndex int, reduction Reduction) *core.Tensor {
-	axis := min(len(x.Shape())-1, 1)
-	valid := Ne(target, core.ScalarTensor(ir.IntScalar(int64(ignoreIndex))))
-	safe := MaskedFill(target, LogicalNot(valid), core.ScalarTensor(ir.IntScalar(0)))
-	picked := Squeeze(Gather(x, axis, Unsqueeze(safe, axis)), []int{axis})
-	if weight == nil {
-		return MaskedLoss(Neg(picked), ToDType(valid, x.DType()), valid, reduction)
-	}
-	w := Take(WithRank(weight, 1), safe)
-	return MaskedLoss(Mul(Neg(picked), w), w, valid, reduction)
-}
-
-// NllLossOut is NllLoss with the result written to dst, which has its shape
-// and device.
-func NllLossOut(dst, x, target, weight *core.Tensor, ignoreIndex int, reduction Reduction) error {
-	return core.CopyOut(dst, &nllLossOp, NllLoss(x, target, weight, ignoreIndex, reduction))
-}
-
-var reduceLossOp = ir.Op{
-	Name:    "reduce_loss",
-	Doc:     "returns x, its mean or its sum.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  0,
 	Tags:    ir.TagHidden,
 }
 
-// ReduceLossOp returns the descriptor of reduce_loss, which must not be
+// NllGradGradOp returns the descriptor of nll_grad_grad, which must not be
 // changed.
-func ReduceLossOp() *ir.Op {
-	return &reduceLossOp
+func NllGradGradOp() *ir.Op {
+	return &nllGradGradOp
 }
 
-// ReduceLoss returns x, its mean or its sum.
-func ReduceLoss(x *core.Tensor, reduction Reduction) *core.Tensor {
-	in := []*core.Tensor{x}
+// NllGradGrad returns what nll_grad's result changes with its g, in the
+// direction of x; the mean is over total.
+func NllGradGrad(x, target, total *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, target, total, weight}
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := reduceLossCompose(x, reduction)
-	core.Composed(&reduceLossOp, in, out)
+	out := nllGradGradCompose(x, target, total, ignoreIndex, reduction, weight)
+	core.Composed(&nllGradGradOp, in, out)
 	return out
 }
 
-func reduceLossCompose(x *core.Tensor, reduction Reduction) *core.Tensor {
-	switch reduction {
-	case ReductionNone:
-		return x
-	case ReductionMean:
-		return Mean(x, nil, false)
-	case ReductionSum:
-		return Sum(x, nil, false, ir.Invalid)
+func nllGradGradCompose(x, target, total *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
+	if reduction == ReductionMean {
+		loss1, _ := NllStats(x, target, ignoreIndex, ReductionSum, weight)
+		return Div(loss1, total)
 	}
-	return core.Fail(&reduceLossOp, fmt.Errorf("unknown reduction %d", reduction))
-}
-
-var smoothL1ElementsOp = ir.Op{
-	Name:    "smooth_l1_elements",
-	Doc:     "returns the elements of smooth_l1_loss.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "target"}},
-	Attrs:   []ir.Attr{{Name: "beta", Kind: ir.AttrScalar}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(abs(x - target) < beta, 0.5*(x - target)*(x - target)/beta, abs(x - target) - 0.5*beta)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SmoothL1Elements},
-	CUDA: cuda.SmoothL1Elements,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// SmoothL1ElementsOp returns the descriptor of smooth_l1_elements, which must
-// not be changed.
-func SmoothL1ElementsOp() *ir.Op {
-	return &smoothL1ElementsOp
-}
-
-// SmoothL1Elements returns the elements of smooth_l1_loss.
-func SmoothL1Elements(x, target *core.Tensor, beta ir.Scalar) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &smoothL1ElementsOp,
-		In:       []*core.Tensor{x, target},
-		Attrs:    []ir.Value{ir.ScalarValue(beta)},
-		Backward: smoothL1ElementsBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	})
-}
-
-// smoothL1ElementsBackward is the gradient of smooth_l1_elements.
-func smoothL1ElementsBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	target := grad.In(1)
-	beta := grad.Attr(0).Scalar
-	if grad.Needs(0) {
-		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(beta)), Div(Mul(number(2), Mul(number(0.5), Sub(x, target))), core.ScalarTensor(beta)), Sign(Sub(x, target))))))
-		} else {
-			grad.Set(0, fit(grad, 0, smoothL1ElementsGradX(dy, x, target, beta)))
-		}
-	}
-	if grad.Needs(1) {
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(beta)), Div(Sub(Mul(number(-0.5), Sub(x, target)), Mul(number(0.5), Sub(x, target))), core.ScalarTensor(beta)), Neg(Sign(Sub(x, target)))))))
-		} else {
-			grad.Set(1, fit(grad, 1, smoothL1ElementsGradTarget(dy, x, target, beta)))
-		}
-	}
-}
-
-var smoothL1ElementsGradTargetOp = ir.Op{
-	Name:    "smooth_l1_elements_grad_target",
-	Doc:     "returns the gradient of smooth_l1_elements with respect to target, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "target"}},
-	Attrs:   []ir.Attr{{Name: "beta", Kind: ir.AttrScalar}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*where(abs(x - target) < beta, (-0.5*(x - target) - 0.5*(x - target))/beta, -sign(x - target))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SmoothL1ElementsGradTarget},
-	CUDA: cuda.SmoothL1ElementsGradTarget,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// smoothL1ElementsGradTarget returns the gradient of smooth_l1_elements with
-// respect to target, from the gradient dy of its result.
-func smoothL1ElementsGradTarget(dy, x, target *core.Tensor, beta ir.Scalar) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &smoothL1ElementsGradTargetOp,
-		In:    []*core.Tensor{dy, x, target},
-		Attrs: []ir.Value{ir.ScalarValue(beta)},
-	})
-}
-
-var smoothL1ElementsGradXOp = ir.Op{
-	Name:    "smooth_l1_elements_grad_x",
-	Doc:     "returns the gradient of smooth_l1_elements with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "target"}},
-	Attrs:   []ir.Attr{{Name: "beta", Kind: ir.AttrScalar}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*where(abs(x - target) < beta, 2*(0.5*(x - target))/beta, sign(x - target))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SmoothL1ElementsGradX},
-	CUDA: cuda.SmoothL1ElementsGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// smoothL1ElementsGradX returns the gradient of smooth_l1_elements with
-// respect to x, from the gradient dy of its result.
-func smoothL1ElementsGradX(dy, x, target *core.Tensor, beta ir.Scalar) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &smoothL1ElementsGradXOp,
-		In:    []*core.Tensor{dy, x, target},
-		Attrs: []ir.Value{ir.ScalarValue(beta)},
-	})
-}
-
-var smoothL1LossOp = ir.Op{
-	Name:    "smooth_l1_loss",
-	Doc:     "returns d*d/(2*beta) where the absolute distance d of x and target is less than beta, and d - beta/2 elsewhere.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "target"}},
-	Attrs:   []ir.Attr{{Name: "beta", Kind: ir.AttrScalar}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// SmoothL1LossOp returns the descriptor of smooth_l1_loss, which must not be
-// changed.
-func SmoothL1LossOp() *ir.Op {
-	return &smoothL1LossOp
-}
-
-// SmoothL1Loss returns d*d/(2*beta) where the absolute distance d of x and
-// target is less than beta, and d - beta/2 elsewhere. With beta of 0 it is
-// l1_loss.
-func SmoothL1Loss(x, target *core.Tensor, beta ir.Scalar, reduction Reduction) *core.Tensor {
-	in := []*core.Tensor{x, target}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := smoothL1LossCompose(x, target, beta, reduction)
-	core.Composed(&smoothL1LossOp, in, out)
-	return out
-}
-
-func smoothL1LossCompose(x, target *core.Tensor, beta ir.Scalar, reduction Reduction) *core.Tensor {
-	return ReduceLoss(SmoothL1Elements(x, target, beta), reduction)
-}
-
-// SmoothL1LossOut is SmoothL1Loss with the result written to dst, which has
-// its shape and device.
-func SmoothL1LossOut(dst, x, target *core.Tensor, beta ir.Scalar, reduction Reduction) error {
-	return core.CopyOut(dst, &smoothL1LossOp, SmoothL1Loss(x, target, beta, reduction))
-}
-
-var smoothedLossOp = ir.Op{
-	Name:    "smoothed_loss",
-	Doc:     "returns cross_entropy with label smoothing from the logarithms of softmax.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "logs"}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight", Optional: true}},
-	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "smoothing", Kind: ir.AttrFloat}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// SmoothedLossOp returns the descriptor of smoothed_loss, which must not be
-// changed.
-func SmoothedLossOp() *ir.Op {
-	return &smoothedLossOp
-}
-
-// SmoothedLoss returns cross_entropy with label smoothing from the logarithms
-// of softmax.
-func SmoothedLoss(logs, target *core.Tensor, ignoreIndex int, smoothing float64, reduction Reduction, weight *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{logs, target, weight}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := smoothedLossCompose(logs, target, ignoreIndex, smoothing, reduction, weight)
-	core.Composed(&smoothedLossOp, in, out)
-	return out
-}
-
-func smoothedLossCompose(logs, target *core.Tensor, ignoreIndex int, smoothing float64, reduction Reduction, weight *core.Tensor) *core.Tensor {
-	axis := min(len(logs.Shape())-1, 1)
-	valid := Ne(target, core.ScalarTensor(ir.IntScalar(int64(ignoreIndex))))
-	safe := MaskedFill(target, LogicalNot(valid), core.ScalarTensor(ir.IntScalar(0)))
-	picked := Squeeze(Gather(logs, axis, Unsqueeze(safe, axis)), []int{axis})
-	part := smoothing / float64(max(ir.HostSize(logs.Shape(), axis), 1))
-	if weight == nil {
-		return MaskedLoss(Sub(Mul(picked, number(smoothing-1)), Mul(Sum(logs, []int{axis}, false, ir.Invalid), number(part))), ToDType(valid, logs.DType()), valid, reduction)
-	}
-	w := Take(WithRank(weight, 1), safe)
-	spread := Sum(Mul(logs, ClassWeights(weight, len(logs.Shape()), axis)), []int{axis}, false, ir.Invalid)
-	return MaskedLoss(Sub(Mul(Mul(picked, w), number(smoothing-1)), Mul(spread, number(part))), w, valid, reduction)
+	loss2, _ := NllStats(x, target, ignoreIndex, reduction, weight)
+	return loss2
 }

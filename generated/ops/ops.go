@@ -10,8 +10,10 @@
 package ops
 
 import (
+	"fmt"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
+	"slices"
 )
 
 // Descriptors returns the descriptor of every operator, sorted by name, those
@@ -24,6 +26,7 @@ func Descriptors() []*ir.Op {
 		&acosGradXOp,
 		&acoshOp,
 		&acoshGradXOp,
+		&adamStepOp,
 		&adaptiveAvgPool1dOp,
 		&adaptiveAvgPool2dOp,
 		&adaptiveWeightsOp,
@@ -107,6 +110,8 @@ func Descriptors() []*ir.Op {
 		&clampOp,
 		&clampMaxOp,
 		&clampMinOp,
+		&classWeightGradOp,
+		&classWeightGradGradOp,
 		&classWeightsOp,
 		&cloneOp,
 		&conjOp,
@@ -133,7 +138,9 @@ func Descriptors() []*ir.Op {
 		&cosineSimilarityOp,
 		&countNonzeroOp,
 		&crossEntropyOp,
+		&crossEntropyGradOp,
 		&crossEntropyProbsOp,
+		&crossEntropyStatsOp,
 		&cumprodOp,
 		&cumsumOp,
 		&deg2radOp,
@@ -283,6 +290,7 @@ func Descriptors() []*ir.Op {
 		&maskedSelectOp,
 		&matMulOp,
 		&matMulBiasOp,
+		&matMulByOp,
 		&maxOp,
 		&maxDimOp,
 		&maxPoolOp,
@@ -315,7 +323,10 @@ func Descriptors() []*ir.Op {
 		&narrowOp,
 		&neOp,
 		&negOp,
+		&nllGradOp,
+		&nllGradGradOp,
 		&nllLossOp,
+		&nllStatsOp,
 		&nonzeroOp,
 		&nonzeroSizedOp,
 		&normOp,
@@ -401,6 +412,8 @@ func Descriptors() []*ir.Op {
 		&selectOp,
 		&seluOp,
 		&seluGradXOp,
+		&sgdMomentumStepOp,
+		&sgdStepOp,
 		&sigmoidOp,
 		&sigmoidGradOp,
 		&sigmoidGradGradGOp,
@@ -446,6 +459,7 @@ func Descriptors() []*ir.Op {
 		&stopGradientOp,
 		&subOp,
 		&sumOp,
+		&sumByClassOp,
 		&sumToOp,
 		&swapaxesOp,
 		&tOp,
@@ -462,6 +476,7 @@ func Descriptors() []*ir.Op {
 		&tileOp,
 		&toDTypeOp,
 		&topkOp,
+		&totalGradOp,
 		&traceOp,
 		&transposeOp,
 		&trilOp,
@@ -533,6 +548,20 @@ func inShapes(grad *core.Grad, first int) [][]int {
 		shapes = append(shapes, grad.InShape(i))
 	}
 	return shapes
+}
+
+// joined returns the tensors of several lists, one list after the other. Each
+// must have n.
+func joined(op *ir.Op, n int, lists ...[]*core.Tensor) ([]*core.Tensor, error) {
+	for _, l := range lists {
+		if len(l) != n {
+			return nil, core.Fail(op, fmt.Errorf("%w: lists of %d and %d tensors; want as many in each", ir.ErrShape, n, len(l))).Err()
+		}
+	}
+	if len(lists) == 1 {
+		return lists[0], nil
+	}
+	return slices.Concat(lists...), nil
 }
 
 // fit gives the gradient dx the shape and dtype of operand i, which may have

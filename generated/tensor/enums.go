@@ -43,9 +43,11 @@ func (o Mode) set(s *options) {
 }
 
 // Reduction is the argument reduction of binary_cross_entropy,
-// binary_cross_entropy_with_logits, cross_entropy, cross_entropy_probs,
-// huber_loss, kl_div, l1_loss, masked_loss, mse_loss, nll_loss, reduce_loss,
-// smooth_l1_loss and smoothed_loss.
+// binary_cross_entropy_with_logits, class_weight_grad,
+// class_weight_grad_grad, cross_entropy, cross_entropy_grad,
+// cross_entropy_probs, cross_entropy_stats, huber_loss, kl_div, l1_loss,
+// masked_loss, mse_loss, nll_grad, nll_grad_grad, nll_loss, nll_stats,
+// reduce_loss, smooth_l1_loss, smoothed_loss and total_grad.
 type Reduction ops.Reduction
 
 // The values of Reduction.

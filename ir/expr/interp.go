@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"math"
 	"math/cmplx"
 
 	"github.com/sinter-go/sinter/ir"
@@ -202,8 +203,8 @@ func (in *interp[F]) angle(f F) F {
 }
 
 var complexFuncs = map[string]func(complex128) complex128{
-	"sqrt": cmplx.Sqrt, "exp": cmplx.Exp, "log": cmplx.Log, "sin": cmplx.Sin, "cos": cmplx.Cos, "tan": cmplx.Tan,
-	"asin": cmplx.Asin, "acos": cmplx.Acos, "atan": cmplx.Atan, "sinh": cmplx.Sinh, "cosh": cmplx.Cosh, "tanh": cmplx.Tanh,
+	"sqrt": cmplx.Sqrt, "exp": cmplx.Exp, "log": cmplx.Log, "sin": cmplx.Sin, "cos": cmplx.Cos,
+	"asin": cmplx.Asin, "acos": cmplx.Acos, "atan": cmplx.Atan, "sinh": cmplx.Sinh, "cosh": cmplx.Cosh,
 	"asinh": cmplx.Asinh, "acosh": cmplx.Acosh, "atanh": cmplx.Atanh, "conj": cmplx.Conj,
 	"neg":     func(x complex128) complex128 { return -x },
 	"rsqrt":   func(x complex128) complex128 { return 1 / cmplx.Sqrt(x) },
@@ -246,9 +247,41 @@ func (in *interp[F]) complex(v *Value, args []Number[F]) (Number[F], error) {
 	case "imag":
 		return Number[F]{Float: in.a.FromFloat(imag(x))}, nil
 	}
+	switch v.Name {
+	case "tanh":
+		t, err := in.tanh(x)
+		return Number[F]{Complex: t}, err
+	case "tan":
+		t, err := in.tanh(complex(-imag(x), real(x)))
+		return Number[F]{Complex: complex(imag(t), -real(t))}, err
+	}
 	f := complexFuncs[v.Name]
 	if f == nil {
 		return Number[F]{}, fmt.Errorf("internal error: the interpreter has no complex %s", v.Name)
 	}
 	return Number[F]{Complex: f(x)}, nil
+}
+
+// tanh is computed in the interpreter's arithmetic: the library's loses all digits
+// near the poles.
+func (in *interp[F]) tanh(x complex128) (t complex128, err error) {
+	if cmplx.IsInf(x) || cmplx.IsNaN(x) {
+		return cmplx.Tanh(x), nil
+	}
+	call := func(name string, args ...F) F {
+		f, ok := in.a.Call(name, args)
+		if !ok {
+			err = fmt.Errorf("internal error: the interpreter's arithmetic has no %s", name)
+		}
+		return f
+	}
+	re, im := in.a.FromFloat(real(x)), in.a.FromFloat(imag(x))
+	s, c := call("sin", im), call("cos", im)
+	if size := math.Abs(real(x)); size > 22 { // 1 to the last place
+		decay := call("mul", call("mul", s, c), call("exp", in.a.FromFloat(-2*size)))
+		return complex(math.Copysign(1, real(x)), 4*in.a.ToFloat(decay)), err
+	}
+	sh, ch := call("sinh", re), call("cosh", re)
+	below := call("add", call("mul", sh, sh), call("mul", c, c))
+	return complex(in.a.ToFloat(call("div", call("mul", sh, ch), below)), in.a.ToFloat(call("div", call("mul", s, c), below))), err
 }

@@ -32,7 +32,11 @@ func CSin[T Complex](x T) T { return T(cmplx.Sin(complex128(x))) }
 func CCos[T Complex](x T) T { return T(cmplx.Cos(complex128(x))) }
 
 // CTan returns the tangent.
-func CTan[T Complex](x T) T { return T(cmplx.Tan(complex128(x))) }
+func CTan[T Complex](x T) T {
+	z := complex128(x)
+	t := ctanh(complex(-imag(z), real(z)))
+	return T(complex(imag(t), -real(t)))
+}
 
 // CAsin returns the arcsine.
 func CAsin[T Complex](x T) T { return T(cmplx.Asin(complex128(x))) }
@@ -50,7 +54,26 @@ func CSinh[T Complex](x T) T { return T(cmplx.Sinh(complex128(x))) }
 func CCosh[T Complex](x T) T { return T(cmplx.Cosh(complex128(x))) }
 
 // CTanh returns the hyperbolic tangent.
-func CTanh[T Complex](x T) T { return T(cmplx.Tanh(complex128(x))) }
+func CTanh[T Complex](x T) T { return T(ctanh(complex128(x))) }
+
+// ctanh is Kahan's: unlike the library's, its denominator is a sum of squares,
+// which neither cancels near a pole nor overflows.
+func ctanh(z complex128) complex128 {
+	x, y := real(z), imag(z)
+	if y == 0 {
+		return complex(math.Tanh(x), y)
+	}
+	s, c := math.Sincos(y)
+	switch {
+	case math.IsInf(x, 0) && !IsFinite(y):
+		return complex(math.Copysign(1, x), 0)
+	case math.Abs(x) > 22 && IsFinite(y):
+		return complex(math.Copysign(1, x), 4*s*c*math.Exp(-2*math.Abs(x)))
+	}
+	sh, ch := math.Sinh(x), math.Cosh(x)
+	below := c*c + sh*sh
+	return complex(sh*ch/below, s*c/below)
+}
 
 // CAsinh returns the inverse hyperbolic sine.
 func CAsinh[T Complex](x T) T { return T(cmplx.Asinh(complex128(x))) }

@@ -35,6 +35,13 @@ func (x double) mul(y double) double {
 	return quickSum(p.hi, p.lo+(float64(x.hi*y.lo)+float64(x.lo*y.hi)))
 }
 
+// over returns x / y to about 100 bits.
+func (x double) over(y double) double {
+	q := x.hi / y.hi
+	r := x.add(y.mul(double{hi: -q}))
+	return quickSum(q, r.hi/y.hi)
+}
+
 var (
 	ln2   = double{0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56}
 	third = double{0x1.5555555555555p-2, 0x1.5555555555555p-56}
@@ -137,26 +144,4 @@ func acos(x float64) float64 {
 		return 2 * math.Asin(math.Sqrt((1-x)/2))
 	}
 	return math.Acos(x)
-}
-
-// digammaRoot is the positive zero of digamma.
-var digammaRoot = double{1.4616321449683622, 9.549995429965697e-17}
-
-// rootSeries holds digamma's derivatives at its root: the k-th over k!, from the
-// first.
-var rootSeries = [...]float64{
-	0.9676722454476212, -0.4427631689835921, 0.258499760955651, -0.16394270544240652, 0.10782405069126237,
-	-0.07219956125645471, 0.04880428816414311, -0.03316112647484736, 0.022597648232218104, -0.01542476590494896,
-	0.010538791616612175, -0.007204534386356869, 0.004926781395729853, -0.003369801655439328, 0.002305126326734928,
-	-0.0015769367714301972, 0.0010788252019162967, -0.0007380709389960052, 0.000504953265834602,
-}
-
-// aroundRoot returns digamma at a distance d of at most 0.2 from its root, where
-// the asymptotic series would cancel.
-func aroundRoot(d float64) float64 {
-	sum := 0.0
-	for i := len(rootSeries) - 1; i >= 0; i-- {
-		sum = float64(sum*d) + rootSeries[i]
-	}
-	return sum * d
 }

@@ -100,29 +100,3 @@ func lgammaAbove(y, n float64) float64 {
 	v, _ := math.Lgamma(z)
 	return v + slope*(y-(z-n))
 }
-
-// digamma shifts x above 10 by the recurrence, where its asymptotic series holds
-// to the last place, and reflects negative x.
-func digamma(x float64) float64 {
-	switch {
-	case x == 0:
-		return math.Copysign(math.Inf(1), -x)
-	case math.IsInf(x, 1):
-		return x
-	case x < 0 && x == math.Floor(x), math.IsInf(x, -1):
-		return math.NaN()
-	case x < 0: // the distance from the nearest integer is exact
-		return digamma(1-x) - math.Pi/math.Tan(math.Pi*(x-math.RoundToEven(x)))
-	}
-	if d := (x - digammaRoot.hi) - digammaRoot.lo; math.Abs(d) < 0.2 {
-		return aroundRoot(d)
-	}
-	sum := 0.0
-	for x < 10 {
-		sum -= 1 / x
-		x++
-	}
-	z := 1 / (x * x)
-	series := z * (1.0/12 - z*(1.0/120-z*(1.0/252-z*(1.0/240-z*(1.0/132-z*(691.0/32760-z/12))))))
-	return sum + math.Log(x) - 0.5/x - series
-}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"math"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,12 +17,6 @@ var bounds = map[string]float64{
 
 // limit returns the error allowed of a function.
 func limit(name string) float64 {
-	// Near the zeros of digamma at negative x, numbers fifteen times as large
-	// cancel. One of them is a tangent, whose last places follow from whether the
-	// processor fuses products and sums.
-	if name == "digamma" && runtime.GOARCH != "amd64" {
-		return 32
-	}
 	if b, ok := bounds[name]; ok {
 		return b
 	}

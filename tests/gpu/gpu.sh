@@ -3,10 +3,12 @@
 #
 #   tests/gpu/gpu.sh build [package ...]   here: test binaries and programs without
 #                                          cgo, under out/gpu
-#   tests/gpu/gpu.sh run [flag ...]        there, in the same tree with out/gpu: runs
-#                                          all test binaries
+#   tests/gpu/gpu.sh pack                  here: out/gpu as one small file, out/gpu.tar.xz
+#   tests/gpu/gpu.sh run [flag ...]        there, in the same tree with out/gpu or that
+#                                          file: runs all test binaries
 #   tests/gpu/gpu.sh check [step ...]      there: what docs/gpu-tests.md records, a few
-#                                          lines a step; logs are under out/gpu/log
+#                                          lines a step; under out/gpu/log are the logs,
+#                                          and as record.md a section for that document
 #
 # build takes package patterns, ./backend/cuda/... and ./tests/gpu if none are
 # given, and GOARCH for another architecture than amd64. run takes the flags of
@@ -15,7 +17,6 @@
 # others.
 #
 # check has the steps
-#   machine    what it is
 #   tests      every test binary, -long
 #   soak       64 goroutines with two streams each, for SOAK (3m)
 #   programs   the digits and TF32 examples on the GPU, digits without one
@@ -39,10 +40,30 @@ build() {
   for program in $programs; do
     go build -ldflags='-s -w' -o "out/gpu/bin/${program##*/}" "$program"
   done
+  { git rev-parse --short HEAD && git diff --quiet HEAD || echo ', changed'; } | paste -sd'\0' - >out/gpu/version
   find out/gpu -type f -exec du -k {} +
 }
 
+# pack finds what binaries have in common, however far apart: most of each is the
+# same kernels.
+pack() {
+  tar c -C out/gpu --exclude=./log . | xz -T1 --lzma2=preset=3,dict=384MiB,mf=hc4 >out/gpu.tar.xz
+  du -k out/gpu.tar.xz
+}
+
+# unpack undoes pack where it has not been undone.
+unpack() {
+  [ ! -d out/gpu ] || return 0
+  mkdir -p out/gpu
+  if command -v xz >/dev/null; then
+    xz -dc out/gpu.tar.xz | tar x -C out/gpu
+  else
+    python3 -c 'import tarfile; tarfile.open("out/gpu.tar.xz").extractall("out/gpu", filter="fully_trusted")'
+  fi
+}
+
 run() {
+  unpack
   status=0
   for binary in $(find out/gpu -name '*.test' | sort); do
     directory=${binary#out/gpu/}
@@ -72,19 +93,42 @@ tried() {
   timeout "${LIMIT:-540}" "$@" >"$file" 2>&1 || result=$?
   word=ok
   [ $result -eq 0 ] || word=FAILED
-  # shellcheck disable=SC2046 # three words
-  printf '%-7s%-34s%6s passed %3s failed %3s skipped %5s s\n' "$word" "$name" $(count "$file") $(($(date +%s) - begin))
+  # shellcheck disable=SC2046 # three words and one
+  set -- $(count "$file") $(($(date +%s) - begin))
+  printf '%-7s%-34s%6s passed %3s failed %3s skipped %5s s\n' "$word" "$name" "$@"
+  echo "| $name | $word | $1 | $2 | $3 | $4 s |" >>"$log/record.md"
   [ $result -eq 0 ] && return 0
   echo "  exit status $result"
-  { grep -vE '^ *(=== |--- (PASS|SKIP))|^ok |^PASS' "$file" || true; } | cut -c 1-240 | tail -n "${SHOW:-25}"
+  failures "$file" | cut -c 1-240 | tail -n "${SHOW:-25}"
   return 1
 }
 
+# failures FILE prints what tests that failed said, and what nobody said for a test.
+failures() {
+  awk '
+    /^ *=== (RUN|NAME|CONT|PAUSE)/ { test = $3; next }
+    /^ *--- (PASS|SKIP)/ || /^(PASS|ok )/ { next }
+    /^ *--- FAIL/ { printf "%s%s\n", said[$3], $0; said[$3] = test = ""; next }
+    /^(panic|fatal error|SIG|unexpected fault)/ { test = "" }
+    /^=========/ || test == "" { print; next }
+    { said[test] = said[test] $0 "\n" }
+  ' "$1"
+}
+
 step_machine() {
-  nvidia-smi --query-gpu=name,driver_version,compute_cap,memory.total --format=csv,noheader | sed 's/^/device (name, driver, compute capability, memory): /'
-  printf 'CUDA of the driver: %s\n' "$(nvidia-smi | sed -n 's/.*CUDA Version: *\([0-9.]*\).*/\1/p')"
-  printf 'system: %s, %s processors, date %s\n' "$(uname -sr)" "$(nproc)" "$(date -u +%F)"
-  compute-sanitizer --version 2>/dev/null | tail -n 1 || echo 'compute-sanitizer: none'
+  sanitizer=$(compute-sanitizer --version 2>/dev/null | tail -n 1 || true)
+  torch=$(python3 -c 'import torch; print(torch.__version__)' 2>/dev/null || true)
+  while IFS='|' read -r field text; do
+    printf '%-18s%s\n' "$field" "$text"
+    echo "| $field | $text |" >>"$log/record.md"
+  done <<END
+version|$(cat out/gpu/version)
+device|$(nvidia-smi --query-gpu=name,compute_cap,memory.total --format=csv,noheader | paste -sd';' -)
+driver|$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1), CUDA $(nvidia-smi | sed -n 's/.*CUDA Version: *\([0-9.]*\).*/\1/p')
+system|$(uname -sr), $(nproc) processors
+compute-sanitizer|${sanitizer:-none}
+PyTorch|${torch:-none}
+END
 }
 
 step_tests() {
@@ -113,7 +157,7 @@ step_programs() {
   [ -z "$libraries" ] || bad=1
   tried 'digits on the GPU' out/gpu/bin/digits -device cuda -out "$log/digits" || bad=1
   tried 'digits on the CPU' out/gpu/bin/digits -device cpu -out "$log/digits" || bad=1
-  CUDA_VISIBLE_DEVICES='' tried 'digits, no GPU to see' out/gpu/bin/digits -epochs 2 -out "$log/digits" || bad=1
+  tried 'digits, no GPU to see' env CUDA_VISIBLE_DEVICES= out/gpu/bin/digits -epochs 2 -out "$log/digits" || bad=1
   grep -hE '^trained|peak memory|^test accuracy|, on ' "$log"/digits_*.txt || true
   tried 'tf32' out/gpu/bin/tf32 || bad=1
   cat "$log/tf32.txt"
@@ -134,8 +178,12 @@ step_memcheck() { sanitized memcheck memcheck '^Test(Elementwise|Reductions|Scan
 step_racecheck() { sanitized racecheck racecheck '^Test(Reductions|Scans|Kernels|Large)$'; }
 
 check() {
-  [ $# -gt 0 ] || set -- machine tests soak programs memcheck racecheck
+  [ $# -gt 0 ] || set -- tests soak programs memcheck racecheck
+  unpack
   mkdir -p "$log"
+  printf '### %s\n\n`tests/gpu/gpu.sh check %s`\n\n| | |\n| --- | --- |\n' "$(date -u +%F)" "$*" >"$log/record.md"
+  step_machine
+  printf '\n| what ran | | passed | failed | skipped | time |\n| --- | --- | --- | --- | --- | --- |\n' >>"$log/record.md"
   failed=
   for step; do
     echo "== $step"
@@ -148,7 +196,7 @@ check() {
 command=${1:-}
 [ $# -eq 0 ] || shift
 case $command in
-build | run | check) "$command" "$@" ;;
+build | pack | run | check) "$command" "$@" ;;
 *)
   sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | sed '$d' >&2
   exit 2

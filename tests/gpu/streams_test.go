@@ -44,19 +44,9 @@ func TestManyStreams(t *testing.T) {
 			done.Add(int64(w.steps))
 		})
 	}
-	stop := make(chan bool)
-	go func() {
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(20 * time.Millisecond):
-				runtime.GC()
-			}
-		}
-	}()
+	stop := collecting()
 	wg.Wait()
-	close(stop)
+	stop()
 	must(t, cuda.Synchronize(context.Background(), gpu))
 	settle(before.AllocatedBytes.All.Current)
 	must(t, cuda.EmptyHostCache())
@@ -81,6 +71,22 @@ func TestManyStreams(t *testing.T) {
 	}
 	t.Logf("%d operators and copies by %d goroutines; peak %d MiB, %d device allocations", done.Load(), goroutines,
 		after.AllocatedBytes.All.Peak>>20, after.DeviceAllocs-before.DeviceAllocs)
+}
+
+// collecting runs the collector again and again until stop is called.
+func collecting() (stop func()) {
+	ended := make(chan bool)
+	go func() {
+		for {
+			select {
+			case <-ended:
+				return
+			case <-time.After(20 * time.Millisecond):
+				runtime.GC()
+			}
+		}
+	}()
+	return func() { close(ended) }
 }
 
 // A full is a tensor all of whose elements are value, made on the given stream of

@@ -131,7 +131,12 @@ func TestGPUStrided(t *testing.T) {
 	}
 }
 
-// TestGPUPrecision is S18 and S23 for convolutions.
+// TestGPUPrecision is S18 and S23 for convolutions. The errors are the largest of
+// all elements, relative to the mean magnitude. Operands rounded to TF32 err by
+// 3e-4 of a product, and so does a sum of any length n, which grows as its error
+// does: by √n. Sums in float32 err by 2^-24 of what is summed so far, √n times as
+// much in the end: about 1e-5 at the most where n is 6272, as for the weight, and
+// several times that by algorithms that transform their operands.
 func TestGPUPrecision(t *testing.T) {
 	g := machine(t, 4<<30)
 	defer precision.SetConvTF32(precision.ConvTF32())
@@ -157,7 +162,7 @@ func TestGPUPrecision(t *testing.T) {
 		for _, c := range []struct {
 			tf32      bool
 			low, high float64
-		}{{true, 5e-5, 1e-2}, {false, 0, 5e-5}} {
+		}{{true, 5e-4, 1e-2}, {false, 0, 2e-4}} {
 			precision.SetConvTF32(c.tf32)
 			worst, mean := 0.0, 0.0
 			for i, v := range run(ir.Float32) {

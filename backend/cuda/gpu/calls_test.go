@@ -150,6 +150,34 @@ func near(got, want complex128, d ir.DType, exact bool, n int) bool {
 	return cmplx.Abs(got-want) <= eps*math.Sqrt(float64(n))*max(1, cmplx.Abs(want))
 }
 
+// checkSums compares the running sums along an axis that a backend made of x with
+// those in double precision. Rounding n sums in turn is an error of the largest of
+// them, which the last may be far below, about sqrt(n) times; n times where all
+// terms are one repeated, for then the errors go one way.
+func checkSums(backend string, x, got ir.View, axis int) error {
+	unit := map[ir.DType]float64{ir.Float16: 0x1p-11, ir.BFloat16: 0x1p-8, ir.Float32: 0x1p-24, ir.Complex64: 0x1p-24, ir.Float64: 0x1p-53, ir.Complex128: 0x1p-53}
+	inner := ir.NumElements(x.Shape[axis+1:])
+	sums, peaks := make([]complex128, ir.NumElements(x.Shape)), make([]float64, ir.NumElements(x.Shape))
+	for i := range sums {
+		sums[i] = cputest.Get(x, i)
+		n := i / inner % x.Shape[axis]
+		if n > 0 {
+			sums[i] += sums[i-inner]
+			peaks[i] = peaks[i-inner]
+		}
+		peaks[i] = max(peaks[i], cmplx.Abs(sums[i]))
+		errs := 4 * math.Sqrt(float64(n))
+		if x.Strides[axis] == 0 {
+			errs = float64(n)
+		}
+		bound := unit[got.DType]*cmplx.Abs(sums[i]) + errs*unit[got.DType.Compute()]*peaks[i]
+		if g := cputest.Get(got, i); !(cmplx.Abs(g-sums[i]) <= bound) {
+			return fmt.Errorf("%s: shape %v, axis %d, %s%v of %s%v: element %d is %v, want %v within %g", backend, x.Shape, axis, got.DType, got.Strides, x.DType, x.Strides, i, g, sums[i], bound)
+		}
+	}
+	return nil
+}
+
 func randomSpace(rng *rand.Rand) []int {
 	shape := make([]int, rng.IntN(5))
 	for a := range shape {
@@ -292,6 +320,9 @@ func tryCall(t *testing.T, d *Driver, rng *rand.Rand, o operation, dt ir.DType) 
 	back := deviceOut
 	back.Strides = got.Strides
 	b.get(back, got)
+	if o.op.Name == "cumsum" && result.Category() >= ir.CategoryFloat {
+		return errors.Join(checkSums("cpu", c.In[0], out, c.Axes[0]), checkSums("cuda", c.In[0], got, c.Axes[0]))
+	}
 	terms := 1
 	for _, a := range c.Axes {
 		terms *= max(1, space[a])

@@ -230,7 +230,7 @@ func (x *Context) outerShape(f *fold, kept *layout, xAt int64) reduceShape {
 	r := reduceShape{loop: outerLoop, block: driver.Dim3{X: uint32(columns), Y: uint32(parts), Z: 1}, slices: 1}
 	all := (kept.count + columns*width - 1) / (columns * width)
 	r.blocks = min(all, 1<<31-1)
-	if s := min(x.wave(reduceBlock)/all, x.folded.count/(parts*reduceEach), maxSlices); s >= 2 {
+	if s := min(x.wave(reduceBlock)/all, x.folded.count/(parts*reduceEach), maxSlices); s >= 4 {
 		r.slices = s
 	}
 	return r

@@ -32,11 +32,13 @@ const (
 	IndexSelect
 	IndexAdd
 	NonzeroSized
+	CrossEntropy
+	NLL
 )
 
 var names = [...]string{
 	Gather: "gather", Scatter: "scatter", ScatterAdd: "scatter_add", IndexSelect: "index_select", IndexAdd: "index_add",
-	NonzeroSized: "nonzero_sized",
+	NonzeroSized: "nonzero_sized", CrossEntropy: "cross_entropy", NLL: "nll_loss",
 }
 
 // An Error is a fault that an operator's kernel found after the call had

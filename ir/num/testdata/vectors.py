@@ -27,6 +27,12 @@ def around(c):
     return [c * (1 + s * 2.0 ** -k) for k in (3, 8, 17, 30, 45, 51) for s in (-1, 1)]
 
 
+def zeros_of_digamma():
+    """Arguments about its negative zeros, where large numbers cancel."""
+    zeros = [float(mp.findroot(mp.digamma, (k - 0.9, k - 0.05), solver="anderson")) for k in (0, -1, -2, -9, -29)]
+    return [c + s * 2.0 ** -k for c in zeros for k in (4, 7, 10, 13) for s in (-1, 1)]
+
+
 def fmod(x, y):
     r = abs(x) - abs(y) * mp.floor(abs(x) / abs(y))
     return -r if x < 0 else r
@@ -60,7 +66,7 @@ one = {
     "erfc": (mp.erfc, near(-6, 26)),
     "erfinv": (mp.erfinv, near(-1, 1) + [1 - 2.0 ** -k for k in (3, 10, 30, 50)]),
     "lgamma": (lambda x: mp.log(abs(mp.gamma(x))), near(0, 1e3) + near(-30, 0) + around(1) + around(2)),
-    "digamma": (mp.digamma, near(0, 1e3) + near(-30, 0) + around(1.4616321449683623)),
+    "digamma": (mp.digamma, near(0, 1e3) + near(-30, 0) + around(1.4616321449683623) + zeros_of_digamma()),
 }
 
 two = {

@@ -1,0 +1,161 @@
+package optim
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// A rule is how an optimizer changes parameters.
+type rule interface {
+	// together changes a group's parameters, which are real, in one operator.
+	together(g *group) error
+	// alone changes p by its gradient g and the tensors kept beside it, in its
+	// step-th step, counted from 1.
+	alone(p, g tensor.Tensor, kept []tensor.Tensor, step int64) error
+	// phase returns what together depends on of the number of a step.
+	phase(step int64) int64
+}
+
+// A group is parameters that one operator can change together, with what belongs
+// to each.
+type group struct {
+	groupKey
+	index         []int // in base.params
+	params, grads []*core.Tensor
+	kept          [2][]*core.Tensor // by what is kept
+}
+
+// A groupKey is what the parameters of a group have in common.
+type groupKey struct {
+	dev   device.Device
+	dtype tensor.DType
+	phase int64
+}
+
+// step makes one step of every parameter that has a gradient, with recording off.
+// Nothing changes before all of them, and what is kept beside them, are there.
+func (b *base) step(r rule) (err error) {
+	if err := b.checkRate(); err != nil {
+		return err
+	}
+	tensor.NoGrad(func() {
+		defer b.dropGroups()
+		if err = b.collect(r); err != nil {
+			return
+		}
+		for _, g := range b.groups[:b.used] {
+			if err = b.change(g, r); err != nil {
+				return
+			}
+		}
+	})
+	return err
+}
+
+// collect sorts the parameters that have a gradient into groups.
+func (b *base) collect(r rule) error {
+	for i, p := range b.params {
+		h := p.Handle()
+		grad := h.Grad()
+		if grad == nil {
+			continue
+		}
+		err := b.beside[i].prepare(p.Tensor, len(b.names))
+		if err == nil {
+			err = grad.Err()
+		}
+		if err != nil {
+			grad.Release()
+			return fmt.Errorf("optim: parameter %d: %w", i, err)
+		}
+		g := b.groupOf(groupKey{h.Device(), h.DType(), r.phase(b.beside[i].steps + 1)})
+		g.index = append(g.index, i)
+		g.params, g.grads = append(g.params, h), append(g.grads, grad)
+		for k, t := range b.beside[i].kept {
+			g.kept[k] = append(g.kept[k], t.Handle())
+		}
+	}
+	return nil
+}
+
+// groupOf returns this step's group with a key. Groups are used again, for their
+// memory.
+func (b *base) groupOf(key groupKey) *group {
+	for _, g := range b.groups[:b.used] {
+		if g.groupKey == key {
+			return g
+		}
+	}
+	if b.used == len(b.groups) {
+		b.groups = append(b.groups, new(group))
+	}
+	g := b.groups[b.used]
+	b.used++
+	g.groupKey = key
+	return g
+}
+
+// dropGroups releases the handles on gradients and forgets all tensors.
+func (b *base) dropGroups() {
+	for _, g := range b.groups[:b.used] {
+		for _, grad := range g.grads {
+			grad.Release() // the gradient stays
+		}
+		g.index = g.index[:0]
+		for _, list := range []*[]*core.Tensor{&g.params, &g.grads, &g.kept[0], &g.kept[1]} {
+			clear(*list)
+			*list = (*list)[:0]
+		}
+	}
+	b.used = 0
+}
+
+// change makes a group's step.
+func (b *base) change(g *group, r rule) error {
+	if !g.dtype.IsFloat() {
+		return b.changeEach(g, r)
+	}
+	switch err := r.together(g); {
+	case errors.Is(err, core.ErrOverlap): // nothing was changed; one after the other they can be
+		return b.changeEach(g, r)
+	case err != nil:
+		return fmt.Errorf("optim: %s: %w", g, err)
+	}
+	for _, i := range g.index {
+		b.beside[i].steps++
+	}
+	return nil
+}
+
+// changeEach makes the steps of a group's parameters one after the other.
+func (b *base) changeEach(g *group, r rule) error {
+	for k, i := range g.index {
+		s := &b.beside[i]
+		if err := r.alone(b.params[i].Tensor, tensor.Wrap(g.grads[k]), s.kept, s.steps+1); err != nil {
+			return fmt.Errorf("optim: parameter %d: %w", i, err)
+		}
+		s.steps++
+	}
+	return nil
+}
+
+// String names a group's parameters.
+func (g *group) String() string {
+	if len(g.index) == 1 {
+		return fmt.Sprintf("parameter %d", g.index[0])
+	}
+	const most = 8
+	var names []string
+	for _, i := range g.index[:min(most, len(g.index))] {
+		names = append(names, fmt.Sprint(i))
+	}
+	if len(g.index) > most {
+		names = append(names, "...")
+	}
+	return "parameters " + strings.Join(names, ", ")
+}
