@@ -2,7 +2,8 @@
 //
 //   arg_rows_DTYPE(Space<2> kept, Pointers<2> p, Line line, Best* partial, bool smallest)
 //       where neighbours along the axis lie closest together. Blocks of (lanes,
-//       results), both powers of two, 32 to 256 threads; lanes search one result.
+//       results), both powers of two, 32 to 256 threads; lanes search one result,
+//       best at most 128 where there are results for all multiprocessors.
 //       Grid (ceil(kept.count / results), slices).
 //   arg_columns_DTYPE(Space<2> kept, Pointers<2> p, Line line, Best* partial, bool smallest)
 //       where neighbouring results do. Blocks of (columns, parts), columns a multiple
@@ -45,7 +46,8 @@ template <class T> SINTER_FN T to_search(T x, bool smallest) {
   else return smallest ? ~x : x;
 }
 
-template <class T> SINTER_FN bool better(T a, T b) { return a > b || (a != a && b == b); }
+// better compares twice where a > b || (a != a && b == b) does three times.
+template <class T> SINTER_FN bool better(T a, T b) { return !(a <= b) && b == b; }
 
 // A Best is the best of some elements, the first of equal ones.
 template <class T, class Index> struct Best {
@@ -71,7 +73,7 @@ template <class S> struct Arg {
   typedef arg_t<S> T;
   typedef Best<T, int> Here;                          // counted from the slice's first element
   static constexpr int width = sizeof(S) < 2 ? 8 : 16 / sizeof(S);  // elements a vector
-  static constexpr int unroll = 4;                    // loads in flight
+  static constexpr int unroll = 8;                    // loads in flight
 
   static SINTER_FN T value(S x, bool smallest) { return to_search<T>(cast<T>(x), smallest); }
 
@@ -104,8 +106,21 @@ template <class S> struct Arg {
     for (int i = lane; i < head; i += lanes) ends.next(value(x[i], smallest), i);
     const S* body = x + head;
     const int vectors = (n - head) / width;
+    int v = lane;
+    // Without a condition on each, the loads are issued together.
 #pragma unroll 1
-    for (int v = lane; v < vectors; v += lanes * unroll) {
+    for (; v + (unroll - 1) * lanes < vectors; v += lanes * unroll) {
+      Vector<S, width> t[unroll];
+#pragma unroll
+      for (int u = 0; u < unroll; u++) t[u] = load<width>(body + (long long)(v + u * lanes) * width);
+#pragma unroll
+      for (int u = 0; u < unroll; u++) {
+#pragma unroll
+        for (int w = 0; w < width; w++) best[w].next(value(t[u].at[w], smallest), v + u * lanes);
+      }
+    }
+#pragma unroll 1
+    for (; v < vectors; v += lanes * unroll) {
       Vector<S, width> t[unroll];
 #pragma unroll
       for (int u = 0; u < unroll; u++) {

@@ -208,19 +208,27 @@ def write_archive(path, codes, hashes):
 def pack(tree, out):
     """Takes the archives in; returns how many modules were compiled of other sources."""
     refused = 0
-    for target in SETTINGS["targets"]:
-        path = os.path.join(out, target + ".tar.xz")
-        if not os.path.exists(path):
-            continue
-        with tarfile.open(path, "r:xz") as archive:
-            members = {i.name: archive.extractfile(i).read() for i in archive}
-        for module, source in json.loads(members["sources.json"]).items():
-            if module not in tree.modules or tree.source_hash(module) != source:
-                print(f"{module}: {target}: compiled of other sources than are here; left out")
-                refused += 1
+
+    def store(target, module, source, code):
+        size = tree.store(target, module, source, code)
+        print(f"{module}: {target}: {len(code)} bytes, {size} compressed", flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # compression leaves the interpreter's lock
+        stored = []
+        for target in SETTINGS["targets"]:
+            path = os.path.join(out, target + ".tar.xz")
+            if not os.path.exists(path):
                 continue
-            size = tree.store(target, module, source, members[module])
-            print(f"{module}: {target}: {len(members[module])} bytes, {size} compressed", flush=True)
+            with tarfile.open(path, "r:xz") as archive:
+                members = {i.name: archive.extractfile(i).read() for i in archive}
+            for module, source in json.loads(members["sources.json"]).items():
+                if module not in tree.modules or tree.source_hash(module) != source:
+                    print(f"{module}: {target}: compiled of other sources than are here; left out")
+                    refused += 1
+                    continue
+                stored.append(pool.submit(store, target, module, source, members[module]))
+        for result in stored:
+            result.result()
     tree.save()
     return refused
 

@@ -6,9 +6,10 @@
 //       with ceil(count / (256 * 64 bytes of elements)) of them.
 //   SINTER_TRANSPOSE(transpose_b4, b4)
 //       NAME(Space<2> batch, Plane plane, Pointers<2> p), blocks of 256 threads,
-//       best with one for every tile of the planes; a tile has 64 elements a
-//       side, 32 where an element has more than 4 bytes. batch has the strides of
-//       the result and of the operand.
+//       grid (tiles of a plane, n): exactly as many as ceil(rows / side) times
+//       ceil(columns / side), and best n = batch.count. The side of a tile is 128
+//       elements of 1 or 2 bytes, 64 of 4, 32 of more. batch has the strides of the
+//       result and of the operand.
 
 #pragma once
 
@@ -54,71 +55,109 @@ struct Plane {
   long long out_step, x_step;  // in elements
 };
 
+// A tile goes through shared memory as vectors of 16 bytes, the size that both its
+// rows in the operand and its columns in the result are read and written in.
 template <class S> struct Transpose {
-  static constexpr int size = sizeof(S) <= 4 ? 64 : 32;          // of a tile's side
-  static constexpr int pad = sizeof(S) < 4 ? 4 / sizeof(S) : 1;  // against bank conflicts
-  static constexpr int width = 16 / sizeof(S);                   // elements a vector
-  static constexpr int lanes = size / width;                     // threads a line of a tile
-  static constexpr int pass = copy_threads / lanes;              // lines read or written at once
-  static constexpr int passes = size / pass;
+  static constexpr int size = sizeof(S) < 4 ? 128 : sizeof(S) == 4 ? 64 : 32;  // of a tile's side
+  static constexpr int width = 16 / sizeof(S);                                 // elements a vector
+  static constexpr int chunks = size / width;                                  // vectors a line of a tile
+  static constexpr int lines = copy_threads / chunks;                          // rows read at once
+  static constexpr int passes = size / lines;
+  // Blocks of a multiprocessor, for which registers are kept few: as many as its
+  // threads allow, or its shared memory where tiles have 32 KiB.
+  static constexpr int blocks = sizeof(S) == 2 ? 6 : 8;
+  typedef Vector<S, width> V;
+
+  // slot is where a tile keeps a vector of row r. The 32 elements that a warp
+  // reads at once are of 8 vectors, width rows apart: the exclusive or puts these
+  // into different banks.
+  static SINTER_FN int slot(int r, int chunk) { return r * chunks + (chunk ^ (r / width % 8)); }
 
   static SINTER_FN bool in_vectors(const S* p, long long step) { return aligned(p, 16) && step % width == 0; }
 
-  // tile transposes the tile whose first element is x, with rows by columns of it
-  // in the plane.
-  static SINTER_FN void tile(S (*t)[size + pad], const S* x, S* out, const Plane& l, long long rows, long long columns) {
-    const int line = threadIdx.x / lanes, first = threadIdx.x % lanes * width;
-    const bool load_vectors = in_vectors(x, l.x_step), store_vectors = in_vectors(out, l.out_step);
-    Vector<S, width> v[passes];
+  // column returns rows first to first + width - 1 of column c.
+  static SINTER_FN V column(const V* t, int first, int c) {
+    V v;
 #pragma unroll
-    for (int p = 0; p < passes; p++) {
-      const int r = p * pass + line;
-      const S* from = x + r * l.x_step + first;
-      if (r >= rows) continue;
-      if (load_vectors && first + width <= columns) {
-        v[p] = load<width>(from);
-      } else {
-#pragma unroll
-        for (int k = 0; k < width; k++) {
-          if (first + k < columns) v[p].at[k] = from[k];
-        }
-      }
-    }
-#pragma unroll
-    for (int p = 0; p < passes; p++) {
-#pragma unroll
-      for (int k = 0; k < width; k++) t[p * pass + line][first + k] = v[p].at[k];
-    }
-    __syncthreads();
-#pragma unroll
-    for (int p = 0; p < passes; p++) {
-      const int c = p * pass + line;
-      S* to = out + c * l.out_step + first;
-      if (c >= columns) continue;
-#pragma unroll
-      for (int k = 0; k < width; k++) v[p].at[k] = t[first + k][c];
-      if (store_vectors && first + width <= rows) {
-        store(to, v[p]);
-      } else {
-#pragma unroll
-        for (int k = 0; k < width; k++) {
-          if (first + k < rows) to[k] = v[p].at[k];
-        }
-      }
-    }
-    __syncthreads();
+    for (int k = 0; k < width; k++) v.at[k] = t[slot(first + k, c / width)].at[c % width];
+    return v;
   }
 
-  static SINTER_FN void run(const Space<2>& batch, const Plane& l, const Pointers<2>& p) {
-    __shared__ S t[size][size + pad];
-    const long long across = (l.columns + size - 1) / size, down = (l.rows + size - 1) / size;
+  // place returns the column and the first row of the vector that this thread
+  // writes in a pass: a warp writes 8 neighbours, 128 bytes, of each of 4 columns.
+  struct Place {
+    int c, first;
+  };
+  static SINTER_FN Place place(int pass) {
+    const int warp = pass * (copy_threads / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
+    return {warp / (chunks / 8) * 4 + lane / 8, (warp % (chunks / 8) * 8 + lane % 8) * width};
+  }
+
+  // whole transposes a tile without edges whose lines all start at multiples of 16
+  // bytes. Bytes are written a vector at a time: 16 loads each are registers enough.
+  static SINTER_FN void whole(V* t, const S* x, S* out, const Plane& l) {
+    const int r = threadIdx.x / chunks, chunk = threadIdx.x % chunks;
+    V v[passes];
+#pragma unroll
+    for (int p = 0; p < passes; p++) v[p] = load<width>(x + (p * lines + r) * l.x_step + chunk * width);
+#pragma unroll
+    for (int p = 0; p < passes; p++) t[slot(p * lines + r, chunk)].all = v[p].all;
+    __syncthreads();
+#pragma unroll(sizeof(S) == 1 ? 1 : passes)
+    for (int p = 0; p < passes; p++) {
+      const Place to = place(p);
+      store(out + to.c * l.out_step + to.first, column(t, to.first, to.c));
+    }
+  }
+
+  // part transposes any tile, of which rows by columns are in the plane. Its passes
+  // are not unrolled: they would take the registers that whole does without.
+  static SINTER_FN void part(V* t, const S* x, S* out, const Plane& l, long long rows, long long columns) {
+    const int chunk = threadIdx.x % chunks, first = chunk * width;
+    const bool load_vectors = in_vectors(x, l.x_step), store_vectors = in_vectors(out, l.out_step);
 #pragma unroll 1
-    for (long long i = blockIdx.x; i < batch.count * across * down; i += gridDim.x) {
-      const long long plane = i / (across * down), in_plane = i - plane * (across * down);
-      const long long r = in_plane / across * size, c = in_plane % across * size;
-      const Offsets<2> at = locate(batch, unsigned(plane));
-      tile(t, static_cast<const S*>(p.at[1]) + at.at[1] + r * l.x_step + c,
-           static_cast<S*>(p.at[0]) + at.at[0] + c * l.out_step + r, l, l.rows - r, l.columns - c);
+    for (int r = threadIdx.x / chunks; r < size && r < rows; r += lines) {
+      const S* from = x + r * l.x_step + first;
+      V* to = t + slot(r, chunk);
+      if (load_vectors && first + width <= columns) {
+        to->all = load<width>(from).all;
+      } else {
+        const int n = columns - first < width ? int(columns - first) : width;
+#pragma unroll 4
+        for (int k = 0; k < n; k++) to->at[k] = from[k];
+      }
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int p = 0; p < passes; p++) {
+      const Place at = place(p);
+      if (at.c >= columns || at.first >= rows) continue;
+      S* to = out + at.c * l.out_step + at.first;
+      if (store_vectors && at.first + width <= rows) {
+        store(to, column(t, at.first, at.c));
+      } else {
+        const int n = rows - at.first < width ? int(rows - at.first) : width;
+#pragma unroll 4
+        for (int k = 0; k < n; k++) to[k] = t[slot(at.first + k, at.c / width)].at[at.c % width];
+      }
+    }
+  }
+
+  // Blocks go down the operand's columns, so that those that run at once write
+  // whole lines of the result.
+  static SINTER_FN void run(const Space<2>& batch, const Plane& l, const Pointers<2>& p) {
+    __shared__ V t[size * chunks];
+    const unsigned down = unsigned((l.rows + size - 1) / size);
+    const long long r = (long long)(blockIdx.x % down) * size, c = (long long)(blockIdx.x / down) * size;
+#pragma unroll 1
+    for (unsigned i = blockIdx.y; i < batch.count; i += gridDim.y) {
+      const Offsets<2> at = locate(batch, i);
+      const S* x = static_cast<const S*>(p.at[1]) + at.at[1] + r * l.x_step + c;
+      S* out = static_cast<S*>(p.at[0]) + at.at[0] + c * l.out_step + r;
+      const bool inside = r + size <= l.rows && c + size <= l.columns;
+      if (inside && in_vectors(x, l.x_step) && in_vectors(out, l.out_step)) whole(t, x, out, l);
+      else part(t, x, out, l, l.rows - r, l.columns - c);
+      __syncthreads();
     }
   }
 };
@@ -130,8 +169,8 @@ template <class S> struct Transpose {
     sinter::Fill<S>::run(count, static_cast<S*>(out), value);                                             \
   }
 
-#define SINTER_TRANSPOSE(name, S)                                                             \
-  extern "C" __global__ void __launch_bounds__(sinter::copy_threads)                          \
-      name(sinter::Space<2> batch, sinter::Plane plane, sinter::Pointers<2> p) {              \
-    sinter::Transpose<S>::run(batch, plane, p);                                               \
+#define SINTER_TRANSPOSE(name, S)                                                                    \
+  extern "C" __global__ void __launch_bounds__(sinter::copy_threads, sinter::Transpose<S>::blocks)   \
+      name(sinter::Space<2> batch, sinter::Plane plane, sinter::Pointers<2> p) {                     \
+    sinter::Transpose<S>::run(batch, plane, p);                                                      \
   }

@@ -14,9 +14,9 @@
 //
 //   NAME(long long count, Operands<1 + operands> p, Functor f)
 //       for a result and operands that are all contiguous. Blocks of 32 to 256
-//       threads, any grid is right; the best is
-//       ceil(count / (threads * elements a thread)), where a thread does
-//       64 bytes of the widest type, at most 8 elements.
+//       threads, any grid is right; the best is ceil(count / (threads * 2 V)):
+//       a thread does two vectors, V as below. 128 threads are best where one
+//       operand is read, 256 where more are.
 //   NAME_strided(Space<1 + operands> s, Operands<1 + operands> p, Functor f)
 //       for any layout whose offsets are below 2^31, blocks of 256 threads, best
 //       with ceil(count / (256 * 4)) of them. The axes keep their order, for the
@@ -63,8 +63,8 @@ template <class F, class Out, class... In> struct Elementwise {
   static constexpr int operands = sizeof...(In);
   typedef Operands<1 + operands> Args;
   static constexpr int widest = max_size<Out, In...>();
-  static constexpr int width = widest > 2 ? 16 / widest : 8;              // elements a vector
-  static constexpr int unroll = widest > 8 ? 4 : widest > 4 ? 4 : 8 / width;  // vectors a thread
+  static constexpr int width = widest > 2 ? 16 / widest : 8;  // elements a vector
+  static constexpr int unroll = 2;                            // vectors a thread
   typedef typename Indices<sizeof...(In)>::type All;
 
   // A Tile is the operands' values of n vectors of w elements.

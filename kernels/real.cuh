@@ -163,7 +163,6 @@ SINTER_LONG1(sinh, sinhf)
 SINTER_LONG1(asinh, asinhf)
 SINTER_LONG1(acosh, acoshf)
 SINTER_LONG1(atanh, atanhf)
-SINTER_LONG1(erfc, erfcf)
 SINTER_LONG1(erfinv, erfinvf)
 SINTER_LONG2(pow, powf)
 SINTER_LONG2(atan2, atan2f)
@@ -218,22 +217,71 @@ template <class T, if_float<T> = 0> SINTER_FN T truncdiv(T a, T b) { return trun
 
 // Reals: special functions.
 
-template <class T, if_float<T> = 0> SINTER_FN T sigmoid(T x) {
-  T e = exp(-abs(x));
-  return (x < 0 ? e : T(1)) / (1 + e);
+// polynomial returns c[n-1] x^(n-1) + ... + c[0].
+template <class T, int n> SINTER_FN T polynomial(T x, const T (&c)[n]) {
+  T r = c[n - 1];
+#pragma unroll
+  for (int i = n - 2; i >= 0; i--) r = fma(r, x, c[i]);
+  return r;
+}
+
+// near_reciprocal and near_exp2 are the hardware's, good to about one unit in the
+// last place where neither argument nor result is subnormal.
+SINTER_FN float near_reciprocal(float x) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+
+SINTER_FN float near_exp2(float x) {
+  float r;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+
+SINTER_FN double sigmoid(double x) {
+  double e = exp(-abs(x));
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
+// A step of Newton's corrects the quotient: the divisor is 1 to 2, so that none of
+// the cases occurs for which a division has more instructions.
+SINTER_FN float sigmoid(float x) {
+  float e = exp(-abs(x)), divisor = 1 + e, dividend = x < 0 ? e : 1;
+  float r = near_reciprocal(divisor), q = dividend * r;
+  return fma(fma(-q, divisor, dividend), r, q);
+}
+
+// exp_square returns m exp(-a a) for 0 <= a <= 11. The square is the sum of two
+// floats. 2^n is a factor of its own, so that a subnormal result is rounded once: n,
+// at least -126, is the least bits of j, as its exponent has them.
+SINTER_FN float exp_square(float a, float m) {
+  float y = a * a, low = fma(a, a, -y);
+  float j = __fmaf_rd(__saturatef(fma(y, -0x1.77313ap-8f, 0.5f)), 252, 12582913), n = j - 12583039;
+  float f = fma(y, -0x1.715476p+0f, -n);  // -log2(e) in two floats
+  f = fma(y, -0x1.4ae0cp-26f, f);
+  f = fma(low, -0x1.715476p+0f, f);
+  return m * near_exp2(f) * __int_as_float(__float_as_int(j) << 23);
+}
+
+SINTER_LONG_FN double erfc(double x) { return ::erfc(x); }
+
+// erfc(a) exp(a a) (a + 2) is a polynomial of q = (a - 2) / (a + 2), which is within
+// 1 of 0 for every a >= 0. Beyond 11 erfc is below the least subnormal.
+SINTER_FN float erfc(float x) {
+  const float c[] = {1.02158272f,    -0.687160969f,  0.279469609f,   -0.0364352241f,  -0.021483507f,
+                     0.00643753493f, 0.00297902199f, -0.00075507391f, -0.000461700722f};
+  float a = abs(x);
+  if (a > 11) a = 11;  // a NaN stays
+  float divisor = a + 2, r = near_reciprocal(divisor);
+  r = fma(r, fma(-divisor, r, 1), r);
+  float tail = exp_square(a, polynomial(fma(r, -4, 1), c) * r);
+  return x < 0 ? 2 - tail : tail;
 }
 
 // The device library's float lgamma loses digits between the negative zeros.
 SINTER_LONG_FN double lgamma(double x) { return ::lgamma(x); }
 SINTER_FN float lgamma(float x) { return float(lgamma(double(x))); }
-
-// polynomial returns c[n-1] x^(n-1) + ... + c[0].
-template <int n> SINTER_FN double polynomial(double x, const double (&c)[n]) {
-  double r = c[n - 1];
-#pragma unroll
-  for (int i = n - 2; i >= 0; i--) r = __fma_rn(r, x, c[i]);
-  return r;
-}
 
 // digamma_near returns digamma(x) for 1 <= x <= 2 as the product of its distance
 // from the root, which three terms hold to full precision, and a rational

@@ -17,8 +17,8 @@
 //
 //   NAME_inner(Space<2> kept, Space<1> folded, Pointers<2> p, void* partial, Functor f)
 //       where consecutive folded elements lie closest together. Blocks of
-//       (lanes, results), both powers of two, 32 to 512 threads; lanes fold one
-//       result. Grid (ceil(kept.count / results), slices).
+//       (lanes, results), both powers of two, 32 to 128 threads, best 128; lanes
+//       fold one result. Grid (ceil(kept.count / results), slices).
 //   NAME_outer(Space<2> kept, Space<1> folded, Pointers<2> p, void* partial, Functor f)
 //       where consecutive kept elements do. Blocks of (columns, parts), columns
 //       a multiple of 32, at most 256 threads; a thread folds 16 bytes of
@@ -42,13 +42,14 @@
 
 namespace sinter {
 
-constexpr int reduce_threads = 512;
-constexpr int reduce_columns = 256;  // threads of the outer kernel
+constexpr int reduce_threads = 128;  // threads of the inner kernel, four blocks a multiprocessor
+constexpr int reduce_columns = 256;  // of the outer kernel
 
 template <class F, class Out, class In> struct Reduce {
   typedef typename F::Acc Acc;
   static constexpr int width = sizeof(In) < 2 ? 8 : 16 / sizeof(In);  // elements a vector
-  static constexpr int unroll = 4;                                    // loads in flight
+  // Loads in flight of the inner kernel: as many as the registers that accumulators leave.
+  static constexpr int unroll = width * sizeof(Acc) > 32 ? 4 : 8;
 
   static SINTER_FN Acc map(const F& f, In x) { return f.map(cast<compute_t<In>>(x)); }
 
@@ -68,6 +69,24 @@ template <class F, class Out, class In> struct Reduce {
     else *out = cast<Out>(f.finish(a, count));
   }
 
+  // fold_vectors folds the n vectors v, v + lanes, ..., those of them that are below
+  // vectors; all says that every one is.
+  template <int n, bool all>
+  static SINTER_FN void fold_vectors(const F& f, Acc (&acc)[width], const In* body, long long v, long long vectors, int lanes) {
+    Vector<In, width> t[n];
+#pragma unroll
+    for (int u = 0; u < n; u++) {
+      if (all || v + u * lanes < vectors) t[u] = load_once<width>(body + (v + u * lanes) * width);
+    }
+#pragma unroll
+    for (int u = 0; u < n; u++) {
+      if (all || v + u * lanes < vectors) {
+#pragma unroll
+        for (int w = 0; w < width; w++) acc[w] = f.combine(acc[w], map(f, t[u].at[w]));
+      }
+    }
+  }
+
   // fold_run folds n consecutive elements, of which this thread takes every
   // lanes-th vector from lane on.
   static SINTER_FN Acc fold_run(const F& f, const In* x, long long n, int lane, int lanes) {
@@ -80,21 +99,11 @@ template <class F, class Out, class In> struct Reduce {
     for (int i = lane; i < head; i += lanes) acc[0] = f.combine(acc[0], map(f, x[i]));
     const In* body = x + head;
     const long long vectors = (n - head) / width;
+    long long v = lane;
 #pragma unroll 1
-    for (long long v = lane; v < vectors; v += lanes * unroll) {
-      Vector<In, width> t[unroll];
-#pragma unroll
-      for (int u = 0; u < unroll; u++) {
-        if (v + u * lanes < vectors) t[u] = load<width>(body + (v + u * lanes) * width);
-      }
-#pragma unroll
-      for (int u = 0; u < unroll; u++) {
-        if (v + u * lanes < vectors) {
-#pragma unroll
-          for (int w = 0; w < width; w++) acc[w] = f.combine(acc[w], map(f, t[u].at[w]));
-        }
-      }
-    }
+    for (; v + (unroll - 1) * lanes < vectors; v += lanes * unroll) fold_vectors<unroll, true>(f, acc, body, v, vectors, lanes);
+#pragma unroll 1
+    for (; v < vectors; v += lanes * 4) fold_vectors<4, false>(f, acc, body, v, vectors, lanes);
 #pragma unroll 1
     for (long long i = head + vectors * width + lane; i < n; i += lanes) acc[0] = f.combine(acc[0], map(f, x[i]));
 #pragma unroll
@@ -166,7 +175,7 @@ template <class F, class Out, class In> struct Reduce {
   static SINTER_FN void columns(const Space<2>& kept, const Space<1>& folded, const Pointers<2>& p, void* partial, const F& f) {
     __shared__ alignas(16) unsigned char memory[sizeof(Acc) * reduce_columns * w];
     Acc* parts = reinterpret_cast<Acc*>(memory);
-    constexpr int each = unroll;
+    constexpr int each = 4;
     const Slice s = slice(folded.count);
     const unsigned end = unsigned(s.end);
     const long long block = (long long)blockDim.x * w;  // results a block folds at once
@@ -236,7 +245,7 @@ template <class F, class Out, class In> struct Reduce {
     for (long long result = (long long)blockIdx.x * warps + threadIdx.x / 32; result < kept.count; result += step) {
       const Acc* from = static_cast<const Acc*>(partial) + result * slices;
       Acc a = f.init();
-#pragma unroll 4
+#pragma unroll 8
       for (long long i = lane; i < slices; i += 32) a = f.combine(a, from[i]);
       for (int mask = 16; mask > 0; mask /= 2) a = f.combine(a, shuffle_xor(a, mask));
       if (lane == 0) static_cast<Out*>(p.at[0])[locate(kept, unsigned(result)).at[0]] = cast<Out>(f.finish(a, count));
@@ -247,7 +256,7 @@ template <class F, class Out, class In> struct Reduce {
 }  // namespace sinter
 
 #define SINTER_REDUCE(name, functor, out, in)                                                                          \
-  extern "C" __global__ void __launch_bounds__(sinter::reduce_threads) name##_inner(                                  \
+  extern "C" __global__ void __launch_bounds__(sinter::reduce_threads, 4) name##_inner(                               \
       sinter::Space<2> kept, sinter::Space<1> folded, sinter::Pointers<2> p, void* partial, functor f) {              \
     sinter::Reduce<functor, out, in>::inner(kept, folded, p, partial, f);                                             \
   }                                                                                                                   \

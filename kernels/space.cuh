@@ -94,6 +94,20 @@ template <int n, class S> SINTER_FN Vector<S, n> load(const S* p) {
   return v;
 }
 
+// load_once is load for what no thread reads again soon, and none writes meanwhile:
+// the first-level cache keeps none of it.
+template <int n, class S> SINTER_FN Vector<S, n> load_once(const S* p) {
+  if constexpr (sizeof(S) * n == 16) {
+    Vector<S, n> v;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.all.x), "=r"(v.all.y), "=r"(v.all.z), "=r"(v.all.w)
+                 : "l"(p));
+    return v;
+  } else {
+    return load<n>(p);
+  }
+}
+
 template <int n, class S> SINTER_FN void store(S* p, const Vector<S, n>& v) {
   *reinterpret_cast<typename Vector<S, n>::raw*>(p) = v.all;
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -199,7 +200,7 @@ func (a *allocator) await(c *chunk, s device.StreamID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err != nil {
-		a.late = errors.Join(a.late, err)
+		a.late = errors.Join(a.late, fmt.Errorf("%s: freeing memory that stream %#x uses: %w", a.dev, uint64(s), err))
 		if e != 0 {
 			a.events = append(a.events, e)
 		}

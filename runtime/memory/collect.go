@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"math"
 	goruntime "runtime"
 	"sync"
@@ -43,7 +44,7 @@ func freeDropped() {
 	}
 }
 
-// collectWait bounds the wait for the cleanups of a collection.
+// collectWait bounds the wait for what a collection started.
 const collectWait = 50 * time.Millisecond
 
 // collections keeps goroutines that find no memory from collecting all at once.
@@ -54,14 +55,27 @@ func collect() {
 	collections.Lock()
 	defer collections.Unlock()
 	goruntime.GC()
-	done := make(chan struct{})
-	goruntime.AddCleanup(new([16]byte), func(c chan struct{}) { close(c) }, done)
-	goruntime.GC() // a cleanup queued now runs after those of the first collection
-	select {
-	case <-done:
-	case <-time.After(collectWait):
+	// Blocks are dropped by finalizers and by cleanups, which run apart from each
+	// other. What is queued now runs after those of the first collection.
+	finalized, cleaned := make(chan struct{}), make(chan struct{})
+	goruntime.SetFinalizer(&marker{done: finalized}, func(m *marker) { close(m.done) })
+	goruntime.AddCleanup(&marker{}, func(done chan struct{}) { close(done) }, cleaned)
+	goruntime.GC()
+	ctx, cancel := context.WithTimeout(background, collectWait)
+	defer cancel()
+	for _, done := range []chan struct{}{finalized, cleaned} {
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
 	}
 	drainDropped()
+}
+
+// A marker is garbage whose finalizer or cleanup tells how far those are.
+type marker struct {
+	done chan struct{}
+	_    int64 // too large for an allocation that others share
 }
 
 // The collector does not see device memory. It is made to run when the bytes

@@ -175,7 +175,7 @@ func (p *pinnedCache) await(b *pinned, at place) {
 		p.waiting = append(p.waiting, pinnedUse{at.dev.Index, e, b})
 		return
 	}
-	p.late = errors.Join(p.late, err)
+	p.late = errors.Join(p.late, fmt.Errorf("freeing pinned memory that stream %#x of %s uses: %w", uint64(at.stream), at.dev, err))
 	if e != 0 {
 		p.events[at.dev.Index] = append(p.events[at.dev.Index], e)
 	}

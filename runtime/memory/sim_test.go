@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -168,8 +169,8 @@ func TestErrorsWhileFreeing(t *testing.T) {
 	a, b := r.take(0, 100), r.take(0, 100)
 	a.RecordStream(99) // no such stream
 	r.must(a.Free())
-	if _, err := memory.Alloc(sim0, r.Driver, 0, 100); err == nil {
-		t.Error("an allocation after a stream could not be recorded gives no error")
+	if _, err := memory.Alloc(sim0, r.Driver, 0, 100); err == nil || !strings.HasPrefix(err.Error(), "sim:0: freeing memory that stream 0x63 uses: ") {
+		t.Errorf("an allocation after a stream could not be recorded: %v", err)
 	}
 	if c := r.take(0, 100); c.Addr != a.Addr {
 		t.Errorf("the block is lost: the next is at +%d", c.Addr-a.Addr)
@@ -240,6 +241,23 @@ func TestDropped(t *testing.T) {
 	if held := memory.Allocated(sim0); held != 0 {
 		t.Errorf("%d bytes are held by nobody", held)
 	}
+}
+
+// TestDroppedByFinalizer has a block come back to an allocation that needs it,
+// where it is a finalizer that drops it, which takes a while.
+func TestDroppedByFinalizer(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	r := newRig(t, sim.Config{Devices: 1, Memory: 100 << 20})
+	func() {
+		h := &holder{r.take(0, 60<<20)}
+		runtime.SetFinalizer(h, func(h *holder) {
+			time.Sleep(10 * time.Millisecond)
+			memory.Drop(h.block)
+		})
+	}()
+	b, err := memory.Alloc(sim0, r.Driver, 0, 90<<20)
+	r.must(err)
+	r.must(b.Free())
 }
 
 // TestPace has a program that releases nothing stay far from out of memory.

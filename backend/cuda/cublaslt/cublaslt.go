@@ -157,8 +157,8 @@ func (f *functions) open(api driver.API, dev int) (*device, error) {
 	return &device{functions: f, api: api, ordinal: dev, handle: c.Words[0], plans: map[key]*plan{}}, nil
 }
 
-// find returns the plan of a problem, which it makes where there is none. Plans
-// that could not be made are kept as well.
+// find returns the plan of a problem, which it makes where there is none. That the
+// library does not take a problem is kept as well; other errors may pass.
 func (d *device) find(k *key) *plan {
 	d.mu.RLock()
 	p := d.plans[*k]
@@ -167,7 +167,9 @@ func (d *device) find(k *key) *plan {
 		return p
 	}
 	p = &plan{call: newCall()}
-	p.err = d.make(p, k)
+	if p.err = d.make(p, k); p.err != nil && !errors.Is(p.err, ErrUnsupported) {
+		return p
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if made := d.plans[*k]; made != nil {

@@ -150,6 +150,34 @@ func TestFakeUnsupported(t *testing.T) {
 	}
 }
 
+// barred is a driver whose device cannot be entered as long as err is set.
+type barred struct {
+	driver.API
+	err error
+}
+
+func (b *barred) Enter(int) error { return b.err }
+
+// TestFakeErrorsPass has a plan fail for a reason that passes: the next call makes
+// it again.
+func TestFakeErrorsPass(t *testing.T) {
+	f := newFake(t)
+	g := librarytest.NewOn(t, f.api, 1<<20)
+	v := g.Tensor(ir.Float32, []complex128{1, 2, 3, 4}, []int{2, 2}, []int{2, 1})
+	d := g.Tensor(ir.Float32, make([]complex128, 4), []int{2, 2}, []int{2, 1})
+	bar := &barred{f.api, driver.OutOfMemory}
+	f.device.api = bar
+	err := f.multiply(g, v, v, d, ir.View{}, Identity)
+	if !errors.Is(err, driver.OutOfMemory) || err.Error() != "cuda:0: CUDA driver error 2" {
+		t.Errorf("a device that cannot be entered: %v", err)
+	}
+	bar.err = nil
+	must(t, f.multiply(g, v, v, d, ir.View{}, Identity))
+	if diff := cmp.Diff([]complex128{7, 10, 15, 22}, g.Values(d)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 const statusNotSupportedResult = uintptr(statusNotSupported)
 
 func TestFakeManyGoroutines(t *testing.T) {

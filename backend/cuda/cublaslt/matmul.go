@@ -134,7 +134,7 @@ func (d *device) run(g library.GPU, geo *geometry, dt ir.DType, bias uint64, epi
 	k.compute, k.reductions = arithmetic(dt)
 	p := d.find(&k)
 	if p.err != nil {
-		return p.err
+		return d.located(p.err)
 	}
 	workspace, err := g.Scratch(p.workspace)
 	if err != nil {
@@ -147,7 +147,15 @@ func (d *device) run(g library.GPU, geo *geometry, dt ir.DType, bias uint64, epi
 	err = d.call(c, p, geo, bias, workspace, uintptr(g.Stream()))
 	c.Free()
 	d.api.Leave()
-	return err
+	return d.located(err)
+}
+
+// located returns err with the device's name.
+func (d *device) located(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("cuda:%d: %w", d.ordinal, err)
 }
 
 func (d *device) call(c *dl.Frame, p *plan, geo *geometry, bias, workspace uint64, stream uintptr) error {

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
 	"github.com/sinter-go/sinter/backend/cuda/library"
 	"github.com/sinter-go/sinter/ir"
@@ -72,31 +73,58 @@ func Convolve(g library.GPU, direction Direction, v Convolution) error {
 
 // run enqueues one call of the library.
 func (d *device) run(g library.GPU, k *key, first, second, result uint64) error {
-	if err := d.api.Enter(d.ordinal); err != nil {
-		return err
-	}
-	defer d.api.Leave()
-	h, err := d.on(g.Stream())
+	h, p, err := d.prepare(g.Stream(), k)
 	if err != nil {
-		return err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	p := d.find(h, k)
-	if p.err != nil {
-		return p.err
+		return d.located(err)
 	}
 	workspace, err := g.Scratch(p.workspace)
 	if err != nil {
 		return err
 	}
+	return d.located(d.call(h, k, p, workspace, first, second, result))
+}
+
+// prepare returns the handle of a stream and the plan of a problem. It leaves the
+// device again: taking scratch memory may make another device's context current,
+// as blocks of that one are given back.
+func (d *device) prepare(s driver.Stream, k *key) (*handle, *plan, error) {
+	if err := d.api.Enter(d.ordinal); err != nil {
+		return nil, nil, err
+	}
+	defer d.api.Leave()
+	h, err := d.on(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := d.find(h, k)
+	return h, p, p.err
+}
+
+// call makes the plan's call of the library.
+func (d *device) call(h *handle, k *key, p *plan, workspace, first, second, result uint64) error {
+	if err := d.api.Enter(d.ordinal); err != nil {
+		return err
+	}
+	defer d.api.Leave()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	c := dl.Get()
 	defer c.Free()
 	at := c.Keep(unsafe.Pointer(p))
 	one, zero := at+unsafe.Offsetof(p.one), at+unsafe.Offsetof(p.zero)
 	r := &d.of[k.direction]
-	err = d.check(r.name, r.run.Call(c, h.address, one, p.first, uintptr(first), p.second, uintptr(second),
+	err := d.check(r.name, r.run.Call(c, h.address, one, p.first, uintptr(first), p.second, uintptr(second),
 		p.conv, p.algorithm, uintptr(workspace), uintptr(p.workspace), zero, p.result, uintptr(result)))
 	runtime.KeepAlive(p) // its descriptors go with it
 	return err
+}
+
+// located returns err with the device's name.
+func (d *device) located(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("cuda:%d: %w", d.ordinal, err)
 }

@@ -179,7 +179,7 @@ func (d *device) on(s driver.Stream) (*handle, error) {
 	c := dl.Get()
 	defer c.Free()
 	if err := d.check("cudnnCreate", d.create.Call(c, c.Addr(0))); err != nil {
-		d.err = fmt.Errorf("%w: cuDNN on cuda:%d: %w", library.ErrUnusable, d.ordinal, err)
+		d.err = fmt.Errorf("%w: cuDNN: %w", library.ErrUnusable, err)
 		return nil, d.err
 	}
 	h := &handle{address: c.Words[0]}
@@ -191,7 +191,8 @@ func (d *device) on(s driver.Stream) (*handle, error) {
 }
 
 // find returns the plan of a problem, which it makes by h where there is none.
-// Plans that could not be made are kept as well. The device is entered and h held.
+// That the library does not take a problem is kept as well; other errors may pass.
+// The device is entered and h held.
 func (d *device) find(h *handle, k *key) *plan {
 	d.mu.Lock()
 	p := d.plans[*k]
@@ -203,6 +204,9 @@ func (d *device) find(h *handle, k *key) *plan {
 	own := *k // the library reads it: k stays on its stack
 	p.err = d.make(h, p, &own)
 	runtime.AddCleanup(p, d.destroy, p.descriptors)
+	if p.err != nil && !errors.Is(p.err, ErrUnsupported) {
+		return p
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.plans) >= maxPlans {

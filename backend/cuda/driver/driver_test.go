@@ -587,8 +587,8 @@ func TestAllocations(t *testing.T) {
 				return api.MemFree(0, q)
 			},
 		} {
-			if _, own := api.(*binding); !own && name == "alloc" {
-				continue // gorgonia.org/cu allocates
+			if _, own := api.(*binding); !own && (name == "alloc" || name == "events") {
+				continue // gorgonia.org/cu allocates, and where the answer is "not ready" too
 			}
 			// The collector may empty the pool of frames now and then.
 			if n := testing.AllocsPerRun(200, func() { must(t, f()) }); n >= 1 {

@@ -94,10 +94,16 @@ const (
 // launch enqueues the search for a piece of the results.
 func (s *search) launch(g ir.GPU, kept *space.Space, out, x uint64) error {
 	results, along := kept.Count(), int64(s.along)
+	full := int64(8 * g.Multiprocessors())
 	shape, per, kernel := [3]int{32, argThreads / 32, 1}, int64(32), "arg_columns"
 	if s.rows() {
 		// Lanes enough that each compares a few vectors; a block has whole warps.
-		lanes := 1 << min(bits.Len64(uint64((along-1)/16)), 8)
+		// Long rows that fill the device do best with many small blocks.
+		widest := 8
+		if results >= full {
+			widest = 7
+		}
+		lanes := 1 << min(bits.Len64(uint64((along-1)/16)), widest)
 		shape, kernel = [3]int{lanes, max(1, 32/lanes), 1}, "arg_rows"
 		per = int64(shape[1])
 	} else if results >= 64 {
@@ -105,7 +111,7 @@ func (s *search) launch(g ir.GPU, kept *space.Space, out, x uint64) error {
 	}
 	blocks := ceil(results, per)
 	slices := int64(1)
-	if full := int64(8 * g.Multiprocessors()); blocks < full {
+	if blocks < full {
 		each := argLane * int64(shape[0]) // elements of a slice at least
 		if kernel == "arg_columns" {
 			each = argLane * int64(shape[1])

@@ -113,6 +113,19 @@ func (x *Context) start(module, name string, blocks int64) error {
 	return x.enqueue(k, name, driver.Dim3{X: uint32(min(blocks, space.Limit-1)), Y: 1, Z: 1}, driver.Dim3{X: elementwiseThreads, Y: 1, Z: 1})
 }
 
+// gridRows is the largest extent of a grid but along its first axis.
+const gridRows = 65535
+
+// startPlanes launches a standard kernel with blocks for each plane of a batch, of
+// which a block does more than one where there are many.
+func (x *Context) startPlanes(module, name string, blocks, planes int64) error {
+	k, err := x.device.kernel(nil, module, name)
+	if err != nil {
+		return err
+	}
+	return x.enqueue(k, name, driver.Dim3{X: uint32(blocks), Y: uint32(min(planes, gridRows)), Z: 1}, driver.Dim3{X: elementwiseThreads, Y: 1, Z: 1})
+}
+
 func (x *Context) enqueue(k *kernel, name string, grid, block driver.Dim3) error {
 	err := x.device.api.LaunchKernel(x.device.dev, driver.Launch{Function: k.function, Grid: grid, Block: block, Stream: x.stream, Params: x.params.Bytes()})
 	if err != nil {
@@ -193,17 +206,20 @@ func (l *layout) transposed() int {
 	return 0
 }
 
+// transposeSides are the sides of the tiles of copy.cuh, by the logarithm of the
+// element's size. As a side of a plane is at least shortTile, a plane has fewer
+// than space.Limit tiles in any memory there is.
+var transposeSides = [5]int64{128, 128, 64, 32, 32}
+
 // transpose copies planes of axis 0 and axis a through shared memory.
 func (x *Context) transpose(l *layout, m move, a int) error {
 	rows, columns := l.extents[0], l.extents[a]
 	outStep, xStep := l.stride(a, 0), l.stride(0, 1)
 	l.remove(a)
 	l.remove(0)
-	tile := int64(64)
-	if m.size > 4 {
-		tile = 32
-	}
-	tiles := (rows + tile - 1) / tile * ((columns + tile - 1) / tile)
+	power := log2(m.size)
+	side := transposeSides[power]
+	tiles := (rows + side - 1) / side * ((columns + side - 1) / side)
 	launch := func(p *layout, _, dst, src int64) error {
 		x.params.Reset()
 		p.encode(&x.params, 0)
@@ -212,7 +228,7 @@ func (x *Context) transpose(l *layout, m move, a int) error {
 		}
 		x.params.Uint64(m.dst + uint64(dst*m.size))
 		x.params.Uint64(m.src + uint64(src*m.size))
-		return x.start(copyModule, moveKernels[log2(m.size)].transpose, p.count*tiles)
+		return x.startPlanes(copyModule, moveKernels[power].transpose, tiles, p.count)
 	}
 	if l.fits(false) {
 		return launch(l, 0, 0, 0)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -39,7 +40,7 @@ func TestCopyCoverage(t *testing.T) {
 				kind += "_strided"
 			}
 			seen[kind]++
-			for _, m := range deviceMoves(&reader{t: t, data: l.params}, kind) {
+			for _, m := range deviceMoves(&reader{t: t, data: l.params}, l.grid, kind, size) {
 				for b := range uint64(size) {
 					got[[2]uint64{m[0] + uint64(m[2])*uint64(size) + b, m[1] + uint64(m[3])*uint64(size) + b}]++
 				}
@@ -66,8 +67,9 @@ func TestCopyCoverage(t *testing.T) {
 }
 
 // deviceMoves returns base and element offset of every element that a kernel of
-// copy.cu writes and reads: dst, src, dst's offset, src's offset.
-func deviceMoves(r *reader, kind string) (out [][4]uint64) {
+// copy.cu for elements of size bytes writes and reads: dst, src, dst's offset,
+// src's offset.
+func deviceMoves(r *reader, grid driver.Dim3, kind string, size int) (out [][4]uint64) {
 	switch kind {
 	case "copy":
 		count, dst, src := r.i64(), r.i64(), r.i64()
@@ -85,11 +87,18 @@ func deviceMoves(r *reader, kind string) (out [][4]uint64) {
 		s := r.space(2)
 		rows, columns, outStep, xStep := r.i64(), r.i64(), r.i64(), r.i64()
 		dst, src := uint64(r.i64()), uint64(r.i64())
-		for i := range s.count {
-			at := s.locate(uint32(i), 0)
-			for row := range rows {
-				for column := range columns {
-					out = append(out, [4]uint64{dst, src, uint64(at[0] + column*outStep + row), uint64(at[1] + row*xStep + column)})
+		side := map[int]int64{1: 128, 2: 128, 4: 64, 8: 32, 16: 32}[size]
+		down := (rows + side - 1) / side
+		for block := range int64(grid.X) {
+			firstRow, firstColumn := block%down*side, block/down*side
+			for y := range int64(grid.Y) {
+				for i := y; i < s.count; i += int64(grid.Y) {
+					at := s.locate(uint32(i), 0)
+					for row := firstRow; row < min(rows, firstRow+side); row++ {
+						for column := firstColumn; column < min(columns, firstColumn+side); column++ {
+							out = append(out, [4]uint64{dst, src, uint64(at[0] + column*outStep + row), uint64(at[1] + row*xStep + column)})
+						}
+					}
 				}
 			}
 		}
@@ -137,5 +146,55 @@ func TestCopyKernels(t *testing.T) {
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s: -want +got\n%s", tt.name, diff)
 		}
+	}
+}
+
+// TestTransposeTiles transposes planes of several tiles, edges and more planes than
+// a grid has rows.
+func TestTransposeTiles(t *testing.T) {
+	tests := []struct {
+		dt              ir.DType
+		planes, rows, c int
+		grid            driver.Dim3
+	}{
+		{ir.Uint8, 3, 129, 300, driver.Dim3{X: 6, Y: 3, Z: 1}},
+		{ir.Float16, 1, 255, 129, driver.Dim3{X: 4, Y: 1, Z: 1}},
+		{ir.Float32, 2, 65, 191, driver.Dim3{X: 6, Y: 2, Z: 1}},
+		{ir.Float64, 1, 33, 97, driver.Dim3{X: 8, Y: 1, Z: 1}},
+		{ir.Complex128, 1, 33, 31, driver.Dim3{X: 2, Y: 1, Z: 1}},
+		{ir.Int8, 70000, 8, 8, driver.Dim3{X: 1, Y: 65535, Z: 1}},
+	}
+	for _, tt := range tests {
+		// Steps that leave gaps, so that no elements are moved two at a time.
+		outStep, xStep := tt.rows+1, tt.c+1
+		shape := []int{tt.planes, tt.c, tt.rows}
+		dst := deviceView(1<<40, tt.dt, shape, []int{tt.c * outStep, outStep, 1})
+		src := deviceView(2<<40, tt.dt, shape, []int{tt.rows * xStep, 1, xStep})
+		f, d := newFake(t)
+		must(t, d.Run(0, &ir.Call{Op: copyOperator(), Compute: tt.dt.Compute(), Space: shape, Out: []ir.View{dst}, In: []ir.View{src}}))
+		name, size := fmt.Sprintf("transpose_b%d", tt.dt.Size()), tt.dt.Size()
+		if len(f.launches) != 1 || f.launches[0].name != name || f.launches[0].grid != tt.grid {
+			t.Errorf("%s, %v: launches %v, want one of %s with grid %v", tt.dt, shape, f.launches, name, tt.grid)
+			continue
+		}
+		if tt.planes > gridRows {
+			continue // the grid is what is different about these
+		}
+		source := make(map[uint64]uint64, dst.NumElements())
+		for _, m := range deviceMoves(&reader{t: t, data: f.launches[0].params}, f.launches[0].grid, "transpose", size) {
+			to := m[0] + m[2]*uint64(size)
+			if _, twice := source[to]; twice {
+				t.Fatalf("%s, %v: element at %#x written twice", tt.dt, shape, to)
+			}
+			source[to] = m[1] + m[3]*uint64(size)
+		}
+		if len(source) != dst.NumElements() {
+			t.Errorf("%s, %v: %d elements written, want %d", tt.dt, shape, len(source), dst.NumElements())
+		}
+		enumerate(shape, func(_ int, at []int) {
+			if got, want := source[address(dst, at)], address(src, at); got != want {
+				t.Fatalf("%s: element %v of %v is from %#x, want %#x", tt.dt, at, shape, got, want)
+			}
+		})
 	}
 }

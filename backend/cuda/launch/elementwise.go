@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/space"
@@ -9,8 +10,10 @@ import (
 )
 
 const (
-	elementwiseThreads = 256
-	stridedEach        = 4 // elements a thread of the strided loop
+	elementwiseThreads = 256 // of a block, at most
+	unaryThreads       = 128 // of a block that reads one contiguous operand
+	vectorsEach        = 2   // vectors a thread of the contiguous loop
+	stridedEach        = 4   // elements a thread of the strided loop
 	vectorBytes        = 16
 )
 
@@ -239,10 +242,8 @@ func (x *Context) numbersOnly(e *elements) bool {
 
 // aligned reports whether all addresses are multiples of a vector.
 func (x *Context) aligned(out ir.View, e *elements) bool {
-	width := uint64(max(1, vectorBytes/e.widest))
-	if e.widest <= 2 {
-		width = 8
-	}
+	elements, _ := vectorsOf(e.widest)
+	width := uint64(elements)
 	if out.Addr%(width*uint64(out.DType.Size())) != 0 {
 		return false
 	}
@@ -263,31 +264,29 @@ func (x *Context) contiguous(c *ir.Call, out ir.View, e *elements) error {
 	if err := x.functor(c); err != nil {
 		return err
 	}
-	width, unroll := vectorsOf(e.widest)
-	return x.launchContiguous(e.set, e.count, width*unroll)
+	grid, block := x.contiguousShape(e)
+	return x.launch(e.set, contiguousLoop, grid, block)
 }
 
 // vectorsOf returns the elements of a vector and the vectors a thread computes,
 // for the largest element's size.
-func vectorsOf(widest int) (width, unroll int64) {
-	switch {
-	case widest > 4:
-		return int64(vectorBytes / widest), 4
-	case widest > 2:
-		return int64(vectorBytes / widest), int64(8 * widest / vectorBytes)
-	}
-	return 8, 1
+func vectorsOf(widest int) (width, each int64) {
+	return min(8, int64(vectorBytes/widest)), vectorsEach
 }
 
-// launchContiguous chooses blocks: smaller ones where the device would not be
-// filled by those of 256 threads.
-func (x *Context) launchContiguous(set *loopSet, count, each int64) error {
+// contiguousShape chooses the blocks of a loop over contiguous operands: small ones
+// for one operand, or where larger ones would not fill the device.
+func (x *Context) contiguousShape(e *elements) (grid, block driver.Dim3) {
+	width, each := vectorsOf(e.widest)
 	threads := int64(elementwiseThreads)
-	for threads > 64 && count < threads*each*int64(x.device.sms) {
+	if len(x.views)-bits.OnesCount32(e.numbers) == 1 {
+		threads = unaryThreads
+	}
+	for threads > 64 && e.count < threads*width*each*int64(x.device.sms) {
 		threads /= 2
 	}
-	blocks := min((count+threads*each-1)/(threads*each), space.Limit-1)
-	return x.launch(set, contiguousLoop, driver.Dim3{X: uint32(blocks), Y: 1, Z: 1}, driver.Dim3{X: uint32(threads), Y: 1, Z: 1})
+	blocks := min((e.count+threads*width*each-1)/(threads*width*each), space.Limit-1)
+	return driver.Dim3{X: uint32(blocks), Y: 1, Z: 1}, driver.Dim3{X: uint32(threads), Y: 1, Z: 1}
 }
 
 // anyLayout launches the loop over rows or the strided one. offsets are those of

@@ -314,6 +314,44 @@ func TestParams(t *testing.T) {
 	}
 }
 
+// TestContiguousShape lists the blocks of loops over contiguous operands.
+func TestContiguousShape(t *testing.T) {
+	half := 0.5
+	tests := []struct {
+		name            string
+		dt              ir.DType
+		count           int
+		in              string // d for an operand on the device, n for a number
+		blocks, threads uint32
+	}{
+		{"one operand", ir.Float32, 1 << 26, "d", 1 << 16, 128},
+		{"one operand and a number", ir.Float32, 1 << 26, "dn", 1 << 16, 128},
+		{"two operands", ir.Float32, 1 << 26, "dd", 1 << 15, 256},
+		{"vectors of 8", ir.Float16, 1 << 26, "d", 1 << 15, 128},
+		{"vectors of 8 bytes", ir.Uint8, 1 << 26, "dd", 1 << 14, 256},
+		{"vectors of one", ir.Complex128, 1 << 20, "dd", 1 << 11, 256},
+		{"half as large to fill the device", ir.Float32, 1 << 18, "dd", 1 << 8, 128},
+		{"the smallest", ir.Float32, 1000, "d", 2, 64},
+	}
+	for _, tt := range tests {
+		f, d := newFake(t)
+		shape := []int{tt.count}
+		c := &ir.Call{Op: operator(len(tt.in), "x + y"), Compute: tt.dt.Compute(), Space: shape, Out: []ir.View{deviceView(1<<36, tt.dt, shape, nil)}}
+		for i, kind := range tt.in {
+			v := deviceView(uint64(2+i)<<36, tt.dt, shape, nil)
+			if kind == 'n' {
+				v = hostNumber(&half, ir.Float64, shape)
+			}
+			c.In = append(c.In, v)
+		}
+		must(t, d.Run(0, c))
+		want := [2]driver.Dim3{{X: tt.blocks, Y: 1, Z: 1}, {X: tt.threads, Y: 1, Z: 1}}
+		if diff := cmp.Diff(want, [2]driver.Dim3{f.launches[0].grid, f.launches[0].block}); diff != "" {
+			t.Errorf("%s: -want +got\n%s", tt.name, diff)
+		}
+	}
+}
+
 // TestLargeNumber has a number that Operands cannot hold uploaded by a fill.
 func TestLargeNumber(t *testing.T) {
 	f, d := newFake(t)
@@ -349,6 +387,9 @@ func TestErrors(t *testing.T) {
 }
 
 func TestRunDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes pools forget")
+	}
 	_, d := newFake(t)
 	d.api = silent{d.api}
 	shape := []int{4, 4}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -105,7 +106,7 @@ func checkFoldShape(t *testing.T, l launched) {
 	ok := l.grid.X > 0 && l.grid.Y > 0 && l.grid.Y <= 65535 && threads >= 32 && l.block.Z == 1
 	switch {
 	case strings.HasSuffix(l.name, "_inner"):
-		ok = ok && pow2(l.block.X) && pow2(l.block.Y) && threads <= 512
+		ok = ok && pow2(l.block.X) && pow2(l.block.Y) && threads <= 128
 	case strings.HasSuffix(l.name, "_outer"):
 		ok = ok && l.block.X%32 == 0 && threads <= 256
 	default:
@@ -113,6 +114,35 @@ func checkFoldShape(t *testing.T, l launched) {
 	}
 	if !ok {
 		t.Fatalf("%s: grid %v of blocks %v", l.name, l.grid, l.block)
+	}
+}
+
+// TestInnerShape lists the blocks of sums along the last axis.
+func TestInnerShape(t *testing.T) {
+	tests := []struct {
+		name        string
+		dt          ir.DType
+		shape       []int
+		grid, block driver.Dim3
+	}{
+		{"a block a row", ir.Float32, []int{8192, 8192}, driver.Dim3{X: 8192, Y: 1, Z: 1}, driver.Dim3{X: 128, Y: 1, Z: 1}},
+		{"the shortest row of a block", ir.Float32, []int{8192, 1025}, driver.Dim3{X: 8192, Y: 1, Z: 1}, driver.Dim3{X: 128, Y: 1, Z: 1}},
+		{"a row of a warp", ir.Float32, []int{8192, 512}, driver.Dim3{X: 2048, Y: 1, Z: 1}, driver.Dim3{X: 32, Y: 4, Z: 1}},
+		{"vectors of 8", ir.Float16, []int{8192, 512}, driver.Dim3{X: 1024, Y: 1, Z: 1}, driver.Dim3{X: 16, Y: 8, Z: 1}},
+		{"short rows", ir.Float32, []int{1 << 20, 16}, driver.Dim3{X: 1 << 13, Y: 1, Z: 1}, driver.Dim3{X: 1, Y: 128, Z: 1}},
+		{"one row", ir.Float32, []int{1, 1 << 26}, driver.Dim3{X: 1, Y: 528, Z: 1}, driver.Dim3{X: 128, Y: 1, Z: 1}},
+		{"few rows", ir.Float32, []int{100, 1 << 16}, driver.Dim3{X: 100, Y: 5, Z: 1}, driver.Dim3{X: 128, Y: 1, Z: 1}},
+		{"few rows too short to slice", ir.Float32, []int{100, 4096}, driver.Dim3{X: 100, Y: 1, Z: 1}, driver.Dim3{X: 128, Y: 1, Z: 1}},
+	}
+	for _, tt := range tests {
+		f, d := newFake(t)
+		kept := []int{tt.shape[0], 1}
+		must(t, d.Run(0, &ir.Call{Op: folder(ir.Reduction), Compute: tt.dt.Compute(), Space: tt.shape, Axes: []int{1},
+			Out: []ir.View{deviceView(1<<20, tt.dt, kept, []int{1, 0})}, In: []ir.View{deviceView(1<<40, tt.dt, tt.shape, nil)}}))
+		got := [2]driver.Dim3{f.launches[0].grid, f.launches[0].block}
+		if diff := cmp.Diff([2]driver.Dim3{tt.grid, tt.block}, got); diff != "" {
+			t.Errorf("%s: -want +got\n%s", tt.name, diff)
+		}
 	}
 }
 

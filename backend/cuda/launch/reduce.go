@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	reduceThreads = 512 // of a block of the inner loop, at most
-	reduceBlock   = 256 // of the others
-	reduceEach    = 4   // loads in flight a thread
+	reduceLanes   = 128 // threads of a block of the inner loop
+	innerResident = 512 // threads of the inner loop that a multiprocessor runs at once, for their registers
+	reduceBlock   = 256 // threads of a block of the other loops
+	reduceEach    = 4   // loads a thread should have, at least
 	maxSlices     = 1 << 15
 	accumulator   = 16 // bytes of the largest accumulator
 )
@@ -208,12 +209,12 @@ func (x *Context) innerShape(f *fold, kept *layout) reduceShape {
 	if x.folded.run() {
 		each *= reduceWidth(f.x.DType)
 	}
-	lanes := min(reduceThreads, ceilPow2((x.folded.count+each-1)/each))
-	results := max(1, reduceBlock/lanes)
+	lanes := min(reduceLanes, ceilPow2((x.folded.count+each-1)/each))
+	results := reduceLanes / lanes
 	r := reduceShape{loop: innerLoop, block: driver.Dim3{X: uint32(lanes), Y: uint32(results), Z: 1}, slices: 1}
 	all := (kept.count + results - 1) / results
 	r.blocks = min(all, 1<<31-1)
-	if s := min(x.wave(lanes*results)/all, x.folded.count/(lanes*each), maxSlices); s >= 4 {
+	if s := min(int64(x.device.sms)*innerResident/reduceLanes/all, x.folded.count/(lanes*each), maxSlices); s >= 4 {
 		r.slices = s
 	}
 	return r

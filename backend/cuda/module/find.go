@@ -121,7 +121,8 @@ func (l *Loader) fromCubin(m *loaded, key moduleKey, cc int, _ string) error {
 // kernel milliseconds. The kernel that is asked for shows whether the driver can.
 func (l *Loader) fromPTX(m *loaded, key moduleKey, _ int, name string) error {
 	text, err := l.binaries(key).PTX(key.module)
-	if errors.Is(err, kernels.ErrStale) {
+	if errors.Is(err, kernels.ErrStale) && !m.told {
+		m.told = true
 		slog.Warn("CUDA kernels compiled ahead are of other sources than these; they are compiled anew at run time. python3 kernels/build.py compiles them ahead", "module", key.module)
 	}
 	if err != nil {

@@ -61,6 +61,7 @@ type loaded struct {
 	ptx     *program                 // of all its kernels, which are compiled one by one
 	entries map[string]driver.Module // of those that were
 	fatal   error                    // it can never be loaded
+	told    bool                     // the log has that what was compiled ahead is stale
 }
 
 // New returns a loader over api, which driver.Open returns. It calls nothing.

@@ -226,6 +226,23 @@ func TestFunctionFinds(t *testing.T) {
 	}
 }
 
+// TestStaleTold: where what was compiled ahead is stale and nothing else serves,
+// every call fails and the log says why once.
+func TestStaleTold(t *testing.T) {
+	files := compiled(t, true)
+	l := newLoader(&fakeDriver{cc: 90}, nil, t.TempDir())
+	said := logged(t, func() {
+		for range 3 {
+			if _, err := l.Function(0, &files, "m", "one"); !errors.Is(err, kernels.ErrStale) {
+				t.Errorf("%v", err)
+			}
+		}
+	})
+	if n := strings.Count(said, "build.py"); n != 1 {
+		t.Errorf("told %d times: %s", n, said)
+	}
+}
+
 // TestFunctionOnce: a module is loaded once a device, and a kernel that is known
 // costs no allocation.
 func TestFunctionOnce(t *testing.T) {

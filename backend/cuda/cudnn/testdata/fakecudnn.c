@@ -1,0 +1,49 @@
+// A cuDNN for tests without a GPU. It computes nothing: it names one algorithm
+// for every problem, and fails to run it when told to.
+#include <stdint.h>
+
+static int failing;
+
+void fake_fail(int status) { failing = status; }
+
+int cudnnCreate(void** handle) { *handle = &failing; return 0; }
+const char* cudnnGetErrorString(int status) { return status ? "FAKE_STATUS" : "FAKE_SUCCESS"; }
+int cudnnSetStream(void* handle, void* stream) { return 0; }
+
+#define DESCRIPTOR(NAME) \
+  int cudnnCreate##NAME##Descriptor(void** d) { *d = &failing; return 0; } \
+  int cudnnDestroy##NAME##Descriptor(void* d) { return 0; }
+DESCRIPTOR(Tensor)
+DESCRIPTOR(Filter)
+DESCRIPTOR(Convolution)
+
+int cudnnSetTensorNdDescriptor(void* d, int type, int rank, const int* shape, const int* strides) { return 0; }
+int cudnnSetFilterNdDescriptor(void* d, int type, int format, int rank, const int* shape) { return 0; }
+int cudnnSetConvolutionNdDescriptor(void* d, int rank, const int* pad, const int* stride, const int* dilation, int mode, int type) { return 0; }
+int cudnnSetConvolutionGroupCount(void* d, int groups) { return 0; }
+int cudnnSetConvolutionMathType(void* d, int type) { return 0; }
+
+struct candidate {
+  int32_t algorithm, status;
+  float time;
+  uint64_t memory;
+  int32_t determinism, math, reserved[3];
+};
+
+#define DIRECTION(NAME) \
+  int cudnnGetConvolution##NAME##Algorithm_v7(void* h, void* a, void* b, void* c, void* d, int asked, int* found, struct candidate* list) { \
+    list[0] = (struct candidate){.algorithm = 1, .determinism = 1}; \
+    *found = 1; \
+    return 0; \
+  } \
+  int cudnnGetConvolution##NAME##WorkspaceSize(void* h, void* a, void* b, void* c, void* d, int algorithm, uint64_t* bytes) { \
+    *bytes = 4096; \
+    return 0; \
+  } \
+  int cudnnConvolution##NAME(void* h, void* alpha, void* a, void* x, void* b, void* y, void* c, int algorithm, void* workspace, \
+                             uint64_t bytes, void* beta, void* d, void* z) { \
+    return workspace != 0 && bytes == 4096 ? failing : 2000; \
+  }
+DIRECTION(Forward)
+DIRECTION(BackwardData)
+DIRECTION(BackwardFilter)
