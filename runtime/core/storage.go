@@ -187,5 +187,5 @@ func (t *Tensor) Release() {
 	}
 	s := t.storage
 	t.storage = nil
-	_ = s.unref() // a driver that cannot free reports it at the next synchronisation
+	_ = s.unref() // what a driver reports of it is the error of the device's next allocation
 }
