@@ -73,6 +73,13 @@ template <class S> struct Transpose {
   // into different banks.
   static SINTER_FN int slot(int r, int chunk) { return r * chunks + (chunk ^ (r / width % 8)); }
 
+  // write stores a vector in one access. Left to itself the compiler writes the
+  // elements one by one, as they come from shared memory.
+  static SINTER_FN void write(S* p, const V& v) {
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
+                 :: "l"(p), "r"(v.all.x), "r"(v.all.y), "r"(v.all.z), "r"(v.all.w) : "memory");
+  }
+
   static SINTER_FN bool in_vectors(const S* p, long long step) { return aligned(p, 16) && step % width == 0; }
 
   // column returns rows first to first + width - 1 of column c.
@@ -106,7 +113,7 @@ template <class S> struct Transpose {
 #pragma unroll(sizeof(S) == 1 ? 1 : passes)
     for (int p = 0; p < passes; p++) {
       const Place to = place(p);
-      store(out + to.c * l.out_step + to.first, column(t, to.first, to.c));
+      write(out + to.c * l.out_step + to.first, column(t, to.first, to.c));
     }
   }
 
@@ -134,7 +141,7 @@ template <class S> struct Transpose {
       if (at.c >= columns || at.first >= rows) continue;
       S* to = out + at.c * l.out_step + at.first;
       if (store_vectors && at.first + width <= rows) {
-        store(to, column(t, at.first, at.c));
+        write(to, column(t, at.first, at.c));
       } else {
         const int n = rows - at.first < width ? int(rows - at.first) : width;
 #pragma unroll 4

@@ -8,6 +8,23 @@
 // Functions with optional devices are about the calling goroutine's current
 // device where none is given. A device of another kind is an error, or has no
 // memory where there is no error to return.
+//
+// # With a program's own CUDA code
+//
+// Code over gorgonia.org/cu or another binding shares the device's primary context
+// with this module, so handles and addresses pass both ways:
+//
+//   - Streams: ExternalStream is a stream that the program's code made; the ID of
+//     a Stream is its CUstream.
+//   - Memory: a tensor's DevicePointer is a CUdeviceptr, tensor.FromDevicePointer
+//     makes a tensor over memory of the program's. Work on several streams is
+//     ordered by WaitStream and events, and told by RecordStream.
+//   - Contexts: the driver package's API.PrimaryContext is the context; built with
+//     the tag cu, its Context.CUContext is it for gorgonia.org/cu.
+//
+// A call of the driver leaves its context current on the thread it ran on, and a
+// goroutine may find itself on any thread: the program's own code locks its thread
+// and sets its context before its calls.
 package cuda
 
 import (

@@ -229,6 +229,12 @@ func movingForwarders() []forwarder {
 		{name: "RecordStream", doc: "notes that work given to s uses t's memory, which then is not given to others before that work is done, even if t is released. It is for tensors used on another stream than the one they were made on.",
 			params: types(jen.Id("s").Qual(streamPath, "Stream")), results: types(jen.Error()),
 			body: ret(handleOf("t").Dot("RecordStream").Call(jen.Id("s")))},
+		{name: "DevicePointer", doc: "returns the address of t's first element on an accelerator, for a program's own code on the device; 0 where t has no elements. The elements lie as Strides says. The memory stays t's and is valid until t is released. Work that the program gives to another stream than t's must be ordered by it, with WaitStream or an event, and told by RecordStream where t may be released before it is done. What it writes does not count for Version. A host tensor has no such address, which is an error: take its elements with Data or Bytes.",
+			results: types(jen.Uintptr(), jen.Error()), body: ret(handleOf("t").Dot("DevicePointer").Call())},
+		{name: "FromDevicePointer", function: true, doc: "returns a contiguous tensor of dtype dt and the given shape, no axes where none is given, over memory of d, an accelerator, that begins at ptr. The memory is the program's: it keeps it until the tensor, its views and the gradients that need them are released and their work is done. It is never freed or reused here, and is no part of the memory figures. The work that fills it must come before the first use on the calling goroutine's current stream. Tensors made apart over one memory are not seen to overlap. A device that is no accelerator, and a ptr that is 0 or no multiple of the element size, are errors, which the tensor carries; whether ptr is memory of d is not checked.",
+			params:  types(jen.Id("d").Qual(devicePath, "Device"), jen.Id("ptr").Uintptr(), jen.Id("dt").Id("DType"), jen.Id("shape").Op("...").Int()),
+			results: types(publicT()),
+			body:    wrapped(coreName("FromDevicePointer").Call(jen.Id("d"), jen.Id("ptr"), jen.Id("dt"), jen.Id("shape")))},
 		{name: "PinMemory", doc: "returns a copy of a host tensor in page-locked memory; t itself when it is pinned.", results: types(publicT()),
 			body: wrapped(coreName("Pin").Call(handleOf("t"), jen.Qual(devicePath, "KindCUDA")))},
 	}

@@ -278,6 +278,32 @@ func (t Tensor) RecordStream(s stream.Stream) error {
 	return t.Handle().RecordStream(s)
 }
 
+// DevicePointer returns the address of t's first element on an accelerator,
+// for a program's own code on the device; 0 where t has no elements. The
+// elements lie as Strides says. The memory stays t's and is valid until t is
+// released. Work that the program gives to another stream than t's must be
+// ordered by it, with WaitStream or an event, and told by RecordStream where
+// t may be released before it is done. What it writes does not count for
+// Version. A host tensor has no such address, which is an error: take its
+// elements with Data or Bytes.
+func (t Tensor) DevicePointer() (uintptr, error) {
+	return t.Handle().DevicePointer()
+}
+
+// FromDevicePointer returns a contiguous tensor of dtype dt and the given
+// shape, no axes where none is given, over memory of d, an accelerator, that
+// begins at ptr. The memory is the program's: it keeps it until the tensor,
+// its views and the gradients that need them are released and their work is
+// done. It is never freed or reused here, and is no part of the memory
+// figures. The work that fills it must come before the first use on the
+// calling goroutine's current stream. Tensors made apart over one memory are
+// not seen to overlap. A device that is no accelerator, and a ptr that is 0
+// or no multiple of the element size, are errors, which the tensor carries;
+// whether ptr is memory of d is not checked.
+func FromDevicePointer(d device.Device, ptr uintptr, dt DType, shape ...int) Tensor {
+	return Wrap(core.FromDevicePointer(d, ptr, dt, shape))
+}
+
 // PinMemory returns a copy of a host tensor in page-locked memory; t itself
 // when it is pinned.
 func (t Tensor) PinMemory() Tensor {

@@ -46,7 +46,11 @@ const (
 	Assert                   Code = 710
 	HostAlreadyRegistered    Code = 712
 	HostNotRegistered        Code = 713
+	HardwareStackError       Code = 714
+	IllegalInstruction       Code = 715
 	MisalignedAddress        Code = 716
+	InvalidAddressSpace      Code = 717
+	InvalidPC                Code = 718
 	LaunchFailed             Code = 719
 	NotPermitted             Code = 800
 	NotSupported             Code = 801
@@ -58,6 +62,16 @@ const (
 )
 
 func (c Code) Error() string { return fmt.Sprintf("CUDA driver error %d", int32(c)) }
+
+// sticky reports whether the code comes from work that corrupted the device's
+// context: all later calls of the process on the device fail with it.
+func (c Code) sticky() bool {
+	switch c {
+	case IllegalAddress, Assert, HardwareStackError, IllegalInstruction, MisalignedAddress, InvalidAddressSpace, InvalidPC, LaunchFailed:
+		return true
+	}
+	return false
+}
 
 // An Error is a call of the driver that failed.
 type Error struct {
@@ -81,6 +95,10 @@ func (e *Error) Error() string {
 	}
 	if e.Detail != "" {
 		fmt.Fprintf(&b, ": %s", e.Detail)
+	}
+	if e.Code.sticky() {
+		b.WriteString("; it may come from earlier asynchronous work of the device (SINTER_LAUNCH_BLOCKING=1 shows which operator), " +
+			"and this process cannot use the device any more")
 	}
 	return b.String()
 }

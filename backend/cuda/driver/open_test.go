@@ -182,12 +182,30 @@ func TestErrorText(t *testing.T) {
 		{&Error{"cuMemAlloc", 1, OutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory", "17179869184 bytes"},
 			"cuMemAlloc on cuda:1: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory: 17179869184 bytes"},
 		{&Error{"cuInit", -1, NoDevice, "CUDA_ERROR_NO_DEVICE", "", ""}, "cuInit: CUDA_ERROR_NO_DEVICE (100)"},
+		{&Error{"cuStreamSynchronize", 0, IllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered", ""},
+			"cuStreamSynchronize on cuda:0: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered; " +
+				"it may come from earlier asynchronous work of the device (SINTER_LAUNCH_BLOCKING=1 shows which operator), " +
+				"and this process cannot use the device any more"},
 	} {
 		if got := test.err.Error(); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)
 		}
 		if !errors.Is(test.err, test.err.Code) || errors.Is(test.err, NotReady) {
 			t.Errorf("%v: errors.Is is wrong about its code", test.err)
+		}
+	}
+}
+
+// TestStickyErrors: the message of a code after which the device is of no use to
+// the process says so, that of another code does not.
+func TestStickyErrors(t *testing.T) {
+	sticky := map[Code]bool{700: true, 710: true, 714: true, 715: true, 716: true, 717: true, 718: true, 719: true}
+	for code := Success; code <= Unknown; code++ {
+		text := (&Error{Call: "cuMemAlloc", Code: code, Name: "CUDA_ERROR"}).Error()
+		for _, part := range []string{"SINTER_LAUNCH_BLOCKING=1", "cannot use the device any more"} {
+			if strings.Contains(text, part) != sticky[code] {
+				t.Errorf("code %d: %q", code, text)
+			}
 		}
 	}
 }
