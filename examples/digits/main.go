@@ -40,7 +40,7 @@ func main() {
 	flag.IntVar(&s.batch, "batch", 64, "images a step")
 	flag.Float64Var(&s.rate, "rate", 4e-3, "highest learning rate")
 	flag.Int64Var(&s.seed, "seed", 1, "of the split, the weights, the order and the dropout")
-	flag.StringVar(&s.out, "out", ".", "directory for the plot and the model")
+	flag.StringVar(&s.out, "out", ".", "directory for the plot and the model; made where there is none")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -78,6 +78,9 @@ func describe(dev device.Device) string {
 }
 
 func run(ctx context.Context, w io.Writer, s settings) error {
+	if err := os.MkdirAll(s.out, 0o777); err != nil {
+		return err
+	}
 	if s.epochs < 1 || s.batch < 1 {
 		return errors.New("epochs and batch must be at least 1")
 	}
