@@ -139,6 +139,11 @@ type device struct {
 	handles map[driver.Stream]*handle
 	plans   map[key]*plan
 	err     error // of making a handle: the library does not work here
+
+	unused struct {
+		mu   sync.Mutex // held for an append or a swap alone
+		list []descriptors
+	}
 }
 
 // maxPlans bounds the plans that are kept. When there are more, all go.
@@ -200,10 +205,11 @@ func (d *device) find(h *handle, k *key) *plan {
 	if p != nil {
 		return p
 	}
+	d.destroyUnused()
 	p = new(plan)
 	own := *k // the library reads it: k stays on its stack
 	p.err = d.make(h, p, &own)
-	runtime.AddCleanup(p, d.destroy, p.descriptors)
+	runtime.AddCleanup(p, d.drop, p.descriptors)
 	if p.err != nil && !errors.Is(p.err, ErrUnsupported) {
 		return p
 	}

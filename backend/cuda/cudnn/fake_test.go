@@ -3,7 +3,9 @@ package cudnn
 import (
 	_ "embed"
 	"errors"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
@@ -72,6 +74,40 @@ func TestFakeContext(t *testing.T) {
 	}
 	if len(d.plans) != int(directions) || len(d.handles) != 1 {
 		t.Errorf("%d plans, %d handles", len(d.plans), len(d.handles))
+	}
+}
+
+// TestFakeDescriptors: what the collector finds of plans waits for the next plan to
+// be made, and is destroyed then.
+func TestFakeDescriptors(t *testing.T) {
+	g, d, lib := newFake(t)
+	live, err := lib.Func("fake_live")
+	must(t, err)
+	count := func() int {
+		f := dl.Get()
+		defer f.Free()
+		return int(int32(live.Call(f)))
+	}
+	v := problems[2].convolution(ir.Float32)
+	k, _ := keyOf(Forward, &v)
+	must(t, d.run(g, &k, 1, 2, 3))
+	made := count()
+	clear(d.plans)
+	dropped := func() int {
+		d.unused.mu.Lock()
+		defer d.unused.mu.Unlock()
+		return len(d.unused.list)
+	}
+	for limit := time.Now().Add(10 * time.Second); dropped() == 0 && time.Now().Before(limit); {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+	if got := count(); dropped() != 1 || got != made {
+		t.Fatalf("%d plans dropped, %d descriptors live; want 1 and %d, for a cleanup calls no library", dropped(), got, made)
+	}
+	must(t, d.run(g, &k, 1, 2, 3))
+	if got := count(); dropped() != 0 || got != made {
+		t.Errorf("after the next plan %d are dropped and %d descriptors live, want 0 and %d", dropped(), got, made)
 	}
 }
 

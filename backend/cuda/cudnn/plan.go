@@ -256,6 +256,25 @@ func (d *device) take(h *handle, p *plan, k *key, l *candidate) bool {
 	return true
 }
 
+// drop leaves the descriptors of a plan that nothing reaches any more to the next
+// plan that is made. It calls no library, so it may run in a cleanup.
+func (d *device) drop(of descriptors) {
+	d.unused.mu.Lock()
+	defer d.unused.mu.Unlock()
+	d.unused.list = append(d.unused.list, of)
+}
+
+// destroyUnused frees the descriptors that were dropped.
+func (d *device) destroyUnused() {
+	d.unused.mu.Lock()
+	list := d.unused.list
+	d.unused.list = nil
+	d.unused.mu.Unlock()
+	for _, of := range list {
+		d.destroy(of)
+	}
+}
+
 // destroy frees a plan's descriptors, which are memory of the library alone.
 func (d *device) destroy(of descriptors) {
 	c := dl.Get()

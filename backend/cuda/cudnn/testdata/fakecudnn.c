@@ -2,17 +2,18 @@
 // for every problem, and fails to run it when told to.
 #include <stdint.h>
 
-static int failing;
+static int failing, live;
 
 void fake_fail(int status) { failing = status; }
+int fake_live(void) { return live; } /* descriptors made and not destroyed */
 
 int cudnnCreate(void** handle) { *handle = &failing; return 0; }
 const char* cudnnGetErrorString(int status) { return status ? "FAKE_STATUS" : "FAKE_SUCCESS"; }
 int cudnnSetStream(void* handle, void* stream) { return 0; }
 
 #define DESCRIPTOR(NAME) \
-  int cudnnCreate##NAME##Descriptor(void** d) { *d = &failing; return 0; } \
-  int cudnnDestroy##NAME##Descriptor(void* d) { return 0; }
+  int cudnnCreate##NAME##Descriptor(void** d) { *d = &failing; live++; return 0; } \
+  int cudnnDestroy##NAME##Descriptor(void* d) { live--; return 0; }
 DESCRIPTOR(Tensor)
 DESCRIPTOR(Filter)
 DESCRIPTOR(Convolution)
