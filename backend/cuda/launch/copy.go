@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/space"
@@ -252,7 +253,7 @@ func (x *Context) convert(l *layout, m move) error {
 		x.pair(m.dst, m.src)
 		width, unroll := vectorsOf(widest)
 		each := elementwiseThreads * width * unroll
-		return x.start(module, convertNames[from][m.to][0], (l.count+each-1)/each)
+		return x.start(module, convertNames()[from][m.to][0], (l.count+each-1)/each)
 	}
 	if l.transposed() > 0 && l.count*int64(m.from.Size()) >= memcpyBytes {
 		return x.convertTransposed(l, m)
@@ -261,7 +262,7 @@ func (x *Context) convert(l *layout, m move) error {
 		x.params.Reset()
 		p.encode(&x.params, first)
 		x.pair(m.dst+uint64(dst*int64(m.to.Size())), m.src+uint64(src*int64(m.from.Size())))
-		return x.start(module, convertNames[from][m.to][1], (p.count+elementwiseThreads*stridedEach-1)/(elementwiseThreads*stridedEach))
+		return x.start(module, convertNames()[from][m.to][1], (p.count+elementwiseThreads*stridedEach-1)/(elementwiseThreads*stridedEach))
 	})
 }
 
@@ -307,12 +308,13 @@ func (l *layout) rejoin() {
 }
 
 // convertNames are the kernels of the conversions: of runs, of any layout.
-var convertNames = func() (names [ir.NumDTypes][ir.NumDTypes][2]string) {
+var convertNames = sync.OnceValue(func() *[ir.NumDTypes][ir.NumDTypes][2]string {
+	var names [ir.NumDTypes][ir.NumDTypes][2]string
 	for _, from := range ir.AllDTypes() {
 		for _, to := range ir.AllDTypes() {
 			name := "convert_" + from.String() + "_" + to.String()
 			names[from][to] = [2]string{name, name + "_strided"}
 		}
 	}
-	return names
-}()
+	return &names
+})
