@@ -18,9 +18,6 @@ var copyOp = ir.Op{
 	CUDA: ir.CUDAKernels{Module: "copy", Symbol: "copy"},
 }
 
-// CopyOp returns the descriptor of the copy operator, for backends.
-func CopyOp() *ir.Op { return &copyOp }
-
 // copyAs returns the copy operator under another operator's name, for messages.
 func copyAs(op *ir.Op) *ir.Op {
 	c := copyOp
