@@ -12,15 +12,17 @@ import (
 )
 
 // A Dataset gives samples by number. Every sample has the same number of
-// fields, such as an image and its label. A loader calls Batch from one
-// goroutine at a time, which need not be the one that asked for the batches.
+// fields, such as an image and its label. A loader calls Batch from one goroutine
+// at a time, which need not be the one that asked for the batches; a loader with
+// several Workers from as many.
 type Dataset interface {
 	// Len returns the number of samples.
 	Len() int
 	// Batch returns the samples with the given numbers, one tensor a field, each
 	// with the samples along its first axis. The tensors are the caller's. The
 	// slice must not be changed or kept. Random numbers that are drawn in a
-	// loader's call depend only on the epoch and the batch.
+	// loader's call depend only on the epoch and the batch. On an accelerator the work
+	// is given to the calling goroutine's current stream.
 	Batch(indices []int) ([]tensor.Tensor, error)
 }
 
@@ -67,7 +69,7 @@ func (d *tensors) Batch(indices []int) ([]tensor.Tensor, error) {
 	defer index.Release()
 	out := make([]tensor.Tensor, len(d.fields))
 	for i, f := range d.fields {
-		on := index.To(f.Device())
+		on := index.To(f.Device(), tensor.NonBlocking) // read before the call returns
 		out[i] = f.IndexSelect(0, on)
 		if on != index {
 			on.Release()

@@ -2,7 +2,6 @@ package data
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -10,17 +9,33 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/random"
+	"github.com/sinter-go/sinter/runtime/stream"
 )
 
 // A Loader cuts a dataset into batches. It must not be changed during an epoch.
 type Loader struct {
 	Dataset   Dataset
 	BatchSize int
-	Shuffle   bool          // a new order every epoch, from the calling goroutine's random generator
-	DropLast  bool          // leave out a last batch that is not full
-	Prefetch  int           // batches prepared ahead in the background; 0 prepares them as they are asked for
-	Pin       bool          // put what is in host memory into page-locked memory (S71), where there are GPUs
-	Device    device.Device // where batches go; with Pin on the CPU they stay in page-locked memory
+	Shuffle   bool              // a new order every epoch
+	Random    *random.Generator // that orders are drawn from; nil: the calling goroutine's
+	DropLast  bool              // leave out a last batch that is not full
+
+	// Prefetch is how many batches are prepared ahead in the background; 0 prepares
+	// each when it is asked for. On an accelerator the background has a stream of its
+	// own, so that its copies overlap with what the program's streams do.
+	Prefetch int
+	// Workers is how many goroutines prepare batches where Prefetch is not 0; no more
+	// than Prefetch are of use, and 0 is 1. With more than one, several call
+	// Dataset.Batch at once. The batches and their order do not depend on it.
+	Workers int
+
+	// Pin puts what is in host memory into page-locked memory (S71): for copies to
+	// Device, or where that is the CPU to the accelerators there are, in which case
+	// batches stay there. Without accelerators it does nothing. The memory is recycled,
+	// but getting it is slow and it is taken from all programs of the machine (S70):
+	// about 1 + Prefetch batches of it are used.
+	Pin    bool
+	Device device.Device // where batches go
 }
 
 // Len returns the number of batches an epoch has; 0 for a loader that Epoch
@@ -37,30 +52,49 @@ func (l *Loader) Len() int {
 }
 
 func (l *Loader) check() error {
-	if l.Dataset == nil || l.BatchSize < 1 || l.Prefetch < 0 {
-		return fmt.Errorf("data: a loader needs a dataset, a batch size of at least 1 (has %d) and a prefetch that is not negative (has %d)", l.BatchSize, l.Prefetch)
+	if l.Dataset == nil || l.BatchSize < 1 || l.Prefetch < 0 || l.Workers < 0 {
+		return fmt.Errorf("data: a loader needs a dataset, a batch size of at least 1 (has %d) and a prefetch that is not negative (has %d), nor its workers (has %d)",
+			l.BatchSize, l.Prefetch, l.Workers)
 	}
 	return nil
 }
 
 // Epoch returns the batches of one pass over the dataset, one tensor a field, on
 // l.Device. An error ends the pass. Leaving the loop early, or the end of ctx,
-// stops the background work and waits for the batch it is at. With Shuffle,
+// stops the background work and waits for the batches it is at. With Shuffle,
 // beginning the loop draws once from the random generator, however the batches
-// are prepared. The batches are the caller's: releasing them when their step is
-// done, as tensor.Scope does with the rest of a step, saves the collector the work.
+// are prepared.
+//
+// The batches are the caller's: releasing them when their step is done, as
+// tensor.Scope does with the rest of a step, saves the collector the work. On an
+// accelerator a batch may be used on the stream that was current when the loop got
+// it, without waiting, and released before that work is done; another stream has to
+// wait for this one, and be told by RecordStream.
 func (l *Loader) Epoch(ctx context.Context) iter.Seq2[[]tensor.Tensor, error] {
+	return l.EpochFrom(ctx, 0)
+}
+
+// EpochFrom is Epoch without the first batches, which are not prepared: those
+// numbered from first on are the same as without. To go on within an epoch, give the
+// generator of the order the state that it had when the epoch began.
+func (l *Loader) EpochFrom(ctx context.Context, first int) iter.Seq2[[]tensor.Tensor, error] {
 	return func(yield func([]tensor.Tensor, error) bool) {
-		if err := l.check(); err != nil {
+		err := l.check()
+		if n := l.Len(); err == nil && (first < 0 || first > n) {
+			err = fmt.Errorf("data: an epoch of %d batches cannot begin at batch %d", n, first)
+		}
+		var e *epoch
+		if err == nil {
+			e, err = l.begin()
+		}
+		switch {
+		case err != nil:
 			yield(nil, err)
-			return
+		case l.Prefetch == 0:
+			e.inline(ctx, first, yield)
+		default:
+			e.background(ctx, first, yield)
 		}
-		e := l.begin()
-		if l.Prefetch == 0 {
-			e.inline(ctx, yield)
-			return
-		}
-		e.background(ctx, yield)
 	}
 }
 
@@ -68,41 +102,58 @@ func (l *Loader) Epoch(ctx context.Context) iter.Seq2[[]tensor.Tensor, error] {
 type epoch struct {
 	*Loader
 	device device.Device // resolved on the calling goroutine
+	pin    device.Kind   // of the accelerators to page-lock for; KindCPU for none
+	side   stream.Stream // what the background gives its work to
 	order  []int         // samples as they are visited
 	seed   uint64
-	draws  *random.Generator // of the batch being prepared
 }
 
-// begin decides the order of an epoch.
-func (l *Loader) begin() *epoch {
-	e := &epoch{Loader: l, device: l.Device.Resolve(), order: make([]int, l.Dataset.Len()), draws: random.New(0)}
+// begin decides the order of an epoch and where its batches go.
+func (l *Loader) begin() (*epoch, error) {
+	e := &epoch{Loader: l, device: l.Device.Resolve(), order: make([]int, l.Dataset.Len())}
+	if l.Pin {
+		e.pin = pinFor(e.device)
+	}
+	if l.Prefetch > 0 && e.device.Accelerator() {
+		var err error
+		if e.side, err = sideOf(e.device); err != nil {
+			return nil, fmt.Errorf("data: %w", err)
+		}
+	}
 	for i := range e.order {
 		e.order[i] = i
 	}
 	if l.Shuffle {
-		seed, offset := random.Next()
-		r := rand.New(rand.NewPCG(uint64(seed), uint64(offset)))
-		r.Shuffle(len(e.order), func(i, j int) { e.order[i], e.order[j] = e.order[j], e.order[i] })
-		e.seed = r.Uint64()
+		e.shuffle()
 	}
-	return e
+	return e, nil
+}
+
+func (e *epoch) shuffle() {
+	from := e.Random
+	if from == nil {
+		from = random.Current()
+	}
+	seed, offset := from.Next()
+	r := rand.New(rand.NewPCG(uint64(seed), uint64(offset)))
+	r.Shuffle(len(e.order), func(i, j int) { e.order[i], e.order[j] = e.order[j], e.order[i] })
+	e.seed = r.Uint64()
 }
 
 // batch prepares batch i of an epoch. The dataset draws random numbers from a
-// sequence of the batch's own, so that they do not depend on what the model
-// draws meanwhile.
-func (e *epoch) batch(i int) (fields []tensor.Tensor, err error) {
+// sequence of the batch's own, which draws is set to, so that they depend neither on
+// what the model draws meanwhile nor on who prepares the batch.
+func (e *epoch) batch(i int, draws *random.Generator) (fields []tensor.Tensor, err error) {
 	indices := e.order[i*e.BatchSize : min((i+1)*e.BatchSize, len(e.order))]
 	// The multiplier spreads batch numbers over all bits, so that neighbouring
 	// epochs and batches do not share a sequence.
-	e.draws.SetState(random.State{Seed: int64(e.seed ^ uint64(i+1)*0x9e3779b97f4a7c15)})
-	random.With(e.draws, func() { fields, err = e.Dataset.Batch(indices) })
+	draws.SetState(random.State{Seed: int64(e.seed ^ uint64(i+1)*0x9e3779b97f4a7c15)})
+	random.With(draws, func() { fields, err = e.Dataset.Batch(indices) })
 	if err != nil {
 		return nil, err
 	}
 	for k, f := range fields {
 		if fields[k], err = e.place(f); err != nil {
-			f.Release()
 			release(fields[:k])
 			release(fields[k+1:])
 			return nil, fmt.Errorf("data: field %d of batch %d: %w", k, i, err)
@@ -115,93 +166,17 @@ func (e *epoch) batch(i int) (fields []tensor.Tensor, err error) {
 	return fields, nil
 }
 
-// place moves a field to where batches go and gives up what it replaces.
-func (e *epoch) place(f tensor.Tensor) (tensor.Tensor, error) {
-	if e.Pin && !f.Device().Accelerator() && device.Count(device.KindCUDA) > 0 {
-		pinned := f.PinMemory()
-		if err := pinned.Err(); err != nil {
-			return tensor.Tensor{}, err
-		}
-		if pinned != f {
-			f.Release()
-		}
-		f = pinned
-	}
-	moved := f.To(e.device)
-	if err := moved.Err(); err != nil {
-		return tensor.Tensor{}, err
-	}
-	if moved != f {
-		f.Release()
-	}
-	return moved, nil
-}
-
-func (e *epoch) inline(ctx context.Context, yield func([]tensor.Tensor, error) bool) {
-	for i := range e.Len() {
+// inline prepares each batch when it is asked for, on the calling goroutine and its
+// current stream.
+func (e *epoch) inline(ctx context.Context, first int, yield func([]tensor.Tensor, error) bool) {
+	draws := random.New(0)
+	for i := first; i < e.Len(); i++ {
 		if err := ctx.Err(); err != nil {
 			yield(nil, err)
 			return
 		}
-		fields, err := e.batch(i)
+		fields, err := e.batch(i, draws)
 		if !yield(fields, err) || err != nil {
-			return
-		}
-	}
-}
-
-type prepared struct {
-	fields []tensor.Tensor
-	err    error
-}
-
-func (e *epoch) background(ctx context.Context, yield func([]tensor.Tensor, error) bool) {
-	ctx, cancel := context.WithCancel(ctx)
-	ready := make(chan prepared, e.Prefetch-1) // and one in the producer's hands
-	go e.produce(ctx, ready)
-	defer func() {
-		cancel()
-		for p := range ready { // until the producer has ended
-			release(p.fields)
-		}
-	}()
-	for range e.Len() {
-		select {
-		case p, open := <-ready:
-			if !open {
-				p.err = errGone
-				if ctx.Err() != nil { // the producer saw it first
-					p.err = ctx.Err()
-				}
-			}
-			if !yield(p.fields, p.err) || p.err != nil {
-				return
-			}
-		case <-ctx.Done():
-			yield(nil, ctx.Err())
-			return
-		}
-	}
-}
-
-// errGone is what a dataset that ended its goroutine leaves behind.
-var errGone = errors.New("data: the dataset ended the goroutine that prepares batches")
-
-// produce prepares the epoch's batches and closes ready when it ends.
-func (e *epoch) produce(ctx context.Context, ready chan<- prepared) {
-	defer close(ready)
-	for i := range e.Len() {
-		if ctx.Err() != nil {
-			return
-		}
-		fields, err := e.batch(i)
-		select {
-		case ready <- prepared{fields, err}:
-		case <-ctx.Done():
-			release(fields)
-			return
-		}
-		if err != nil {
 			return
 		}
 	}

@@ -35,9 +35,20 @@ type Call struct {
 	Compute DType // the body computes in this dtype
 	Out, In []View
 	Space   []int
+	Flat    bool     // Elementwise: every view is row-major and of shape Space; false where nobody looked
 	Axes    []int    // reduced or scanned axes of Space, ascending
 	Scalars []Scalar // the scalar attributes (int, float, Scalar, bool) in the order of Op.Attrs
 	Attrs   []Value  // every attribute, in the order of Op.Attrs
+	Plans   Plans    // what the device keeps for kernels; nil where it keeps nothing
+}
+
+// Plans keeps, for one device, what kernels prepare once and use in every call of
+// one geometry. Any goroutine may use it.
+type Plans interface {
+	// Use calls f with the plan of a key, which make makes where there is none. The
+	// key is a comparable value of a type that is the kernel's own; nothing of the
+	// plan is destroyed before f has returned. It returns make's error or f's.
+	Use(key any, make func() (any, error), f func(plan any) error) error
 }
 
 // ReducedCount returns the number of elements folded into each result.

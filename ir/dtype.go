@@ -83,6 +83,18 @@ func (d DType) Compute() DType { return d.info().compute }
 // Real returns the dtype of a complex dtype's parts, and d itself otherwise.
 func (d DType) Real() DType { return d.info().real }
 
+// Complex returns the complex dtype whose parts hold d, and d itself where it is
+// complex: complex128 for float64, complex64 otherwise.
+func (d DType) Complex() DType {
+	switch {
+	case d == Float64:
+		return Complex128
+	case d.IsComplex():
+		return d
+	}
+	return Complex64
+}
+
 // IsFloat reports whether d is a real floating-point dtype.
 func (d DType) IsFloat() bool { return d.Category() == CategoryFloat }
 

@@ -28,9 +28,9 @@ type GPU interface {
 	Dense(v View, dt DType) (View, error)
 	// Store writes src, which is like dst but for strides and dtype, to dst.
 	Store(dst, src View) error
-	// Trap returns the address of the device's record of faults, package
-	// backend/cuda/trap, as kernels see it; the calls that wait for the device
-	// report what kernels wrote there. 0 is none: faults are then not recorded.
+	// Trap returns the address of the record of faults, package backend/cuda/trap, of
+	// the stream that the call's work goes to; who waits for that stream is told what
+	// kernels wrote there. It is never 0.
 	Trap() uint64
 	// Multiprocessors is how many the device has, Capability its compute capability
 	// as 90 for 9.0, SharedLimit the most shared memory a block can ask for, in bytes.

@@ -61,6 +61,9 @@ var HostFuncs = map[string]any{
 	"arange_count":    HostArangeCount,
 	"at_least":        HostAtLeast,
 	"grid_of":         HostGridOf,
+	"raised":          HostRaised,
+	"grid_step":       HostGridStep,
+	"grid_start":      HostGridStart,
 }
 
 // HostIsFloat reports whether d is a real floating-point dtype.

@@ -32,6 +32,7 @@ const (
 	PromoteToReal                      // operands must agree; a complex result becomes its real dtype
 	PromoteFixed                       // operands are loaded as, and the result is, Op.Fixed
 	PromoteOption                      // the result has the dtype option's dtype; operands must agree
+	PromoteToComplex                   // operands must agree; a float result becomes its complex dtype
 )
 
 // An Op describes one operator completely: what it accepts, what it means, and

@@ -37,17 +37,9 @@ func joinGroups(high, low DType) DType {
 	case low.Category() <= high.Category():
 		return high
 	case high.IsFloat(): // low is complex
-		return complexOf(high)
+		return high.Complex()
 	}
 	return PromotePair(high, low)
-}
-
-// complexOf returns the complex dtype with parts that hold d.
-func complexOf(d DType) DType {
-	if d == Float64 {
-		return Complex128
-	}
-	return Complex64
 }
 
 // PromotePair returns the smallest dtype that two dtypes of equal standing
@@ -109,6 +101,8 @@ func (o *Op) Types(in []TypeOperand, option, def DType) (compute, result DType, 
 		return compute, Bool, nil
 	case o.Promote == PromoteToReal:
 		return compute, compute.Real(), nil
+	case o.Promote == PromoteToComplex:
+		return compute, compute.Complex(), nil
 	case o.Promote == PromoteOption && option != Invalid:
 		return compute, option, nil
 	}
@@ -123,7 +117,7 @@ func (o *Op) computeType(in []TypeOperand, option, def DType) (DType, error) {
 		return o.freeType(option, def), nil
 	}
 	switch o.Promote {
-	case PromoteNone, PromoteToReal, PromoteOption:
+	case PromoteNone, PromoteToReal, PromoteToComplex, PromoteOption:
 		return agreedType(in)
 	}
 	t := Promote(in...)

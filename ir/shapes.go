@@ -39,6 +39,18 @@ var ShapeRules = map[string]any{
 	"max_pool":                MaxPoolShape,
 	"avg_pool":                AvgPoolShape,
 	"avg_pool_grad":           AvgPoolGradShape,
+	"grid_sample":             GridSampleShape,
+	"grid_sample_grad_input":  GridSampleGradInputShape,
+	"grid_sample_grad_grid":   GridSampleGradGridShape,
+	"lstm_sequence":           LSTMSequenceShape,
+	"lstm_sequence_grad":      LSTMSequenceGradShape,
+	"gru_sequence":            GRUSequenceShape,
+	"gru_sequence_grad":       GRUSequenceGradShape,
+	"rnn_sequence":            RNNSequenceShape,
+	"rnn_sequence_grad":       RNNSequenceGradShape,
+	"fft_c2c":                 FFTC2CShape,
+	"fft_r2c":                 FFTR2CShape,
+	"fft_c2r":                 FFTC2RShape,
 }
 
 // shapeErrorf returns an error that wraps ErrShape.

@@ -37,42 +37,6 @@ SINTER_ELEMENTWISE(arange_sized_bfloat16, ArangeSizedFloatFn<float32>, bfloat16)
 SINTER_ELEMENTWISE(arange_sized_float32, ArangeSizedFloatFn<float32>, float32)
 SINTER_ELEMENTWISE(arange_sized_float64, ArangeSizedFloatFn<float64>, float64)
 
-// EmptyBool: cast(0)
-template <class T> struct EmptyBoolFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index) const { return false; }
-};
-
-// EmptyInt: cast(0)
-template <class T> struct EmptyIntFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index) const { return T(0); }
-};
-
-// EmptyFloat: cast(0)
-template <class T> struct EmptyFloatFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index) const { return T(0.0); }
-};
-
-// EmptyComplex: cast(0)
-template <class T> struct EmptyComplexFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index) const { return T(R(0.0)); }
-};
-SINTER_ELEMENTWISE(empty_bool, EmptyBoolFn<bool>, bool)
-SINTER_ELEMENTWISE(empty_uint8, EmptyIntFn<uint8>, uint8)
-SINTER_ELEMENTWISE(empty_int8, EmptyIntFn<int8>, int8)
-SINTER_ELEMENTWISE(empty_int16, EmptyIntFn<int16>, int16)
-SINTER_ELEMENTWISE(empty_int32, EmptyIntFn<int32>, int32)
-SINTER_ELEMENTWISE(empty_int64, EmptyIntFn<int64>, int64)
-SINTER_ELEMENTWISE(empty_float16, EmptyFloatFn<float32>, float16)
-SINTER_ELEMENTWISE(empty_bfloat16, EmptyFloatFn<float32>, bfloat16)
-SINTER_ELEMENTWISE(empty_float32, EmptyFloatFn<float32>, float32)
-SINTER_ELEMENTWISE(empty_float64, EmptyFloatFn<float64>, float64)
-SINTER_ELEMENTWISE(empty_complex64, EmptyComplexFn<complex64>, complex64)
-SINTER_ELEMENTWISE(empty_complex128, EmptyComplexFn<complex128>, complex128)
-
 // EyeSizedBool: where(index/cols == index%cols, 1, 0)
 template <class T> struct EyeSizedBoolFn {
   typedef typename real_of<T>::type R;

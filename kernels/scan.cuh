@@ -13,18 +13,19 @@
 //       where consecutive elements of a line lie closest together. Blocks of
 //       (32, lines), or of (threads, 1) with threads a multiple of 32, at most
 //       256 in all. Grid (any, slices).
-//   NAME_columns(Space<2> kept, Line line, Pointers<2> p, Functor f)
-//       where elements of neighbouring lines do. A thread takes a line; any grid.
+//   NAME_columns(Space<2> kept, Line line, Pointers<2> p, const void* carry, Functor f)
+//       where elements of neighbouring lines do. A thread takes a line. Grid
+//       (any, slices).
 //
-// Both are right for every layout and grid. A few long lines are cut into
-// slices, which take three launches of the same grid, the second of one slice:
+// Both are right for every layout and grid. Lines too few to fill the device are
+// cut into slices, which take three launches:
 //
-//   NAME_totals(Space<2> kept, Line line, Pointers<2> p, void* carry, Functor f)
-//       as NAME_rows, leaves the fold of each slice in carry, which has room for
+//   NAME_totals, NAME_column_totals, with the grid and the parameters of the scan,
+//       leave the fold of each slice in carry, which has room for
 //       kept.count * slices accumulators;
 //   NAME_carry(long long lines, long long slices, void* carry, Functor f)
 //       replaces each by the fold of the slices before it; a warp takes a line;
-//   NAME_rows with that carry. Without slices carry is null.
+//   NAME_rows, NAME_columns with that carry. Without slices carry is null.
 
 #pragma once
 
@@ -176,27 +177,34 @@ template <class F, class Out, class In> struct Scan {
     }
   }
 
-  static SINTER_FN void columns(const Space<2>& kept, const Line& l, const Pointers<2>& p, const F& f) {
+  // columns gives each line to a thread, of the block's slice.
+  template <bool totals>
+  static SINTER_FN void columns(const Space<2>& kept, const Line& l, const Pointers<2>& p, void* carry, const F& f) {
     constexpr int unroll = 4;  // loads in flight
+    const long long each = (l.extent + gridDim.y - 1) / gridDim.y;
+    const long long first = each * blockIdx.y < l.extent ? each * blockIdx.y : l.extent;
+    const long long end = first + each < l.extent ? first + each : l.extent;
     const long long step = (long long)gridDim.x * blockDim.x;
 #pragma unroll 1
     for (long long c = (long long)blockIdx.x * blockDim.x + threadIdx.x; c < kept.count; c += step) {
       const Offsets<2> to = locate(kept, unsigned(c));
       const In* x = static_cast<const In*>(p.at[1]) + to.at[1];
       Out* out = static_cast<Out*>(p.at[0]) + to.at[0];
-      Acc acc = f.init();
+      Acc* slot = static_cast<Acc*>(carry) + c * gridDim.y + blockIdx.y;
+      Acc acc = !totals && carry ? *slot : f.init();
 #pragma unroll 1
-      for (long long i = 0; i < l.extent; i += unroll) {
+      for (long long i = first; i < end; i += unroll) {
         In t[unroll];
 #pragma unroll
-        for (int u = 0; u < unroll; u++) t[u] = x[(i + u < l.extent ? i + u : i) * l.x_step];
+        for (int u = 0; u < unroll; u++) t[u] = x[(i + u < end ? i + u : i) * l.x_step];
 #pragma unroll
         for (int u = 0; u < unroll; u++) {
-          if (i + u >= l.extent) break;
+          if (i + u >= end) break;
           acc = f.combine(acc, f.map(cast<compute_t<In>>(t[u])));
-          out[(i + u) * l.out_step] = cast<Out>(f.finish(acc, i + u + 1));
+          if constexpr (!totals) out[(i + u) * l.out_step] = cast<Out>(f.finish(acc, i + u + 1));
         }
       }
+      if constexpr (totals) *slot = acc;
     }
   }
 };
@@ -217,6 +225,10 @@ template <class F, class Out, class In> struct Scan {
     sinter::Scan<functor, out, in>::carries(lines, slices, carry, f);                                                  \
   }                                                                                                                    \
   extern "C" __global__ void __launch_bounds__(sinter::scan_threads) name##_columns(                                   \
-      sinter::Space<2> kept, sinter::Line line, sinter::Pointers<2> p, functor f) {                                    \
-    sinter::Scan<functor, out, in>::columns(kept, line, p, f);                                                         \
+      sinter::Space<2> kept, sinter::Line line, sinter::Pointers<2> p, const void* carry, functor f) {                 \
+    sinter::Scan<functor, out, in>::template columns<false>(kept, line, p, const_cast<void*>(carry), f);               \
+  }                                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(sinter::scan_threads) name##_column_totals(                             \
+      sinter::Space<2> kept, sinter::Line line, sinter::Pointers<2> p, void* carry, functor f) {                       \
+    sinter::Scan<functor, out, in>::template columns<true>(kept, line, p, carry, f);                                   \
   }

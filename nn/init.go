@@ -171,6 +171,6 @@ func (s *settings) uniform(bound float64, shape ...int) *Parameter {
 
 // full returns a tensor of one number.
 func (s *settings) full(value float64, shape ...int) tensor.Tensor {
-	place := append([]tensor.CreateOption{tensor.OfType(tensor.Float32)}, s.place...)
+	place := append([]tensor.CreateOption{tensor.OfType(tensor.DefaultType())}, s.place...)
 	return tensor.Full(shape, value, place...)
 }

@@ -16,7 +16,10 @@ type Linear struct {
 // NewLinear returns a linear layer whose parameters are drawn uniformly from
 // ±1/sqrt(in).
 func NewLinear(in, out int, opts ...LinearOption) *Linear {
-	s := with(defaults(), opts)
+	return with(defaults(), opts).linear(in, out)
+}
+
+func (s *settings) linear(in, out int) *Linear {
 	bound := 1 / math.Sqrt(float64(in))
 	l := &Linear{Weight: s.uniform(bound, out, in)}
 	if s.bias {

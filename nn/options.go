@@ -15,10 +15,17 @@ type settings struct {
 	groups                                           int
 	eps, momentum                                    float64
 	paddingIndex                                     int
+	// recurrent layers
+	layers                               int
+	bidirectional, batchFirst, rectified bool
+	layerDropout                         float64
+	// adaptive softmax
+	divValue float64
+	headBias bool
 }
 
 func defaults() *settings {
-	return &settings{bias: true, affine: true, groups: 1, eps: 1e-5, momentum: 0.1, paddingIndex: -1}
+	return &settings{bias: true, affine: true, groups: 1, eps: 1e-5, momentum: 0.1, paddingIndex: -1, layers: 1, divValue: 4}
 }
 
 // setting is what every option does.
@@ -75,6 +82,24 @@ type (
 		option
 		norm()
 	}
+	// A RecurrentOption is an option of LSTM and GRU: Layers, Bidirectional,
+	// BatchFirst, LayerDropout, NoBias, On or OfType.
+	RecurrentOption interface {
+		option
+		recurrent()
+	}
+	// An RNNOption is an option of RNN: those of other recurrent layers and
+	// Rectified.
+	RNNOption interface {
+		option
+		rnn()
+	}
+	// An AdaptiveOption is an option of AdaptiveLogSoftmaxWithLoss: DivValue,
+	// HeadBias, On or OfType.
+	AdaptiveOption interface {
+		option
+		adaptive()
+	}
 	// A BatchNormOption is an option of BatchNorm: those of other normalizations
 	// and Momentum.
 	BatchNormOption interface {
@@ -97,6 +122,12 @@ type (
 	OutputOption struct{ setting }
 	// A RowOption is an option of embeddings alone.
 	RowOption struct{ setting }
+	// A StepsOption is an option of every recurrent layer.
+	StepsOption struct{ setting }
+	// A FunctionOption is an option of RNN alone.
+	FunctionOption struct{ setting }
+	// A ClusterOption is an option of adaptive softmax alone.
+	ClusterOption struct{ setting }
 	// A StatisticsOption is an option of every normalization.
 	StatisticsOption struct{ setting }
 	// A RunningOption is an option of BatchNorm alone.
@@ -109,11 +140,16 @@ func (PlaceOption) conv()          {}
 func (PlaceOption) convTranspose() {}
 func (PlaceOption) norm()          {}
 func (PlaceOption) batchNorm()     {}
+func (PlaceOption) recurrent()     {}
+func (PlaceOption) rnn()           {}
+func (PlaceOption) adaptive()      {}
 
 func (BiasOption) linear()        {}
 func (BiasOption) conv()          {}
 func (BiasOption) convTranspose() {}
 func (BiasOption) norm()          {}
+func (BiasOption) recurrent()     {}
+func (BiasOption) rnn()           {}
 func (BiasOption) batchNorm()     {}
 
 func (WindowOption) conv()          {}
@@ -126,6 +162,13 @@ func (KernelOption) convTranspose() {}
 func (OutputOption) convTranspose() {}
 
 func (RowOption) embedding() {}
+
+func (StepsOption) recurrent() {}
+func (StepsOption) rnn()       {}
+
+func (FunctionOption) rnn() {}
+
+func (ClusterOption) adaptive() {}
 
 func (StatisticsOption) norm()      {}
 func (StatisticsOption) batchNorm() {}
@@ -181,6 +224,43 @@ func OutputPadding(n ...int) OutputOption {
 // trained.
 func PaddingIndex(row int) RowOption {
 	return RowOption{setting{func(s *settings) { s.paddingIndex = row }}}
+}
+
+// Layers stacks n recurrent layers, 1 unless given.
+func Layers(n int) StepsOption { return StepsOption{setting{func(s *settings) { s.layers = n }}} }
+
+// Bidirectional has each recurrent layer go over the steps in both directions and
+// joins what they give.
+func Bidirectional() StepsOption {
+	return StepsOption{setting{func(s *settings) { s.bidirectional = true }}}
+}
+
+// BatchFirst has inputs and outputs of recurrent layers be [batch, steps, ...];
+// states are as without it.
+func BatchFirst() StepsOption {
+	return StepsOption{setting{func(s *settings) { s.batchFirst = true }}}
+}
+
+// LayerDropout drops elements between recurrent layers in training, each with
+// probability p.
+func LayerDropout(p float64) StepsOption {
+	return StepsOption{setting{func(s *settings) { s.layerDropout = p }}}
+}
+
+// Rectified makes relu an RNN's function in place of tanh.
+func Rectified() FunctionOption {
+	return FunctionOption{setting{func(s *settings) { s.rectified = true }}}
+}
+
+// DivValue sets by how much each cluster of an adaptive softmax is narrower than
+// the one before, 4 unless given.
+func DivValue(v float64) ClusterOption {
+	return ClusterOption{setting{func(s *settings) { s.divValue = v }}}
+}
+
+// HeadBias gives the head of an adaptive softmax a bias.
+func HeadBias() ClusterOption {
+	return ClusterOption{setting{func(s *settings) { s.headBias = true }}}
 }
 
 // Eps sets what a normalization adds to the variance or mean square.

@@ -77,12 +77,17 @@ func (a *Adam) corrected(step int64) (rate, eps float64) {
 }
 
 func (a *Adam) together(g *group) error {
-	rate, eps := a.corrected(g.phase)
+	n := a.numbers(g.phase)
+	return ops.AdamStep(g.params, g.grads, g.kept[0], g.kept[1], n[0], n[1], n[2], n[3], n[4], n[5])
+}
+
+func (a *Adam) numbers(phase int64) []float64 {
+	rate, eps := a.corrected(phase)
 	decay, shrink := a.o.WeightDecay, 1.0
 	if a.decoupled {
 		decay, shrink = 0, 1-a.rate*a.o.WeightDecay
 	}
-	return ops.AdamStep(g.params, g.grads, g.kept[0], g.kept[1], rate, a.o.Beta1, a.o.Beta2, eps, decay, shrink)
+	return []float64{rate, a.o.Beta1, a.o.Beta2, eps, decay, shrink}
 }
 
 // alone changes a parameter that shares elements with another one.

@@ -23,6 +23,12 @@ type Optimizer interface {
 	// device fails, the parameters that the error names have made no step (a part of
 	// it where they are complex or share elements), and each of the others a whole
 	// step or none.
+	//
+	// A Step while the parameters' device captures a graph changes nothing. Each replay
+	// is then a step, with the learning rate and the number of steps there are at that
+	// time. An error wraps ErrCapture where a step cannot be captured: before the
+	// first one of a parameter that something is kept beside, and of parameters that
+	// are complex or share elements. After SetState a graph must be captured again.
 	Step() error
 	// ZeroGrad removes the parameters' gradients.
 	ZeroGrad() error
@@ -105,10 +111,15 @@ func (b *base) ZeroGrad() error {
 	return nil
 }
 
+// ready reports whether n tensors are there, where p is and of its dtype.
+func (s *beside) ready(p tensor.Tensor, n int) bool {
+	return len(s.kept) == n && (n == 0 || s.kept[0].Device() == p.Device() && s.kept[0].DType() == p.DType())
+}
+
 // prepare makes n tensors of zeros like p at first, and later has them follow p
 // to another device or dtype.
 func (s *beside) prepare(p tensor.Tensor, n int) (err error) {
-	if len(s.kept) == n && (n == 0 || s.kept[0].Device() == p.Device() && s.kept[0].DType() == p.DType()) {
+	if s.ready(p, n) {
 		return nil
 	}
 	core.OutsideScope(func() {

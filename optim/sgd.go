@@ -56,14 +56,22 @@ func (s *SGD) phase(step int64) int64 {
 // together moves parameters by -rate*d, d being the direction
 // momentum*v + share*(g + decay*p).
 func (s *SGD) together(g *group) error {
+	n := s.numbers(g.phase)
 	if s.o.Momentum == 0 {
-		return ops.SGDStep(g.params, g.grads, s.rate, s.o.WeightDecay)
+		return ops.SGDStep(g.params, g.grads, n[0], n[1])
+	}
+	return ops.SGDMomentumStep(g.params, g.grads, g.kept[0], n[0], n[1], n[2], n[3], s.o.Nesterov)
+}
+
+func (s *SGD) numbers(phase int64) []float64 {
+	if s.o.Momentum == 0 {
+		return []float64{s.rate, s.o.WeightDecay}
 	}
 	share := 1.0
-	if g.phase > 1 {
+	if phase > 1 {
 		share -= s.o.Dampening
 	}
-	return ops.SGDMomentumStep(g.params, g.grads, g.kept[0], s.rate, s.o.Momentum, share, s.o.WeightDecay, s.o.Nesterov)
+	return []float64{s.rate, s.o.Momentum, share, s.o.WeightDecay}
 }
 
 // alone does so with one parameter, by several operators.

@@ -8,12 +8,15 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/graph"
 )
 
 // A rule is how an optimizer changes parameters.
 type rule interface {
 	// together changes a group's parameters, which are real, in one operator.
 	together(g *group) error
+	// numbers returns the float attributes of that operator, for a group's phase.
+	numbers(phase int64) []float64
 	// alone changes p by its gradient g and the tensors kept beside it, in its
 	// step-th step, counted from 1.
 	alone(p, g tensor.Tensor, kept []tensor.Tensor, step int64) error
@@ -65,7 +68,10 @@ func (b *base) collect(r rule) error {
 		if grad == nil {
 			continue
 		}
-		err := b.beside[i].prepare(p.Tensor, len(b.names))
+		err := b.capturable(i)
+		if err == nil {
+			err = b.beside[i].prepare(p.Tensor, len(b.names))
+		}
 		if err == nil {
 			err = grad.Err()
 		}
@@ -117,6 +123,9 @@ func (b *base) dropGroups() {
 
 // change makes a group's step.
 func (b *base) change(g *group, r rule) error {
+	if graph.Current(g.dev) != nil {
+		return b.capture(g, r)
+	}
 	if !g.dtype.IsFloat() {
 		return b.changeEach(g, r)
 	}

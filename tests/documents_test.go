@@ -15,7 +15,7 @@ const root = ".."
 
 // written are the documents that people write.
 var written = []string{
-	"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/schema.md", "docs/benchmarks.md", "docs/gpu-tests.md", "data/digits/README.md",
+	"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/schema.md", "docs/benchmarks.md", "docs/gpu-tests.md", "data/digits/README.md", "examples/README.md",
 }
 
 func read(t *testing.T, name string) string {

@@ -81,6 +81,9 @@ var printed = []struct {
          4.9988e+02]])`},
 	{"complex", tensor.From([]complex64{1 + 2i, -0.5 - 1.25i}), `tensor([ 1.0000+2.0000j, -0.5000-1.2500j])`},
 	{"complex whole", tensor.From([]complex64{1 + 2i, -3 - 1i}), `tensor([ 1.+2.j, -3.-1.j])`},
+	{"complex, each part by its own rule", tensor.From([]complex64{1 + 2.5i, -3 - 1i}), `tensor([ 1.+2.5000j, -3.-1.0000j])`},
+	{"a dtype that the line has no room for", tensor.Arange(0, 60, 4).ToType(tensor.Int16), `tensor([ 0,  4,  8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56],
+       dtype=torch.int16)`},
 	{"requires", tensor.From([]float32{1, 2}).RequireGrad(), `tensor([1., 2.], requires_grad=True)`},
 	{"zeros", tensor.Zeros([]int{2, 2}), `tensor([[0., 0.],
         [0., 0.]])`},
@@ -119,6 +122,8 @@ func TestPrintingDetails(t *testing.T) {
 		{T{}.String(), "tensor(error: zero Tensor: it was never given a value)"},
 		{tensor.From([]float64{1.0 / 3, 2}).Format(core.FormatOptions{Precision: 2, Threshold: 100, Edge: 3, LineWidth: 80}), "tensor([0.33, 2.00], dtype=float64)"},
 		{tensor.Arange(0, 9, 1).Format(core.FormatOptions{Precision: 4, Threshold: 5, Edge: 1, LineWidth: 80}), "tensor([0,  ..., 8])"},
+		{tensor.Arange(0, 9, 1).Reshape(3, 3).Format(core.FormatOptions{Precision: 4, Threshold: 5, Edge: 0, LineWidth: 80}), "tensor([...])"},
+		{tensor.Arange(0, 9, 1).Reshape(3, 3).Format(core.FormatOptions{Precision: 4, Threshold: 5, Edge: 1, LineWidth: 80}), "tensor([[0,  ..., 2],\n        ...,\n        [6,  ..., 8]])"},
 		{tensor.Arange(0, 6, 1).Format(core.FormatOptions{Precision: 4, Threshold: 100, Edge: 3, LineWidth: 16}), "tensor([0, 1, 2,\n        3, 4, 5])"},
 	} {
 		got := c.got

@@ -32,6 +32,7 @@ import (
 	"fmt"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/stream"
 )
 
 // Device returns the CUDA device with the given index, or with none the current
@@ -85,14 +86,15 @@ func find(d []device.Device) (device.Device, device.Driver, error) {
 	return device.Find(d[0])
 }
 
-// Synchronize waits for all work given to a device so far, and returns an error
-// of late work (P20). The work goes on when ctx ends the wait.
+// Synchronize waits for all work given to a device so far, and returns what went
+// wrong with it (P20). An index is Device(i), a string what device.Parse makes of
+// it. The work goes on when ctx ends the wait.
 func Synchronize(ctx context.Context, d ...device.Device) error {
-	on, drv, err := find(d)
+	on, _, err := find(d)
 	if err != nil {
 		return err
 	}
-	return drv.SyncDevice(ctx, on.Index)
+	return stream.Synchronize(ctx, on)
 }
 
 // GetDeviceProperties describes a device. It makes no context.
@@ -115,4 +117,30 @@ func CanAccessPeer(dev, peer device.Device) (bool, error) {
 		return false, err
 	}
 	return drv.CanAccessPeer(a.Index, b.Index), nil
+}
+
+// EnablePeerAccess lets each of two devices use the other's memory, so that
+// element-wise operators take operands on both (S13). The result is on the first
+// operand's device, and the current streams of both devices order the work. It is
+// an error where the machine has no such access; other operators still refuse.
+func EnablePeerAccess(dev, peer device.Device) error {
+	return ofPair(dev, peer, device.EnablePeerAccess)
+}
+
+// DisablePeerAccess makes operators refuse operands on both devices again, as they
+// do before EnablePeerAccess. Copies go the direct way all the same.
+func DisablePeerAccess(dev, peer device.Device) error {
+	return ofPair(dev, peer, device.DisablePeerAccess)
+}
+
+func ofPair(dev, peer device.Device, do func(a, b device.Device) error) error {
+	a, _, err := find([]device.Device{dev})
+	if err != nil {
+		return err
+	}
+	b, _, err := find([]device.Device{peer})
+	if err != nil {
+		return err
+	}
+	return do(a, b)
 }

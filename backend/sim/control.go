@@ -17,8 +17,11 @@ func (t *Traffic) add(bytes int64) {
 // Counters is what happened on a device since the driver was made. Work counts
 // when it is given to a stream.
 type Counters struct {
-	Launches int64
-	Syncs    int64 // waits for a stream or the device
+	Launches int64 // those recorded by a capture, too, but not again when they are done
+
+	GraphLaunches int64 // of recordings
+	LiveGraphs    int64 // recordings that were not destroyed
+	Syncs         int64 // waits for a stream or the device
 
 	FromHost, ToHost, OnDevice, Zeroed Traffic
 	ToPeer                             Traffic // on the source device
@@ -55,6 +58,7 @@ const (
 	FaultCopy                 // one of the copies fails as it is asked for
 	FaultLaunch               // Launch fails as it is asked for
 	FaultExecute              // the kernel fails when the stream gets to it
+	FaultLost                 // the device is lost when the stream gets to the kernel
 )
 
 // A fault waits for its operation.

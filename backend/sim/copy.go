@@ -4,7 +4,17 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// What copies are called among the operators of a stream.
+var (
+	fromHostOp = &ir.Op{Name: "copy from the host"}
+	toHostOp   = &ir.Op{Name: "copy to the host"}
+	onDeviceOp = &ir.Op{Name: "copy"}
+	toPeerOp   = &ir.Op{Name: "copy to a peer"}
+	zeroOp     = &ir.Op{Name: "clear"}
 )
 
 // move copies n bytes, which may overlap.
@@ -39,7 +49,7 @@ func (d *Driver) CopyFromHost(dev int, s device.StreamID, dst uint64, src unsafe
 		return err
 	}
 	a.count(func(c *Counters) { c.FromHost.add(n) })
-	return a.enqueue(on, func() error { return move(to, src, n) })
+	return a.enqueue(on, fromHostOp, func() error { return move(to, src, n) })
 }
 
 // CopyToHost copies n bytes of a device's memory to host memory, in stream
@@ -54,7 +64,7 @@ func (d *Driver) CopyToHost(dev int, s device.StreamID, dst unsafe.Pointer, src 
 		return err
 	}
 	a.count(func(c *Counters) { c.ToHost.add(n) })
-	return a.enqueue(on, func() error { return move(dst, from, n) })
+	return a.enqueue(on, toHostOp, func() error { return move(dst, from, n) })
 }
 
 // CopyOnDevice copies n bytes within a device's memory, in stream order.
@@ -72,7 +82,7 @@ func (d *Driver) CopyOnDevice(dev int, s device.StreamID, dst, src uint64, n int
 		return err
 	}
 	a.count(func(c *Counters) { c.OnDevice.add(n) })
-	return a.enqueue(on, func() error { return move(to, from, n) })
+	return a.enqueue(on, onDeviceOp, func() error { return move(to, from, n) })
 }
 
 // CopyPeer copies n bytes from one device's memory to another's, in the order of
@@ -95,7 +105,7 @@ func (d *Driver) CopyPeer(srcDev int, s device.StreamID, dstDev int, dst, src ui
 		return err
 	}
 	a.count(func(c *Counters) { c.ToPeer.add(n) })
-	return a.enqueue(on, func() error { return move(to, from, n) })
+	return a.enqueue(on, toPeerOp, func() error { return move(to, from, n) })
 }
 
 // Zero clears n bytes of device or host memory, in stream order.
@@ -111,7 +121,7 @@ func (d *Driver) Zero(dev int, s device.StreamID, m device.Memory, n int64) erro
 		}
 	}
 	a.count(func(c *Counters) { c.Zeroed.add(n) })
-	return a.enqueue(on, func() error {
+	return a.enqueue(on, zeroOp, func() error {
 		clear(unsafe.Slice((*byte)(to), n))
 		return nil
 	})

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -20,6 +19,9 @@ type event struct {
 type record struct {
 	done chan struct{} // closed when the stream has passed the place
 	at   time.Time     // when it did; valid once done is closed
+
+	capture *capture // the place is in this one, and never passed; nil for none
+	after   []int    // the nodes that come before it
 }
 
 func (r *record) passed() bool {
@@ -33,7 +35,7 @@ func (r *record) passed() bool {
 
 // event returns an event of a device and its latest record.
 func (d *Driver) event(dev int, e device.EventID) (*event, *record, error) {
-	a, err := d.device(dev)
+	a, err := d.working(dev)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -51,7 +53,7 @@ func (d *Driver) event(dev int, e device.EventID) (*event, *record, error) {
 
 // NewEvent creates an event. Only one made with timing has a time.
 func (d *Driver) NewEvent(dev int, timing bool) (device.EventID, error) {
-	a, err := d.device(dev)
+	a, err := d.working(dev)
 	if err != nil {
 		return 0, err
 	}
@@ -86,28 +88,37 @@ func (d *Driver) RecordEvent(dev int, e device.EventID, s device.StreamID) error
 	if err != nil {
 		return err
 	}
-	a, on, err := d.stream(dev, s)
+	_, on, err := d.stream(dev, s)
 	if err != nil {
 		return err
 	}
 	r := &record{done: make(chan struct{})}
+	recorded, err := d.capturing.record(on, func(c *capture) error {
+		r.capture, r.after = c, c.members[on]
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	d.mu.Lock()
 	found.last = r
 	d.mu.Unlock()
+	if recorded {
+		return nil
+	}
 	// Also after an error of earlier work: a record that is never passed would be
 	// waited for in vain.
-	err = on.submit(func() error {
+	return on.submit(func() error {
 		r.at = time.Now()
 		close(r.done)
 		return nil
 	})
-	return errors.Join(err, a.lateError())
 }
 
 // WaitEvent makes later work on s wait for what e marks now. An event that was
 // never recorded is not waited for.
 func (d *Driver) WaitEvent(dev int, s device.StreamID, eventDev int, e device.EventID) error {
-	a, on, err := d.stream(dev, s)
+	_, on, err := d.stream(dev, s)
 	if err != nil {
 		return err
 	}
@@ -115,27 +126,34 @@ func (d *Driver) WaitEvent(dev int, s device.StreamID, eventDev int, e device.Ev
 	if err != nil || r == nil {
 		return err
 	}
-	err = on.submit(func() error {
+	if recorded, err := d.capturing.await(on, r); recorded {
+		return err
+	}
+	return on.submit(func() error {
 		<-r.done
 		return nil
 	})
-	return errors.Join(err, a.lateError())
 }
 
 // EventDone reports whether the work before what e marks is done; true when it
 // was never recorded.
 func (d *Driver) EventDone(dev int, e device.EventID) (bool, error) {
-	_, r, err := d.event(dev, e)
+	found, r, err := d.event(dev, e)
+	if err == nil {
+		err = d.capturing.refuseRecord(found.dev, e, r)
+	}
 	if err != nil {
 		return false, err
 	}
 	return r == nil || r.passed(), nil
 }
 
-// SyncEvent waits for the work before what e marks, and returns an error of late
-// work on the device.
+// SyncEvent waits for the work before what e marks.
 func (d *Driver) SyncEvent(ctx context.Context, dev int, e device.EventID) error {
 	found, r, err := d.event(dev, e)
+	if err == nil {
+		err = d.capturing.refuseRecord(found.dev, e, r)
+	}
 	if err != nil {
 		return err
 	}
@@ -146,7 +164,7 @@ func (d *Driver) SyncEvent(ctx context.Context, dev int, e device.EventID) error
 			return fmt.Errorf("%s: waiting for event %d: %w", found.dev, e, ctx.Err())
 		}
 	}
-	return found.dev.lateError()
+	return found.dev.usable()
 }
 
 // Elapsed returns the time between two events, which must have been made with
@@ -162,6 +180,8 @@ func (d *Driver) Elapsed(dev int, start, end device.EventID) (time.Duration, err
 			return 0, fmt.Errorf("%s: event %d was not created with timing", e.dev, id)
 		case r == nil:
 			return 0, fmt.Errorf("%s: event %d was not recorded", e.dev, id)
+		case r.capture != nil:
+			return 0, d.capturing.refuseRecord(e.dev, id, r)
 		case !r.passed():
 			return 0, fmt.Errorf("%s: the work before event %d is not done", e.dev, id)
 		}

@@ -26,10 +26,17 @@ func (d *Driver) Launch(dev int, s device.StreamID, c *ir.Call) error {
 		return err
 	}
 	a.count(func(c *Counters) { c.Launches++ })
-	late := a.inject(FaultExecute)
-	return a.enqueue(on, func() error {
-		if late != nil {
-			return late
+	if recorded, err := d.capturing.record(on, func(k *capture) error { return k.addCall(on, own) }); recorded {
+		return err
+	}
+	late, lost := a.inject(FaultExecute), a.inject(FaultLost)
+	return a.enqueue(on, c.Op, func() error {
+		switch {
+		case lost != nil:
+			a.lose(fmt.Errorf("%s: %w (in flight on stream %#x: %s)", own.Op.Name, lost, uint64(on.id), on.flight.String()))
+			return a.usable()
+		case late != nil:
+			return fmt.Errorf("%s: %w", own.Op.Name, late)
 		}
 		return ref.Run(own)
 	})
@@ -39,6 +46,7 @@ func (d *Driver) Launch(dev int, s device.StreamID, c *ir.Call) error {
 // device addresses replaced by where they are in host memory.
 func (a *accelerator) copyCall(c *ir.Call) (*ir.Call, error) {
 	own := *c
+	own.Plans = a.plans
 	own.Space, own.Axes = slices.Clone(c.Space), slices.Clone(c.Axes)
 	own.Scalars, own.Attrs = slices.Clone(c.Scalars), slices.Clone(c.Attrs)
 	for i, v := range own.Attrs {

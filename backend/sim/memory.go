@@ -39,6 +39,7 @@ type block struct {
 	bytes int64
 	once  sync.Once
 	data  []uint64
+	parts *reservation // nil: all of it is memory
 }
 
 func (m *memory) init(dev int, capacity int64) {
@@ -89,7 +90,7 @@ func (m *memory) free(addr uint64) (bytes int64, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := m.find(addr)
-	if i < 0 || m.blocks[i].addr != addr {
+	if i < 0 || m.blocks[i].addr != addr || m.blocks[i].parts != nil {
 		return 0, fmt.Errorf("address %#x is not the start of an allocation, or was freed", addr)
 	}
 	bytes = m.blocks[i].bytes
@@ -106,6 +107,10 @@ func (m *memory) at(addr uint64, n int64) (unsafe.Pointer, error) {
 	var b *block
 	if i >= 0 {
 		b = m.blocks[i]
+	}
+	if b != nil && b.parts != nil && n <= b.bytes-int64(addr-b.addr) && int64(addr-b.addr) < b.bytes {
+		defer m.mu.Unlock()
+		return b.parts.at(int64(addr-b.addr), n)
 	}
 	m.mu.Unlock()
 	if b == nil || int64(addr-b.addr) >= b.bytes {
@@ -149,7 +154,7 @@ func (a *accelerator) at(addr uint64, n int64, peers bool) (unsafe.Pointer, erro
 
 // MemoryInfo returns a device's free and total bytes.
 func (d *Driver) MemoryInfo(dev int) (free, total int64, err error) {
-	a, err := d.device(dev)
+	a, err := d.working(dev)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -160,7 +165,7 @@ func (d *Driver) MemoryInfo(dev int) (free, total int64, err error) {
 
 // Alloc returns bytes of a device's memory, full of garbage.
 func (d *Driver) Alloc(dev int, bytes int64) (device.Memory, error) {
-	a, err := d.device(dev)
+	a, err := d.working(dev)
 	if err != nil {
 		return device.Memory{}, err
 	}
@@ -185,7 +190,7 @@ func (d *Driver) Alloc(dev int, bytes int64) (device.Memory, error) {
 
 // Free returns memory of a device, after all work given to it is done.
 func (d *Driver) Free(dev int, m device.Memory) error {
-	a, err := d.device(dev)
+	a, err := d.working(dev)
 	if err != nil {
 		return err
 	}
@@ -227,3 +232,15 @@ func (d *Driver) FreeHost(m device.Memory) error {
 	}
 	return nil
 }
+
+// RegisterHost does nothing: all host memory can be copied from and to
+// asynchronously.
+func (d *Driver) RegisterHost(m device.Memory) error {
+	if m.Host == nil || m.Bytes <= 0 {
+		return fmt.Errorf("%d bytes to page-lock are not host memory", m.Bytes)
+	}
+	return nil
+}
+
+// UnregisterHost undoes that.
+func (d *Driver) UnregisterHost(m device.Memory) error { return d.FreeHost(m) }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/plans"
 )
 
 // DefaultMemory is a device's capacity in bytes unless Config says otherwise.
@@ -38,8 +39,9 @@ type Config struct {
 // A Driver provides simulated devices. It implements device.Driver; any
 // goroutine may make any call at any time.
 type Driver struct {
-	config  Config
-	devices []*accelerator
+	config    Config
+	devices   []*accelerator
+	capturing captures
 
 	mu      sync.Mutex // guards what follows
 	streams map[device.StreamID]*stream
@@ -48,7 +50,10 @@ type Driver struct {
 	nextID  uint64 // of streams and events
 }
 
-var _ device.Driver = (*Driver)(nil)
+var (
+	_ device.Driver   = (*Driver)(nil)
+	_ device.Reporter = (*Driver)(nil)
+)
 
 // An accelerator is one simulated device.
 type accelerator struct {
@@ -56,9 +61,10 @@ type accelerator struct {
 	index  int
 	memory memory
 	first  *stream // the default stream
+	plans  *plans.Cache
 
 	mu     sync.Mutex // guards what follows
-	late   error      // of work that was done after its call returned
+	lost   error      // why it cannot be used any more, or nil
 	peers  map[int]bool
 	counts Counters
 	faults []fault
@@ -74,7 +80,7 @@ func New(c Config) *Driver {
 	}
 	d := &Driver{config: c, streams: map[device.StreamID]*stream{}, events: map[device.EventID]*event{}}
 	for i := range c.Devices {
-		a := &accelerator{driver: d, index: i, peers: map[int]bool{}}
+		a := &accelerator{driver: d, index: i, plans: plans.New(plans.DefaultMax), peers: map[int]bool{}}
 		a.memory.init(i, c.Memory)
 		a.first = &stream{dev: a}
 		d.devices = append(d.devices, a)
@@ -117,23 +123,29 @@ func (d *Driver) name(dev int) string { return device.Device{Kind: d.config.Kind
 
 func (a *accelerator) String() string { return a.driver.name(a.index) }
 
-// fail keeps the error of late work for a later call. Of several the first is
-// kept.
-func (a *accelerator) fail(err error) {
+// lose makes the device useless. Of several reasons the first counts.
+func (a *accelerator) lose(why error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.late == nil {
-		a.late = fmt.Errorf("%s: earlier asynchronous work: %w", a, err)
+	if a.lost == nil {
+		a.lost = fmt.Errorf("%w: %s: %w", device.ErrLost, a, why)
 	}
 }
 
-// lateError returns the error of late work once.
-func (a *accelerator) lateError() error {
+// usable returns why the device was lost, or nil.
+func (a *accelerator) usable() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	err := a.late
-	a.late = nil
-	return err
+	return a.lost
+}
+
+// working returns a device that was not lost.
+func (d *Driver) working(dev int) (*accelerator, error) {
+	a, err := d.device(dev)
+	if err == nil {
+		err = a.usable()
+	}
+	return a, err
 }
 
 // CanAccessPeer reports whether dev can read and write peer's memory.
@@ -149,7 +161,7 @@ func (d *Driver) CanAccessPeer(dev, peer int) bool {
 // EnablePeerAccess lets dev's kernels read and write peer's memory. Doing so
 // again is no error.
 func (d *Driver) EnablePeerAccess(dev, peer int) error {
-	a, err := d.device(dev)
+	a, err := d.working(dev)
 	if err != nil {
 		return err
 	}

@@ -376,7 +376,7 @@ func TestFaults(t *testing.T) {
 			{FaultCopy, func() error { return r.CopyOnDevice(0, 0, x, x, 8) }},
 			{FaultLaunch, func() error { return r.Launch(0, 0, add(x, x, x, 2)) }},
 			{FaultExecute, func() error {
-				return errors.Join(r.Launch(0, 0, add(x, x, x, 2)), r.SyncStream(ctx, 0, 0))
+				return errors.Join(r.Launch(0, 0, add(x, x, x, 2)), r.SyncStream(ctx, 0, 0), r.StreamFault(0, 0))
 			}},
 		} {
 			check(t, r.Fail(0, f.kind, 2, broken))
@@ -390,29 +390,66 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// TestLateErrors sees that the error of a kernel comes from a later call, once.
+// TestLateErrors sees that the error of a kernel is told after a wait for its
+// stream, once, and to nobody else.
 func TestLateErrors(t *testing.T) {
 	r := rig{New(Config{Devices: 2, Async: true}), t}
-	x := r.put(0, 1, 2)
+	ctx := context.Background()
+	x, s := r.put(0, 1, 2), r.stream(0)
 	wrong := add(x, x, x, 2)
 	wrong.Op = &ir.Op{Name: "broken", Kind: ir.Elementwise, In: addOp.In, Bodies: []ir.Body{{Expr: "x + oops"}}}
-	check(t, r.Launch(0, 0, wrong))
-	check(t, r.SyncDevice(context.Background(), 1))
-	wantError(t, r.SyncDevice(context.Background(), 0), "sim:0", "earlier asynchronous work", "oops")
-	check(t, r.SyncDevice(context.Background(), 0))
+	for _, c := range []struct {
+		name  string
+		fault func() error
+	}{
+		{"of the stream", func() error { return r.StreamFault(0, s) }},
+		{"of the device", func() error { return r.DeviceFault(0) }},
+	} {
+		check(t, r.Launch(0, s, wrong))
+		check(t, r.Launch(0, s, add(x, x, x, 2)))
+		check(t, r.SyncStream(ctx, 0, s))
+		check(t, r.Launch(0, 0, add(x, x, x, 2)))
+		check(t, errors.Join(r.SyncDevice(ctx, 0), r.StreamFault(0, 0), r.DeviceFault(1)))
+		wantError(t, c.fault(), "sim:0", "oops", "in flight on stream 0x1: broken, add")
+		check(t, errors.Join(r.StreamFault(0, s), r.DeviceFault(0)))
+	}
+	check(t, r.Launch(0, s, wrong))
+	check(t, r.DestroyStream(0, s))
+	check(t, r.SyncDevice(ctx, 0))
+	wantError(t, r.DeviceFault(0), "oops")
+	check(t, r.DeviceFault(0))
+}
 
-	check(t, r.Launch(0, 0, wrong))
-	for range 1000 {
-		if idle, _ := r.StreamIdle(0, 0); idle {
-			break
+// TestLost loses a device under its work: nothing hangs, every later call says why,
+// and the other device goes on.
+func TestLost(t *testing.T) {
+	each(t, func(t *testing.T, r rig) {
+		ctx, broken := context.Background(), errors.New("fell off the bus")
+		x, y := r.put(0, 1, 2), r.put(1, 3, 4)
+		s, e := r.stream(0), r.event(0)
+		check(t, r.Fail(0, FaultLost, 2, broken))
+		first := r.Launch(0, s, add(x, x, x, 2))
+		at := r.Launch(0, s, add(x, x, x, 2))
+		check(t, first)
+		_ = r.RecordEvent(0, e, s)
+		_ = r.WaitEvent(1, 0, 0, e)
+		wait := r.SyncDevice(ctx, 0)
+		_, alloc := r.Alloc(0, 8)
+		for what, err := range map[string]error{"wait": wait, "alloc": alloc, "free": r.Free(0, device.Memory{Addr: x, Bytes: 8}),
+			"launch": r.Launch(0, 0, add(x, x, x, 2)), "event": r.SyncEvent(ctx, 0, e), "fault": r.DeviceFault(0)} {
+			if !errors.Is(err, device.ErrLost) || !errors.Is(err, broken) {
+				t.Errorf("%s: %v", what, err)
+			}
+			wantError(t, err, "sim:0", "in flight on stream 0x1: add, add")
 		}
-		time.Sleep(time.Millisecond)
-	}
-	wantError(t, r.Launch(0, 0, add(x, x, x, 2)), "earlier asynchronous work")
-	check(t, r.Launch(0, 0, add(x, x, x, 2)))
-	if diff := cmp.Diff([]float32{2, 4}, r.get(0, x, 2)); diff != "" {
-		t.Error(diff)
-	}
+		if r.config.Async {
+			check(t, at)
+		}
+		check(t, r.Launch(1, 0, add(y, y, y, 2)))
+		if diff := cmp.Diff([]float32{6, 8}, r.get(1, y, 2)); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 // TestGoroutines lets many goroutines use streams of their own at once.

@@ -2,11 +2,13 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
@@ -19,8 +21,11 @@ type stream struct {
 
 	mu      sync.Mutex // guards what follows
 	queue   []work
-	pending int  // work that is not done, in the queue or just out of it
-	busy    bool // a goroutine works on the queue
+	pending int   // work that is not done, in the queue or just out of it
+	busy    bool  // a goroutine works on the queue
+	fault   error // of work that was done after its call returned, until it is told
+
+	flight device.Flight
 }
 
 // work is one entry of a queue.
@@ -30,19 +35,52 @@ type work struct {
 }
 
 // submit queues work. Without Config.Async it returns when the work is done,
-// with its error; otherwise the error comes from a later call on the device.
+// with its error; otherwise the error is told after a wait for the stream.
 func (s *stream) submit(run func() error) error {
+	recorded, err := s.dev.driver.capturing.record(s, func(c *capture) error {
+		c.add(s, &node{run: run})
+		return nil
+	})
+	if recorded {
+		return err
+	}
 	if s.dev.driver.config.Async {
-		s.push(work{run, func(err error) {
-			if err != nil {
-				s.dev.fail(err)
-			}
-		}})
+		s.push(work{func() error {
+			s.fail(run()) // before the work counts as done
+			return nil
+		}, func(error) {}})
 		return nil
 	}
 	done := make(chan error, 1)
 	s.push(work{run, func(err error) { done <- err }})
 	return <-done
+}
+
+// fail keeps the error of late work. Of several the first is kept, and none once
+// the device is lost.
+func (s *stream) fail(err error) {
+	if err == nil || s.dev.usable() != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fault == nil {
+		s.fault = err
+	}
+}
+
+// report returns the error of late work once, with what was given to the stream
+// since it was last asked for.
+func (s *stream) report() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err, given := s.fault, s.flight.String()
+	s.fault = nil
+	s.flight.Land()
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w (in flight on stream %#x: %s)", s.dev, err, uint64(s.id), given)
 }
 
 func (s *stream) push(w work) {
@@ -82,6 +120,13 @@ func (s *stream) idle() bool {
 	return s.pending == 0
 }
 
+// over reports whether nothing more is to be heard of a destroyed stream.
+func (s *stream) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pending == 0 && s.fault == nil
+}
+
 // wait waits until all work queued so far is done.
 func (s *stream) wait(ctx context.Context) error {
 	if s.idle() {
@@ -99,7 +144,7 @@ func (s *stream) wait(ctx context.Context) error {
 
 // stream returns a stream of a device.
 func (d *Driver) stream(dev int, s device.StreamID) (*accelerator, *stream, error) {
-	a, err := d.device(dev)
+	a, err := d.working(dev)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -111,7 +156,7 @@ func (d *Driver) stream(dev int, s device.StreamID) (*accelerator, *stream, erro
 	d.mu.Unlock()
 	switch {
 	case found == nil:
-		return nil, nil, fmt.Errorf("%s has no stream %d", a, s)
+		return nil, nil, fmt.Errorf("%w: %s has no stream %d", device.ErrInvalid, a, s)
 	case found.dev != a:
 		return nil, nil, fmt.Errorf("%w: stream %d was used on %s but is a stream of %s", device.ErrMismatch, s, a, found.dev)
 	}
@@ -122,7 +167,7 @@ func (d *Driver) stream(dev int, s device.StreamID) (*accelerator, *stream, erro
 func (d *Driver) streamsOf(a *accelerator) []*stream {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.ending = slices.DeleteFunc(d.ending, (*stream).idle)
+	d.ending = slices.DeleteFunc(d.ending, (*stream).over)
 	all := []*stream{a.first}
 	for _, s := range d.streams {
 		if s.dev == a {
@@ -137,14 +182,15 @@ func (d *Driver) streamsOf(a *accelerator) []*stream {
 	return all
 }
 
-// enqueue gives a copy or a kernel to a stream, or returns the error of earlier
-// work.
-func (a *accelerator) enqueue(s *stream, run func() error) error {
-	if err := a.lateError(); err != nil {
-		return err
-	}
+// enqueue gives a copy or a kernel to a stream. A device that is lost meanwhile does
+// none of it.
+func (a *accelerator) enqueue(s *stream, op *ir.Op, run func() error) error {
+	s.flight.Note(op)
 	return s.submit(func() error {
 		time.Sleep(a.driver.config.Delay)
+		if err := a.usable(); err != nil {
+			return err
+		}
 		return run()
 	})
 }
@@ -156,7 +202,7 @@ const lowestPriority, highestPriority = 0, -2
 // other way round. Priorities are kept but make no difference; those outside of
 // the range are moved into it.
 func (d *Driver) NewStream(dev, priority int) (device.StreamID, error) {
-	a, err := d.device(dev)
+	a, err := d.working(dev)
 	if err != nil {
 		return 0, err
 	}
@@ -181,7 +227,7 @@ func (d *Driver) DestroyStream(dev int, s device.StreamID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.streams[s] != found {
-		return fmt.Errorf("%s has no stream %d", a, s)
+		return fmt.Errorf("%w: %s has no stream %d", device.ErrInvalid, a, s)
 	}
 	delete(d.streams, s)
 	d.ending = append(d.ending, found)
@@ -209,14 +255,19 @@ func (d *Driver) StreamIdle(dev int, s device.StreamID) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if err := d.capturing.refuse(found, "asked whether it is done"); err != nil {
+		return false, err
+	}
 	return found.idle(), nil
 }
 
-// SyncStream waits for all work given to s, and returns an error of late work on
-// the device.
+// SyncStream waits for all work given to s.
 func (d *Driver) SyncStream(ctx context.Context, dev int, s device.StreamID) error {
 	a, found, err := d.stream(dev, s)
 	if err != nil {
+		return err
+	}
+	if err := d.capturing.refuse(found, "waited for"); err != nil {
 		return err
 	}
 	return a.sync(ctx, found)
@@ -224,8 +275,11 @@ func (d *Driver) SyncStream(ctx context.Context, dev int, s device.StreamID) err
 
 // SyncDevice waits for all work given to the device's streams.
 func (d *Driver) SyncDevice(ctx context.Context, dev int) error {
-	a, err := d.device(dev)
+	a, err := d.working(dev)
 	if err != nil {
+		return err
+	}
+	if err := d.capturing.refuseDevice(a); err != nil {
 		return err
 	}
 	return a.sync(ctx, d.streamsOf(a)...)
@@ -238,5 +292,27 @@ func (a *accelerator) sync(ctx context.Context, streams ...*stream) error {
 			return fmt.Errorf("%s: waiting for stream %d: %w", a, s.id, err)
 		}
 	}
-	return a.lateError()
+	return a.usable()
+}
+
+// StreamFault returns the error of late work on s, once.
+func (d *Driver) StreamFault(dev int, s device.StreamID) error {
+	_, found, err := d.stream(dev, s)
+	if err != nil {
+		return err
+	}
+	return found.report()
+}
+
+// DeviceFault returns the errors of late work on all streams of a device, once.
+func (d *Driver) DeviceFault(dev int) error {
+	a, err := d.working(dev)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, s := range d.streamsOf(a) {
+		errs = append(errs, s.report())
+	}
+	return errors.Join(errs...)
 }

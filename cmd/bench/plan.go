@@ -53,9 +53,9 @@ func (p *plan) sets(r *row) int {
 
 // rows returns all rows for the device.
 func (p *plan) rows(compiled bool) (out []row) {
-	parts := [][]row{p.hostRows(), p.streamRows(), p.rowRows(), p.fusedRows(compiled), p.productRows(), p.convolutionRows(), p.trainingRows(compiled)}
+	parts := [][]row{p.hostRows(), p.streamRows(), p.rowRows(), p.fusedRows(compiled), p.productRows(), p.convolutionRows(), p.fourierRows(), p.trainingRows(compiled)}
 	if p.dev.Accelerator() {
-		parts = append(parts, p.copyRows(), p.tf32Rows(), p.processRows())
+		parts = append(parts, p.copyRows(), p.loaderRows(), p.tf32Rows(), p.graphRows(), p.processRows())
 	}
 	for _, part := range parts {
 		out = append(out, part...)

@@ -67,6 +67,7 @@ type operand struct {
 
 var dtypes = map[string]tensor.DType{
 	"float32": tensor.Float32, "float64": tensor.Float64, "float16": tensor.Float16, "bfloat16": tensor.BFloat16, "int64": tensor.Int64,
+	"complex64": tensor.Complex64,
 }
 
 // f32 is a float32 operand.
@@ -97,9 +98,13 @@ func (o operand) make(dev device.Device) (T, error) {
 		shape[len(shape)-1], shape[len(shape)-2] = shape[len(shape)-2], shape[len(shape)-1]
 	}
 	var x T
-	if o.Below > 0 {
+	switch {
+	case o.Below > 0:
 		x = tensor.Randint(shape, 0, o.Below, opts...)
-	} else {
+	case o.DType == "complex64":
+		opts[0] = tensor.OfType(tensor.Float32)
+		x = tensor.Complex(tensor.Randn(shape, opts...), tensor.Randn(shape, opts...))
+	default:
 		x = tensor.Randn(shape, opts...)
 	}
 	if o.Transposed {

@@ -21,6 +21,7 @@ func (p *plan) hostRows() []row {
 	rows := []row{
 		{name: "add 1024", in: both, ours: result(func(x []T) T { return x[0].Add(x[1]) }), torch: "a + b",
 			targets: []target{atMost(0.65, byPyTorch), atMost(1.35, launchRow)}},
+		{name: "add 1024, not released", in: both, ours: action(func(x []T) error { return x[0].Add(x[1]).Err() }), torch: "a + b"},
 		{name: "add 1024, out", in: []operand{v, v, v}, ours: action(func(x []T) error { return tensor.AddOut(x[2], x[0], x[1]) }), torch: "torch.add(a, b, out=c)"},
 		{name: "relu 1024", in: both[:1], ours: result(func(x []T) T { return x[0].Relu() }), torch: "torch.relu(a)"},
 		{name: "sum 1024", in: both[:1], ours: result(func(x []T) T { return x[0].Sum() }), torch: "a.sum()"},

@@ -92,7 +92,7 @@ func starts(ctx context.Context, cached bool) (out []start, err error) {
 			dir = fmt.Sprintf("%s/%d", caches, i)
 		}
 		command := exec.CommandContext(ctx, program)
-		command.Env = append(os.Environ(), childVariable+"=1", "SINTER_CACHE_DIR="+dir, "CUDA_CACHE_PATH="+dir+"/driver")
+		command.Env = append(os.Environ(), childVariable+"=1", "SINTER_KERNEL_CACHE_PATH="+dir, "CUDA_CACHE_PATH="+dir+"/driver")
 		command.Stderr = os.Stderr
 		text, err := command.Output()
 		if err != nil {

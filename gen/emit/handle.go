@@ -59,7 +59,7 @@ func (f *goFile) forwarders(list []forwarder) {
 func reservedNames() (methods, funcs []string) {
 	methods = []string{"Handle"}
 	funcs = []string{"Tensor", "Wrap", "Scalar", "DType", "Device", "Element", "Half", "BF16", "BackwardOption", "Retain", "CreateGraph", "WithGradient",
-		"FormatOptions", "TransferOption", "NonBlocking", "ScopeGuard", "DefaultFormat"}
+		"FormatOptions", "TransferOption", "NonBlocking", "ScopeGuard", "DefaultFormat", "Defaults"}
 	for _, list := range [][]forwarder{metadataForwarders(), valueForwarders(), movingForwarders(), gradForwarders()} {
 		for _, w := range list {
 			if w.function {
@@ -108,6 +108,9 @@ func (f *goFile) tensorTypes() {
 	f.doc("A DType is the type of a tensor's elements.")
 	f.Type().Id("DType").Op("=").Add(irName("DType"))
 	f.Line()
+	f.doc("Defaults are the device of new tensors, the zero one being the CPU, and the dtype of floats, float32 where it is not given.")
+	f.Type().Id("Defaults").Op("=").Add(coreName("Defaults"))
+	f.Line()
 	f.doc("An Element is a Go type that tensors hold.")
 	f.Type().Id("Element").Interface(jen.Qual(corePath, "Element"))
 	f.Line()
@@ -153,6 +156,11 @@ func metadataForwarders() []forwarder {
 			results: types(jen.Bool()), body: ret(h().Dot("SharesStorage").Call(jen.Id("u").Dot("h")))},
 		{name: "Release", doc: "gives up this handle; the storage goes back when no other handle and no gradient needs it. Using t afterwards is an error. Tensors that are never released are released by the collector.",
 			body: types(h().Dot("Release").Call())},
+		{name: "DefaultType", doc: "returns the dtype of floating-point values and results that nothing else decides: float32, unless the calling goroutine is in a WithDefaults.", function: true,
+			results: types(jen.Id("DType")), body: ret(coreName("DefaultFloat").Call())},
+		{name: "WithDefaults", doc: "calls f with d as the calling goroutine's defaults: where tensors are made that are told no device, and the dtype of floats that are told none. They nest, and what was in force before is again when f returns or panics. F is not called when there is no such device, or Float is no floating dtype.", function: true,
+			params: types(jen.Id("d").Id("Defaults"), jen.Id("f").Func().Params()), results: types(jen.Error()),
+			body: ret(coreName("WithDefaults").Call(jen.Id("d"), jen.Id("f")))},
 		{name: "Scope", doc: "calls f and then releases every tensor that the calling goroutine made meanwhile, but for those that f gives to keep.", function: true,
 			params: types(jen.Id("f").Func().Params(jen.Id("keep").Func().Params(jen.Op("...").Id("Tensor")))),
 			body: types(ifNil("f", jen.Return()), coreName("InScope").Call(jen.Func().Params(jen.Id("s").Op("*").Add(coreName("Scope"))).Block(
@@ -185,12 +193,17 @@ func valueForwarders() []forwarder {
 		{name: "From", function: true, types: element,
 			doc:    "returns a tensor with a copy of data, row-major. It has the given shape, or is a vector where none is given; the number of values must be the shape's.",
 			params: types(jen.Id("data").Index().Id("T"), jen.Id("shape").Op("...").Int()), results: types(publicT()),
-			body: wrapped(coreName("From").Call(jen.Id("data"), jen.Qual("slices", "Clone").Call(jen.Id("shape")), coreName("Placement").Values()))},
+			body: wrapped(coreName("From").Call(jen.Id("data"), jen.Qual("slices", "Clone").Call(jen.Id("shape")), jen.Op("*").Add(coreName("DefaultPlacement").Call())))},
 		{name: "FromOn", function: true, types: element, doc: "is From with options that say where and as what the tensor is created. A nil shape makes a vector.",
 			params: types(jen.Id("data").Index().Id("T"), jen.Id("shape").Index().Int(), jen.Id("opts").Op("...").Id("CreateOption")), results: types(publicT()),
 			body: types(jen.Id("s").Op(":=").Id("collect").Call(jen.Id("options").Values(), jen.Id("opts")),
 				jen.Return(jen.Id("Wrap").Call(coreName("From").Call(jen.Id("data"), jen.Qual("slices", "Clone").Call(jen.Id("shape")), jen.Op("*").Id("s").Dot("place").Call(jen.Nil())))))},
-		{name: "FromScalar", function: true, doc: "returns a tensor without axes that holds v. Its dtype follows v: bool, int64, float32 or complex64, unless an option names one.",
+		{name: "NewTensor", function: true, types: element, doc: "returns a tensor with a copy of data, row-major, that has the device and dtype of like, and the given shape; a nil shape makes a vector. Options say otherwise.",
+			params: types(jen.Id("like").Add(publicT()), jen.Id("data").Index().Id("T"), jen.Id("shape").Index().Int(), jen.Id("opts").Op("...").Id("CreateOption")), results: types(publicT()),
+			body: types(jen.Id("s").Op(":=").Id("collect").Call(jen.Id("options").Values(), jen.Id("opts")),
+				jen.If(jen.Id("bad").Op(":=").Add(coreName("FirstError")).Call(handleOf("like")), jen.Id("bad").Op("!=").Nil()).Block(jen.Return(jen.Id("Wrap").Call(jen.Id("bad")))),
+				jen.Return(jen.Id("Wrap").Call(coreName("From").Call(jen.Id("data"), jen.Qual("slices", "Clone").Call(jen.Id("shape")), jen.Op("*").Id("s").Dot("place").Call(handleOf("like"))))))},
+		{name: "FromScalar", function: true, doc: "returns a tensor without axes that holds v. Its dtype follows v: bool, int64, the default float or the complex dtype made of it, unless an option names one.",
 			params: types(jen.Id("v").Id("Scalar"), jen.Id("opts").Op("...").Id("CreateOption")), results: types(publicT()),
 			body: types(
 				jen.Id("s").Op(":=").Id("collect").Call(jen.Id("options").Values(), jen.Id("opts")),
@@ -198,7 +211,7 @@ func valueForwarders() []forwarder {
 				jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Id("Wrap").Call(coreName("Failed").Call(jen.Err())))),
 				jen.Id("p").Op(":=").Id("s").Dot("place").Call(jen.Nil()),
 				jen.If(jen.Id("p").Dot("DType").Op("==").Add(irName("Invalid"))).Block(
-					jen.Id("p").Dot("DType").Op("=").Id("n").Dot("DType").Call(coreName("DefaultFloat"))),
+					jen.Id("p").Dot("DType").Op("=").Id("n").Dot("DType").Call(coreName("DefaultFloat").Call())),
 				jen.Return(jen.Id("Wrap").Call(jen.Qual(stdPath("ops"), "Full").Call(jen.Index().Int().Values(), jen.Id("n"), jen.Id("p")))))},
 		{name: "Data", function: true, types: element, doc: "returns a copy of the elements, row-major, after waiting for them. T must be the Go type of t's dtype.",
 			params: types(jen.Id("t").Add(publicT())), results: types(jen.Index().Id("T"), jen.Error()),
@@ -235,8 +248,9 @@ func movingForwarders() []forwarder {
 			params:  types(jen.Id("d").Qual(devicePath, "Device"), jen.Id("ptr").Uintptr(), jen.Id("dt").Id("DType"), jen.Id("shape").Op("...").Int()),
 			results: types(publicT()),
 			body:    wrapped(coreName("FromDevicePointer").Call(jen.Id("d"), jen.Id("ptr"), jen.Id("dt"), jen.Id("shape")))},
-		{name: "PinMemory", doc: "returns a copy of a host tensor in page-locked memory; t itself when it is pinned.", results: types(publicT()),
-			body: wrapped(coreName("Pin").Call(handleOf("t"), jen.Qual(devicePath, "KindCUDA")))},
+		{name: "PinMemory", doc: "returns a copy of a host tensor in memory that is page-locked for copies to accelerators of d's kind, or without d of the kind there is; t itself when it is. Such memory is costly to get and is taken from all programs of the machine: use it for what is copied often.",
+			params: types(jen.Id("d").Op("...").Qual(devicePath, "Device")), results: types(publicT()),
+			body: wrapped(coreName("Pin").Call(handleOf("t"), coreName("PinKind").Call(jen.Id("d"))))},
 	}
 }
 

@@ -143,7 +143,7 @@ var kindConst = map[ir.BodyKind]string{
 var promoteConst = map[ir.Promotion]string{
 	ir.PromoteNone: "PromoteNone", ir.PromoteArith: "PromoteArith", ir.PromoteArithFloat: "PromoteArithFloat",
 	ir.PromoteCompare: "PromoteCompare", ir.PromoteSumAcc: "PromoteSumAcc", ir.PromoteToReal: "PromoteToReal",
-	ir.PromoteFixed: "PromoteFixed", ir.PromoteOption: "PromoteOption",
+	ir.PromoteToComplex: "PromoteToComplex", ir.PromoteFixed: "PromoteFixed", ir.PromoteOption: "PromoteOption",
 }
 
 var attrConst = map[schema.Type]string{

@@ -30,7 +30,7 @@ func hasInPlace(op *schema.Op) bool {
 		return false
 	}
 	switch op.Promote {
-	case ir.PromoteCompare, ir.PromoteToReal, ir.PromoteOption:
+	case ir.PromoteCompare, ir.PromoteToReal, ir.PromoteToComplex, ir.PromoteOption:
 		return false
 	}
 	return keepsDType(op)
@@ -55,7 +55,7 @@ func (f *goFile) functions(op *schema.Op) {
 		name := op.GoName + "InPlace"
 		f.doc(name + " is " + op.GoName + " with the result written to " + local(op.Params[0].Name) + ".")
 		f.Func().Id(name).Params(f.e.coreParams(op)...).Error().Block(
-			jen.Return(coreName("ElementwiseInPlace").Call(f.applyCall(op))))
+			jen.Return(coreName("ElementwiseInPlace").Call(append(types(f.applyCall(op)), apart(op)...)...)))
 		f.Line()
 	}
 }
@@ -68,14 +68,48 @@ func (e *emitter) funcName(op *schema.Op) string {
 	return op.GoName
 }
 
+// apart returns the operands of an element-wise operator, which are given to core
+// beside the core.Apply; nothing for operators of other kinds.
+func apart(op *schema.Op) []jen.Code {
+	if op.Kind != ir.Elementwise || op.Parallel() {
+		return nil
+	}
+	var out []jen.Code
+	for _, p := range op.Operands() {
+		if p.Type == schema.TensorList {
+			return nil
+		}
+		out = append(out, jen.Id(local(p.Name)))
+	}
+	return out
+}
+
+// applyCall prints the call of the function that makes op's core.Apply.
 func (f *goFile) applyCall(op *schema.Op) code {
-	return jen.Id(lower(op.GoName) + "Apply").Call(coreArgs(op)...)
+	args, _ := f.applyParams(op)
+	return jen.Id(lower(op.GoName) + "Apply").Call(args...)
+}
+
+// applyParams returns the arguments and parameters of the function that makes op's
+// core.Apply: those of op, without operands that are given to core beside it.
+func (f *goFile) applyParams(op *schema.Op) (args, params []jen.Code) {
+	if len(apart(op)) == 0 || op.Shape != nil {
+		return coreArgs(op), f.e.coreParams(op)
+	}
+	var list paramList
+	for _, p := range op.Params {
+		if !slices.Contains(op.Operands(), p) {
+			args = append(args, jen.Id(local(p.Name)))
+			list.add(local(p.Name), f.e.coreType(op, p))
+		}
+	}
+	return args, list.code()
 }
 
 // plain prints an operator that a backend runs:
 //
 //	func <Name>(<params>) *core.Tensor {
-//		return core.<Kind>(<name>Apply(<args>))
+//		return core.<Kind>(<name>Apply(<args>), <operands>)
 //	}
 func (f *goFile) plain(op *schema.Op) {
 	name := f.e.funcName(op)
@@ -85,7 +119,7 @@ func (f *goFile) plain(op *schema.Op) {
 	if hasOut(op) || hasInPlace(op) {
 		apply = f.applyCall(op)
 	}
-	call := coreName(coreForms[op.Kind]).Call(apply)
+	call := coreName(coreForms[op.Kind]).Call(append(types(apply), apart(op)...)...)
 	switch {
 	case op.Kind != ir.Kernel || op.Results[0].List:
 		fn.Block(jen.Return(call))
@@ -100,7 +134,8 @@ func (f *goFile) plain(op *schema.Op) {
 	}
 	f.Line()
 	if hasOut(op) || hasInPlace(op) {
-		f.Func().Id(lower(op.GoName) + "Apply").Params(f.e.coreParams(op)...).Add(coreName("Apply")).Block(
+		_, params := f.applyParams(op)
+		f.Func().Id(lower(op.GoName) + "Apply").Params(params...).Add(coreName("Apply")).Block(
 			jen.Return(f.applyBody(op)))
 		f.Line()
 	}
@@ -109,7 +144,7 @@ func (f *goFile) plain(op *schema.Op) {
 // applyBody prints the core.Apply of one application.
 func (f *goFile) applyBody(op *schema.Op) code {
 	items := []jen.Code{field("Op", jen.Op("&").Id(opVar(op)))}
-	if len(op.Operands()) > 0 && !op.Parallel() {
+	if len(op.Operands()) > 0 && !op.Parallel() && len(apart(op)) == 0 {
 		items = append(items, field("In", operandList(op)))
 	}
 	if attrs := op.Attrs(); len(attrs) > 0 {
@@ -241,7 +276,7 @@ func (f *goFile) outForm(op *schema.Op) {
 	if op.Kind == ir.Composition {
 		ret = coreName("CopyOut").Call(jen.Id("dst"), jen.Op("&").Id(opVar(op)), jen.Id(op.GoName).Call(coreArgs(op)...))
 	} else {
-		ret = coreName(coreForms[op.Kind]+"Out").Call(jen.Id("dst"), f.applyCall(op))
+		ret = coreName(coreForms[op.Kind] + "Out").Call(append(types(jen.Id("dst"), f.applyCall(op)), apart(op)...)...)
 	}
 	f.Func().Id(name).Params(list.code()...).Error().Block(jen.Return(ret))
 	f.Line()
@@ -308,7 +343,7 @@ func (f *goFile) composedBody(op *schema.Op) []jen.Code {
 	if len(op.Results) > 1 { // they are named
 		define = "="
 	}
-	if op.NoGrad {
+	if op.NoGrad && !(op.GoCompose != nil && len(op.Operands()) == 0) { // of no tensors Go code records nothing
 		if len(op.Results) == 1 {
 			body = append(body, jen.Var().Add(outs[0]).Add(coreResults(op)))
 			define = "="

@@ -108,10 +108,10 @@ func optionInterface(op *schema.Op) string {
 
 // creation are the options that every factory takes.
 var creation = []struct{ typ, ctor, doc string }{
-	{"DeviceOption", "On", "On creates the tensor on device d instead of the CPU."},
+	{"DeviceOption", "On", "On creates the tensor on device d."},
 	{"DTypeOption", "OfType", ""},
 	{"RequireGradOption", "RequireGrad", "RequireGrad makes the created tensor a leaf that collects its gradient."},
-	{"PinnedOption", "Pinned", "Pinned creates the tensor in page-locked host memory, from which copies to an accelerator can be asynchronous."},
+	{"PinnedOption", "Pinned", "Pinned creates the tensor in page-locked host memory, from which copies to accelerators of d's kind, or without d of the kind there is, can be asynchronous. Such memory is costly to get and is taken from all programs of the machine: use it for what is copied often."},
 }
 
 // publicOptions emits the option types and what collects them.
@@ -176,33 +176,43 @@ func (f *goFile) collector(opts []*option) {
 		}
 		fields = append(fields,
 			jen.Id("device").Qual(devicePath, "Device"), jen.Id("placed").Bool().Comment("device was given"),
-			jen.Id("requireGrad").Bool(), jen.Id("pinned").Bool())
+			jen.Id("requireGrad").Bool(),
+			jen.Id("pin").Qual(devicePath, "Kind").Comment("of the accelerators to be page-locked for; the CPU for none"))
 	}
 	f.doc("options holds every optional argument; an operator reads those it takes.")
 	f.Type().Id("options").Struct(fields...)
 	f.Line()
 	f.Type().Id("option").Interface(jen.Id("set").Params(jen.Op("*").Id("options")))
 	f.Line()
+	f.doc("optionSets are the sets that options are applied to, which an interface's method is handed. They are zero while they are here.")
+	f.Var().Id("optionSets").Op("=").Qual("sync", "Pool").Values(jen.Dict{
+		jen.Id("New"): jen.Func().Params().Any().Block(jen.Return(jen.New(jen.Id("options"))))})
+	f.Line()
 	f.doc("collect returns the defaults s with opts applied. It copies only where there are any.")
 	f.Func().Id("collect").Types(jen.Id("O").Id("option")).Params(jen.Id("s").Id("options"), jen.Id("opts").Index().Id("O")).Id("options").Block(
 		jen.If(jen.Len(jen.Id("opts")).Op("==").Lit(0)).Block(jen.Return(jen.Id("s"))),
-		jen.Id("all").Op(":=").New(jen.Id("options")),
+		jen.Id("all").Op(":=").Id("optionSets").Dot("Get").Call().Assert(jen.Op("*").Id("options")),
 		jen.Op("*").Id("all").Op("=").Id("s"),
 		jen.For(jen.List(jen.Id("_"), jen.Id("o")).Op(":=").Range().Id("opts")).Block(
 			jen.If(jen.Any().Call(jen.Id("o")).Op("!=").Nil()).Block(jen.Id("o").Dot("set").Call(jen.Id("all")))),
-		jen.Return(jen.Op("*").Id("all")))
+		jen.Id("s").Op("=").Op("*").Id("all"),
+		jen.Op("*").Id("all").Op("=").Id("options").Values(),
+		jen.Id("optionSets").Dot("Put").Call(jen.Id("all")),
+		jen.Return(jen.Id("s")))
 	f.Line()
 }
 
 // placement prints how creation options become a core.Placement.
 func (f *goFile) placement() {
-	f.doc("place returns where a factory creates: like another tensor, or on the CPU, and as the options say.")
+	f.doc("place returns where a factory creates: like another tensor, or as the defaults and the options say.")
 	f.Func().Params(jen.Id("s").Op("*").Id("options")).Id("place").Params(jen.Id("like").Add(tensorType())).Op("*").Add(coreName("Placement")).Block(
-		jen.Id("p").Op(":=").Op("&").Add(coreName("Placement")).Values(),
-		jen.If(jen.Id("like").Op("!=").Nil()).Block(jen.Id("p").Op("=").Add(coreName("PlacementLike")).Call(jen.Id("like"))),
+		jen.Var().Id("p").Op("*").Add(coreName("Placement")),
+		jen.If(jen.Id("like").Op("!=").Nil()).Block(
+			jen.Id("p").Op("=").Add(coreName("PlacementLike")).Call(jen.Id("like"))).Else().Block(
+			jen.Id("p").Op("=").Add(coreName("DefaultPlacement")).Call()),
 		jen.If(jen.Id("s").Dot("placed")).Block(jen.Id("p").Dot("Device").Op("=").Id("s").Dot("device")),
 		jen.If(jen.Id("s").Dot("dtype").Op("!=").Add(irName("Invalid"))).Block(jen.Id("p").Dot("DType").Op("=").Id("s").Dot("dtype")),
-		jen.List(jen.Id("p").Dot("RequireGrad"), jen.Id("p").Dot("Pinned")).Op("=").List(jen.Id("s").Dot("requireGrad"), jen.Id("s").Dot("pinned")),
+		jen.List(jen.Id("p").Dot("RequireGrad"), jen.Id("p").Dot("Pin")).Op("=").List(jen.Id("s").Dot("requireGrad"), jen.Id("s").Dot("pin")),
 		jen.Return(jen.Id("p")))
 	f.Line()
 }
@@ -308,11 +318,16 @@ func (f *goFile) creationOptions(dtypeDone bool) {
 		f.doc(article(c.typ) + " is the option that " + c.ctor + " makes.")
 		var params []jen.Code
 		value := jen.Id(c.typ).Values()
-		if c.typ == "DeviceOption" {
+		switch c.typ {
+		case "DeviceOption":
 			f.Type().Id(c.typ).Struct(jen.Id("d").Qual(devicePath, "Device"))
-			params = []jen.Code{jen.Id("d").Qual(devicePath, "Device")}
+			params = types(jen.Id("d").Qual(devicePath, "Device"))
 			value = jen.Id(c.typ).Values(jen.Id("d"))
-		} else {
+		case "PinnedOption":
+			f.Type().Id(c.typ).Struct(jen.Id("kind").Qual(devicePath, "Kind"))
+			params = types(jen.Id("d").Op("...").Qual(devicePath, "Device"))
+			value = jen.Id(c.typ).Values(coreName("PinKind").Call(jen.Id("d")))
+		default:
 			f.Type().Id(c.typ).Struct()
 		}
 		f.Line()
@@ -325,7 +340,7 @@ func (f *goFile) creationOptions(dtypeDone bool) {
 		case "RequireGradOption":
 			f.setter(c.typ, jen.Id("s").Dot("requireGrad").Op("=").True())
 		default:
-			f.setter(c.typ, jen.Id("s").Dot("pinned").Op("=").True())
+			f.setter(c.typ, jen.Id("s").Dot("pin").Op("=").Id("o").Dot("kind"))
 		}
 	}
 }

@@ -176,7 +176,8 @@ func (l *loader) dtypeSet(n *yaml.Node) (set ir.DTypeSet, ok bool) {
 
 var promotions = map[string]ir.Promotion{
 	"none": ir.PromoteNone, "arith": ir.PromoteArith, "arith_float": ir.PromoteArithFloat, "compare": ir.PromoteCompare,
-	"sum_acc": ir.PromoteSumAcc, "to_real": ir.PromoteToReal, "option": ir.PromoteOption,
+	"sum_acc": ir.PromoteSumAcc, "to_real": ir.PromoteToReal, "to_complex": ir.PromoteToComplex,
+	"option": ir.PromoteOption,
 }
 
 func (l *loader) promote(op *Op, n *yaml.Node) {
@@ -194,7 +195,7 @@ func (l *loader) promote(op *Op, n *yaml.Node) {
 	}
 	p, ok := promotions[s]
 	if !ok {
-		l.errorf(l.pos(n), "promote: unknown rule %q (have none, arith, arith_float, compare, sum_acc, to_real, fixed(dtype), option)", s)
+		l.errorf(l.pos(n), "promote: unknown rule %q (have none, arith, arith_float, compare, sum_acc, to_real, to_complex, fixed(dtype), option)", s)
 		return
 	}
 	op.Promote = p

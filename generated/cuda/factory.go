@@ -7,9 +7,6 @@ import "github.com/sinter-go/sinter/ir"
 // ArangeSized names the device code of arange_sized.
 var ArangeSized = ir.CUDAKernels{Module: "factory", Symbol: "arange_sized"}
 
-// Empty names the device code of empty.
-var Empty = ir.CUDAKernels{Module: "factory", Symbol: "empty"}
-
 // EyeSized names the device code of eye_sized.
 var EyeSized = ir.CUDAKernels{Module: "factory", Symbol: "eye_sized"}
 

@@ -76,6 +76,42 @@ var bmmCase = optest.Operator{
 	Grad: []bool{true, true},
 }
 
+var cDistCase = optest.Operator{
+	Op: ops.CDistOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.CDist(a.In[0], a.In[1], a.Attrs[0].Scalar.Float(), ops.ComputeMode(a.Attrs[1].Int))}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.CDistOut(dst, a.In[0], a.In[1], a.Attrs[0].Scalar.Float(), ops.ComputeMode(a.Attrs[1].Int))
+	},
+	Defaults: []ir.Value{ir.FloatValue(2), ir.IntValue(ops.ComputeModeMmIfLarge)},
+	Domain:   [2]float64{-2, 2},
+	Domains:  [][2]float64{{-2, -0.5}, {0.5, 2}},
+	ULP:      128,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4, 3}, {5, 3}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntValue(ops.ComputeModeMmIfLarge)}},
+		{Shapes: [][]int{{30, 3}, {4, 3}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntValue(ops.ComputeModeMmIfLarge)}},
+		{Shapes: [][]int{{2, 4, 3}, {5, 3}}, Attrs: []ir.Value{ir.FloatValue(1.5), ir.IntValue(ops.ComputeModeMmIfLarge)}},
+		{Shapes: [][]int{{4, 3}, {2, 5, 3}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntValue(ops.ComputeModeMm)}},
+	},
+	Grad: []bool{true, true},
+}
+
+var distanceSlopeCase = optest.Operator{
+	Op: ops.DistanceSlopeOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.DistanceSlope(a.In[0], a.In[1], a.Attrs[0].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	Domains:  [][2]float64{{0.5, 2}, {2, 4}},
+	ULP:      16,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}, {5}}, Attrs: []ir.Value{ir.FloatValue(1.5)}},
+	},
+	Grad: []bool{true, true},
+}
+
 var dotCase = optest.Operator{
 	Op: ops.DotOp(),
 	Call: func(a optest.Args) []*core.Tensor {
@@ -112,6 +148,21 @@ var einsumCase = optest.Operator{
 	Grad: []bool{true},
 }
 
+var euclideanDistanceCase = optest.Operator{
+	Op: ops.EuclideanDistanceOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.EuclideanDistance(a.In[0], a.In[1])}
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{-2, -0.5}, {0.5, 2}},
+	ULP:     128,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4, 3}, {5, 3}}},
+		{Shapes: [][]int{{2, 1, 4, 3}, {3, 5, 3}}},
+	},
+	Grad: []bool{true, true},
+}
+
 var kronCase = optest.Operator{
 	Op: ops.KronOp(),
 	Call: func(a optest.Args) []*core.Tensor {
@@ -126,6 +177,21 @@ var kronCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}, {2, 2}}},
 	},
 	Grad: []bool{true, true},
+}
+
+var lengthOfCase = optest.Operator{
+	Op: ops.LengthOfOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.LengthOf(a.In[0], a.Attrs[0].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.FloatValue(1.5)}},
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.FloatValue(3)}},
+	},
+	Grad: []bool{true},
 }
 
 var linearCase = optest.Operator{
@@ -250,6 +316,36 @@ var outerCase = optest.Operator{
 		{Shapes: [][]int{{3}, {4}}},
 	},
 	Grad: []bool{true, true},
+}
+
+var quotientOrZeroCase = optest.Operator{
+	Op: ops.QuotientOrZeroOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.QuotientOrZero(a.In[0], a.In[1])}
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{-2, 2}, {0.5, 2}},
+	ULP:     0.5,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2)}, Want: ir.FloatScalar(1.5)},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0)}, Want: ir.IntScalar(0)},
+	},
+	Grad: []bool{true, true},
+}
+
+var rowDistanceCase = optest.Operator{
+	Op: ops.RowDistanceOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RowDistance(a.In[0], a.In[1], a.In[2])}
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{-2, 0}, {0.5, 2}, {0.5, 2}},
+	ULP:     4,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(9), ir.IntScalar(16)}, Want: ir.IntScalar(5)},
+		{In: []ir.Scalar{ir.IntScalar(5), ir.IntScalar(4), ir.IntScalar(4)}, Want: ir.IntScalar(0)},
+	},
+	Grad: []bool{false, false, false},
 }
 
 var tensordotCase = optest.Operator{

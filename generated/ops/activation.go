@@ -34,13 +34,12 @@ func CeluOp() *ir.Op {
 
 // Celu returns x where it is positive and alpha*(exp(x/alpha) - 1) elsewhere.
 func Celu(x *core.Tensor, alpha ir.Scalar) *core.Tensor {
-	return core.Elementwise(celuApply(x, alpha))
+	return core.Elementwise(celuApply(alpha), x)
 }
 
-func celuApply(x *core.Tensor, alpha ir.Scalar) core.Apply {
+func celuApply(alpha ir.Scalar) core.Apply {
 	return core.Apply{
 		Op:       &celuOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.ScalarValue(alpha)},
 		Backward: celuBackward,
 		Save:     core.SaveIn(0),
@@ -50,12 +49,12 @@ func celuApply(x *core.Tensor, alpha ir.Scalar) core.Apply {
 // CeluOut is Celu with the result written to dst, which has its shape and
 // device.
 func CeluOut(dst, x *core.Tensor, alpha ir.Scalar) error {
-	return core.ElementwiseOut(dst, celuApply(x, alpha))
+	return core.ElementwiseOut(dst, celuApply(alpha), x)
 }
 
 // CeluInPlace is Celu with the result written to x.
 func CeluInPlace(x *core.Tensor, alpha ir.Scalar) error {
-	return core.ElementwiseInPlace(celuApply(x, alpha))
+	return core.ElementwiseInPlace(celuApply(alpha), x)
 }
 
 // celuBackward is the gradient of celu.
@@ -93,9 +92,8 @@ var celuGradXOp = ir.Op{
 func celuGradX(dy, x *core.Tensor, alpha ir.Scalar) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &celuGradXOp,
-		In:    []*core.Tensor{dy, x},
 		Attrs: []ir.Value{ir.ScalarValue(alpha)},
-	})
+	}, dy, x)
 }
 
 var eluOp = ir.Op{
@@ -123,13 +121,12 @@ func EluOp() *ir.Op {
 
 // Elu returns x where it is positive and alpha*(exp(x) - 1) elsewhere.
 func Elu(x *core.Tensor, alpha ir.Scalar) *core.Tensor {
-	return core.Elementwise(eluApply(x, alpha))
+	return core.Elementwise(eluApply(alpha), x)
 }
 
-func eluApply(x *core.Tensor, alpha ir.Scalar) core.Apply {
+func eluApply(alpha ir.Scalar) core.Apply {
 	return core.Apply{
 		Op:       &eluOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.ScalarValue(alpha)},
 		Backward: eluBackward,
 		Save:     core.SaveIn(0),
@@ -139,12 +136,12 @@ func eluApply(x *core.Tensor, alpha ir.Scalar) core.Apply {
 // EluOut is Elu with the result written to dst, which has its shape and
 // device.
 func EluOut(dst, x *core.Tensor, alpha ir.Scalar) error {
-	return core.ElementwiseOut(dst, eluApply(x, alpha))
+	return core.ElementwiseOut(dst, eluApply(alpha), x)
 }
 
 // EluInPlace is Elu with the result written to x.
 func EluInPlace(x *core.Tensor, alpha ir.Scalar) error {
-	return core.ElementwiseInPlace(eluApply(x, alpha))
+	return core.ElementwiseInPlace(eluApply(alpha), x)
 }
 
 // eluBackward is the gradient of elu.
@@ -182,9 +179,8 @@ var eluGradXOp = ir.Op{
 func eluGradX(dy, x *core.Tensor, alpha ir.Scalar) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &eluGradXOp,
-		In:    []*core.Tensor{dy, x},
 		Attrs: []ir.Value{ir.ScalarValue(alpha)},
-	})
+	}, dy, x)
 }
 
 var geluOp = ir.Op{
@@ -215,13 +211,12 @@ func GeluOp() *ir.Op {
 // the probability that a standard normal variable is below x. The form tanh
 // approximates it to within 5e-4.
 func Gelu(x *core.Tensor, approximate Approximate) *core.Tensor {
-	return core.Elementwise(geluApply(x, approximate))
+	return core.Elementwise(geluApply(approximate), x)
 }
 
-func geluApply(x *core.Tensor, approximate Approximate) core.Apply {
+func geluApply(approximate Approximate) core.Apply {
 	return core.Apply{
 		Op:       &geluOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.IntValue(approximate)},
 		Variant:  int(approximate),
 		Backward: geluBackward,
@@ -232,12 +227,12 @@ func geluApply(x *core.Tensor, approximate Approximate) core.Apply {
 // GeluOut is Gelu with the result written to dst, which has its shape and
 // device.
 func GeluOut(dst, x *core.Tensor, approximate Approximate) error {
-	return core.ElementwiseOut(dst, geluApply(x, approximate))
+	return core.ElementwiseOut(dst, geluApply(approximate), x)
 }
 
 // GeluInPlace is Gelu with the result written to x.
 func GeluInPlace(x *core.Tensor, approximate Approximate) error {
-	return core.ElementwiseInPlace(geluApply(x, approximate))
+	return core.ElementwiseInPlace(geluApply(approximate), x)
 }
 
 // geluBackward is the gradient of gelu.
@@ -281,10 +276,9 @@ var geluGradXOp = ir.Op{
 func geluGradX(dy, x *core.Tensor, approximate Approximate) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:      &geluGradXOp,
-		In:      []*core.Tensor{dy, x},
 		Attrs:   []ir.Value{ir.IntValue(approximate)},
 		Variant: int(approximate),
-	})
+	}, dy, x)
 }
 
 var gluOp = ir.Op{
@@ -356,13 +350,12 @@ func HardshrinkOp() *ir.Op {
 
 // Hardshrink returns x, and 0 where abs(x) <= lambd.
 func Hardshrink(x *core.Tensor, lambd float64) *core.Tensor {
-	return core.Elementwise(hardshrinkApply(x, lambd))
+	return core.Elementwise(hardshrinkApply(lambd), x)
 }
 
-func hardshrinkApply(x *core.Tensor, lambd float64) core.Apply {
+func hardshrinkApply(lambd float64) core.Apply {
 	return core.Apply{
 		Op:       &hardshrinkOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.FloatValue(lambd)},
 		Backward: hardshrinkBackward,
 		Save:     core.SaveIn(0),
@@ -372,12 +365,12 @@ func hardshrinkApply(x *core.Tensor, lambd float64) core.Apply {
 // HardshrinkOut is Hardshrink with the result written to dst, which has its
 // shape and device.
 func HardshrinkOut(dst, x *core.Tensor, lambd float64) error {
-	return core.ElementwiseOut(dst, hardshrinkApply(x, lambd))
+	return core.ElementwiseOut(dst, hardshrinkApply(lambd), x)
 }
 
 // HardshrinkInPlace is Hardshrink with the result written to x.
 func HardshrinkInPlace(x *core.Tensor, lambd float64) error {
-	return core.ElementwiseInPlace(hardshrinkApply(x, lambd))
+	return core.ElementwiseInPlace(hardshrinkApply(lambd), x)
 }
 
 // hardshrinkBackward is the gradient of hardshrink.
@@ -415,9 +408,8 @@ var hardshrinkGradXOp = ir.Op{
 func hardshrinkGradX(dy, x *core.Tensor, lambd float64) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &hardshrinkGradXOp,
-		In:    []*core.Tensor{dy, x},
 		Attrs: []ir.Value{ir.FloatValue(lambd)},
-	})
+	}, dy, x)
 }
 
 var hardsigmoidOp = ir.Op{
@@ -445,13 +437,12 @@ func HardsigmoidOp() *ir.Op {
 
 // Hardsigmoid returns x/6 + 1/2 limited to 0 and 1.
 func Hardsigmoid(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(hardsigmoidApply(x))
+	return core.Elementwise(hardsigmoidApply(), x)
 }
 
-func hardsigmoidApply(x *core.Tensor) core.Apply {
+func hardsigmoidApply() core.Apply {
 	return core.Apply{
 		Op:       &hardsigmoidOp,
-		In:       []*core.Tensor{x},
 		Backward: hardsigmoidBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -460,12 +451,12 @@ func hardsigmoidApply(x *core.Tensor) core.Apply {
 // HardsigmoidOut is Hardsigmoid with the result written to dst, which has its
 // shape and device.
 func HardsigmoidOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, hardsigmoidApply(x))
+	return core.ElementwiseOut(dst, hardsigmoidApply(), x)
 }
 
 // HardsigmoidInPlace is Hardsigmoid with the result written to x.
 func HardsigmoidInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(hardsigmoidApply(x))
+	return core.ElementwiseInPlace(hardsigmoidApply(), x)
 }
 
 // hardsigmoidBackward is the gradient of hardsigmoid.
@@ -501,8 +492,7 @@ var hardsigmoidGradXOp = ir.Op{
 func hardsigmoidGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &hardsigmoidGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var hardswishOp = ir.Op{
@@ -529,13 +519,12 @@ func HardswishOp() *ir.Op {
 
 // Hardswish returns x*hardsigmoid(x).
 func Hardswish(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(hardswishApply(x))
+	return core.Elementwise(hardswishApply(), x)
 }
 
-func hardswishApply(x *core.Tensor) core.Apply {
+func hardswishApply() core.Apply {
 	return core.Apply{
 		Op:       &hardswishOp,
-		In:       []*core.Tensor{x},
 		Backward: hardswishBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -544,12 +533,12 @@ func hardswishApply(x *core.Tensor) core.Apply {
 // HardswishOut is Hardswish with the result written to dst, which has its
 // shape and device.
 func HardswishOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, hardswishApply(x))
+	return core.ElementwiseOut(dst, hardswishApply(), x)
 }
 
 // HardswishInPlace is Hardswish with the result written to x.
 func HardswishInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(hardswishApply(x))
+	return core.ElementwiseInPlace(hardswishApply(), x)
 }
 
 // hardswishBackward is the gradient of hardswish.
@@ -585,8 +574,7 @@ var hardswishGradXOp = ir.Op{
 func hardswishGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &hardswishGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var hardtanhOp = ir.Op{
@@ -615,13 +603,12 @@ func HardtanhOp() *ir.Op {
 // Hardtanh returns x limited to lo and hi. The gradient at both is 0. PyTorch
 // calls them min_val and max_val.
 func Hardtanh(x *core.Tensor, lo, hi ir.Scalar) *core.Tensor {
-	return core.Elementwise(hardtanhApply(x, lo, hi))
+	return core.Elementwise(hardtanhApply(lo, hi), x)
 }
 
-func hardtanhApply(x *core.Tensor, lo, hi ir.Scalar) core.Apply {
+func hardtanhApply(lo, hi ir.Scalar) core.Apply {
 	return core.Apply{
 		Op:       &hardtanhOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.ScalarValue(lo), ir.ScalarValue(hi)},
 		Backward: hardtanhBackward,
 		Save:     core.SaveIn(0),
@@ -631,12 +618,12 @@ func hardtanhApply(x *core.Tensor, lo, hi ir.Scalar) core.Apply {
 // HardtanhOut is Hardtanh with the result written to dst, which has its shape
 // and device.
 func HardtanhOut(dst, x *core.Tensor, lo, hi ir.Scalar) error {
-	return core.ElementwiseOut(dst, hardtanhApply(x, lo, hi))
+	return core.ElementwiseOut(dst, hardtanhApply(lo, hi), x)
 }
 
 // HardtanhInPlace is Hardtanh with the result written to x.
 func HardtanhInPlace(x *core.Tensor, lo, hi ir.Scalar) error {
-	return core.ElementwiseInPlace(hardtanhApply(x, lo, hi))
+	return core.ElementwiseInPlace(hardtanhApply(lo, hi), x)
 }
 
 // hardtanhBackward is the gradient of hardtanh.

@@ -32,9 +32,8 @@ var hardtanhGradXOp = ir.Op{
 func hardtanhGradX(dy, x *core.Tensor, lo, hi ir.Scalar) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &hardtanhGradXOp,
-		In:    []*core.Tensor{dy, x},
 		Attrs: []ir.Value{ir.ScalarValue(lo), ir.ScalarValue(hi)},
-	})
+	}, dy, x)
 }
 
 var heavisideOp = ir.Op{
@@ -62,25 +61,24 @@ func HeavisideOp() *ir.Op {
 // Heaviside returns 0 where x is negative, 1 where it is positive, and values
 // where it is 0.
 func Heaviside(x, values *core.Tensor) *core.Tensor {
-	return core.Elementwise(heavisideApply(x, values))
+	return core.Elementwise(heavisideApply(), x, values)
 }
 
-func heavisideApply(x, values *core.Tensor) core.Apply {
+func heavisideApply() core.Apply {
 	return core.Apply{
 		Op: &heavisideOp,
-		In: []*core.Tensor{x, values},
 	}
 }
 
 // HeavisideOut is Heaviside with the result written to dst, which has its
 // shape and device.
 func HeavisideOut(dst, x, values *core.Tensor) error {
-	return core.ElementwiseOut(dst, heavisideApply(x, values))
+	return core.ElementwiseOut(dst, heavisideApply(), x, values)
 }
 
 // HeavisideInPlace is Heaviside with the result written to x.
 func HeavisideInPlace(x, values *core.Tensor) error {
-	return core.ElementwiseInPlace(heavisideApply(x, values))
+	return core.ElementwiseInPlace(heavisideApply(), x, values)
 }
 
 var leakyReluOp = ir.Op{
@@ -110,13 +108,12 @@ func LeakyReluOp() *ir.Op {
 // LeakyRelu returns x where it is positive and negative_slope*x elsewhere.
 // The gradient at 0 is negative_slope.
 func LeakyRelu(x *core.Tensor, negativeSlope float64) *core.Tensor {
-	return core.Elementwise(leakyReluApply(x, negativeSlope))
+	return core.Elementwise(leakyReluApply(negativeSlope), x)
 }
 
-func leakyReluApply(x *core.Tensor, negativeSlope float64) core.Apply {
+func leakyReluApply(negativeSlope float64) core.Apply {
 	return core.Apply{
 		Op:       &leakyReluOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.FloatValue(negativeSlope)},
 		Backward: leakyReluBackward,
 		Save:     core.SaveIn(0),
@@ -126,12 +123,12 @@ func leakyReluApply(x *core.Tensor, negativeSlope float64) core.Apply {
 // LeakyReluOut is LeakyRelu with the result written to dst, which has its
 // shape and device.
 func LeakyReluOut(dst, x *core.Tensor, negativeSlope float64) error {
-	return core.ElementwiseOut(dst, leakyReluApply(x, negativeSlope))
+	return core.ElementwiseOut(dst, leakyReluApply(negativeSlope), x)
 }
 
 // LeakyReluInPlace is LeakyRelu with the result written to x.
 func LeakyReluInPlace(x *core.Tensor, negativeSlope float64) error {
-	return core.ElementwiseInPlace(leakyReluApply(x, negativeSlope))
+	return core.ElementwiseInPlace(leakyReluApply(negativeSlope), x)
 }
 
 // leakyReluBackward is the gradient of leaky_relu.
@@ -169,9 +166,8 @@ var leakyReluGradXOp = ir.Op{
 func leakyReluGradX(dy, x *core.Tensor, negativeSlope float64) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &leakyReluGradXOp,
-		In:    []*core.Tensor{dy, x},
 		Attrs: []ir.Value{ir.FloatValue(negativeSlope)},
-	})
+	}, dy, x)
 }
 
 var logsigmoidOp = ir.Op{
@@ -199,13 +195,12 @@ func LogsigmoidOp() *ir.Op {
 
 // Logsigmoid returns log(sigmoid(x)), without overflow on the way.
 func Logsigmoid(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(logsigmoidApply(x))
+	return core.Elementwise(logsigmoidApply(), x)
 }
 
-func logsigmoidApply(x *core.Tensor) core.Apply {
+func logsigmoidApply() core.Apply {
 	return core.Apply{
 		Op:       &logsigmoidOp,
-		In:       []*core.Tensor{x},
 		Backward: logsigmoidBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -214,12 +209,12 @@ func logsigmoidApply(x *core.Tensor) core.Apply {
 // LogsigmoidOut is Logsigmoid with the result written to dst, which has its
 // shape and device.
 func LogsigmoidOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, logsigmoidApply(x))
+	return core.ElementwiseOut(dst, logsigmoidApply(), x)
 }
 
 // LogsigmoidInPlace is Logsigmoid with the result written to x.
 func LogsigmoidInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(logsigmoidApply(x))
+	return core.ElementwiseInPlace(logsigmoidApply(), x)
 }
 
 // logsigmoidBackward is the gradient of logsigmoid.
@@ -253,13 +248,12 @@ func MishOp() *ir.Op {
 
 // Mish returns x*tanh(log(1 + exp(x))).
 func Mish(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(mishApply(x))
+	return core.Elementwise(mishApply(), x)
 }
 
-func mishApply(x *core.Tensor) core.Apply {
+func mishApply() core.Apply {
 	return core.Apply{
 		Op:       &mishOp,
-		In:       []*core.Tensor{x},
 		Backward: mishBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -268,12 +262,12 @@ func mishApply(x *core.Tensor) core.Apply {
 // MishOut is Mish with the result written to dst, which has its shape and
 // device.
 func MishOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, mishApply(x))
+	return core.ElementwiseOut(dst, mishApply(), x)
 }
 
 // MishInPlace is Mish with the result written to x.
 func MishInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(mishApply(x))
+	return core.ElementwiseInPlace(mishApply(), x)
 }
 
 // mishBackward is the gradient of mish.
@@ -309,8 +303,7 @@ var mishGradXOp = ir.Op{
 func mishGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &mishGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var preluOp = ir.Op{
@@ -338,13 +331,12 @@ func PreluOp() *ir.Op {
 // Prelu returns x where it is positive and weight*x elsewhere. Weight
 // broadcasts; PyTorch's weight has one element a channel.
 func Prelu(x, weight *core.Tensor) *core.Tensor {
-	return core.Elementwise(preluApply(x, weight))
+	return core.Elementwise(preluApply(), x, weight)
 }
 
-func preluApply(x, weight *core.Tensor) core.Apply {
+func preluApply() core.Apply {
 	return core.Apply{
 		Op:       &preluOp,
-		In:       []*core.Tensor{x, weight},
 		Backward: preluBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -353,12 +345,12 @@ func preluApply(x, weight *core.Tensor) core.Apply {
 // PreluOut is Prelu with the result written to dst, which has its shape and
 // device.
 func PreluOut(dst, x, weight *core.Tensor) error {
-	return core.ElementwiseOut(dst, preluApply(x, weight))
+	return core.ElementwiseOut(dst, preluApply(), x, weight)
 }
 
 // PreluInPlace is Prelu with the result written to x.
 func PreluInPlace(x, weight *core.Tensor) error {
-	return core.ElementwiseInPlace(preluApply(x, weight))
+	return core.ElementwiseInPlace(preluApply(), x, weight)
 }
 
 // preluBackward is the gradient of prelu.
@@ -404,8 +396,7 @@ var preluGradWeightOp = ir.Op{
 func preluGradWeight(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &preluGradWeightOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var preluGradXOp = ir.Op{
@@ -430,8 +421,7 @@ var preluGradXOp = ir.Op{
 func preluGradX(dy, x, weight *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &preluGradXOp,
-		In: []*core.Tensor{dy, x, weight},
-	})
+	}, dy, x, weight)
 }
 
 var reluOp = ir.Op{
@@ -458,13 +448,12 @@ func ReluOp() *ir.Op {
 
 // Relu returns max(x, 0). NaN stays NaN. The gradient at 0 is 0.
 func Relu(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(reluApply(x))
+	return core.Elementwise(reluApply(), x)
 }
 
-func reluApply(x *core.Tensor) core.Apply {
+func reluApply() core.Apply {
 	return core.Apply{
 		Op:       &reluOp,
-		In:       []*core.Tensor{x},
 		Backward: reluBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -473,12 +462,12 @@ func reluApply(x *core.Tensor) core.Apply {
 // ReluOut is Relu with the result written to dst, which has its shape and
 // device.
 func ReluOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, reluApply(x))
+	return core.ElementwiseOut(dst, reluApply(), x)
 }
 
 // ReluInPlace is Relu with the result written to x.
 func ReluInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(reluApply(x))
+	return core.ElementwiseInPlace(reluApply(), x)
 }
 
 // reluBackward is the gradient of relu.
@@ -516,13 +505,12 @@ func Relu6Op() *ir.Op {
 
 // Relu6 returns x limited to 0 and 6. The gradient at both is 0.
 func Relu6(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(relu6Apply(x))
+	return core.Elementwise(relu6Apply(), x)
 }
 
-func relu6Apply(x *core.Tensor) core.Apply {
+func relu6Apply() core.Apply {
 	return core.Apply{
 		Op:       &relu6Op,
-		In:       []*core.Tensor{x},
 		Backward: relu6Backward,
 		Save:     core.SaveIn(0),
 	}
@@ -531,12 +519,12 @@ func relu6Apply(x *core.Tensor) core.Apply {
 // Relu6Out is Relu6 with the result written to dst, which has its shape and
 // device.
 func Relu6Out(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, relu6Apply(x))
+	return core.ElementwiseOut(dst, relu6Apply(), x)
 }
 
 // Relu6InPlace is Relu6 with the result written to x.
 func Relu6InPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(relu6Apply(x))
+	return core.ElementwiseInPlace(relu6Apply(), x)
 }
 
 // relu6Backward is the gradient of relu6.
@@ -572,8 +560,7 @@ var relu6GradXOp = ir.Op{
 func relu6GradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &relu6GradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var reluGradXOp = ir.Op{
@@ -598,6 +585,63 @@ var reluGradXOp = ir.Op{
 func reluGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &reluGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
+}
+
+var seluOp = ir.Op{
+	Name:    "selu",
+	Doc:     "returns scale*x where it is positive and scale*alpha*(exp(x) - 1) elsewhere, with the constants of self-normalizing networks.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Selu},
+	CUDA: cuda.Selu,
+	Tags: ir.TagPointwise,
+}
+
+// SeluOp returns the descriptor of selu, which must not be changed.
+func SeluOp() *ir.Op {
+	return &seluOp
+}
+
+// Selu returns scale*x where it is positive and scale*alpha*(exp(x) - 1)
+// elsewhere, with the constants of self-normalizing networks.
+func Selu(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(seluApply(), x)
+}
+
+func seluApply() core.Apply {
+	return core.Apply{
+		Op:       &seluOp,
+		Backward: seluBackward,
+		Save:     core.SaveIn(0),
+	}
+}
+
+// SeluOut is Selu with the result written to dst, which has its shape and
+// device.
+func SeluOut(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, seluApply(), x)
+}
+
+// SeluInPlace is Selu with the result written to x.
+func SeluInPlace(x *core.Tensor) error {
+	return core.ElementwiseInPlace(seluApply(), x)
+}
+
+// seluBackward is the gradient of selu.
+func seluBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if grad.Recording() {
+		grad.Set(0, Where(Gt(x, number(0)), Mul(number(1.0507009873554805), dy), Mul(dy, Mul(number(1.7580993408473768), Add(Expm1(x), number(1))))))
+	} else {
+		grad.Set(0, seluGradX(dy, x))
+	}
 }

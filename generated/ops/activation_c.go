@@ -9,65 +9,6 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var seluOp = ir.Op{
-	Name:    "selu",
-	Doc:     "returns scale*x where it is positive and scale*alpha*(exp(x) - 1) elsewhere, with the constants of self-normalizing networks.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Selu},
-	CUDA: cuda.Selu,
-	Tags: ir.TagPointwise,
-}
-
-// SeluOp returns the descriptor of selu, which must not be changed.
-func SeluOp() *ir.Op {
-	return &seluOp
-}
-
-// Selu returns scale*x where it is positive and scale*alpha*(exp(x) - 1)
-// elsewhere, with the constants of self-normalizing networks.
-func Selu(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(seluApply(x))
-}
-
-func seluApply(x *core.Tensor) core.Apply {
-	return core.Apply{
-		Op:       &seluOp,
-		In:       []*core.Tensor{x},
-		Backward: seluBackward,
-		Save:     core.SaveIn(0),
-	}
-}
-
-// SeluOut is Selu with the result written to dst, which has its shape and
-// device.
-func SeluOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, seluApply(x))
-}
-
-// SeluInPlace is Selu with the result written to x.
-func SeluInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(seluApply(x))
-}
-
-// seluBackward is the gradient of selu.
-func seluBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	if grad.Recording() {
-		grad.Set(0, Where(Gt(x, number(0)), Mul(number(1.0507009873554805), dy), Mul(dy, Mul(number(1.7580993408473768), Add(Expm1(x), number(1))))))
-	} else {
-		grad.Set(0, seluGradX(dy, x))
-	}
-}
-
 var seluGradXOp = ir.Op{
 	Name:    "selu_grad_x",
 	Doc:     "returns the gradient of selu with respect to x, from the gradient dy of its result.",
@@ -90,8 +31,7 @@ var seluGradXOp = ir.Op{
 func seluGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &seluGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var siluOp = ir.Op{
@@ -118,13 +58,12 @@ func SiluOp() *ir.Op {
 
 // Silu returns x*sigmoid(x), also called swish.
 func Silu(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(siluApply(x))
+	return core.Elementwise(siluApply(), x)
 }
 
-func siluApply(x *core.Tensor) core.Apply {
+func siluApply() core.Apply {
 	return core.Apply{
 		Op:       &siluOp,
-		In:       []*core.Tensor{x},
 		Backward: siluBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -133,12 +72,12 @@ func siluApply(x *core.Tensor) core.Apply {
 // SiluOut is Silu with the result written to dst, which has its shape and
 // device.
 func SiluOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, siluApply(x))
+	return core.ElementwiseOut(dst, siluApply(), x)
 }
 
 // SiluInPlace is Silu with the result written to x.
 func SiluInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(siluApply(x))
+	return core.ElementwiseInPlace(siluApply(), x)
 }
 
 // siluBackward is the gradient of silu.
@@ -174,8 +113,7 @@ var siluGradXOp = ir.Op{
 func siluGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &siluGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var softplusOp = ir.Op{
@@ -204,13 +142,12 @@ func SoftplusOp() *ir.Op {
 // Softplus returns log(1 + exp(beta*x))/beta, and x where beta*x is greater
 // than limit. PyTorch calls limit threshold.
 func Softplus(x *core.Tensor, beta, limit ir.Scalar) *core.Tensor {
-	return core.Elementwise(softplusApply(x, beta, limit))
+	return core.Elementwise(softplusApply(beta, limit), x)
 }
 
-func softplusApply(x *core.Tensor, beta, limit ir.Scalar) core.Apply {
+func softplusApply(beta, limit ir.Scalar) core.Apply {
 	return core.Apply{
 		Op:       &softplusOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.ScalarValue(beta), ir.ScalarValue(limit)},
 		Backward: softplusBackward,
 		Save:     core.SaveIn(0),
@@ -220,12 +157,12 @@ func softplusApply(x *core.Tensor, beta, limit ir.Scalar) core.Apply {
 // SoftplusOut is Softplus with the result written to dst, which has its shape
 // and device.
 func SoftplusOut(dst, x *core.Tensor, beta, limit ir.Scalar) error {
-	return core.ElementwiseOut(dst, softplusApply(x, beta, limit))
+	return core.ElementwiseOut(dst, softplusApply(beta, limit), x)
 }
 
 // SoftplusInPlace is Softplus with the result written to x.
 func SoftplusInPlace(x *core.Tensor, beta, limit ir.Scalar) error {
-	return core.ElementwiseInPlace(softplusApply(x, beta, limit))
+	return core.ElementwiseInPlace(softplusApply(beta, limit), x)
 }
 
 // softplusBackward is the gradient of softplus.
@@ -264,9 +201,8 @@ var softplusGradXOp = ir.Op{
 func softplusGradX(dy, x *core.Tensor, beta, limit ir.Scalar) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &softplusGradXOp,
-		In:    []*core.Tensor{dy, x},
 		Attrs: []ir.Value{ir.ScalarValue(beta), ir.ScalarValue(limit)},
-	})
+	}, dy, x)
 }
 
 var softshrinkOp = ir.Op{
@@ -296,13 +232,12 @@ func SoftshrinkOp() *ir.Op {
 // Softshrink returns x moved toward 0 by lambd, and 0 where it is nearer than
 // that.
 func Softshrink(x *core.Tensor, lambd float64) *core.Tensor {
-	return core.Elementwise(softshrinkApply(x, lambd))
+	return core.Elementwise(softshrinkApply(lambd), x)
 }
 
-func softshrinkApply(x *core.Tensor, lambd float64) core.Apply {
+func softshrinkApply(lambd float64) core.Apply {
 	return core.Apply{
 		Op:       &softshrinkOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.FloatValue(lambd)},
 		Backward: softshrinkBackward,
 		Save:     core.SaveIn(0),
@@ -312,12 +247,12 @@ func softshrinkApply(x *core.Tensor, lambd float64) core.Apply {
 // SoftshrinkOut is Softshrink with the result written to dst, which has its
 // shape and device.
 func SoftshrinkOut(dst, x *core.Tensor, lambd float64) error {
-	return core.ElementwiseOut(dst, softshrinkApply(x, lambd))
+	return core.ElementwiseOut(dst, softshrinkApply(lambd), x)
 }
 
 // SoftshrinkInPlace is Softshrink with the result written to x.
 func SoftshrinkInPlace(x *core.Tensor, lambd float64) error {
-	return core.ElementwiseInPlace(softshrinkApply(x, lambd))
+	return core.ElementwiseInPlace(softshrinkApply(lambd), x)
 }
 
 // softshrinkBackward is the gradient of softshrink.
@@ -355,9 +290,8 @@ var softshrinkGradXOp = ir.Op{
 func softshrinkGradX(dy, x *core.Tensor, lambd float64) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &softshrinkGradXOp,
-		In:    []*core.Tensor{dy, x},
 		Attrs: []ir.Value{ir.FloatValue(lambd)},
-	})
+	}, dy, x)
 }
 
 var softsignOp = ir.Op{
@@ -384,13 +318,12 @@ func SoftsignOp() *ir.Op {
 
 // Softsign returns x/(1 + abs(x)).
 func Softsign(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(softsignApply(x))
+	return core.Elementwise(softsignApply(), x)
 }
 
-func softsignApply(x *core.Tensor) core.Apply {
+func softsignApply() core.Apply {
 	return core.Apply{
 		Op:       &softsignOp,
-		In:       []*core.Tensor{x},
 		Backward: softsignBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -399,12 +332,12 @@ func softsignApply(x *core.Tensor) core.Apply {
 // SoftsignOut is Softsign with the result written to dst, which has its shape
 // and device.
 func SoftsignOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, softsignApply(x))
+	return core.ElementwiseOut(dst, softsignApply(), x)
 }
 
 // SoftsignInPlace is Softsign with the result written to x.
 func SoftsignInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(softsignApply(x))
+	return core.ElementwiseInPlace(softsignApply(), x)
 }
 
 // softsignBackward is the gradient of softsign.
@@ -439,13 +372,12 @@ func TanhshrinkOp() *ir.Op {
 
 // Tanhshrink returns x - tanh(x).
 func Tanhshrink(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(tanhshrinkApply(x))
+	return core.Elementwise(tanhshrinkApply(), x)
 }
 
-func tanhshrinkApply(x *core.Tensor) core.Apply {
+func tanhshrinkApply() core.Apply {
 	return core.Apply{
 		Op:       &tanhshrinkOp,
-		In:       []*core.Tensor{x},
 		Backward: tanhshrinkBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -454,12 +386,12 @@ func tanhshrinkApply(x *core.Tensor) core.Apply {
 // TanhshrinkOut is Tanhshrink with the result written to dst, which has its
 // shape and device.
 func TanhshrinkOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, tanhshrinkApply(x))
+	return core.ElementwiseOut(dst, tanhshrinkApply(), x)
 }
 
 // TanhshrinkInPlace is Tanhshrink with the result written to x.
 func TanhshrinkInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(tanhshrinkApply(x))
+	return core.ElementwiseInPlace(tanhshrinkApply(), x)
 }
 
 // tanhshrinkBackward is the gradient of tanhshrink.
@@ -495,8 +427,7 @@ var tanhshrinkGradXOp = ir.Op{
 func tanhshrinkGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &tanhshrinkGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var thresholdOp = ir.Op{
@@ -524,13 +455,12 @@ func ThresholdOp() *ir.Op {
 
 // Threshold returns x where it is greater than limit and value elsewhere.
 func Threshold(x *core.Tensor, limit float64, value ir.Scalar) *core.Tensor {
-	return core.Elementwise(thresholdApply(x, limit, value))
+	return core.Elementwise(thresholdApply(limit, value), x)
 }
 
-func thresholdApply(x *core.Tensor, limit float64, value ir.Scalar) core.Apply {
+func thresholdApply(limit float64, value ir.Scalar) core.Apply {
 	return core.Apply{
 		Op:       &thresholdOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.FloatValue(limit), ir.ScalarValue(value)},
 		Backward: thresholdBackward,
 		Save:     core.SaveIn(0),
@@ -540,12 +470,12 @@ func thresholdApply(x *core.Tensor, limit float64, value ir.Scalar) core.Apply {
 // ThresholdOut is Threshold with the result written to dst, which has its
 // shape and device.
 func ThresholdOut(dst, x *core.Tensor, limit float64, value ir.Scalar) error {
-	return core.ElementwiseOut(dst, thresholdApply(x, limit, value))
+	return core.ElementwiseOut(dst, thresholdApply(limit, value), x)
 }
 
 // ThresholdInPlace is Threshold with the result written to x.
 func ThresholdInPlace(x *core.Tensor, limit float64, value ir.Scalar) error {
-	return core.ElementwiseInPlace(thresholdApply(x, limit, value))
+	return core.ElementwiseInPlace(thresholdApply(limit, value), x)
 }
 
 // thresholdBackward is the gradient of threshold.
@@ -583,7 +513,6 @@ var thresholdGradXOp = ir.Op{
 func thresholdGradX(dy, x *core.Tensor, limit float64) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &thresholdGradXOp,
-		In:    []*core.Tensor{dy, x},
 		Attrs: []ir.Value{ir.FloatValue(limit)},
-	})
+	}, dy, x)
 }

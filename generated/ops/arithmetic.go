@@ -34,13 +34,12 @@ func AbsOp() *ir.Op {
 // Abs returns the absolute value of each element of x; of a complex one its
 // modulus, as a real tensor. The gradient at zero is zero.
 func Abs(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(absApply(x))
+	return core.Elementwise(absApply(), x)
 }
 
-func absApply(x *core.Tensor) core.Apply {
+func absApply() core.Apply {
 	return core.Apply{
 		Op:       &absOp,
-		In:       []*core.Tensor{x},
 		Backward: absBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -49,7 +48,7 @@ func absApply(x *core.Tensor) core.Apply {
 // AbsOut is Abs with the result written to dst, which has its shape and
 // device.
 func AbsOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, absApply(x))
+	return core.ElementwiseOut(dst, absApply(), x)
 }
 
 // absBackward is the gradient of abs.
@@ -120,13 +119,12 @@ func AddOp() *ir.Op {
 // Add returns x + y, element by element. Integers wrap; of bools it is
 // logical or. PyTorch's alpha is add_scaled.
 func Add(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(addApply(x, y))
+	return core.Elementwise(addApply(), x, y)
 }
 
-func addApply(x, y *core.Tensor) core.Apply {
+func addApply() core.Apply {
 	return core.Apply{
 		Op:       &addOp,
-		In:       []*core.Tensor{x, y},
 		Backward: addBackward,
 	}
 }
@@ -134,12 +132,12 @@ func addApply(x, y *core.Tensor) core.Apply {
 // AddOut is Add with the result written to dst, which has its shape and
 // device.
 func AddOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, addApply(x, y))
+	return core.ElementwiseOut(dst, addApply(), x, y)
 }
 
 // AddInPlace is Add with the result written to x.
 func AddInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(addApply(x, y))
+	return core.ElementwiseInPlace(addApply(), x, y)
 }
 
 // addBackward is the gradient of add.
@@ -180,13 +178,12 @@ func AddScaledOp() *ir.Op {
 // AddScaled returns x + alpha*y, element by element. It is PyTorch's add with
 // alpha.
 func AddScaled(x, y *core.Tensor, alpha ir.Scalar) *core.Tensor {
-	return core.Elementwise(addScaledApply(x, y, alpha))
+	return core.Elementwise(addScaledApply(alpha), x, y)
 }
 
-func addScaledApply(x, y *core.Tensor, alpha ir.Scalar) core.Apply {
+func addScaledApply(alpha ir.Scalar) core.Apply {
 	return core.Apply{
 		Op:       &addScaledOp,
-		In:       []*core.Tensor{x, y},
 		Attrs:    []ir.Value{ir.ScalarValue(alpha)},
 		Backward: addScaledBackward,
 	}
@@ -195,12 +192,12 @@ func addScaledApply(x, y *core.Tensor, alpha ir.Scalar) core.Apply {
 // AddScaledOut is AddScaled with the result written to dst, which has its
 // shape and device.
 func AddScaledOut(dst, x, y *core.Tensor, alpha ir.Scalar) error {
-	return core.ElementwiseOut(dst, addScaledApply(x, y, alpha))
+	return core.ElementwiseOut(dst, addScaledApply(alpha), x, y)
 }
 
 // AddScaledInPlace is AddScaled with the result written to x.
 func AddScaledInPlace(x, y *core.Tensor, alpha ir.Scalar) error {
-	return core.ElementwiseInPlace(addScaledApply(x, y, alpha))
+	return core.ElementwiseInPlace(addScaledApply(alpha), x, y)
 }
 
 // addScaledBackward is the gradient of add_scaled.
@@ -242,9 +239,8 @@ var addScaledGradYOp = ir.Op{
 func addScaledGradY(dy *core.Tensor, alpha ir.Scalar) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &addScaledGradYOp,
-		In:    []*core.Tensor{dy},
 		Attrs: []ir.Value{ir.ScalarValue(alpha)},
-	})
+	}, dy)
 }
 
 var addcdivOp = ir.Op{
@@ -273,13 +269,12 @@ func AddcdivOp() *ir.Op {
 // Addcdiv returns x + value*y/z, element by element. Integers become the
 // default float.
 func Addcdiv(x, y, z *core.Tensor, value ir.Scalar) *core.Tensor {
-	return core.Elementwise(addcdivApply(x, y, z, value))
+	return core.Elementwise(addcdivApply(value), x, y, z)
 }
 
-func addcdivApply(x, y, z *core.Tensor, value ir.Scalar) core.Apply {
+func addcdivApply(value ir.Scalar) core.Apply {
 	return core.Apply{
 		Op:       &addcdivOp,
-		In:       []*core.Tensor{x, y, z},
 		Attrs:    []ir.Value{ir.ScalarValue(value)},
 		Backward: addcdivBackward,
 		Save:     core.SaveIn(1) | core.SaveIn(2),
@@ -289,12 +284,12 @@ func addcdivApply(x, y, z *core.Tensor, value ir.Scalar) core.Apply {
 // AddcdivOut is Addcdiv with the result written to dst, which has its shape
 // and device.
 func AddcdivOut(dst, x, y, z *core.Tensor, value ir.Scalar) error {
-	return core.ElementwiseOut(dst, addcdivApply(x, y, z, value))
+	return core.ElementwiseOut(dst, addcdivApply(value), x, y, z)
 }
 
 // AddcdivInPlace is Addcdiv with the result written to x.
 func AddcdivInPlace(x, y, z *core.Tensor, value ir.Scalar) error {
-	return core.ElementwiseInPlace(addcdivApply(x, y, z, value))
+	return core.ElementwiseInPlace(addcdivApply(value), x, y, z)
 }
 
 // addcdivBackward is the gradient of addcdiv.
@@ -345,9 +340,8 @@ var addcdivGradYOp = ir.Op{
 func addcdivGradY(dy, z *core.Tensor, value ir.Scalar) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &addcdivGradYOp,
-		In:    []*core.Tensor{dy, z},
 		Attrs: []ir.Value{ir.ScalarValue(value)},
-	})
+	}, dy, z)
 }
 
 var addcdivGradZOp = ir.Op{
@@ -373,9 +367,8 @@ var addcdivGradZOp = ir.Op{
 func addcdivGradZ(dy, y, z *core.Tensor, value ir.Scalar) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &addcdivGradZOp,
-		In:    []*core.Tensor{dy, y, z},
 		Attrs: []ir.Value{ir.ScalarValue(value)},
-	})
+	}, dy, y, z)
 }
 
 var addcmulOp = ir.Op{
@@ -403,13 +396,12 @@ func AddcmulOp() *ir.Op {
 
 // Addcmul returns x + value*y*z, element by element.
 func Addcmul(x, y, z *core.Tensor, value ir.Scalar) *core.Tensor {
-	return core.Elementwise(addcmulApply(x, y, z, value))
+	return core.Elementwise(addcmulApply(value), x, y, z)
 }
 
-func addcmulApply(x, y, z *core.Tensor, value ir.Scalar) core.Apply {
+func addcmulApply(value ir.Scalar) core.Apply {
 	return core.Apply{
 		Op:       &addcmulOp,
-		In:       []*core.Tensor{x, y, z},
 		Attrs:    []ir.Value{ir.ScalarValue(value)},
 		Backward: addcmulBackward,
 		Save:     core.SaveIn(1) | core.SaveIn(2),
@@ -419,12 +411,12 @@ func addcmulApply(x, y, z *core.Tensor, value ir.Scalar) core.Apply {
 // AddcmulOut is Addcmul with the result written to dst, which has its shape
 // and device.
 func AddcmulOut(dst, x, y, z *core.Tensor, value ir.Scalar) error {
-	return core.ElementwiseOut(dst, addcmulApply(x, y, z, value))
+	return core.ElementwiseOut(dst, addcmulApply(value), x, y, z)
 }
 
 // AddcmulInPlace is Addcmul with the result written to x.
 func AddcmulInPlace(x, y, z *core.Tensor, value ir.Scalar) error {
-	return core.ElementwiseInPlace(addcmulApply(x, y, z, value))
+	return core.ElementwiseInPlace(addcmulApply(value), x, y, z)
 }
 
 // addcmulBackward is the gradient of addcmul.
@@ -475,9 +467,8 @@ var addcmulGradYOp = ir.Op{
 func addcmulGradY(dy, z *core.Tensor, value ir.Scalar) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &addcmulGradYOp,
-		In:    []*core.Tensor{dy, z},
 		Attrs: []ir.Value{ir.ScalarValue(value)},
-	})
+	}, dy, z)
 }
 
 var addcmulGradZOp = ir.Op{
@@ -503,9 +494,8 @@ var addcmulGradZOp = ir.Op{
 func addcmulGradZ(dy, y *core.Tensor, value ir.Scalar) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &addcmulGradZOp,
-		In:    []*core.Tensor{dy, y},
 		Attrs: []ir.Value{ir.ScalarValue(value)},
-	})
+	}, dy, y)
 }
 
 var clampOp = ir.Op{
@@ -534,13 +524,12 @@ func ClampOp() *ir.Op {
 // larger. NaN stays NaN. The gradient reaches x where lo <= x <= hi, and
 // elsewhere the limit.
 func Clamp(x, lo, hi *core.Tensor) *core.Tensor {
-	return core.Elementwise(clampApply(x, lo, hi))
+	return core.Elementwise(clampApply(), x, lo, hi)
 }
 
-func clampApply(x, lo, hi *core.Tensor) core.Apply {
+func clampApply() core.Apply {
 	return core.Apply{
 		Op:       &clampOp,
-		In:       []*core.Tensor{x, lo, hi},
 		Backward: clampBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
 	}
@@ -549,12 +538,12 @@ func clampApply(x, lo, hi *core.Tensor) core.Apply {
 // ClampOut is Clamp with the result written to dst, which has its shape and
 // device.
 func ClampOut(dst, x, lo, hi *core.Tensor) error {
-	return core.ElementwiseOut(dst, clampApply(x, lo, hi))
+	return core.ElementwiseOut(dst, clampApply(), x, lo, hi)
 }
 
 // ClampInPlace is Clamp with the result written to x.
 func ClampInPlace(x, lo, hi *core.Tensor) error {
-	return core.ElementwiseInPlace(clampApply(x, lo, hi))
+	return core.ElementwiseInPlace(clampApply(), x, lo, hi)
 }
 
 // clampBackward is the gradient of clamp.
@@ -599,13 +588,12 @@ func ClampMaxOp() *ir.Op {
 // ClampMax returns the smaller of x and hi, element by element. NaN stays
 // NaN. The gradient reaches x where x <= hi.
 func ClampMax(x, hi *core.Tensor) *core.Tensor {
-	return core.Elementwise(clampMaxApply(x, hi))
+	return core.Elementwise(clampMaxApply(), x, hi)
 }
 
-func clampMaxApply(x, hi *core.Tensor) core.Apply {
+func clampMaxApply() core.Apply {
 	return core.Apply{
 		Op:       &clampMaxOp,
-		In:       []*core.Tensor{x, hi},
 		Backward: clampMaxBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -614,12 +602,12 @@ func clampMaxApply(x, hi *core.Tensor) core.Apply {
 // ClampMaxOut is ClampMax with the result written to dst, which has its shape
 // and device.
 func ClampMaxOut(dst, x, hi *core.Tensor) error {
-	return core.ElementwiseOut(dst, clampMaxApply(x, hi))
+	return core.ElementwiseOut(dst, clampMaxApply(), x, hi)
 }
 
 // ClampMaxInPlace is ClampMax with the result written to x.
 func ClampMaxInPlace(x, hi *core.Tensor) error {
-	return core.ElementwiseInPlace(clampMaxApply(x, hi))
+	return core.ElementwiseInPlace(clampMaxApply(), x, hi)
 }
 
 // clampMaxBackward is the gradient of clamp_max.

@@ -35,13 +35,12 @@ func ClampMinOp() *ir.Op {
 // ClampMin returns the larger of x and lo, element by element. NaN stays NaN.
 // The gradient reaches x where x >= lo.
 func ClampMin(x, lo *core.Tensor) *core.Tensor {
-	return core.Elementwise(clampMinApply(x, lo))
+	return core.Elementwise(clampMinApply(), x, lo)
 }
 
-func clampMinApply(x, lo *core.Tensor) core.Apply {
+func clampMinApply() core.Apply {
 	return core.Apply{
 		Op:       &clampMinOp,
-		In:       []*core.Tensor{x, lo},
 		Backward: clampMinBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -50,12 +49,12 @@ func clampMinApply(x, lo *core.Tensor) core.Apply {
 // ClampMinOut is ClampMin with the result written to dst, which has its shape
 // and device.
 func ClampMinOut(dst, x, lo *core.Tensor) error {
-	return core.ElementwiseOut(dst, clampMinApply(x, lo))
+	return core.ElementwiseOut(dst, clampMinApply(), x, lo)
 }
 
 // ClampMinInPlace is ClampMin with the result written to x.
 func ClampMinInPlace(x, lo *core.Tensor) error {
-	return core.ElementwiseInPlace(clampMinApply(x, lo))
+	return core.ElementwiseInPlace(clampMinApply(), x, lo)
 }
 
 // clampMinBackward is the gradient of clamp_min.
@@ -96,13 +95,12 @@ func CopysignOp() *ir.Op {
 // Copysign returns the absolute value of x with the sign of y, element by
 // element. The sign of zero and of NaN counts.
 func Copysign(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(copysignApply(x, y))
+	return core.Elementwise(copysignApply(), x, y)
 }
 
-func copysignApply(x, y *core.Tensor) core.Apply {
+func copysignApply() core.Apply {
 	return core.Apply{
 		Op:       &copysignOp,
-		In:       []*core.Tensor{x, y},
 		Backward: copysignBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -111,12 +109,12 @@ func copysignApply(x, y *core.Tensor) core.Apply {
 // CopysignOut is Copysign with the result written to dst, which has its shape
 // and device.
 func CopysignOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, copysignApply(x, y))
+	return core.ElementwiseOut(dst, copysignApply(), x, y)
 }
 
 // CopysignInPlace is Copysign with the result written to x.
 func CopysignInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(copysignApply(x, y))
+	return core.ElementwiseInPlace(copysignApply(), x, y)
 }
 
 // copysignBackward is the gradient of copysign.
@@ -158,8 +156,7 @@ var copysignGradXOp = ir.Op{
 func copysignGradX(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &copysignGradXOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var deg2radOp = ir.Op{
@@ -186,13 +183,12 @@ func Deg2radOp() *ir.Op {
 
 // Deg2rad returns x degrees in radians. Integers become the default float.
 func Deg2rad(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(deg2radApply(x))
+	return core.Elementwise(deg2radApply(), x)
 }
 
-func deg2radApply(x *core.Tensor) core.Apply {
+func deg2radApply() core.Apply {
 	return core.Apply{
 		Op:       &deg2radOp,
-		In:       []*core.Tensor{x},
 		Backward: deg2radBackward,
 	}
 }
@@ -200,12 +196,12 @@ func deg2radApply(x *core.Tensor) core.Apply {
 // Deg2radOut is Deg2rad with the result written to dst, which has its shape
 // and device.
 func Deg2radOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, deg2radApply(x))
+	return core.ElementwiseOut(dst, deg2radApply(), x)
 }
 
 // Deg2radInPlace is Deg2rad with the result written to x.
 func Deg2radInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(deg2radApply(x))
+	return core.ElementwiseInPlace(deg2radApply(), x)
 }
 
 // deg2radBackward is the gradient of deg2rad.
@@ -239,13 +235,12 @@ func DivOp() *ir.Op {
 // Div returns x / y, element by element. Integers and bools become the
 // default float. PyTorch's rounding modes are floor_divide and trunc_divide.
 func Div(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(divApply(x, y))
+	return core.Elementwise(divApply(), x, y)
 }
 
-func divApply(x, y *core.Tensor) core.Apply {
+func divApply() core.Apply {
 	return core.Apply{
 		Op:       &divOp,
-		In:       []*core.Tensor{x, y},
 		Backward: divBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -254,12 +249,12 @@ func divApply(x, y *core.Tensor) core.Apply {
 // DivOut is Div with the result written to dst, which has its shape and
 // device.
 func DivOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, divApply(x, y))
+	return core.ElementwiseOut(dst, divApply(), x, y)
 }
 
 // DivInPlace is Div with the result written to x.
 func DivInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(divApply(x, y))
+	return core.ElementwiseInPlace(divApply(), x, y)
 }
 
 // divBackward is the gradient of div.
@@ -305,8 +300,7 @@ var divGradXOp = ir.Op{
 func divGradX(dy, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &divGradXOp,
-		In: []*core.Tensor{dy, y},
-	})
+	}, dy, y)
 }
 
 var divGradYOp = ir.Op{
@@ -331,8 +325,7 @@ var divGradYOp = ir.Op{
 func divGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &divGradYOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var floorDivideOp = ir.Op{
@@ -361,25 +354,24 @@ func FloorDivideOp() *ir.Op {
 // FloorDivide returns the largest integer not above x / y, element by
 // element, in the dtype of x and y. It has no gradient.
 func FloorDivide(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(floorDivideApply(x, y))
+	return core.Elementwise(floorDivideApply(), x, y)
 }
 
-func floorDivideApply(x, y *core.Tensor) core.Apply {
+func floorDivideApply() core.Apply {
 	return core.Apply{
 		Op: &floorDivideOp,
-		In: []*core.Tensor{x, y},
 	}
 }
 
 // FloorDivideOut is FloorDivide with the result written to dst, which has its
 // shape and device.
 func FloorDivideOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, floorDivideApply(x, y))
+	return core.ElementwiseOut(dst, floorDivideApply(), x, y)
 }
 
 // FloorDivideInPlace is FloorDivide with the result written to x.
 func FloorDivideInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(floorDivideApply(x, y))
+	return core.ElementwiseInPlace(floorDivideApply(), x, y)
 }
 
 var fmaxOp = ir.Op{
@@ -407,13 +399,12 @@ func FmaxOp() *ir.Op {
 // Fmax returns the larger of x and y, element by element, and the other one
 // where one is NaN.
 func Fmax(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(fmaxApply(x, y))
+	return core.Elementwise(fmaxApply(), x, y)
 }
 
-func fmaxApply(x, y *core.Tensor) core.Apply {
+func fmaxApply() core.Apply {
 	return core.Apply{
 		Op:       &fmaxOp,
-		In:       []*core.Tensor{x, y},
 		Backward: fmaxBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -422,12 +413,12 @@ func fmaxApply(x, y *core.Tensor) core.Apply {
 // FmaxOut is Fmax with the result written to dst, which has its shape and
 // device.
 func FmaxOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, fmaxApply(x, y))
+	return core.ElementwiseOut(dst, fmaxApply(), x, y)
 }
 
 // FmaxInPlace is Fmax with the result written to x.
 func FmaxInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(fmaxApply(x, y))
+	return core.ElementwiseInPlace(fmaxApply(), x, y)
 }
 
 // fmaxBackward is the gradient of fmax.
@@ -473,8 +464,7 @@ var fmaxGradXOp = ir.Op{
 func fmaxGradX(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &fmaxGradXOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var fmaxGradYOp = ir.Op{
@@ -499,8 +489,7 @@ var fmaxGradYOp = ir.Op{
 func fmaxGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &fmaxGradYOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var fminOp = ir.Op{
@@ -528,13 +517,12 @@ func FminOp() *ir.Op {
 // Fmin returns the smaller of x and y, element by element, and the other one
 // where one is NaN.
 func Fmin(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(fminApply(x, y))
+	return core.Elementwise(fminApply(), x, y)
 }
 
-func fminApply(x, y *core.Tensor) core.Apply {
+func fminApply() core.Apply {
 	return core.Apply{
 		Op:       &fminOp,
-		In:       []*core.Tensor{x, y},
 		Backward: fminBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -543,12 +531,12 @@ func fminApply(x, y *core.Tensor) core.Apply {
 // FminOut is Fmin with the result written to dst, which has its shape and
 // device.
 func FminOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, fminApply(x, y))
+	return core.ElementwiseOut(dst, fminApply(), x, y)
 }
 
 // FminInPlace is Fmin with the result written to x.
 func FminInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(fminApply(x, y))
+	return core.ElementwiseInPlace(fminApply(), x, y)
 }
 
 // fminBackward is the gradient of fmin.
@@ -594,8 +582,7 @@ var fminGradXOp = ir.Op{
 func fminGradX(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &fminGradXOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var fminGradYOp = ir.Op{
@@ -620,6 +607,5 @@ var fminGradYOp = ir.Op{
 func fminGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &fminGradYOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }

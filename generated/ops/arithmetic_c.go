@@ -34,13 +34,12 @@ func FmodOp() *ir.Op {
 // Fmod returns x - y*trunc(x / y), element by element. Where it is not zero
 // it has the sign of x, as Go's %.
 func Fmod(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(fmodApply(x, y))
+	return core.Elementwise(fmodApply(), x, y)
 }
 
-func fmodApply(x, y *core.Tensor) core.Apply {
+func fmodApply() core.Apply {
 	return core.Apply{
 		Op:       &fmodOp,
-		In:       []*core.Tensor{x, y},
 		Backward: fmodBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -49,12 +48,12 @@ func fmodApply(x, y *core.Tensor) core.Apply {
 // FmodOut is Fmod with the result written to dst, which has its shape and
 // device.
 func FmodOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, fmodApply(x, y))
+	return core.ElementwiseOut(dst, fmodApply(), x, y)
 }
 
 // FmodInPlace is Fmod with the result written to x.
 func FmodInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(fmodApply(x, y))
+	return core.ElementwiseInPlace(fmodApply(), x, y)
 }
 
 // fmodBackward is the gradient of fmod.
@@ -96,8 +95,7 @@ var fmodGradYOp = ir.Op{
 func fmodGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &fmodGradYOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var fracOp = ir.Op{
@@ -124,13 +122,12 @@ func FracOp() *ir.Op {
 
 // Frac returns x - trunc(x), the fraction with the sign of x.
 func Frac(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(fracApply(x))
+	return core.Elementwise(fracApply(), x)
 }
 
-func fracApply(x *core.Tensor) core.Apply {
+func fracApply() core.Apply {
 	return core.Apply{
 		Op:       &fracOp,
-		In:       []*core.Tensor{x},
 		Backward: fracBackward,
 	}
 }
@@ -138,12 +135,12 @@ func fracApply(x *core.Tensor) core.Apply {
 // FracOut is Frac with the result written to dst, which has its shape and
 // device.
 func FracOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, fracApply(x))
+	return core.ElementwiseOut(dst, fracApply(), x)
 }
 
 // FracInPlace is Frac with the result written to x.
 func FracInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(fracApply(x))
+	return core.ElementwiseInPlace(fracApply(), x)
 }
 
 // fracBackward is the gradient of frac.
@@ -177,13 +174,12 @@ func HypotOp() *ir.Op {
 // Hypot returns sqrt(x*x + y*y), element by element, without overflow on the
 // way.
 func Hypot(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(hypotApply(x, y))
+	return core.Elementwise(hypotApply(), x, y)
 }
 
-func hypotApply(x, y *core.Tensor) core.Apply {
+func hypotApply() core.Apply {
 	return core.Apply{
 		Op:       &hypotOp,
-		In:       []*core.Tensor{x, y},
 		Backward: hypotBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -192,12 +188,12 @@ func hypotApply(x, y *core.Tensor) core.Apply {
 // HypotOut is Hypot with the result written to dst, which has its shape and
 // device.
 func HypotOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, hypotApply(x, y))
+	return core.ElementwiseOut(dst, hypotApply(), x, y)
 }
 
 // HypotInPlace is Hypot with the result written to x.
 func HypotInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(hypotApply(x, y))
+	return core.ElementwiseInPlace(hypotApply(), x, y)
 }
 
 // hypotBackward is the gradient of hypot.
@@ -243,8 +239,7 @@ var hypotGradXOp = ir.Op{
 func hypotGradX(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &hypotGradXOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var hypotGradYOp = ir.Op{
@@ -269,8 +264,7 @@ var hypotGradYOp = ir.Op{
 func hypotGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &hypotGradYOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var lerpOp = ir.Op{
@@ -298,13 +292,12 @@ func LerpOp() *ir.Op {
 // Lerp returns x + weight*(end - x), element by element, computed from the
 // nearer of x and end.
 func Lerp(x, end, weight *core.Tensor) *core.Tensor {
-	return core.Elementwise(lerpApply(x, end, weight))
+	return core.Elementwise(lerpApply(), x, end, weight)
 }
 
-func lerpApply(x, end, weight *core.Tensor) core.Apply {
+func lerpApply() core.Apply {
 	return core.Apply{
 		Op:       &lerpOp,
-		In:       []*core.Tensor{x, end, weight},
 		Backward: lerpBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
 	}
@@ -313,12 +306,12 @@ func lerpApply(x, end, weight *core.Tensor) core.Apply {
 // LerpOut is Lerp with the result written to dst, which has its shape and
 // device.
 func LerpOut(dst, x, end, weight *core.Tensor) error {
-	return core.ElementwiseOut(dst, lerpApply(x, end, weight))
+	return core.ElementwiseOut(dst, lerpApply(), x, end, weight)
 }
 
 // LerpInPlace is Lerp with the result written to x.
 func LerpInPlace(x, end, weight *core.Tensor) error {
-	return core.ElementwiseInPlace(lerpApply(x, end, weight))
+	return core.ElementwiseInPlace(lerpApply(), x, end, weight)
 }
 
 // lerpBackward is the gradient of lerp.
@@ -372,8 +365,7 @@ var lerpGradEndOp = ir.Op{
 func lerpGradEnd(dy, weight *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &lerpGradEndOp,
-		In: []*core.Tensor{dy, weight},
-	})
+	}, dy, weight)
 }
 
 var lerpGradWeightOp = ir.Op{
@@ -398,8 +390,7 @@ var lerpGradWeightOp = ir.Op{
 func lerpGradWeight(dy, x, end *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &lerpGradWeightOp,
-		In: []*core.Tensor{dy, x, end},
-	})
+	}, dy, x, end)
 }
 
 var lerpGradXOp = ir.Op{
@@ -424,8 +415,7 @@ var lerpGradXOp = ir.Op{
 func lerpGradX(dy, weight *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &lerpGradXOp,
-		In: []*core.Tensor{dy, weight},
-	})
+	}, dy, weight)
 }
 
 var maximumOp = ir.Op{
@@ -453,13 +443,12 @@ func MaximumOp() *ir.Op {
 // Maximum returns the larger of x and y, element by element. A NaN in either
 // gives NaN. Where they are equal each gets half of the gradient.
 func Maximum(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(maximumApply(x, y))
+	return core.Elementwise(maximumApply(), x, y)
 }
 
-func maximumApply(x, y *core.Tensor) core.Apply {
+func maximumApply() core.Apply {
 	return core.Apply{
 		Op:       &maximumOp,
-		In:       []*core.Tensor{x, y},
 		Backward: maximumBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -468,12 +457,12 @@ func maximumApply(x, y *core.Tensor) core.Apply {
 // MaximumOut is Maximum with the result written to dst, which has its shape
 // and device.
 func MaximumOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, maximumApply(x, y))
+	return core.ElementwiseOut(dst, maximumApply(), x, y)
 }
 
 // MaximumInPlace is Maximum with the result written to x.
 func MaximumInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(maximumApply(x, y))
+	return core.ElementwiseInPlace(maximumApply(), x, y)
 }
 
 // maximumBackward is the gradient of maximum.
@@ -519,8 +508,7 @@ var maximumGradXOp = ir.Op{
 func maximumGradX(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &maximumGradXOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var maximumGradYOp = ir.Op{
@@ -545,8 +533,7 @@ var maximumGradYOp = ir.Op{
 func maximumGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &maximumGradYOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var minimumOp = ir.Op{
@@ -574,13 +561,12 @@ func MinimumOp() *ir.Op {
 // Minimum returns the smaller of x and y, element by element. A NaN in either
 // gives NaN. Where they are equal each gets half of the gradient.
 func Minimum(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(minimumApply(x, y))
+	return core.Elementwise(minimumApply(), x, y)
 }
 
-func minimumApply(x, y *core.Tensor) core.Apply {
+func minimumApply() core.Apply {
 	return core.Apply{
 		Op:       &minimumOp,
-		In:       []*core.Tensor{x, y},
 		Backward: minimumBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -589,12 +575,12 @@ func minimumApply(x, y *core.Tensor) core.Apply {
 // MinimumOut is Minimum with the result written to dst, which has its shape
 // and device.
 func MinimumOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, minimumApply(x, y))
+	return core.ElementwiseOut(dst, minimumApply(), x, y)
 }
 
 // MinimumInPlace is Minimum with the result written to x.
 func MinimumInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(minimumApply(x, y))
+	return core.ElementwiseInPlace(minimumApply(), x, y)
 }
 
 // minimumBackward is the gradient of minimum.
@@ -640,6 +626,5 @@ var minimumGradXOp = ir.Op{
 func minimumGradX(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &minimumGradXOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }

@@ -32,8 +32,7 @@ var minimumGradYOp = ir.Op{
 func minimumGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &minimumGradYOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var mulOp = ir.Op{
@@ -61,13 +60,12 @@ func MulOp() *ir.Op {
 // Mul returns x * y, element by element. Integers wrap; of bools it is
 // logical and.
 func Mul(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(mulApply(x, y))
+	return core.Elementwise(mulApply(), x, y)
 }
 
-func mulApply(x, y *core.Tensor) core.Apply {
+func mulApply() core.Apply {
 	return core.Apply{
 		Op:       &mulOp,
-		In:       []*core.Tensor{x, y},
 		Backward: mulBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -76,12 +74,12 @@ func mulApply(x, y *core.Tensor) core.Apply {
 // MulOut is Mul with the result written to dst, which has its shape and
 // device.
 func MulOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, mulApply(x, y))
+	return core.ElementwiseOut(dst, mulApply(), x, y)
 }
 
 // MulInPlace is Mul with the result written to x.
 func MulInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(mulApply(x, y))
+	return core.ElementwiseInPlace(mulApply(), x, y)
 }
 
 // mulBackward is the gradient of mul.
@@ -127,8 +125,7 @@ var mulGradXOp = ir.Op{
 func mulGradX(dy, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &mulGradXOp,
-		In: []*core.Tensor{dy, y},
-	})
+	}, dy, y)
 }
 
 var mulGradYOp = ir.Op{
@@ -153,8 +150,7 @@ var mulGradYOp = ir.Op{
 func mulGradY(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &mulGradYOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var nanToNumOp = ir.Op{
@@ -184,13 +180,12 @@ func NanToNumOp() *ir.Op {
 // stay unless they are given; PyTorch's default for them is the largest
 // number of the dtype.
 func NanToNum(x *core.Tensor, nan, posinf, neginf float64) *core.Tensor {
-	return core.Elementwise(nanToNumApply(x, nan, posinf, neginf))
+	return core.Elementwise(nanToNumApply(nan, posinf, neginf), x)
 }
 
-func nanToNumApply(x *core.Tensor, nan, posinf, neginf float64) core.Apply {
+func nanToNumApply(nan, posinf, neginf float64) core.Apply {
 	return core.Apply{
 		Op:       &nanToNumOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.FloatValue(nan), ir.FloatValue(posinf), ir.FloatValue(neginf)},
 		Backward: nanToNumBackward,
 		Save:     core.SaveIn(0),
@@ -200,12 +195,12 @@ func nanToNumApply(x *core.Tensor, nan, posinf, neginf float64) core.Apply {
 // NanToNumOut is NanToNum with the result written to dst, which has its shape
 // and device.
 func NanToNumOut(dst, x *core.Tensor, nan, posinf, neginf float64) error {
-	return core.ElementwiseOut(dst, nanToNumApply(x, nan, posinf, neginf))
+	return core.ElementwiseOut(dst, nanToNumApply(nan, posinf, neginf), x)
 }
 
 // NanToNumInPlace is NanToNum with the result written to x.
 func NanToNumInPlace(x *core.Tensor, nan, posinf, neginf float64) error {
-	return core.ElementwiseInPlace(nanToNumApply(x, nan, posinf, neginf))
+	return core.ElementwiseInPlace(nanToNumApply(nan, posinf, neginf), x)
 }
 
 // nanToNumBackward is the gradient of nan_to_num.
@@ -241,8 +236,7 @@ var nanToNumGradXOp = ir.Op{
 func nanToNumGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &nanToNumGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var negOp = ir.Op{
@@ -270,13 +264,12 @@ func NegOp() *ir.Op {
 // Neg returns -x. Integers wrap, so the least one is its own negative; of
 // uint8 it is 256 - x.
 func Neg(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(negApply(x))
+	return core.Elementwise(negApply(), x)
 }
 
-func negApply(x *core.Tensor) core.Apply {
+func negApply() core.Apply {
 	return core.Apply{
 		Op:       &negOp,
-		In:       []*core.Tensor{x},
 		Backward: negBackward,
 	}
 }
@@ -284,12 +277,12 @@ func negApply(x *core.Tensor) core.Apply {
 // NegOut is Neg with the result written to dst, which has its shape and
 // device.
 func NegOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, negApply(x))
+	return core.ElementwiseOut(dst, negApply(), x)
 }
 
 // NegInPlace is Neg with the result written to x.
 func NegInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(negApply(x))
+	return core.ElementwiseInPlace(negApply(), x)
 }
 
 // negBackward is the gradient of neg.
@@ -361,13 +354,12 @@ func PowOp() *ir.Op {
 // power is 0 unless x is 1 or -1. The gradient of x is zero where y is zero,
 // and that of y is zero where x is zero and y is not negative.
 func Pow(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(powApply(x, y))
+	return core.Elementwise(powApply(), x, y)
 }
 
-func powApply(x, y *core.Tensor) core.Apply {
+func powApply() core.Apply {
 	return core.Apply{
 		Op:       &powOp,
-		In:       []*core.Tensor{x, y},
 		Backward: powBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -376,12 +368,12 @@ func powApply(x, y *core.Tensor) core.Apply {
 // PowOut is Pow with the result written to dst, which has its shape and
 // device.
 func PowOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, powApply(x, y))
+	return core.ElementwiseOut(dst, powApply(), x, y)
 }
 
 // PowInPlace is Pow with the result written to x.
 func PowInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(powApply(x, y))
+	return core.ElementwiseInPlace(powApply(), x, y)
 }
 
 // powBackward is the gradient of pow.
@@ -427,8 +419,7 @@ var powGradXOp = ir.Op{
 func powGradX(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &powGradXOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var powGradYOp = ir.Op{
@@ -453,8 +444,7 @@ var powGradYOp = ir.Op{
 func powGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &powGradYOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var rad2degOp = ir.Op{
@@ -481,13 +471,12 @@ func Rad2degOp() *ir.Op {
 
 // Rad2deg returns x radians in degrees. Integers become the default float.
 func Rad2deg(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(rad2degApply(x))
+	return core.Elementwise(rad2degApply(), x)
 }
 
-func rad2degApply(x *core.Tensor) core.Apply {
+func rad2degApply() core.Apply {
 	return core.Apply{
 		Op:       &rad2degOp,
-		In:       []*core.Tensor{x},
 		Backward: rad2degBackward,
 	}
 }
@@ -495,12 +484,12 @@ func rad2degApply(x *core.Tensor) core.Apply {
 // Rad2degOut is Rad2deg with the result written to dst, which has its shape
 // and device.
 func Rad2degOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, rad2degApply(x))
+	return core.ElementwiseOut(dst, rad2degApply(), x)
 }
 
 // Rad2degInPlace is Rad2deg with the result written to x.
 func Rad2degInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(rad2degApply(x))
+	return core.ElementwiseInPlace(rad2degApply(), x)
 }
 
 // rad2degBackward is the gradient of rad2deg.
@@ -534,13 +523,12 @@ func RdivOp() *ir.Op {
 // Rdiv returns y / x, element by element, for numbers on the left. Integers
 // and bools become the default float.
 func Rdiv(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(rdivApply(x, y))
+	return core.Elementwise(rdivApply(), x, y)
 }
 
-func rdivApply(x, y *core.Tensor) core.Apply {
+func rdivApply() core.Apply {
 	return core.Apply{
 		Op:       &rdivOp,
-		In:       []*core.Tensor{x, y},
 		Backward: rdivBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -549,12 +537,12 @@ func rdivApply(x, y *core.Tensor) core.Apply {
 // RdivOut is Rdiv with the result written to dst, which has its shape and
 // device.
 func RdivOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, rdivApply(x, y))
+	return core.ElementwiseOut(dst, rdivApply(), x, y)
 }
 
 // RdivInPlace is Rdiv with the result written to x.
 func RdivInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(rdivApply(x, y))
+	return core.ElementwiseInPlace(rdivApply(), x, y)
 }
 
 // rdivBackward is the gradient of rdiv.
@@ -600,8 +588,7 @@ var rdivGradXOp = ir.Op{
 func rdivGradX(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &rdivGradXOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var rdivGradYOp = ir.Op{
@@ -626,6 +613,5 @@ var rdivGradYOp = ir.Op{
 func rdivGradY(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &rdivGradYOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }

@@ -34,13 +34,12 @@ func ReciprocalOp() *ir.Op {
 
 // Reciprocal returns 1/x. Integers and bools become the default float.
 func Reciprocal(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(reciprocalApply(x))
+	return core.Elementwise(reciprocalApply(), x)
 }
 
-func reciprocalApply(x *core.Tensor) core.Apply {
+func reciprocalApply() core.Apply {
 	return core.Apply{
 		Op:       &reciprocalOp,
-		In:       []*core.Tensor{x},
 		Backward: reciprocalBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -49,12 +48,12 @@ func reciprocalApply(x *core.Tensor) core.Apply {
 // ReciprocalOut is Reciprocal with the result written to dst, which has its
 // shape and device.
 func ReciprocalOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, reciprocalApply(x))
+	return core.ElementwiseOut(dst, reciprocalApply(), x)
 }
 
 // ReciprocalInPlace is Reciprocal with the result written to x.
 func ReciprocalInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(reciprocalApply(x))
+	return core.ElementwiseInPlace(reciprocalApply(), x)
 }
 
 // reciprocalBackward is the gradient of reciprocal.
@@ -90,8 +89,7 @@ var reciprocalGradXOp = ir.Op{
 func reciprocalGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &reciprocalGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var remainderOp = ir.Op{
@@ -119,13 +117,12 @@ func RemainderOp() *ir.Op {
 // Remainder returns x - y*floor(x / y), element by element. Where it is not
 // zero it has the sign of y, as Python's %.
 func Remainder(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(remainderApply(x, y))
+	return core.Elementwise(remainderApply(), x, y)
 }
 
-func remainderApply(x, y *core.Tensor) core.Apply {
+func remainderApply() core.Apply {
 	return core.Apply{
 		Op:       &remainderOp,
-		In:       []*core.Tensor{x, y},
 		Backward: remainderBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -134,12 +131,12 @@ func remainderApply(x, y *core.Tensor) core.Apply {
 // RemainderOut is Remainder with the result written to dst, which has its
 // shape and device.
 func RemainderOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, remainderApply(x, y))
+	return core.ElementwiseOut(dst, remainderApply(), x, y)
 }
 
 // RemainderInPlace is Remainder with the result written to x.
 func RemainderInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(remainderApply(x, y))
+	return core.ElementwiseInPlace(remainderApply(), x, y)
 }
 
 // remainderBackward is the gradient of remainder.
@@ -181,8 +178,7 @@ var remainderGradYOp = ir.Op{
 func remainderGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &remainderGradYOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var rpowOp = ir.Op{
@@ -209,13 +205,12 @@ func RpowOp() *ir.Op {
 
 // Rpow returns y to the power x, element by element, for numbers on the left.
 func Rpow(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(rpowApply(x, y))
+	return core.Elementwise(rpowApply(), x, y)
 }
 
-func rpowApply(x, y *core.Tensor) core.Apply {
+func rpowApply() core.Apply {
 	return core.Apply{
 		Op:       &rpowOp,
-		In:       []*core.Tensor{x, y},
 		Backward: rpowBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -224,12 +219,12 @@ func rpowApply(x, y *core.Tensor) core.Apply {
 // RpowOut is Rpow with the result written to dst, which has its shape and
 // device.
 func RpowOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, rpowApply(x, y))
+	return core.ElementwiseOut(dst, rpowApply(), x, y)
 }
 
 // RpowInPlace is Rpow with the result written to x.
 func RpowInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(rpowApply(x, y))
+	return core.ElementwiseInPlace(rpowApply(), x, y)
 }
 
 // rpowBackward is the gradient of rpow.
@@ -275,8 +270,7 @@ var rpowGradXOp = ir.Op{
 func rpowGradX(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &rpowGradXOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var rpowGradYOp = ir.Op{
@@ -301,8 +295,7 @@ var rpowGradYOp = ir.Op{
 func rpowGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &rpowGradYOp,
-		In: []*core.Tensor{dy, x, y},
-	})
+	}, dy, x, y)
 }
 
 var rsubOp = ir.Op{
@@ -329,13 +322,12 @@ func RsubOp() *ir.Op {
 
 // Rsub returns y - x, element by element, for numbers on the left.
 func Rsub(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(rsubApply(x, y))
+	return core.Elementwise(rsubApply(), x, y)
 }
 
-func rsubApply(x, y *core.Tensor) core.Apply {
+func rsubApply() core.Apply {
 	return core.Apply{
 		Op:       &rsubOp,
-		In:       []*core.Tensor{x, y},
 		Backward: rsubBackward,
 	}
 }
@@ -343,12 +335,12 @@ func rsubApply(x, y *core.Tensor) core.Apply {
 // RsubOut is Rsub with the result written to dst, which has its shape and
 // device.
 func RsubOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, rsubApply(x, y))
+	return core.ElementwiseOut(dst, rsubApply(), x, y)
 }
 
 // RsubInPlace is Rsub with the result written to x.
 func RsubInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(rsubApply(x, y))
+	return core.ElementwiseInPlace(rsubApply(), x, y)
 }
 
 // rsubBackward is the gradient of rsub.
@@ -387,13 +379,12 @@ func SignOp() *ir.Op {
 // Sign returns -1, 0 or 1 by the sign of each element of x; NaN stays NaN.
 // The gradient is zero.
 func Sign(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(signApply(x))
+	return core.Elementwise(signApply(), x)
 }
 
-func signApply(x *core.Tensor) core.Apply {
+func signApply() core.Apply {
 	return core.Apply{
 		Op:       &signOp,
-		In:       []*core.Tensor{x},
 		Backward: signBackward,
 	}
 }
@@ -401,12 +392,12 @@ func signApply(x *core.Tensor) core.Apply {
 // SignOut is Sign with the result written to dst, which has its shape and
 // device.
 func SignOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, signApply(x))
+	return core.ElementwiseOut(dst, signApply(), x)
 }
 
 // SignInPlace is Sign with the result written to x.
 func SignInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(signApply(x))
+	return core.ElementwiseInPlace(signApply(), x)
 }
 
 // signBackward is the gradient of sign.
@@ -439,13 +430,12 @@ func SquareOp() *ir.Op {
 
 // Square returns x*x.
 func Square(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(squareApply(x))
+	return core.Elementwise(squareApply(), x)
 }
 
-func squareApply(x *core.Tensor) core.Apply {
+func squareApply() core.Apply {
 	return core.Apply{
 		Op:       &squareOp,
-		In:       []*core.Tensor{x},
 		Backward: squareBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -454,12 +444,12 @@ func squareApply(x *core.Tensor) core.Apply {
 // SquareOut is Square with the result written to dst, which has its shape and
 // device.
 func SquareOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, squareApply(x))
+	return core.ElementwiseOut(dst, squareApply(), x)
 }
 
 // SquareInPlace is Square with the result written to x.
 func SquareInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(squareApply(x))
+	return core.ElementwiseInPlace(squareApply(), x)
 }
 
 // squareBackward is the gradient of square.
@@ -495,8 +485,7 @@ var squareGradXOp = ir.Op{
 func squareGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &squareGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var subOp = ir.Op{
@@ -524,13 +513,12 @@ func SubOp() *ir.Op {
 // Sub returns x - y, element by element. Integers wrap; bools are an error,
 // use logical_xor.
 func Sub(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(subApply(x, y))
+	return core.Elementwise(subApply(), x, y)
 }
 
-func subApply(x, y *core.Tensor) core.Apply {
+func subApply() core.Apply {
 	return core.Apply{
 		Op:       &subOp,
-		In:       []*core.Tensor{x, y},
 		Backward: subBackward,
 	}
 }
@@ -538,12 +526,12 @@ func subApply(x, y *core.Tensor) core.Apply {
 // SubOut is Sub with the result written to dst, which has its shape and
 // device.
 func SubOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, subApply(x, y))
+	return core.ElementwiseOut(dst, subApply(), x, y)
 }
 
 // SubInPlace is Sub with the result written to x.
 func SubInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(subApply(x, y))
+	return core.ElementwiseInPlace(subApply(), x, y)
 }
 
 // subBackward is the gradient of sub.
@@ -584,23 +572,22 @@ func TruncDivideOp() *ir.Op {
 // the dtype of x and y. It is PyTorch's div with rounding_mode trunc, and has
 // no gradient.
 func TruncDivide(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(truncDivideApply(x, y))
+	return core.Elementwise(truncDivideApply(), x, y)
 }
 
-func truncDivideApply(x, y *core.Tensor) core.Apply {
+func truncDivideApply() core.Apply {
 	return core.Apply{
 		Op: &truncDivideOp,
-		In: []*core.Tensor{x, y},
 	}
 }
 
 // TruncDivideOut is TruncDivide with the result written to dst, which has its
 // shape and device.
 func TruncDivideOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, truncDivideApply(x, y))
+	return core.ElementwiseOut(dst, truncDivideApply(), x, y)
 }
 
 // TruncDivideInPlace is TruncDivide with the result written to x.
 func TruncDivideInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(truncDivideApply(x, y))
+	return core.ElementwiseInPlace(truncDivideApply(), x, y)
 }

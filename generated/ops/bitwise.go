@@ -34,25 +34,24 @@ func BitwiseAndOp() *ir.Op {
 
 // BitwiseAnd returns the bits that x and y both have.
 func BitwiseAnd(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(bitwiseAndApply(x, y))
+	return core.Elementwise(bitwiseAndApply(), x, y)
 }
 
-func bitwiseAndApply(x, y *core.Tensor) core.Apply {
+func bitwiseAndApply() core.Apply {
 	return core.Apply{
 		Op: &bitwiseAndOp,
-		In: []*core.Tensor{x, y},
 	}
 }
 
 // BitwiseAndOut is BitwiseAnd with the result written to dst, which has its
 // shape and device.
 func BitwiseAndOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, bitwiseAndApply(x, y))
+	return core.ElementwiseOut(dst, bitwiseAndApply(), x, y)
 }
 
 // BitwiseAndInPlace is BitwiseAnd with the result written to x.
 func BitwiseAndInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(bitwiseAndApply(x, y))
+	return core.ElementwiseInPlace(bitwiseAndApply(), x, y)
 }
 
 var bitwiseLeftShiftOp = ir.Op{
@@ -81,25 +80,24 @@ func BitwiseLeftShiftOp() *ir.Op {
 // BitwiseLeftShift returns x shifted left by y bits; 0 where y is not less
 // than the width, or negative.
 func BitwiseLeftShift(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(bitwiseLeftShiftApply(x, y))
+	return core.Elementwise(bitwiseLeftShiftApply(), x, y)
 }
 
-func bitwiseLeftShiftApply(x, y *core.Tensor) core.Apply {
+func bitwiseLeftShiftApply() core.Apply {
 	return core.Apply{
 		Op: &bitwiseLeftShiftOp,
-		In: []*core.Tensor{x, y},
 	}
 }
 
 // BitwiseLeftShiftOut is BitwiseLeftShift with the result written to dst,
 // which has its shape and device.
 func BitwiseLeftShiftOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, bitwiseLeftShiftApply(x, y))
+	return core.ElementwiseOut(dst, bitwiseLeftShiftApply(), x, y)
 }
 
 // BitwiseLeftShiftInPlace is BitwiseLeftShift with the result written to x.
 func BitwiseLeftShiftInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(bitwiseLeftShiftApply(x, y))
+	return core.ElementwiseInPlace(bitwiseLeftShiftApply(), x, y)
 }
 
 var bitwiseNotOp = ir.Op{
@@ -127,25 +125,24 @@ func BitwiseNotOp() *ir.Op {
 
 // BitwiseNot returns x with every bit changed; of a bool its negation.
 func BitwiseNot(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(bitwiseNotApply(x))
+	return core.Elementwise(bitwiseNotApply(), x)
 }
 
-func bitwiseNotApply(x *core.Tensor) core.Apply {
+func bitwiseNotApply() core.Apply {
 	return core.Apply{
 		Op: &bitwiseNotOp,
-		In: []*core.Tensor{x},
 	}
 }
 
 // BitwiseNotOut is BitwiseNot with the result written to dst, which has its
 // shape and device.
 func BitwiseNotOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, bitwiseNotApply(x))
+	return core.ElementwiseOut(dst, bitwiseNotApply(), x)
 }
 
 // BitwiseNotInPlace is BitwiseNot with the result written to x.
 func BitwiseNotInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(bitwiseNotApply(x))
+	return core.ElementwiseInPlace(bitwiseNotApply(), x)
 }
 
 var bitwiseOrOp = ir.Op{
@@ -173,25 +170,24 @@ func BitwiseOrOp() *ir.Op {
 
 // BitwiseOr returns the bits that x or y has.
 func BitwiseOr(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(bitwiseOrApply(x, y))
+	return core.Elementwise(bitwiseOrApply(), x, y)
 }
 
-func bitwiseOrApply(x, y *core.Tensor) core.Apply {
+func bitwiseOrApply() core.Apply {
 	return core.Apply{
 		Op: &bitwiseOrOp,
-		In: []*core.Tensor{x, y},
 	}
 }
 
 // BitwiseOrOut is BitwiseOr with the result written to dst, which has its
 // shape and device.
 func BitwiseOrOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, bitwiseOrApply(x, y))
+	return core.ElementwiseOut(dst, bitwiseOrApply(), x, y)
 }
 
 // BitwiseOrInPlace is BitwiseOr with the result written to x.
 func BitwiseOrInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(bitwiseOrApply(x, y))
+	return core.ElementwiseInPlace(bitwiseOrApply(), x, y)
 }
 
 var bitwiseRightShiftOp = ir.Op{
@@ -220,25 +216,24 @@ func BitwiseRightShiftOp() *ir.Op {
 // BitwiseRightShift returns x shifted right by y bits, its sign kept; by at
 // most the width, and by the width where y is negative.
 func BitwiseRightShift(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(bitwiseRightShiftApply(x, y))
+	return core.Elementwise(bitwiseRightShiftApply(), x, y)
 }
 
-func bitwiseRightShiftApply(x, y *core.Tensor) core.Apply {
+func bitwiseRightShiftApply() core.Apply {
 	return core.Apply{
 		Op: &bitwiseRightShiftOp,
-		In: []*core.Tensor{x, y},
 	}
 }
 
 // BitwiseRightShiftOut is BitwiseRightShift with the result written to dst,
 // which has its shape and device.
 func BitwiseRightShiftOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, bitwiseRightShiftApply(x, y))
+	return core.ElementwiseOut(dst, bitwiseRightShiftApply(), x, y)
 }
 
 // BitwiseRightShiftInPlace is BitwiseRightShift with the result written to x.
 func BitwiseRightShiftInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(bitwiseRightShiftApply(x, y))
+	return core.ElementwiseInPlace(bitwiseRightShiftApply(), x, y)
 }
 
 var bitwiseXorOp = ir.Op{
@@ -266,23 +261,22 @@ func BitwiseXorOp() *ir.Op {
 
 // BitwiseXor returns the bits that one of x and y has.
 func BitwiseXor(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(bitwiseXorApply(x, y))
+	return core.Elementwise(bitwiseXorApply(), x, y)
 }
 
-func bitwiseXorApply(x, y *core.Tensor) core.Apply {
+func bitwiseXorApply() core.Apply {
 	return core.Apply{
 		Op: &bitwiseXorOp,
-		In: []*core.Tensor{x, y},
 	}
 }
 
 // BitwiseXorOut is BitwiseXor with the result written to dst, which has its
 // shape and device.
 func BitwiseXorOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, bitwiseXorApply(x, y))
+	return core.ElementwiseOut(dst, bitwiseXorApply(), x, y)
 }
 
 // BitwiseXorInPlace is BitwiseXor with the result written to x.
 func BitwiseXorInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(bitwiseXorApply(x, y))
+	return core.ElementwiseInPlace(bitwiseXorApply(), x, y)
 }

@@ -75,19 +75,18 @@ func EqOp() *ir.Op {
 
 // Eq returns whether x equals y. NaN equals nothing.
 func Eq(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(eqApply(x, y))
+	return core.Elementwise(eqApply(), x, y)
 }
 
-func eqApply(x, y *core.Tensor) core.Apply {
+func eqApply() core.Apply {
 	return core.Apply{
 		Op: &eqOp,
-		In: []*core.Tensor{x, y},
 	}
 }
 
 // EqOut is Eq with the result written to dst, which has its shape and device.
 func EqOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, eqApply(x, y))
+	return core.ElementwiseOut(dst, eqApply(), x, y)
 }
 
 var equalOp = ir.Op{
@@ -158,19 +157,18 @@ func GeOp() *ir.Op {
 
 // Ge returns whether x is greater than or equal to y.
 func Ge(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(geApply(x, y))
+	return core.Elementwise(geApply(), x, y)
 }
 
-func geApply(x, y *core.Tensor) core.Apply {
+func geApply() core.Apply {
 	return core.Apply{
 		Op: &geOp,
-		In: []*core.Tensor{x, y},
 	}
 }
 
 // GeOut is Ge with the result written to dst, which has its shape and device.
 func GeOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, geApply(x, y))
+	return core.ElementwiseOut(dst, geApply(), x, y)
 }
 
 var gtOp = ir.Op{
@@ -197,19 +195,18 @@ func GtOp() *ir.Op {
 
 // Gt returns whether x is greater than y.
 func Gt(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(gtApply(x, y))
+	return core.Elementwise(gtApply(), x, y)
 }
 
-func gtApply(x, y *core.Tensor) core.Apply {
+func gtApply() core.Apply {
 	return core.Apply{
 		Op: &gtOp,
-		In: []*core.Tensor{x, y},
 	}
 }
 
 // GtOut is Gt with the result written to dst, which has its shape and device.
 func GtOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, gtApply(x, y))
+	return core.ElementwiseOut(dst, gtApply(), x, y)
 }
 
 var iscloseOp = ir.Op{
@@ -239,13 +236,12 @@ func IscloseOp() *ir.Op {
 // element. Equal infinities are close; NaN is close to NaN with equal_nan.
 // Integers are compared as the default float.
 func Isclose(x, y *core.Tensor, rtol, atol float64, equalNan bool) *core.Tensor {
-	return core.Elementwise(iscloseApply(x, y, rtol, atol, equalNan))
+	return core.Elementwise(iscloseApply(rtol, atol, equalNan), x, y)
 }
 
-func iscloseApply(x, y *core.Tensor, rtol, atol float64, equalNan bool) core.Apply {
+func iscloseApply(rtol, atol float64, equalNan bool) core.Apply {
 	return core.Apply{
 		Op:    &iscloseOp,
-		In:    []*core.Tensor{x, y},
 		Attrs: []ir.Value{ir.FloatValue(rtol), ir.FloatValue(atol), ir.BoolValue(equalNan)},
 	}
 }
@@ -253,7 +249,7 @@ func iscloseApply(x, y *core.Tensor, rtol, atol float64, equalNan bool) core.App
 // IscloseOut is Isclose with the result written to dst, which has its shape
 // and device.
 func IscloseOut(dst, x, y *core.Tensor, rtol, atol float64, equalNan bool) error {
-	return core.ElementwiseOut(dst, iscloseApply(x, y, rtol, atol, equalNan))
+	return core.ElementwiseOut(dst, iscloseApply(rtol, atol, equalNan), x, y)
 }
 
 var isfiniteOp = ir.Op{
@@ -280,20 +276,19 @@ func IsfiniteOp() *ir.Op {
 
 // Isfinite returns whether x is neither infinite nor NaN.
 func Isfinite(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(isfiniteApply(x))
+	return core.Elementwise(isfiniteApply(), x)
 }
 
-func isfiniteApply(x *core.Tensor) core.Apply {
+func isfiniteApply() core.Apply {
 	return core.Apply{
 		Op: &isfiniteOp,
-		In: []*core.Tensor{x},
 	}
 }
 
 // IsfiniteOut is Isfinite with the result written to dst, which has its shape
 // and device.
 func IsfiniteOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, isfiniteApply(x))
+	return core.ElementwiseOut(dst, isfiniteApply(), x)
 }
 
 var isinfOp = ir.Op{
@@ -320,20 +315,19 @@ func IsinfOp() *ir.Op {
 
 // Isinf returns whether x is infinite.
 func Isinf(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(isinfApply(x))
+	return core.Elementwise(isinfApply(), x)
 }
 
-func isinfApply(x *core.Tensor) core.Apply {
+func isinfApply() core.Apply {
 	return core.Apply{
 		Op: &isinfOp,
-		In: []*core.Tensor{x},
 	}
 }
 
 // IsinfOut is Isinf with the result written to dst, which has its shape and
 // device.
 func IsinfOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, isinfApply(x))
+	return core.ElementwiseOut(dst, isinfApply(), x)
 }
 
 var isnanOp = ir.Op{
@@ -360,20 +354,19 @@ func IsnanOp() *ir.Op {
 
 // Isnan returns whether x is NaN.
 func Isnan(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(isnanApply(x))
+	return core.Elementwise(isnanApply(), x)
 }
 
-func isnanApply(x *core.Tensor) core.Apply {
+func isnanApply() core.Apply {
 	return core.Apply{
 		Op: &isnanOp,
-		In: []*core.Tensor{x},
 	}
 }
 
 // IsnanOut is Isnan with the result written to dst, which has its shape and
 // device.
 func IsnanOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, isnanApply(x))
+	return core.ElementwiseOut(dst, isnanApply(), x)
 }
 
 var leOp = ir.Op{
@@ -400,19 +393,18 @@ func LeOp() *ir.Op {
 
 // Le returns whether x is less than or equal to y.
 func Le(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(leApply(x, y))
+	return core.Elementwise(leApply(), x, y)
 }
 
-func leApply(x, y *core.Tensor) core.Apply {
+func leApply() core.Apply {
 	return core.Apply{
 		Op: &leOp,
-		In: []*core.Tensor{x, y},
 	}
 }
 
 // LeOut is Le with the result written to dst, which has its shape and device.
 func LeOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, leApply(x, y))
+	return core.ElementwiseOut(dst, leApply(), x, y)
 }
 
 var ltOp = ir.Op{
@@ -439,19 +431,18 @@ func LtOp() *ir.Op {
 
 // Lt returns whether x is less than y.
 func Lt(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(ltApply(x, y))
+	return core.Elementwise(ltApply(), x, y)
 }
 
-func ltApply(x, y *core.Tensor) core.Apply {
+func ltApply() core.Apply {
 	return core.Apply{
 		Op: &ltOp,
-		In: []*core.Tensor{x, y},
 	}
 }
 
 // LtOut is Lt with the result written to dst, which has its shape and device.
 func LtOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, ltApply(x, y))
+	return core.ElementwiseOut(dst, ltApply(), x, y)
 }
 
 var neOp = ir.Op{
@@ -478,19 +469,18 @@ func NeOp() *ir.Op {
 
 // Ne returns whether x differs from y. NaN differs from everything.
 func Ne(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(neApply(x, y))
+	return core.Elementwise(neApply(), x, y)
 }
 
-func neApply(x, y *core.Tensor) core.Apply {
+func neApply() core.Apply {
 	return core.Apply{
 		Op: &neOp,
-		In: []*core.Tensor{x, y},
 	}
 }
 
 // NeOut is Ne with the result written to dst, which has its shape and device.
 func NeOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, neApply(x, y))
+	return core.ElementwiseOut(dst, neApply(), x, y)
 }
 
 var signbitOp = ir.Op{
@@ -517,18 +507,17 @@ func SignbitOp() *ir.Op {
 
 // Signbit returns whether the sign of x is set, which tells -0 from 0.
 func Signbit(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(signbitApply(x))
+	return core.Elementwise(signbitApply(), x)
 }
 
-func signbitApply(x *core.Tensor) core.Apply {
+func signbitApply() core.Apply {
 	return core.Apply{
 		Op: &signbitOp,
-		In: []*core.Tensor{x},
 	}
 }
 
 // SignbitOut is Signbit with the result written to dst, which has its shape
 // and device.
 func SignbitOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, signbitApply(x))
+	return core.ElementwiseOut(dst, signbitApply(), x)
 }

@@ -115,9 +115,8 @@ func ConjPhysicalOp() *ir.Op {
 func ConjPhysical(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &conjPhysicalOp,
-		In:       []*core.Tensor{x},
 		Backward: conjPhysicalBackward,
-	})
+	}, x)
 }
 
 // conjPhysicalBackward is the gradient of conj_physical.
@@ -150,13 +149,12 @@ func ImagOp() *ir.Op {
 
 // Imag returns the imaginary part of each element of a complex tensor.
 func Imag(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(imagApply(x))
+	return core.Elementwise(imagApply(), x)
 }
 
-func imagApply(x *core.Tensor) core.Apply {
+func imagApply() core.Apply {
 	return core.Apply{
 		Op:       &imagOp,
-		In:       []*core.Tensor{x},
 		Backward: imagBackward,
 	}
 }
@@ -164,7 +162,7 @@ func imagApply(x *core.Tensor) core.Apply {
 // ImagOut is Imag with the result written to dst, which has its shape and
 // device.
 func ImagOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, imagApply(x))
+	return core.ElementwiseOut(dst, imagApply(), x)
 }
 
 // imagBackward is the gradient of imag.
@@ -279,9 +277,8 @@ func RealPartOp() *ir.Op {
 func RealPart(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &realPartOp,
-		In:       []*core.Tensor{x},
 		Backward: realPartBackward,
-	})
+	}, x)
 }
 
 // realPartBackward is the gradient of real_part.

@@ -132,13 +132,12 @@ func CloneOp() *ir.Op {
 
 // Clone returns a contiguous copy of x.
 func Clone(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(cloneApply(x))
+	return core.Elementwise(cloneApply(), x)
 }
 
-func cloneApply(x *core.Tensor) core.Apply {
+func cloneApply() core.Apply {
 	return core.Apply{
 		Op:       &cloneOp,
-		In:       []*core.Tensor{x},
 		Backward: cloneBackward,
 	}
 }
@@ -146,12 +145,12 @@ func cloneApply(x *core.Tensor) core.Apply {
 // CloneOut is Clone with the result written to dst, which has its shape and
 // device.
 func CloneOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, cloneApply(x))
+	return core.ElementwiseOut(dst, cloneApply(), x)
 }
 
 // CloneInPlace is Clone with the result written to x.
 func CloneInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(cloneApply(x))
+	return core.ElementwiseInPlace(cloneApply(), x)
 }
 
 // cloneBackward is the gradient of clone.
@@ -187,11 +186,10 @@ func ConvertOp() *ir.Op {
 func Convert(x *core.Tensor, dType ir.DType) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &convertOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.IntValue(dType)},
 		DType:    dType,
 		Backward: convertBackward,
-	})
+	}, x)
 }
 
 // convertBackward is the gradient of convert.

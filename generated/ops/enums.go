@@ -21,6 +21,47 @@ func (v Approximate) String() string {
 	return "unknown"
 }
 
+// ComputeMode is the argument compute_mode of cdist.
+type ComputeMode uint8
+
+// The values of ComputeMode.
+const (
+	ComputeModeMmIfLarge ComputeMode = iota
+	ComputeModeMm
+	ComputeModeDirect
+)
+
+var computeModeNames = [...]string{"mm_if_large", "mm", "direct"}
+
+// String returns the value's name in the schema.
+func (v ComputeMode) String() string {
+	if int(v) < len(computeModeNames) {
+		return computeModeNames[v]
+	}
+	return "unknown"
+}
+
+// Interpolation is the argument interpolation of grid_sample, grid_sampled,
+// grid_sampled_grad_grid and grid_sampled_grad_input.
+type Interpolation uint8
+
+// The values of Interpolation.
+const (
+	InterpolationBilinear Interpolation = iota
+	InterpolationNearest
+	InterpolationBicubic
+)
+
+var interpolationNames = [...]string{"bilinear", "nearest", "bicubic"}
+
+// String returns the value's name in the schema.
+func (v Interpolation) String() string {
+	if int(v) < len(interpolationNames) {
+		return interpolationNames[v]
+	}
+	return "unknown"
+}
+
 // Mode is the argument mode of pad.
 type Mode uint8
 
@@ -38,6 +79,27 @@ var modeNames = [...]string{"constant", "reflect", "replicate", "circular"}
 func (v Mode) String() string {
 	if int(v) < len(modeNames) {
 		return modeNames[v]
+	}
+	return "unknown"
+}
+
+// PaddingMode is the argument padding_mode of grid_sample, grid_sampled,
+// grid_sampled_grad_grid and grid_sampled_grad_input.
+type PaddingMode uint8
+
+// The values of PaddingMode.
+const (
+	PaddingModeZeros PaddingMode = iota
+	PaddingModeBorder
+	PaddingModeReflection
+)
+
+var paddingModeNames = [...]string{"zeros", "border", "reflection"}
+
+// String returns the value's name in the schema.
+func (v PaddingMode) String() string {
+	if int(v) < len(paddingModeNames) {
+		return paddingModeNames[v]
 	}
 	return "unknown"
 }
@@ -63,6 +125,27 @@ var reductionNames = [...]string{"none", "mean", "sum"}
 func (v Reduction) String() string {
 	if int(v) < len(reductionNames) {
 		return reductionNames[v]
+	}
+	return "unknown"
+}
+
+// Scaling is the argument scaling of fft, fft2, fftn, hfft, ifft, ifft2,
+// ifftn, ihfft, irfft, irfft2, irfftn, rfft, rfft2 and rfftn.
+type Scaling uint8
+
+// The values of Scaling.
+const (
+	ScalingBackward Scaling = iota
+	ScalingOrtho
+	ScalingForward
+)
+
+var scalingNames = [...]string{"backward", "ortho", "forward"}
+
+// String returns the value's name in the schema.
+func (v Scaling) String() string {
+	if int(v) < len(scalingNames) {
+		return scalingNames[v]
 	}
 	return "unknown"
 }

@@ -34,13 +34,12 @@ func ExpOp() *ir.Op {
 
 // Exp returns e to the power x. Integers become the default float.
 func Exp(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(expApply(x))
+	return core.Elementwise(expApply(), x)
 }
 
-func expApply(x *core.Tensor) core.Apply {
+func expApply() core.Apply {
 	return core.Apply{
 		Op:       &expOp,
-		In:       []*core.Tensor{x},
 		Backward: expBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -49,12 +48,12 @@ func expApply(x *core.Tensor) core.Apply {
 // ExpOut is Exp with the result written to dst, which has its shape and
 // device.
 func ExpOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, expApply(x))
+	return core.ElementwiseOut(dst, expApply(), x)
 }
 
 // ExpInPlace is Exp with the result written to x.
 func ExpInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(expApply(x))
+	return core.ElementwiseInPlace(expApply(), x)
 }
 
 // expBackward is the gradient of exp.
@@ -92,13 +91,12 @@ func Exp2Op() *ir.Op {
 
 // Exp2 returns 2 to the power x. Integers become the default float.
 func Exp2(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(exp2Apply(x))
+	return core.Elementwise(exp2Apply(), x)
 }
 
-func exp2Apply(x *core.Tensor) core.Apply {
+func exp2Apply() core.Apply {
 	return core.Apply{
 		Op:       &exp2Op,
-		In:       []*core.Tensor{x},
 		Backward: exp2Backward,
 		Save:     core.SaveIn(0),
 	}
@@ -107,12 +105,12 @@ func exp2Apply(x *core.Tensor) core.Apply {
 // Exp2Out is Exp2 with the result written to dst, which has its shape and
 // device.
 func Exp2Out(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, exp2Apply(x))
+	return core.ElementwiseOut(dst, exp2Apply(), x)
 }
 
 // Exp2InPlace is Exp2 with the result written to x.
 func Exp2InPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(exp2Apply(x))
+	return core.ElementwiseInPlace(exp2Apply(), x)
 }
 
 // exp2Backward is the gradient of exp2.
@@ -148,8 +146,7 @@ var exp2GradXOp = ir.Op{
 func exp2GradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &exp2GradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var expGradXOp = ir.Op{
@@ -174,8 +171,7 @@ var expGradXOp = ir.Op{
 func expGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &expGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var expm1Op = ir.Op{
@@ -203,13 +199,12 @@ func Expm1Op() *ir.Op {
 // Expm1 returns exp(x) - 1, accurate for small x. Integers become the default
 // float.
 func Expm1(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(expm1Apply(x))
+	return core.Elementwise(expm1Apply(), x)
 }
 
-func expm1Apply(x *core.Tensor) core.Apply {
+func expm1Apply() core.Apply {
 	return core.Apply{
 		Op:       &expm1Op,
-		In:       []*core.Tensor{x},
 		Backward: expm1Backward,
 		Save:     core.SaveIn(0),
 	}
@@ -218,12 +213,12 @@ func expm1Apply(x *core.Tensor) core.Apply {
 // Expm1Out is Expm1 with the result written to dst, which has its shape and
 // device.
 func Expm1Out(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, expm1Apply(x))
+	return core.ElementwiseOut(dst, expm1Apply(), x)
 }
 
 // Expm1InPlace is Expm1 with the result written to x.
 func Expm1InPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(expm1Apply(x))
+	return core.ElementwiseInPlace(expm1Apply(), x)
 }
 
 // expm1Backward is the gradient of expm1.
@@ -259,8 +254,7 @@ var expm1GradXOp = ir.Op{
 func expm1GradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &expm1GradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var logOp = ir.Op{
@@ -288,13 +282,12 @@ func LogOp() *ir.Op {
 // Log returns the natural logarithm of x; negative infinity for 0, NaN for
 // negative numbers. Integers become the default float.
 func Log(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(logApply(x))
+	return core.Elementwise(logApply(), x)
 }
 
-func logApply(x *core.Tensor) core.Apply {
+func logApply() core.Apply {
 	return core.Apply{
 		Op:       &logOp,
-		In:       []*core.Tensor{x},
 		Backward: logBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -303,12 +296,12 @@ func logApply(x *core.Tensor) core.Apply {
 // LogOut is Log with the result written to dst, which has its shape and
 // device.
 func LogOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, logApply(x))
+	return core.ElementwiseOut(dst, logApply(), x)
 }
 
 // LogInPlace is Log with the result written to x.
 func LogInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(logApply(x))
+	return core.ElementwiseInPlace(logApply(), x)
 }
 
 // logBackward is the gradient of log.
@@ -347,13 +340,12 @@ func Log10Op() *ir.Op {
 // Log10 returns the logarithm of x to base 10. Integers become the default
 // float.
 func Log10(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(log10Apply(x))
+	return core.Elementwise(log10Apply(), x)
 }
 
-func log10Apply(x *core.Tensor) core.Apply {
+func log10Apply() core.Apply {
 	return core.Apply{
 		Op:       &log10Op,
-		In:       []*core.Tensor{x},
 		Backward: log10Backward,
 		Save:     core.SaveIn(0),
 	}
@@ -362,12 +354,12 @@ func log10Apply(x *core.Tensor) core.Apply {
 // Log10Out is Log10 with the result written to dst, which has its shape and
 // device.
 func Log10Out(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, log10Apply(x))
+	return core.ElementwiseOut(dst, log10Apply(), x)
 }
 
 // Log10InPlace is Log10 with the result written to x.
 func Log10InPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(log10Apply(x))
+	return core.ElementwiseInPlace(log10Apply(), x)
 }
 
 // log10Backward is the gradient of log10.
@@ -403,8 +395,7 @@ var log10GradXOp = ir.Op{
 func log10GradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &log10GradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var log1pOp = ir.Op{
@@ -432,13 +423,12 @@ func Log1pOp() *ir.Op {
 // Log1p returns log(1 + x), accurate for small x. Integers become the default
 // float.
 func Log1p(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(log1pApply(x))
+	return core.Elementwise(log1pApply(), x)
 }
 
-func log1pApply(x *core.Tensor) core.Apply {
+func log1pApply() core.Apply {
 	return core.Apply{
 		Op:       &log1pOp,
-		In:       []*core.Tensor{x},
 		Backward: log1pBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -447,12 +437,12 @@ func log1pApply(x *core.Tensor) core.Apply {
 // Log1pOut is Log1p with the result written to dst, which has its shape and
 // device.
 func Log1pOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, log1pApply(x))
+	return core.ElementwiseOut(dst, log1pApply(), x)
 }
 
 // Log1pInPlace is Log1p with the result written to x.
 func Log1pInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(log1pApply(x))
+	return core.ElementwiseInPlace(log1pApply(), x)
 }
 
 // log1pBackward is the gradient of log1p.
@@ -488,8 +478,7 @@ var log1pGradXOp = ir.Op{
 func log1pGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &log1pGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var log2Op = ir.Op{
@@ -517,13 +506,12 @@ func Log2Op() *ir.Op {
 // Log2 returns the logarithm of x to base 2. Integers become the default
 // float.
 func Log2(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(log2Apply(x))
+	return core.Elementwise(log2Apply(), x)
 }
 
-func log2Apply(x *core.Tensor) core.Apply {
+func log2Apply() core.Apply {
 	return core.Apply{
 		Op:       &log2Op,
-		In:       []*core.Tensor{x},
 		Backward: log2Backward,
 		Save:     core.SaveIn(0),
 	}
@@ -532,12 +520,12 @@ func log2Apply(x *core.Tensor) core.Apply {
 // Log2Out is Log2 with the result written to dst, which has its shape and
 // device.
 func Log2Out(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, log2Apply(x))
+	return core.ElementwiseOut(dst, log2Apply(), x)
 }
 
 // Log2InPlace is Log2 with the result written to x.
 func Log2InPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(log2Apply(x))
+	return core.ElementwiseInPlace(log2Apply(), x)
 }
 
 // log2Backward is the gradient of log2.
@@ -573,8 +561,7 @@ var log2GradXOp = ir.Op{
 func log2GradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &log2GradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var logGradXOp = ir.Op{
@@ -599,6 +586,5 @@ var logGradXOp = ir.Op{
 func logGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &logGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }

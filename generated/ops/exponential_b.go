@@ -34,13 +34,12 @@ func LogaddexpOp() *ir.Op {
 // Logaddexp returns log(exp(x) + exp(y)), element by element, without
 // overflow on the way.
 func Logaddexp(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(logaddexpApply(x, y))
+	return core.Elementwise(logaddexpApply(), x, y)
 }
 
-func logaddexpApply(x, y *core.Tensor) core.Apply {
+func logaddexpApply() core.Apply {
 	return core.Apply{
 		Op:       &logaddexpOp,
-		In:       []*core.Tensor{x, y},
 		Backward: logaddexpBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -49,12 +48,12 @@ func logaddexpApply(x, y *core.Tensor) core.Apply {
 // LogaddexpOut is Logaddexp with the result written to dst, which has its
 // shape and device.
 func LogaddexpOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, logaddexpApply(x, y))
+	return core.ElementwiseOut(dst, logaddexpApply(), x, y)
 }
 
 // LogaddexpInPlace is Logaddexp with the result written to x.
 func LogaddexpInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(logaddexpApply(x, y))
+	return core.ElementwiseInPlace(logaddexpApply(), x, y)
 }
 
 // logaddexpBackward is the gradient of logaddexp.
@@ -96,13 +95,12 @@ func Logaddexp2Op() *ir.Op {
 // Logaddexp2 returns log2(2^x + 2^y), element by element, without overflow on
 // the way.
 func Logaddexp2(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(logaddexp2Apply(x, y))
+	return core.Elementwise(logaddexp2Apply(), x, y)
 }
 
-func logaddexp2Apply(x, y *core.Tensor) core.Apply {
+func logaddexp2Apply() core.Apply {
 	return core.Apply{
 		Op:       &logaddexp2Op,
-		In:       []*core.Tensor{x, y},
 		Backward: logaddexp2Backward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -111,12 +109,12 @@ func logaddexp2Apply(x, y *core.Tensor) core.Apply {
 // Logaddexp2Out is Logaddexp2 with the result written to dst, which has its
 // shape and device.
 func Logaddexp2Out(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, logaddexp2Apply(x, y))
+	return core.ElementwiseOut(dst, logaddexp2Apply(), x, y)
 }
 
 // Logaddexp2InPlace is Logaddexp2 with the result written to x.
 func Logaddexp2InPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(logaddexp2Apply(x, y))
+	return core.ElementwiseInPlace(logaddexp2Apply(), x, y)
 }
 
 // logaddexp2Backward is the gradient of logaddexp2.
@@ -158,13 +156,12 @@ func LogitOp() *ir.Op {
 // Logit returns log(x/(1 - x)), the inverse of sigmoid, of x limited to eps
 // and 1 - eps.
 func Logit(x *core.Tensor, eps float64) *core.Tensor {
-	return core.Elementwise(logitApply(x, eps))
+	return core.Elementwise(logitApply(eps), x)
 }
 
-func logitApply(x *core.Tensor, eps float64) core.Apply {
+func logitApply(eps float64) core.Apply {
 	return core.Apply{
 		Op:       &logitOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.FloatValue(eps)},
 		Backward: logitBackward,
 		Save:     core.SaveIn(0),
@@ -174,12 +171,12 @@ func logitApply(x *core.Tensor, eps float64) core.Apply {
 // LogitOut is Logit with the result written to dst, which has its shape and
 // device.
 func LogitOut(dst, x *core.Tensor, eps float64) error {
-	return core.ElementwiseOut(dst, logitApply(x, eps))
+	return core.ElementwiseOut(dst, logitApply(eps), x)
 }
 
 // LogitInPlace is Logit with the result written to x.
 func LogitInPlace(x *core.Tensor, eps float64) error {
-	return core.ElementwiseInPlace(logitApply(x, eps))
+	return core.ElementwiseInPlace(logitApply(eps), x)
 }
 
 // logitBackward is the gradient of logit.
@@ -217,9 +214,8 @@ var logitGradXOp = ir.Op{
 func logitGradX(dy, x *core.Tensor, eps float64) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &logitGradXOp,
-		In:    []*core.Tensor{dy, x},
 		Attrs: []ir.Value{ir.FloatValue(eps)},
-	})
+	}, dy, x)
 }
 
 var rsqrtOp = ir.Op{
@@ -246,13 +242,12 @@ func RsqrtOp() *ir.Op {
 
 // Rsqrt returns 1/sqrt(x). Integers become the default float.
 func Rsqrt(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(rsqrtApply(x))
+	return core.Elementwise(rsqrtApply(), x)
 }
 
-func rsqrtApply(x *core.Tensor) core.Apply {
+func rsqrtApply() core.Apply {
 	return core.Apply{
 		Op:       &rsqrtOp,
-		In:       []*core.Tensor{x},
 		Backward: rsqrtBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -261,12 +256,12 @@ func rsqrtApply(x *core.Tensor) core.Apply {
 // RsqrtOut is Rsqrt with the result written to dst, which has its shape and
 // device.
 func RsqrtOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, rsqrtApply(x))
+	return core.ElementwiseOut(dst, rsqrtApply(), x)
 }
 
 // RsqrtInPlace is Rsqrt with the result written to x.
 func RsqrtInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(rsqrtApply(x))
+	return core.ElementwiseInPlace(rsqrtApply(), x)
 }
 
 // rsqrtBackward is the gradient of rsqrt.
@@ -302,8 +297,7 @@ var rsqrtGradXOp = ir.Op{
 func rsqrtGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &rsqrtGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var sigmoidOp = ir.Op{
@@ -330,13 +324,12 @@ func SigmoidOp() *ir.Op {
 
 // Sigmoid returns 1/(1 + exp(-x)). Integers become the default float.
 func Sigmoid(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(sigmoidApply(x))
+	return core.Elementwise(sigmoidApply(), x)
 }
 
-func sigmoidApply(x *core.Tensor) core.Apply {
+func sigmoidApply() core.Apply {
 	return core.Apply{
 		Op:       &sigmoidOp,
-		In:       []*core.Tensor{x},
 		Backward: sigmoidBackward,
 		Save:     core.SaveOut(0),
 	}
@@ -345,12 +338,12 @@ func sigmoidApply(x *core.Tensor) core.Apply {
 // SigmoidOut is Sigmoid with the result written to dst, which has its shape
 // and device.
 func SigmoidOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, sigmoidApply(x))
+	return core.ElementwiseOut(dst, sigmoidApply(), x)
 }
 
 // SigmoidInPlace is Sigmoid with the result written to x.
 func SigmoidInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(sigmoidApply(x))
+	return core.ElementwiseInPlace(sigmoidApply(), x)
 }
 
 // sigmoidBackward is the gradient of sigmoid.
@@ -387,10 +380,9 @@ func SigmoidGradOp() *ir.Op {
 func SigmoidGrad(g, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &sigmoidGradOp,
-		In:       []*core.Tensor{g, y},
 		Backward: sigmoidGradBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
-	})
+	}, g, y)
 }
 
 // sigmoidGradBackward is the gradient of sigmoid_grad.
@@ -436,8 +428,7 @@ var sigmoidGradGradGOp = ir.Op{
 func sigmoidGradGradG(dy, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &sigmoidGradGradGOp,
-		In: []*core.Tensor{dy, y},
-	})
+	}, dy, y)
 }
 
 var sigmoidGradGradYOp = ir.Op{
@@ -462,8 +453,7 @@ var sigmoidGradGradYOp = ir.Op{
 func sigmoidGradGradY(dy, g, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &sigmoidGradGradYOp,
-		In: []*core.Tensor{dy, g, y},
-	})
+	}, dy, g, y)
 }
 
 var sqrtOp = ir.Op{
@@ -491,13 +481,12 @@ func SqrtOp() *ir.Op {
 // Sqrt returns the square root of each element of x; NaN for negative ones.
 // Integers become the default float.
 func Sqrt(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(sqrtApply(x))
+	return core.Elementwise(sqrtApply(), x)
 }
 
-func sqrtApply(x *core.Tensor) core.Apply {
+func sqrtApply() core.Apply {
 	return core.Apply{
 		Op:       &sqrtOp,
-		In:       []*core.Tensor{x},
 		Backward: sqrtBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -506,12 +495,12 @@ func sqrtApply(x *core.Tensor) core.Apply {
 // SqrtOut is Sqrt with the result written to dst, which has its shape and
 // device.
 func SqrtOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, sqrtApply(x))
+	return core.ElementwiseOut(dst, sqrtApply(), x)
 }
 
 // SqrtInPlace is Sqrt with the result written to x.
 func SqrtInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(sqrtApply(x))
+	return core.ElementwiseInPlace(sqrtApply(), x)
 }
 
 // sqrtBackward is the gradient of sqrt.
@@ -547,8 +536,7 @@ var sqrtGradXOp = ir.Op{
 func sqrtGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &sqrtGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var xlogyOp = ir.Op{
@@ -576,13 +564,12 @@ func XlogyOp() *ir.Op {
 // Xlogy returns x*log(y), element by element, and 0 where x is 0 and y is not
 // NaN.
 func Xlogy(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(xlogyApply(x, y))
+	return core.Elementwise(xlogyApply(), x, y)
 }
 
-func xlogyApply(x, y *core.Tensor) core.Apply {
+func xlogyApply() core.Apply {
 	return core.Apply{
 		Op:       &xlogyOp,
-		In:       []*core.Tensor{x, y},
 		Backward: xlogyBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -591,12 +578,12 @@ func xlogyApply(x, y *core.Tensor) core.Apply {
 // XlogyOut is Xlogy with the result written to dst, which has its shape and
 // device.
 func XlogyOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, xlogyApply(x, y))
+	return core.ElementwiseOut(dst, xlogyApply(), x, y)
 }
 
 // XlogyInPlace is Xlogy with the result written to x.
 func XlogyInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(xlogyApply(x, y))
+	return core.ElementwiseInPlace(xlogyApply(), x, y)
 }
 
 // xlogyBackward is the gradient of xlogy.

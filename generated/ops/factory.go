@@ -6,6 +6,7 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -83,19 +84,14 @@ func ArangeSized(shape []int, start, step ir.Scalar, place *core.Placement) *cor
 
 var emptyOp = ir.Op{
 	Name:    "empty",
-	Doc:     "returns a tensor whose elements a program should write before it reads them.",
-	Kind:    ir.Elementwise,
+	Doc:     "returns a tensor in new memory that nothing is written to: its elements have no defined value until the program writes them.",
+	Kind:    ir.Composition,
 	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "cast(0)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Empty},
-	CUDA: cuda.Empty,
-	Tags: ir.TagFactory,
+	Tags:    ir.TagFactory,
 }
 
 // EmptyOp returns the descriptor of empty, which must not be changed.
@@ -103,17 +99,12 @@ func EmptyOp() *ir.Op {
 	return &emptyOp
 }
 
-// Empty returns a tensor whose elements a program should write before it
-// reads them. They are 0, but do not count on it.
+// Empty returns a tensor in new memory that nothing is written to: its
+// elements have no defined value until the program writes them.
 func Empty(shape []int, place *core.Placement) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &emptyOp,
-		Attrs: []ir.Value{ir.IntsValue(shape)},
-		Shapes: func() ([][]int, error) {
-			return [][]int{shape}, nil
-		},
-		Place: place,
-	})
+	out := composite.Empty(shape, place)
+	core.Composed(&emptyOp, nil, out)
+	return out
 }
 
 var eyeOp = ir.Op{

@@ -280,10 +280,9 @@ func TrilSizedOp() *ir.Op {
 func TrilSized(x *core.Tensor, rows, cols, diagonal int) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &trilSizedOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.IntValue(rows), ir.IntValue(cols), ir.IntValue(diagonal)},
 		Backward: trilSizedBackward,
-	})
+	}, x)
 }
 
 // trilSizedBackward is the gradient of tril_sized.
@@ -318,10 +317,9 @@ var trilSizedGradXOp = ir.Op{
 func trilSizedGradX(dy *core.Tensor, rows, cols, diagonal int) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &trilSizedGradXOp,
-		In:       []*core.Tensor{dy},
 		Attrs:    []ir.Value{ir.IntValue(rows), ir.IntValue(cols), ir.IntValue(diagonal)},
 		Backward: trilSizedGradXBackward,
-	})
+	}, dy)
 }
 
 // trilSizedGradXBackward is the gradient of tril_sized_grad_x.
@@ -400,10 +398,9 @@ func TriuSizedOp() *ir.Op {
 func TriuSized(x *core.Tensor, rows, cols, diagonal int) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &triuSizedOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.IntValue(rows), ir.IntValue(cols), ir.IntValue(diagonal)},
 		Backward: triuSizedBackward,
-	})
+	}, x)
 }
 
 // triuSizedBackward is the gradient of triu_sized.
@@ -438,10 +435,9 @@ var triuSizedGradXOp = ir.Op{
 func triuSizedGradX(dy *core.Tensor, rows, cols, diagonal int) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &triuSizedGradXOp,
-		In:       []*core.Tensor{dy},
 		Attrs:    []ir.Value{ir.IntValue(rows), ir.IntValue(cols), ir.IntValue(diagonal)},
 		Backward: triuSizedGradXBackward,
-	})
+	}, dy)
 }
 
 // triuSizedGradXBackward is the gradient of triu_sized_grad_x.

@@ -3,9 +3,8 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/generated/cpu"
+	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -165,6 +164,176 @@ func BmmOut(dst, x, y *core.Tensor) error {
 	return core.CopyOut(dst, &bmmOp, Bmm(x, y))
 }
 
+var cDistOp = ir.Op{
+	Name:    "cdist",
+	Doc:     "returns the p-norms of the differences of all pairs of rows of x [..., m, k] and y [..., n, k], as [..., m, n]; leading axes broadcast.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "compute_mode", Kind: ir.AttrEnum, Enum: []string{"mm_if_large", "mm", "direct"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// CDistOp returns the descriptor of cdist, which must not be changed.
+func CDistOp() *ir.Op {
+	return &cDistOp
+}
+
+// CDist returns the p-norms of the differences of all pairs of rows of x
+// [..., m, k] and y [..., n, k], as [..., m, n]; leading axes broadcast. The
+// gradient at zero distance is zero. Distances with p of 2 are computed by a
+// product of matrices where x or y has more than 25 rows, or as compute_mode
+// says; rows that lie close together lose digits then.
+func CDist(x, y *core.Tensor, p float64, computeMode ComputeMode) *core.Tensor {
+	in := []*core.Tensor{x, y}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := cDistCompose(x, y, p, computeMode)
+	core.Composed(&cDistOp, in, out)
+	return out
+}
+
+func cDistCompose(x, y *core.Tensor, p float64, computeMode ComputeMode) *core.Tensor {
+	if p < 0 {
+		return Refuse(x, "p must not be negative")
+	}
+	if len(x.Shape()) < 2 || len(y.Shape()) < 2 || ir.HostSize(x.Shape(), -1) != ir.HostSize(y.Shape(), -1) {
+		return Refuse(x, "x and y must have at least two axes, and rows of the same length")
+	}
+	if ir.HostSize(x.Shape(), -1) == 0 {
+		return MatMul(x, Transpose(y, -2, -1))
+	}
+	large := ir.HostSize(x.Shape(), -2) > 25 || ir.HostSize(y.Shape(), -2) > 25
+	if p == 2 && (computeMode == ComputeModeMm || computeMode == ComputeModeMmIfLarge && large) {
+		return EuclideanDistance(x, y)
+	}
+	d := Sub(Unsqueeze(x, -2), Unsqueeze(y, -3))
+	if p == 0 || p == 1 || p == 2 || ir.HostIsInf(p) {
+		return Norm(d, p, []int{-1}, false)
+	}
+	return LengthOf(d, p)
+}
+
+// CDistOut is CDist with the result written to dst, which has its shape and
+// device.
+func CDistOut(dst, x, y *core.Tensor, p float64, computeMode ComputeMode) error {
+	return core.CopyOut(dst, &cDistOp, CDist(x, y, p, computeMode))
+}
+
+var distanceSlopeOp = ir.Op{
+	Name:    "distance_slope",
+	Doc:     "returns the derivatives of a p-norm by the elements d of a vector of that length, 0 where these are 0.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "d"}, {Name: "length"}},
+	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(d == 0, 0, sign(d)*pow(abs(d)/length, p - 1))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.DistanceSlope},
+	CUDA: cuda.DistanceSlope,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// DistanceSlopeOp returns the descriptor of distance_slope, which must not be
+// changed.
+func DistanceSlopeOp() *ir.Op {
+	return &distanceSlopeOp
+}
+
+// DistanceSlope returns the derivatives of a p-norm by the elements d of a
+// vector of that length, 0 where these are 0.
+func DistanceSlope(d, length *core.Tensor, p float64) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &distanceSlopeOp,
+		Attrs:    []ir.Value{ir.FloatValue(p)},
+		Backward: distanceSlopeBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}, d, length)
+}
+
+// distanceSlopeBackward is the gradient of distance_slope.
+func distanceSlopeBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	d := grad.In(0)
+	length := grad.In(1)
+	p := grad.Attr(0).Scalar.Float()
+	if grad.Needs(0) {
+		if grad.Recording() {
+			grad.Set(0, fit(grad, 0, Where(Eq(d, number(0)), number(0), Where(core.ScalarTensor(ir.BoolScalar((p-1) == 0)), number(0), Mul(dy, Mul(Sign(d), Mul(Mul(number(p-1), Pow(Div(Abs(d), length), number((p-1)-1))), Div(Sign(d), length))))))))
+		} else {
+			grad.Set(0, fit(grad, 0, distanceSlopeGradD(dy, d, length, p)))
+		}
+	}
+	if grad.Needs(1) {
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Where(Eq(d, number(0)), number(0), Where(core.ScalarTensor(ir.BoolScalar((p-1) == 0)), number(0), Mul(dy, Mul(Sign(d), Mul(Mul(number(p-1), Pow(Div(Abs(d), length), number((p-1)-1))), Div(Neg(Div(Abs(d), length)), length))))))))
+		} else {
+			grad.Set(1, fit(grad, 1, distanceSlopeGradLength(dy, d, length, p)))
+		}
+	}
+}
+
+var distanceSlopeGradDOp = ir.Op{
+	Name:    "distance_slope_grad_d",
+	Doc:     "returns the gradient of distance_slope with respect to d, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "d"}, {Name: "length"}},
+	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(d == 0, 0, where(p - 1 == 0, 0, dy*(sign(d)*((p - 1)*pow(abs(d)/length, p - 1 - 1)*(sign(d)/length)))))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.DistanceSlopeGradD},
+	CUDA: cuda.DistanceSlopeGradD,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// distanceSlopeGradD returns the gradient of distance_slope with respect to
+// d, from the gradient dy of its result.
+func distanceSlopeGradD(dy, d, length *core.Tensor, p float64) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &distanceSlopeGradDOp,
+		Attrs: []ir.Value{ir.FloatValue(p)},
+	}, dy, d, length)
+}
+
+var distanceSlopeGradLengthOp = ir.Op{
+	Name:    "distance_slope_grad_length",
+	Doc:     "returns the gradient of distance_slope with respect to length, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "d"}, {Name: "length"}},
+	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(d == 0, 0, where(p - 1 == 0, 0, dy*(sign(d)*((p - 1)*pow(abs(d)/length, p - 1 - 1)*(-(abs(d)/length)/length)))))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.DistanceSlopeGradLength},
+	CUDA: cuda.DistanceSlopeGradLength,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// distanceSlopeGradLength returns the gradient of distance_slope with respect
+// to length, from the gradient dy of its result.
+func distanceSlopeGradLength(dy, d, length *core.Tensor, p float64) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &distanceSlopeGradLengthOp,
+		Attrs: []ir.Value{ir.FloatValue(p)},
+	}, dy, d, length)
+}
+
 var dotOp = ir.Op{
 	Name:    "dot",
 	Doc:     "returns the sum of the products of the elements of two tensors of one axis, as a scalar.",
@@ -242,6 +411,72 @@ func EinsumOut(dst *core.Tensor, equation string, xs []*core.Tensor) error {
 	return core.CopyOut(dst, &einsumOp, Einsum(equation, xs))
 }
 
+var euclideanDistanceOp = ir.Op{
+	Name:    "euclidean_distance",
+	Doc:     "returns the distances of all pairs of rows, by a product of matrices.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// EuclideanDistanceOp returns the descriptor of euclidean_distance, which
+// must not be changed.
+func EuclideanDistanceOp() *ir.Op {
+	return &euclideanDistanceOp
+}
+
+// EuclideanDistance returns the distances of all pairs of rows, by a product
+// of matrices.
+func EuclideanDistance(x, y *core.Tensor) *core.Tensor {
+	results := core.Custom(core.Apply{
+		Op:       &euclideanDistanceOp,
+		In:       []*core.Tensor{x, y},
+		Backward: euclideanDistanceBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveOut(0),
+	}, func() []*core.Tensor {
+		return []*core.Tensor{euclideanDistanceCompose(x, y)}
+	})
+	return results[0]
+}
+
+func euclideanDistanceCompose(x, y *core.Tensor) *core.Tensor {
+	a := Sum(Square(x), []int{-1}, true, ir.Invalid)
+	b := Transpose(Sum(Square(y), []int{-1}, true, ir.Invalid), -2, -1)
+	return RowDistance(MatMul(x, Transpose(y, -2, -1)), a, b)
+}
+
+// euclideanDistanceBackward is the gradient of euclidean_distance.
+func euclideanDistanceBackward(grad *core.Grad) {
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, euclideanDistanceGradX(grad)))
+	}
+	if grad.Needs(1) {
+		grad.Set(1, fit(grad, 1, euclideanDistanceGradY(grad)))
+	}
+}
+
+func euclideanDistanceGradX(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	y := grad.In(1)
+	out := grad.Out(0)
+	r := QuotientOrZero(dy, out)
+	return SumTo(Sub(Mul(x, Sum(r, []int{-1}, true, ir.Invalid)), MatMul(r, y)), grad.InShape(0))
+}
+
+func euclideanDistanceGradY(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	y := grad.In(1)
+	out := grad.Out(0)
+	r := Transpose(QuotientOrZero(dy, out), -2, -1)
+	return SumTo(Sub(Mul(y, Sum(r, []int{-1}, true, ir.Invalid)), MatMul(r, x)), grad.InShape(1))
+}
+
 var kronOp = ir.Op{
 	Name:    "kron",
 	Doc:     "returns the Kronecker product of two matrices.",
@@ -279,6 +514,52 @@ func kronCompose(x, y *core.Tensor) *core.Tensor {
 // device.
 func KronOut(dst, x, y *core.Tensor) error {
 	return core.CopyOut(dst, &kronOp, Kron(x, y))
+}
+
+var lengthOfOp = ir.Op{
+	Name:    "length_of",
+	Doc:     "returns the p-norms along the last axis of d, whose gradient is zero for elements of 0.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "d"}},
+	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// LengthOfOp returns the descriptor of length_of, which must not be changed.
+func LengthOfOp() *ir.Op {
+	return &lengthOfOp
+}
+
+// LengthOf returns the p-norms along the last axis of d, whose gradient is
+// zero for elements of 0.
+func LengthOf(d *core.Tensor, p float64) *core.Tensor {
+	results := core.Custom(core.Apply{
+		Op:       &lengthOfOp,
+		In:       []*core.Tensor{d},
+		Attrs:    []ir.Value{ir.FloatValue(p)},
+		Backward: lengthOfBackward,
+		Save:     core.SaveIn(0) | core.SaveOut(0),
+	}, func() []*core.Tensor {
+		return []*core.Tensor{lengthOfCompose(d, p)}
+	})
+	return results[0]
+}
+
+func lengthOfCompose(d *core.Tensor, p float64) *core.Tensor {
+	return Norm(d, p, []int{-1}, false)
+}
+
+// lengthOfBackward is the gradient of length_of.
+func lengthOfBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	d := grad.In(0)
+	out := grad.Out(0)
+	p := grad.Attr(0).Scalar.Float()
+	grad.Set(0, Mul(Unsqueeze(dy, -1), DistanceSlope(d, Unsqueeze(out, -1), p)))
 }
 
 var linearOp = ir.Op{
@@ -324,336 +605,4 @@ func linearCompose(x, weight, bias *core.Tensor) *core.Tensor {
 // device.
 func LinearOut(dst, x, weight, bias *core.Tensor) error {
 	return core.CopyOut(dst, &linearOp, Linear(x, weight, bias))
-}
-
-var matMulOp = ir.Op{
-	Name:    "matmul",
-	Doc:     "returns the matrix product.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.MatMul},
-	Ref:     refkernel.MatMul,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.MatMul},
-	Tags:    ir.TagTF32,
-}
-
-// MatMulOp returns the descriptor of matmul, which must not be changed.
-func MatMulOp() *ir.Op {
-	return &matMulOp
-}
-
-// MatMul returns the matrix product. Of x and y with shapes [..., m, k] and
-// [..., k, n] it is [..., m, n], where leading axes broadcast; a tensor of
-// one axis is a row on the left and a column on the right, and that axis is
-// not in the result. Two tensors of one axis give their dot product.
-func MatMul(x, y *core.Tensor) *core.Tensor {
-	return core.KernelOne(matMulApply(x, y))
-}
-
-func matMulApply(x, y *core.Tensor) core.Apply {
-	return core.Apply{
-		Op: &matMulOp,
-		In: []*core.Tensor{x, y},
-		Shapes: func() ([][]int, error) {
-			return oneShape(ir.MatMulShape(x.Shape(), y.Shape()))
-		},
-		Backward: matMulBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	}
-}
-
-// MatMulOut is MatMul with the result written to dst, which has its shape and
-// device.
-func MatMulOut(dst, x, y *core.Tensor) error {
-	return core.KernelOut(dst, matMulApply(x, y))
-}
-
-// matMulBackward is the gradient of matmul.
-func matMulBackward(grad *core.Grad) {
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, matMulGradX(grad)))
-	}
-	if grad.Needs(1) {
-		grad.Set(1, fit(grad, 1, matMulGradY(grad)))
-	}
-}
-
-func matMulGradX(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	y := grad.In(1)
-	if len(grad.InShape(1)) == 1 && len(grad.InShape(0)) == 1 {
-		return Mul(dy, Conj(y))
-	}
-	if len(grad.InShape(1)) == 1 {
-		return Mul(Unsqueeze(dy, -1), Conj(y))
-	}
-	if len(grad.InShape(0)) == 1 {
-		return SumTo(Squeeze(MatMul(Unsqueeze(dy, -2), Conj(Transpose(y, -2, -1))), []int{-2}), grad.InShape(0))
-	}
-	if ir.HostIsTransposed(grad.InLayout(0)) {
-		return SumTo(Transpose(MatMul(Conj(y), Transpose(dy, -2, -1)), -2, -1), grad.InShape(0))
-	}
-	return SumTo(MatMul(dy, Conj(Transpose(y, -2, -1))), grad.InShape(0))
-}
-
-func matMulGradY(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	if len(grad.InShape(0)) == 1 && len(grad.InShape(1)) == 1 {
-		return Mul(dy, Conj(x))
-	}
-	if len(grad.InShape(0)) == 1 {
-		return Mul(Unsqueeze(Conj(x), -1), Unsqueeze(dy, -2))
-	}
-	if len(grad.InShape(1)) == 1 {
-		return SumTo(Squeeze(MatMul(Conj(Transpose(x, -2, -1)), Unsqueeze(dy, -1)), []int{-1}), grad.InShape(1))
-	}
-	if len(grad.InShape(1)) == 2 && len(grad.InShape(0)) > 2 {
-		return MatMulBy(Flatten(x, 0, -2), Flatten(dy, 0, -2), ir.HostIsTransposed(grad.InLayout(1)))
-	}
-	return SumTo(MatMulBy(x, dy, ir.HostIsTransposed(grad.InLayout(1))), grad.InShape(1))
-}
-
-var matMulBiasOp = ir.Op{
-	Name:    "matmul_bias",
-	Doc:     "returns x @ y + bias for x [..., k], y [k, n] and bias [n].",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}, {Name: "bias"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.MatMulBias},
-	Ref:     refkernel.MatMulBias,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.MatMulBias},
-	Tags:    ir.TagTF32 | ir.TagHidden,
-}
-
-// MatMulBiasOp returns the descriptor of matmul_bias, which must not be
-// changed.
-func MatMulBiasOp() *ir.Op {
-	return &matMulBiasOp
-}
-
-// MatMulBias returns x @ y + bias for x [..., k], y [k, n] and bias [n].
-func MatMulBias(x, y, bias *core.Tensor) *core.Tensor {
-	return core.KernelOne(core.Apply{
-		Op: &matMulBiasOp,
-		In: []*core.Tensor{x, y, bias},
-		Shapes: func() ([][]int, error) {
-			return oneShape(ir.MatMulShape(x.Shape(), y.Shape()))
-		},
-		Backward: matMulBiasBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	})
-}
-
-// matMulBiasBackward is the gradient of matmul_bias.
-func matMulBiasBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	if grad.Needs(0) {
-		y := grad.In(1)
-		grad.Set(0, fit(grad, 0, MatMul(dy, Conj(Transpose(y, -2, -1)))))
-	}
-	if grad.Needs(1) {
-		grad.Set(1, fit(grad, 1, matMulBiasGradY(grad)))
-	}
-	if grad.Needs(2) {
-		grad.Set(2, fit(grad, 2, SumTo(dy, grad.InShape(2))))
-	}
-}
-
-func matMulBiasGradY(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	if len(grad.InShape(0)) == 1 {
-		return Mul(Unsqueeze(Conj(x), -1), Unsqueeze(dy, -2))
-	}
-	return MatMulBy(Flatten(x, 0, -2), Flatten(dy, 0, -2), ir.HostIsTransposed(grad.InLayout(1)))
-}
-
-var matMulByOp = ir.Op{
-	Name:    "matmul_by",
-	Doc:     "returns conj(x)' @ g, the gradient of y in x @ y, for matrices or batches of them; transposed says to compute its transpose.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "g"}},
-	Attrs:   []ir.Attr{{Name: "transposed", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// MatMulByOp returns the descriptor of matmul_by, which must not be changed.
-func MatMulByOp() *ir.Op {
-	return &matMulByOp
-}
-
-// MatMulBy returns conj(x)' @ g, the gradient of y in x @ y, for matrices or
-// batches of them; transposed says to compute its transpose.
-func MatMulBy(x, g *core.Tensor, transposed bool) *core.Tensor {
-	in := []*core.Tensor{x, g}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := matMulByCompose(x, g, transposed)
-	core.Composed(&matMulByOp, in, out)
-	return out
-}
-
-func matMulByCompose(x, g *core.Tensor, transposed bool) *core.Tensor {
-	if transposed {
-		return Transpose(MatMul(Transpose(g, -2, -1), Conj(x)), -2, -1)
-	}
-	return MatMul(Conj(Transpose(x, -2, -1)), g)
-}
-
-var mmOp = ir.Op{
-	Name:    "mm",
-	Doc:     "returns the product of two matrices.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// MmOp returns the descriptor of mm, which must not be changed.
-func MmOp() *ir.Op {
-	return &mmOp
-}
-
-// Mm returns the product of two matrices.
-func Mm(x, y *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x, y}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := mmCompose(x, y)
-	core.Composed(&mmOp, in, out)
-	return out
-}
-
-func mmCompose(x, y *core.Tensor) *core.Tensor {
-	return MatMul(WithRank(x, 2), WithRank(y, 2))
-}
-
-// MmOut is Mm with the result written to dst, which has its shape and device.
-func MmOut(dst, x, y *core.Tensor) error {
-	return core.CopyOut(dst, &mmOp, Mm(x, y))
-}
-
-var mvOp = ir.Op{
-	Name:    "mv",
-	Doc:     "returns the product of a matrix and a vector.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// MvOp returns the descriptor of mv, which must not be changed.
-func MvOp() *ir.Op {
-	return &mvOp
-}
-
-// Mv returns the product of a matrix and a vector.
-func Mv(x, y *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x, y}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := mvCompose(x, y)
-	core.Composed(&mvOp, in, out)
-	return out
-}
-
-func mvCompose(x, y *core.Tensor) *core.Tensor {
-	return MatMul(WithRank(x, 2), WithRank(y, 1))
-}
-
-// MvOut is Mv with the result written to dst, which has its shape and device.
-func MvOut(dst, x, y *core.Tensor) error {
-	return core.CopyOut(dst, &mvOp, Mv(x, y))
-}
-
-var outerOp = ir.Op{
-	Name:    "outer",
-	Doc:     "returns the matrix of the products of every element of x with every element of y; both have one axis.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// OuterOp returns the descriptor of outer, which must not be changed.
-func OuterOp() *ir.Op {
-	return &outerOp
-}
-
-// Outer returns the matrix of the products of every element of x with every
-// element of y; both have one axis.
-func Outer(x, y *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x, y}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := outerCompose(x, y)
-	core.Composed(&outerOp, in, out)
-	return out
-}
-
-func outerCompose(x, y *core.Tensor) *core.Tensor {
-	return Mul(Unsqueeze(WithRank(x, 1), 1), Unsqueeze(WithRank(y, 1), 0))
-}
-
-// OuterOut is Outer with the result written to dst, which has its shape and
-// device.
-func OuterOut(dst, x, y *core.Tensor) error {
-	return core.CopyOut(dst, &outerOp, Outer(x, y))
-}
-
-var tensordotOp = ir.Op{
-	Name:    "tensordot",
-	Doc:     "returns the sums of products of x and y over the axes x_dims and y_dims, which pair up; the axes left are x's, then y's.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
-	Attrs:   []ir.Attr{{Name: "x_dims", Kind: ir.AttrInts}, {Name: "y_dims", Kind: ir.AttrInts}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// TensordotOp returns the descriptor of tensordot, which must not be changed.
-func TensordotOp() *ir.Op {
-	return &tensordotOp
-}
-
-// Tensordot returns the sums of products of x and y over the axes x_dims and
-// y_dims, which pair up; the axes left are x's, then y's.
-func Tensordot(x, y *core.Tensor, xDims, yDims []int) *core.Tensor {
-	in := []*core.Tensor{x, y}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := composite.TensorDot(Permute, Reshape, MatMul, x, y, xDims, yDims)
-	core.Composed(&tensordotOp, in, out)
-	return out
-}
-
-// TensordotOut is Tensordot with the result written to dst, which has its
-// shape and device.
-func TensordotOut(dst, x, y *core.Tensor, xDims, yDims []int) error {
-	return core.CopyOut(dst, &tensordotOp, Tensordot(x, y, xDims, yDims))
 }

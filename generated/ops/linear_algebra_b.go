@@ -3,9 +3,481 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/kernel"
+	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
+	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/generated/cpu"
+	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var matMulOp = ir.Op{
+	Name:    "matmul",
+	Doc:     "returns the matrix product.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.MatMul},
+	Ref:     refkernel.MatMul,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.MatMul},
+	Tags:    ir.TagTF32,
+}
+
+// MatMulOp returns the descriptor of matmul, which must not be changed.
+func MatMulOp() *ir.Op {
+	return &matMulOp
+}
+
+// MatMul returns the matrix product. Of x and y with shapes [..., m, k] and
+// [..., k, n] it is [..., m, n], where leading axes broadcast; a tensor of
+// one axis is a row on the left and a column on the right, and that axis is
+// not in the result. Two tensors of one axis give their dot product.
+func MatMul(x, y *core.Tensor) *core.Tensor {
+	return core.KernelOne(matMulApply(x, y))
+}
+
+func matMulApply(x, y *core.Tensor) core.Apply {
+	return core.Apply{
+		Op: &matMulOp,
+		In: []*core.Tensor{x, y},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.MatMulShape(x.Shape(), y.Shape()))
+		},
+		Backward: matMulBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}
+}
+
+// MatMulOut is MatMul with the result written to dst, which has its shape and
+// device.
+func MatMulOut(dst, x, y *core.Tensor) error {
+	return core.KernelOut(dst, matMulApply(x, y))
+}
+
+// matMulBackward is the gradient of matmul.
+func matMulBackward(grad *core.Grad) {
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, matMulGradX(grad)))
+	}
+	if grad.Needs(1) {
+		grad.Set(1, fit(grad, 1, matMulGradY(grad)))
+	}
+}
+
+func matMulGradX(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	y := grad.In(1)
+	if len(grad.InShape(1)) == 1 && len(grad.InShape(0)) == 1 {
+		return Mul(dy, Conj(y))
+	}
+	if len(grad.InShape(1)) == 1 {
+		return Mul(Unsqueeze(dy, -1), Conj(y))
+	}
+	if len(grad.InShape(0)) == 1 {
+		return SumTo(Squeeze(MatMul(Unsqueeze(dy, -2), Conj(Transpose(y, -2, -1))), []int{-2}), grad.InShape(0))
+	}
+	if ir.HostIsTransposed(grad.InLayout(0)) {
+		return SumTo(Transpose(MatMul(Conj(y), Transpose(dy, -2, -1)), -2, -1), grad.InShape(0))
+	}
+	return SumTo(MatMul(dy, Conj(Transpose(y, -2, -1))), grad.InShape(0))
+}
+
+func matMulGradY(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if len(grad.InShape(0)) == 1 && len(grad.InShape(1)) == 1 {
+		return Mul(dy, Conj(x))
+	}
+	if len(grad.InShape(0)) == 1 {
+		return Mul(Unsqueeze(Conj(x), -1), Unsqueeze(dy, -2))
+	}
+	if len(grad.InShape(1)) == 1 {
+		return SumTo(Squeeze(MatMul(Conj(Transpose(x, -2, -1)), Unsqueeze(dy, -1)), []int{-1}), grad.InShape(1))
+	}
+	if len(grad.InShape(1)) == 2 && len(grad.InShape(0)) > 2 {
+		return MatMulBy(Flatten(x, 0, -2), Flatten(dy, 0, -2), ir.HostIsTransposed(grad.InLayout(1)))
+	}
+	return SumTo(MatMulBy(x, dy, ir.HostIsTransposed(grad.InLayout(1))), grad.InShape(1))
+}
+
+var matMulBiasOp = ir.Op{
+	Name:    "matmul_bias",
+	Doc:     "returns x @ y + bias for x [..., k], y [k, n] and bias [n].",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}, {Name: "bias"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.MatMulBias},
+	Ref:     refkernel.MatMulBias,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.MatMulBias},
+	Tags:    ir.TagTF32 | ir.TagHidden,
+}
+
+// MatMulBiasOp returns the descriptor of matmul_bias, which must not be
+// changed.
+func MatMulBiasOp() *ir.Op {
+	return &matMulBiasOp
+}
+
+// MatMulBias returns x @ y + bias for x [..., k], y [k, n] and bias [n].
+func MatMulBias(x, y, bias *core.Tensor) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op: &matMulBiasOp,
+		In: []*core.Tensor{x, y, bias},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.MatMulShape(x.Shape(), y.Shape()))
+		},
+		Backward: matMulBiasBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	})
+}
+
+// matMulBiasBackward is the gradient of matmul_bias.
+func matMulBiasBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	if grad.Needs(0) {
+		y := grad.In(1)
+		grad.Set(0, fit(grad, 0, MatMul(dy, Conj(Transpose(y, -2, -1)))))
+	}
+	if grad.Needs(1) {
+		grad.Set(1, fit(grad, 1, matMulBiasGradY(grad)))
+	}
+	if grad.Needs(2) {
+		grad.Set(2, fit(grad, 2, SumTo(dy, grad.InShape(2))))
+	}
+}
+
+func matMulBiasGradY(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if len(grad.InShape(0)) == 1 {
+		return Mul(Unsqueeze(Conj(x), -1), Unsqueeze(dy, -2))
+	}
+	return MatMulBy(Flatten(x, 0, -2), Flatten(dy, 0, -2), ir.HostIsTransposed(grad.InLayout(1)))
+}
+
+var matMulByOp = ir.Op{
+	Name:    "matmul_by",
+	Doc:     "returns conj(x)' @ g, the gradient of y in x @ y, for matrices or batches of them; transposed says to compute its transpose.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "g"}},
+	Attrs:   []ir.Attr{{Name: "transposed", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// MatMulByOp returns the descriptor of matmul_by, which must not be changed.
+func MatMulByOp() *ir.Op {
+	return &matMulByOp
+}
+
+// MatMulBy returns conj(x)' @ g, the gradient of y in x @ y, for matrices or
+// batches of them; transposed says to compute its transpose.
+func MatMulBy(x, g *core.Tensor, transposed bool) *core.Tensor {
+	in := []*core.Tensor{x, g}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := matMulByCompose(x, g, transposed)
+	core.Composed(&matMulByOp, in, out)
+	return out
+}
+
+func matMulByCompose(x, g *core.Tensor, transposed bool) *core.Tensor {
+	if transposed {
+		return Transpose(MatMul(Transpose(g, -2, -1), Conj(x)), -2, -1)
+	}
+	return MatMul(Conj(Transpose(x, -2, -1)), g)
+}
+
+var mmOp = ir.Op{
+	Name:    "mm",
+	Doc:     "returns the product of two matrices.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// MmOp returns the descriptor of mm, which must not be changed.
+func MmOp() *ir.Op {
+	return &mmOp
+}
+
+// Mm returns the product of two matrices.
+func Mm(x, y *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, y}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := mmCompose(x, y)
+	core.Composed(&mmOp, in, out)
+	return out
+}
+
+func mmCompose(x, y *core.Tensor) *core.Tensor {
+	return MatMul(WithRank(x, 2), WithRank(y, 2))
+}
+
+// MmOut is Mm with the result written to dst, which has its shape and device.
+func MmOut(dst, x, y *core.Tensor) error {
+	return core.CopyOut(dst, &mmOp, Mm(x, y))
+}
+
+var mvOp = ir.Op{
+	Name:    "mv",
+	Doc:     "returns the product of a matrix and a vector.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// MvOp returns the descriptor of mv, which must not be changed.
+func MvOp() *ir.Op {
+	return &mvOp
+}
+
+// Mv returns the product of a matrix and a vector.
+func Mv(x, y *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, y}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := mvCompose(x, y)
+	core.Composed(&mvOp, in, out)
+	return out
+}
+
+func mvCompose(x, y *core.Tensor) *core.Tensor {
+	return MatMul(WithRank(x, 2), WithRank(y, 1))
+}
+
+// MvOut is Mv with the result written to dst, which has its shape and device.
+func MvOut(dst, x, y *core.Tensor) error {
+	return core.CopyOut(dst, &mvOp, Mv(x, y))
+}
+
+var outerOp = ir.Op{
+	Name:    "outer",
+	Doc:     "returns the matrix of the products of every element of x with every element of y; both have one axis.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// OuterOp returns the descriptor of outer, which must not be changed.
+func OuterOp() *ir.Op {
+	return &outerOp
+}
+
+// Outer returns the matrix of the products of every element of x with every
+// element of y; both have one axis.
+func Outer(x, y *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, y}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := outerCompose(x, y)
+	core.Composed(&outerOp, in, out)
+	return out
+}
+
+func outerCompose(x, y *core.Tensor) *core.Tensor {
+	return Mul(Unsqueeze(WithRank(x, 1), 1), Unsqueeze(WithRank(y, 1), 0))
+}
+
+// OuterOut is Outer with the result written to dst, which has its shape and
+// device.
+func OuterOut(dst, x, y *core.Tensor) error {
+	return core.CopyOut(dst, &outerOp, Outer(x, y))
+}
+
+var quotientOrZeroOp = ir.Op{
+	Name:    "quotient_or_zero",
+	Doc:     "returns x / y, and 0 where y is 0.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(y == 0, 0, x/y)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.QuotientOrZero},
+	CUDA: cuda.QuotientOrZero,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// QuotientOrZeroOp returns the descriptor of quotient_or_zero, which must not
+// be changed.
+func QuotientOrZeroOp() *ir.Op {
+	return &quotientOrZeroOp
+}
+
+// QuotientOrZero returns x / y, and 0 where y is 0.
+func QuotientOrZero(x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &quotientOrZeroOp,
+		Backward: quotientOrZeroBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}, x, y)
+}
+
+// quotientOrZeroBackward is the gradient of quotient_or_zero.
+func quotientOrZeroBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	y := grad.In(1)
+	if grad.Needs(0) {
+		if grad.Recording() {
+			grad.Set(0, fit(grad, 0, Where(Eq(y, number(0)), number(0), Div(dy, y))))
+		} else {
+			grad.Set(0, fit(grad, 0, quotientOrZeroGradX(dy, y)))
+		}
+	}
+	if grad.Needs(1) {
+		x := grad.In(0)
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Where(Eq(y, number(0)), number(0), Mul(dy, Div(Neg(Div(x, y)), y)))))
+		} else {
+			grad.Set(1, fit(grad, 1, quotientOrZeroGradY(dy, x, y)))
+		}
+	}
+}
+
+var quotientOrZeroGradXOp = ir.Op{
+	Name:    "quotient_or_zero_grad_x",
+	Doc:     "returns the gradient of quotient_or_zero with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(y == 0, 0, dy/y)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.QuotientOrZeroGradX},
+	CUDA: cuda.QuotientOrZeroGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// quotientOrZeroGradX returns the gradient of quotient_or_zero with respect
+// to x, from the gradient dy of its result.
+func quotientOrZeroGradX(dy, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &quotientOrZeroGradXOp,
+	}, dy, y)
+}
+
+var quotientOrZeroGradYOp = ir.Op{
+	Name:    "quotient_or_zero_grad_y",
+	Doc:     "returns the gradient of quotient_or_zero with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(y == 0, 0, dy*(-(x/y)/y))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.QuotientOrZeroGradY},
+	CUDA: cuda.QuotientOrZeroGradY,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// quotientOrZeroGradY returns the gradient of quotient_or_zero with respect
+// to y, from the gradient dy of its result.
+func quotientOrZeroGradY(dy, x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &quotientOrZeroGradYOp,
+	}, dy, x, y)
+}
+
+var rowDistanceOp = ir.Op{
+	Name:    "row_distance",
+	Doc:     "returns the square root of a + b - 2*m, or 0 where that is negative.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "m"}, {Name: "a"}, {Name: "b"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "sqrt(max(a + b - 2*m, 0))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RowDistance},
+	CUDA: cuda.RowDistance,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// RowDistanceOp returns the descriptor of row_distance, which must not be
+// changed.
+func RowDistanceOp() *ir.Op {
+	return &rowDistanceOp
+}
+
+// RowDistance returns the square root of a + b - 2*m, or 0 where that is
+// negative.
+func RowDistance(m, a, b *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rowDistanceOp,
+	}, m, a, b)
+}
+
+var tensordotOp = ir.Op{
+	Name:    "tensordot",
+	Doc:     "returns the sums of products of x and y over the axes x_dims and y_dims, which pair up; the axes left are x's, then y's.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Attrs:   []ir.Attr{{Name: "x_dims", Kind: ir.AttrInts}, {Name: "y_dims", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// TensordotOp returns the descriptor of tensordot, which must not be changed.
+func TensordotOp() *ir.Op {
+	return &tensordotOp
+}
+
+// Tensordot returns the sums of products of x and y over the axes x_dims and
+// y_dims, which pair up; the axes left are x's, then y's.
+func Tensordot(x, y *core.Tensor, xDims, yDims []int) *core.Tensor {
+	in := []*core.Tensor{x, y}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := composite.TensorDot(Permute, Reshape, MatMul, x, y, xDims, yDims)
+	core.Composed(&tensordotOp, in, out)
+	return out
+}
+
+// TensordotOut is Tensordot with the result written to dst, which has its
+// shape and device.
+func TensordotOut(dst, x, y *core.Tensor, xDims, yDims []int) error {
+	return core.CopyOut(dst, &tensordotOp, Tensordot(x, y, xDims, yDims))
+}
 
 var traceOp = ir.Op{
 	Name:    "trace",

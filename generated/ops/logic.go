@@ -34,20 +34,19 @@ func LogicalAndOp() *ir.Op {
 
 // LogicalAnd returns whether both x and y are not zero.
 func LogicalAnd(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(logicalAndApply(x, y))
+	return core.Elementwise(logicalAndApply(), x, y)
 }
 
-func logicalAndApply(x, y *core.Tensor) core.Apply {
+func logicalAndApply() core.Apply {
 	return core.Apply{
 		Op: &logicalAndOp,
-		In: []*core.Tensor{x, y},
 	}
 }
 
 // LogicalAndOut is LogicalAnd with the result written to dst, which has its
 // shape and device.
 func LogicalAndOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, logicalAndApply(x, y))
+	return core.ElementwiseOut(dst, logicalAndApply(), x, y)
 }
 
 var logicalNotOp = ir.Op{
@@ -75,20 +74,19 @@ func LogicalNotOp() *ir.Op {
 
 // LogicalNot returns whether x is zero.
 func LogicalNot(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(logicalNotApply(x))
+	return core.Elementwise(logicalNotApply(), x)
 }
 
-func logicalNotApply(x *core.Tensor) core.Apply {
+func logicalNotApply() core.Apply {
 	return core.Apply{
 		Op: &logicalNotOp,
-		In: []*core.Tensor{x},
 	}
 }
 
 // LogicalNotOut is LogicalNot with the result written to dst, which has its
 // shape and device.
 func LogicalNotOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, logicalNotApply(x))
+	return core.ElementwiseOut(dst, logicalNotApply(), x)
 }
 
 var logicalOrOp = ir.Op{
@@ -116,20 +114,19 @@ func LogicalOrOp() *ir.Op {
 
 // LogicalOr returns whether x or y is not zero.
 func LogicalOr(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(logicalOrApply(x, y))
+	return core.Elementwise(logicalOrApply(), x, y)
 }
 
-func logicalOrApply(x, y *core.Tensor) core.Apply {
+func logicalOrApply() core.Apply {
 	return core.Apply{
 		Op: &logicalOrOp,
-		In: []*core.Tensor{x, y},
 	}
 }
 
 // LogicalOrOut is LogicalOr with the result written to dst, which has its
 // shape and device.
 func LogicalOrOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, logicalOrApply(x, y))
+	return core.ElementwiseOut(dst, logicalOrApply(), x, y)
 }
 
 var logicalXorOp = ir.Op{
@@ -157,20 +154,19 @@ func LogicalXorOp() *ir.Op {
 
 // LogicalXor returns whether exactly one of x and y is not zero.
 func LogicalXor(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(logicalXorApply(x, y))
+	return core.Elementwise(logicalXorApply(), x, y)
 }
 
-func logicalXorApply(x, y *core.Tensor) core.Apply {
+func logicalXorApply() core.Apply {
 	return core.Apply{
 		Op: &logicalXorOp,
-		In: []*core.Tensor{x, y},
 	}
 }
 
 // LogicalXorOut is LogicalXor with the result written to dst, which has its
 // shape and device.
 func LogicalXorOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, logicalXorApply(x, y))
+	return core.ElementwiseOut(dst, logicalXorApply(), x, y)
 }
 
 var maskedFillOp = ir.Op{
@@ -199,13 +195,12 @@ func MaskedFillOp() *ir.Op {
 // MaskedFill returns x with value where the bool tensor mask is true. Mask
 // and value broadcast.
 func MaskedFill(x, mask, value *core.Tensor) *core.Tensor {
-	return core.Elementwise(maskedFillApply(x, mask, value))
+	return core.Elementwise(maskedFillApply(), x, mask, value)
 }
 
-func maskedFillApply(x, mask, value *core.Tensor) core.Apply {
+func maskedFillApply() core.Apply {
 	return core.Apply{
 		Op:       &maskedFillOp,
-		In:       []*core.Tensor{x, mask, value},
 		Backward: maskedFillBackward,
 		Save:     core.SaveIn(1),
 	}
@@ -214,12 +209,12 @@ func maskedFillApply(x, mask, value *core.Tensor) core.Apply {
 // MaskedFillOut is MaskedFill with the result written to dst, which has its
 // shape and device.
 func MaskedFillOut(dst, x, mask, value *core.Tensor) error {
-	return core.ElementwiseOut(dst, maskedFillApply(x, mask, value))
+	return core.ElementwiseOut(dst, maskedFillApply(), x, mask, value)
 }
 
 // MaskedFillInPlace is MaskedFill with the result written to x.
 func MaskedFillInPlace(x, mask, value *core.Tensor) error {
-	return core.ElementwiseInPlace(maskedFillApply(x, mask, value))
+	return core.ElementwiseInPlace(maskedFillApply(), x, mask, value)
 }
 
 // maskedFillBackward is the gradient of masked_fill.
@@ -260,13 +255,12 @@ func WhereOp() *ir.Op {
 // by element. What is not chosen reaches neither the result nor a gradient,
 // NaN included.
 func Where(cond, x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(whereApply(cond, x, y))
+	return core.Elementwise(whereApply(), cond, x, y)
 }
 
-func whereApply(cond, x, y *core.Tensor) core.Apply {
+func whereApply() core.Apply {
 	return core.Apply{
 		Op:       &whereOp,
-		In:       []*core.Tensor{cond, x, y},
 		Backward: whereBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -275,7 +269,7 @@ func whereApply(cond, x, y *core.Tensor) core.Apply {
 // WhereOut is Where with the result written to dst, which has its shape and
 // device.
 func WhereOut(dst, cond, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, whereApply(cond, x, y))
+	return core.ElementwiseOut(dst, whereApply(), cond, x, y)
 }
 
 // whereBackward is the gradient of where.

@@ -37,10 +37,9 @@ func BceElementsOp() *ir.Op {
 func BceElements(x, target *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &bceElementsOp,
-		In:       []*core.Tensor{x, target},
 		Backward: bceElementsBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
-	})
+	}, x, target)
 }
 
 // bceElementsBackward is the gradient of bce_elements.
@@ -82,10 +81,9 @@ func BceGradOp() *ir.Op {
 func BceGrad(g, x, target *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &bceGradOp,
-		In:       []*core.Tensor{g, x, target},
 		Backward: bceGradBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
-	})
+	}, g, x, target)
 }
 
 // bceGradBackward is the gradient of bce_grad.
@@ -139,8 +137,7 @@ var bceGradGradGOp = ir.Op{
 func bceGradGradG(dy, x, target *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &bceGradGradGOp,
-		In: []*core.Tensor{dy, x, target},
-	})
+	}, dy, x, target)
 }
 
 var bceGradGradTargetOp = ir.Op{
@@ -165,8 +162,7 @@ var bceGradGradTargetOp = ir.Op{
 func bceGradGradTarget(dy, g, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &bceGradGradTargetOp,
-		In: []*core.Tensor{dy, g, x},
-	})
+	}, dy, g, x)
 }
 
 var bceGradGradXOp = ir.Op{
@@ -191,8 +187,7 @@ var bceGradGradXOp = ir.Op{
 func bceGradGradX(dy, g, x, target *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &bceGradGradXOp,
-		In: []*core.Tensor{dy, g, x, target},
-	})
+	}, dy, g, x, target)
 }
 
 var bceLogitsOp = ir.Op{
@@ -259,10 +254,9 @@ func BceLogitsElementsOp() *ir.Op {
 func BceLogitsElements(x, target *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &bceLogitsElementsOp,
-		In:       []*core.Tensor{x, target},
 		Backward: bceLogitsElementsBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
-	})
+	}, x, target)
 }
 
 // bceLogitsElementsBackward is the gradient of bce_logits_elements.
@@ -306,10 +300,9 @@ func BceLogitsWeightedOp() *ir.Op {
 func BceLogitsWeighted(x, target, weight *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &bceLogitsWeightedOp,
-		In:       []*core.Tensor{x, target, weight},
 		Backward: bceLogitsWeightedBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
-	})
+	}, x, target, weight)
 }
 
 // bceLogitsWeightedBackward is the gradient of bce_logits_weighted.

@@ -267,11 +267,10 @@ func HuberElementsOp() *ir.Op {
 func HuberElements(x, target *core.Tensor, delta ir.Scalar) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &huberElementsOp,
-		In:       []*core.Tensor{x, target},
 		Attrs:    []ir.Value{ir.ScalarValue(delta)},
 		Backward: huberElementsBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
-	})
+	}, x, target)
 }
 
 // huberElementsBackward is the gradient of huber_elements.
@@ -319,9 +318,8 @@ var huberElementsGradTargetOp = ir.Op{
 func huberElementsGradTarget(dy, x, target *core.Tensor, delta ir.Scalar) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &huberElementsGradTargetOp,
-		In:    []*core.Tensor{dy, x, target},
 		Attrs: []ir.Value{ir.ScalarValue(delta)},
-	})
+	}, dy, x, target)
 }
 
 var huberElementsGradXOp = ir.Op{
@@ -347,9 +345,8 @@ var huberElementsGradXOp = ir.Op{
 func huberElementsGradX(dy, x, target *core.Tensor, delta ir.Scalar) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &huberElementsGradXOp,
-		In:    []*core.Tensor{dy, x, target},
 		Attrs: []ir.Value{ir.ScalarValue(delta)},
-	})
+	}, dy, x, target)
 }
 
 var huberLossOp = ir.Op{

@@ -193,11 +193,10 @@ func SmoothL1ElementsOp() *ir.Op {
 func SmoothL1Elements(x, target *core.Tensor, beta ir.Scalar) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &smoothL1ElementsOp,
-		In:       []*core.Tensor{x, target},
 		Attrs:    []ir.Value{ir.ScalarValue(beta)},
 		Backward: smoothL1ElementsBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
-	})
+	}, x, target)
 }
 
 // smoothL1ElementsBackward is the gradient of smooth_l1_elements.
@@ -245,9 +244,8 @@ var smoothL1ElementsGradTargetOp = ir.Op{
 func smoothL1ElementsGradTarget(dy, x, target *core.Tensor, beta ir.Scalar) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &smoothL1ElementsGradTargetOp,
-		In:    []*core.Tensor{dy, x, target},
 		Attrs: []ir.Value{ir.ScalarValue(beta)},
-	})
+	}, dy, x, target)
 }
 
 var smoothL1ElementsGradXOp = ir.Op{
@@ -273,9 +271,8 @@ var smoothL1ElementsGradXOp = ir.Op{
 func smoothL1ElementsGradX(dy, x, target *core.Tensor, beta ir.Scalar) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &smoothL1ElementsGradXOp,
-		In:    []*core.Tensor{dy, x, target},
 		Attrs: []ir.Value{ir.ScalarValue(beta)},
-	})
+	}, dy, x, target)
 }
 
 var smoothL1LossOp = ir.Op{

@@ -162,10 +162,9 @@ func CentredProductOp() *ir.Op {
 func CentredProduct(g, x, mean, rstd *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &centredProductOp,
-		In:       []*core.Tensor{g, x, mean, rstd},
 		Backward: centredProductBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3),
-	})
+	}, g, x, mean, rstd)
 }
 
 // centredProductBackward is the gradient of centred_product.
@@ -227,8 +226,7 @@ var centredProductGradGOp = ir.Op{
 func centredProductGradG(dy, x, mean, rstd *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &centredProductGradGOp,
-		In: []*core.Tensor{dy, x, mean, rstd},
-	})
+	}, dy, x, mean, rstd)
 }
 
 var centredProductGradMeanOp = ir.Op{
@@ -253,8 +251,7 @@ var centredProductGradMeanOp = ir.Op{
 func centredProductGradMean(dy, g, rstd *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &centredProductGradMeanOp,
-		In: []*core.Tensor{dy, g, rstd},
-	})
+	}, dy, g, rstd)
 }
 
 var centredProductGradRstdOp = ir.Op{
@@ -279,8 +276,7 @@ var centredProductGradRstdOp = ir.Op{
 func centredProductGradRstd(dy, g, x, mean *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &centredProductGradRstdOp,
-		In: []*core.Tensor{dy, g, x, mean},
-	})
+	}, dy, g, x, mean)
 }
 
 var centredProductGradXOp = ir.Op{
@@ -305,8 +301,7 @@ var centredProductGradXOp = ir.Op{
 func centredProductGradX(dy, g, rstd *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &centredProductGradXOp,
-		In: []*core.Tensor{dy, g, rstd},
-	})
+	}, dy, g, rstd)
 }
 
 var channelAffineOp = ir.Op{

@@ -40,10 +40,9 @@ func LayerNormAffineGradOp() *ir.Op {
 func LayerNormAffineGrad(g, x, mean, rstd, m, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &layerNormAffineGradOp,
-		In:       []*core.Tensor{g, x, mean, rstd, m, c},
 		Backward: layerNormAffineGradBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveIn(4) | core.SaveIn(5),
-	})
+	}, g, x, mean, rstd, m, c)
 }
 
 // layerNormAffineGradBackward is the gradient of layer_norm_affine_grad.
@@ -117,8 +116,7 @@ var layerNormAffineGradGradCOp = ir.Op{
 func layerNormAffineGradGradC(dy, x, mean, rstd *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &layerNormAffineGradGradCOp,
-		In: []*core.Tensor{dy, x, mean, rstd},
-	})
+	}, dy, x, mean, rstd)
 }
 
 var layerNormAffineGradGradMOp = ir.Op{
@@ -143,8 +141,7 @@ var layerNormAffineGradGradMOp = ir.Op{
 func layerNormAffineGradGradM(dy, rstd *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &layerNormAffineGradGradMOp,
-		In: []*core.Tensor{dy, rstd},
-	})
+	}, dy, rstd)
 }
 
 var layerNormAffineGradGradMeanOp = ir.Op{
@@ -169,8 +166,7 @@ var layerNormAffineGradGradMeanOp = ir.Op{
 func layerNormAffineGradGradMean(dy, rstd, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &layerNormAffineGradGradMeanOp,
-		In: []*core.Tensor{dy, rstd, c},
-	})
+	}, dy, rstd, c)
 }
 
 var layerNormAffineGradGradRstdOp = ir.Op{
@@ -195,8 +191,7 @@ var layerNormAffineGradGradRstdOp = ir.Op{
 func layerNormAffineGradGradRstd(dy, g, x, mean, rstd, m, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &layerNormAffineGradGradRstdOp,
-		In: []*core.Tensor{dy, g, x, mean, rstd, m, c},
-	})
+	}, dy, g, x, mean, rstd, m, c)
 }
 
 var layerNormAffineGradGradXOp = ir.Op{
@@ -221,8 +216,7 @@ var layerNormAffineGradGradXOp = ir.Op{
 func layerNormAffineGradGradX(dy, rstd, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &layerNormAffineGradGradXOp,
-		In: []*core.Tensor{dy, rstd, c},
-	})
+	}, dy, rstd, c)
 }
 
 var layerNormGradOp = ir.Op{
@@ -253,10 +247,9 @@ func LayerNormGradOp() *ir.Op {
 func LayerNormGrad(g, y, rstd, m, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &layerNormGradOp,
-		In:       []*core.Tensor{g, y, rstd, m, c},
 		Backward: layerNormGradBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveIn(4),
-	})
+	}, g, y, rstd, m, c)
 }
 
 // layerNormGradBackward is the gradient of layer_norm_grad.
@@ -322,8 +315,7 @@ var layerNormGradGradCOp = ir.Op{
 func layerNormGradGradC(dy, y, rstd *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &layerNormGradGradCOp,
-		In: []*core.Tensor{dy, y, rstd},
-	})
+	}, dy, y, rstd)
 }
 
 var layerNormGradGradMOp = ir.Op{
@@ -348,8 +340,7 @@ var layerNormGradGradMOp = ir.Op{
 func layerNormGradGradM(dy, rstd *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &layerNormGradGradMOp,
-		In: []*core.Tensor{dy, rstd},
-	})
+	}, dy, rstd)
 }
 
 var layerNormGradGradRstdOp = ir.Op{
@@ -374,8 +365,7 @@ var layerNormGradGradRstdOp = ir.Op{
 func layerNormGradGradRstd(dy, g, y, m, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &layerNormGradGradRstdOp,
-		In: []*core.Tensor{dy, g, y, m, c},
-	})
+	}, dy, g, y, m, c)
 }
 
 var layerNormGradGradYOp = ir.Op{
@@ -400,8 +390,7 @@ var layerNormGradGradYOp = ir.Op{
 func layerNormGradGradY(dy, rstd, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &layerNormGradGradYOp,
-		In: []*core.Tensor{dy, rstd, c},
-	})
+	}, dy, rstd, c)
 }
 
 var layerNormStatsOp = ir.Op{
@@ -544,10 +533,9 @@ func LogSoftmaxGradOp() *ir.Op {
 func LogSoftmaxGrad(g, y, s *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &logSoftmaxGradOp,
-		In:       []*core.Tensor{g, y, s},
 		Backward: logSoftmaxGradBackward,
 		Save:     core.SaveIn(1) | core.SaveIn(2),
-	})
+	}, g, y, s)
 }
 
 // logSoftmaxGradBackward is the gradient of log_softmax_grad.
@@ -596,8 +584,7 @@ var logSoftmaxGradGradSOp = ir.Op{
 func logSoftmaxGradGradS(dy, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &logSoftmaxGradGradSOp,
-		In: []*core.Tensor{dy, y},
-	})
+	}, dy, y)
 }
 
 var logSoftmaxGradGradYOp = ir.Op{
@@ -622,6 +609,44 @@ var logSoftmaxGradGradYOp = ir.Op{
 func logSoftmaxGradGradY(dy, y, s *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &logSoftmaxGradGradYOp,
-		In: []*core.Tensor{dy, y, s},
-	})
+	}, dy, y, s)
+}
+
+var normalizeOp = ir.Op{
+	Name:    "normalize",
+	Doc:     "returns x divided by its p-norm over dim, or by eps where that is larger.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "p", Kind: ir.AttrFloat}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// NormalizeOp returns the descriptor of normalize, which must not be changed.
+func NormalizeOp() *ir.Op {
+	return &normalizeOp
+}
+
+// Normalize returns x divided by its p-norm over dim, or by eps where that is
+// larger.
+func Normalize(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := normalizeCompose(x, dim, p, eps)
+	core.Composed(&normalizeOp, in, out)
+	return out
+}
+
+func normalizeCompose(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
+	return Div(x, ClampMin(Norm(x, p, dim, true), number(eps)))
+}
+
+// NormalizeOut is Normalize with the result written to dst, which has its
+// shape and device.
+func NormalizeOut(dst, x *core.Tensor, dim []int, p, eps float64) error {
+	return core.CopyOut(dst, &normalizeOp, Normalize(x, dim, p, eps))
 }

@@ -12,45 +12,6 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var normalizeOp = ir.Op{
-	Name:    "normalize",
-	Doc:     "returns x divided by its p-norm over dim, or by eps where that is larger.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "p", Kind: ir.AttrFloat}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// NormalizeOp returns the descriptor of normalize, which must not be changed.
-func NormalizeOp() *ir.Op {
-	return &normalizeOp
-}
-
-// Normalize returns x divided by its p-norm over dim, or by eps where that is
-// larger.
-func Normalize(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := normalizeCompose(x, dim, p, eps)
-	core.Composed(&normalizeOp, in, out)
-	return out
-}
-
-func normalizeCompose(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
-	return Div(x, ClampMin(Norm(x, p, dim, true), number(eps)))
-}
-
-// NormalizeOut is Normalize with the result written to dst, which has its
-// shape and device.
-func NormalizeOut(dst, x *core.Tensor, dim []int, p, eps float64) error {
-	return core.CopyOut(dst, &normalizeOp, Normalize(x, dim, p, eps))
-}
-
 var rmsNormOp = ir.Op{
 	Name:    "rms_norm",
 	Doc:     "divides x by the root of its mean square over its last axes, whose extents are normalized_shape, then multiplies by weight.",
@@ -192,10 +153,9 @@ func RmsNormAffineGradOp() *ir.Op {
 func RmsNormAffineGrad(g, x, rstd, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &rmsNormAffineGradOp,
-		In:       []*core.Tensor{g, x, rstd, c},
 		Backward: rmsNormAffineGradBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3),
-	})
+	}, g, x, rstd, c)
 }
 
 // rmsNormAffineGradBackward is the gradient of rms_norm_affine_grad.
@@ -253,8 +213,7 @@ var rmsNormAffineGradGradCOp = ir.Op{
 func rmsNormAffineGradGradC(dy, x, rstd *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &rmsNormAffineGradGradCOp,
-		In: []*core.Tensor{dy, x, rstd},
-	})
+	}, dy, x, rstd)
 }
 
 var rmsNormAffineGradGradRstdOp = ir.Op{
@@ -279,8 +238,7 @@ var rmsNormAffineGradGradRstdOp = ir.Op{
 func rmsNormAffineGradGradRstd(dy, g, x, rstd, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &rmsNormAffineGradGradRstdOp,
-		In: []*core.Tensor{dy, g, x, rstd, c},
-	})
+	}, dy, g, x, rstd, c)
 }
 
 var rmsNormAffineGradGradXOp = ir.Op{
@@ -305,8 +263,7 @@ var rmsNormAffineGradGradXOp = ir.Op{
 func rmsNormAffineGradGradX(dy, rstd, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &rmsNormAffineGradGradXOp,
-		In: []*core.Tensor{dy, rstd, c},
-	})
+	}, dy, rstd, c)
 }
 
 var rmsNormGradOp = ir.Op{
@@ -337,10 +294,9 @@ func RmsNormGradOp() *ir.Op {
 func RmsNormGrad(g, y, rstd, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &rmsNormGradOp,
-		In:       []*core.Tensor{g, y, rstd, c},
 		Backward: rmsNormGradBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3),
-	})
+	}, g, y, rstd, c)
 }
 
 // rmsNormGradBackward is the gradient of rms_norm_grad.
@@ -398,8 +354,7 @@ var rmsNormGradGradCOp = ir.Op{
 func rmsNormGradGradC(dy, y, rstd *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &rmsNormGradGradCOp,
-		In: []*core.Tensor{dy, y, rstd},
-	})
+	}, dy, y, rstd)
 }
 
 var rmsNormGradGradRstdOp = ir.Op{
@@ -424,8 +379,7 @@ var rmsNormGradGradRstdOp = ir.Op{
 func rmsNormGradGradRstd(dy, g, y, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &rmsNormGradGradRstdOp,
-		In: []*core.Tensor{dy, g, y, c},
-	})
+	}, dy, g, y, c)
 }
 
 var rmsNormGradGradYOp = ir.Op{
@@ -450,8 +404,7 @@ var rmsNormGradGradYOp = ir.Op{
 func rmsNormGradGradY(dy, rstd, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &rmsNormGradGradYOp,
-		In: []*core.Tensor{dy, rstd, c},
-	})
+	}, dy, rstd, c)
 }
 
 var rmsNormStatsOp = ir.Op{
@@ -535,10 +488,9 @@ func ScaleShiftOp() *ir.Op {
 func ScaleShift(x, weight, bias *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &scaleShiftOp,
-		In:       []*core.Tensor{x, weight, bias},
 		Backward: scaleShiftBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
-	})
+	}, x, weight, bias)
 }
 
 // scaleShiftBackward is the gradient of scale_shift.
@@ -584,10 +536,9 @@ func ScaledProductOp() *ir.Op {
 func ScaledProduct(g, x, rstd *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &scaledProductOp,
-		In:       []*core.Tensor{g, x, rstd},
 		Backward: scaledProductBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
-	})
+	}, g, x, rstd)
 }
 
 // scaledProductBackward is the gradient of scaled_product.
@@ -641,6 +592,55 @@ var scaledProductGradGOp = ir.Op{
 func scaledProductGradG(dy, x, rstd *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &scaledProductGradGOp,
-		In: []*core.Tensor{dy, x, rstd},
-	})
+	}, dy, x, rstd)
+}
+
+var scaledProductGradRstdOp = ir.Op{
+	Name:    "scaled_product_grad_rstd",
+	Doc:     "returns the gradient of scaled_product with respect to rstd, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(g*x)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProductGradRstd},
+	CUDA: cuda.ScaledProductGradRstd,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// scaledProductGradRstd returns the gradient of scaled_product with respect
+// to rstd, from the gradient dy of its result.
+func scaledProductGradRstd(dy, g, x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &scaledProductGradRstdOp,
+	}, dy, g, x)
+}
+
+var scaledProductGradXOp = ir.Op{
+	Name:    "scaled_product_grad_x",
+	Doc:     "returns the gradient of scaled_product with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(rstd*g)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProductGradX},
+	CUDA: cuda.ScaledProductGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// scaledProductGradX returns the gradient of scaled_product with respect to
+// x, from the gradient dy of its result.
+func scaledProductGradX(dy, g, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &scaledProductGradXOp,
+	}, dy, g, rstd)
 }

@@ -12,58 +12,6 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var scaledProductGradRstdOp = ir.Op{
-	Name:    "scaled_product_grad_rstd",
-	Doc:     "returns the gradient of scaled_product with respect to rstd, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*(g*x)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProductGradRstd},
-	CUDA: cuda.ScaledProductGradRstd,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// scaledProductGradRstd returns the gradient of scaled_product with respect
-// to rstd, from the gradient dy of its result.
-func scaledProductGradRstd(dy, g, x *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &scaledProductGradRstdOp,
-		In: []*core.Tensor{dy, g, x},
-	})
-}
-
-var scaledProductGradXOp = ir.Op{
-	Name:    "scaled_product_grad_x",
-	Doc:     "returns the gradient of scaled_product with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*(rstd*g)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProductGradX},
-	CUDA: cuda.ScaledProductGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// scaledProductGradX returns the gradient of scaled_product with respect to
-// x, from the gradient dy of its result.
-func scaledProductGradX(dy, g, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &scaledProductGradXOp,
-		In: []*core.Tensor{dy, g, rstd},
-	})
-}
-
 var softmaxOp = ir.Op{
 	Name:    "softmax",
 	Doc:     "returns exp(x) divided by its sum along dim, computed from x - max(x) so that it does not overflow.",
@@ -146,10 +94,9 @@ func SoftmaxGradOp() *ir.Op {
 func SoftmaxGrad(g, y, s *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &softmaxGradOp,
-		In:       []*core.Tensor{g, y, s},
 		Backward: softmaxGradBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
-	})
+	}, g, y, s)
 }
 
 // softmaxGradBackward is the gradient of softmax_grad.
@@ -199,8 +146,7 @@ var softmaxGradGradSOp = ir.Op{
 func softmaxGradGradS(dy, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &softmaxGradGradSOp,
-		In: []*core.Tensor{dy, y},
-	})
+	}, dy, y)
 }
 
 var softmaxGradGradYOp = ir.Op{
@@ -225,8 +171,7 @@ var softmaxGradGradYOp = ir.Op{
 func softmaxGradGradY(dy, g, s *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &softmaxGradGradYOp,
-		In: []*core.Tensor{dy, g, s},
-	})
+	}, dy, g, s)
 }
 
 var softminOp = ir.Op{

@@ -35,13 +35,12 @@ func BernoulliOp() *ir.Op {
 // Bernoulli returns 1 with the probability that x holds for each element,
 // else 0.
 func Bernoulli(x *core.Tensor, seed, offset int) *core.Tensor {
-	return core.Elementwise(bernoulliApply(x, seed, offset))
+	return core.Elementwise(bernoulliApply(seed, offset), x)
 }
 
-func bernoulliApply(x *core.Tensor, seed, offset int) core.Apply {
+func bernoulliApply(seed, offset int) core.Apply {
 	return core.Apply{
 		Op:    &bernoulliOp,
-		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntValue(seed), ir.IntValue(offset)},
 	}
 }
@@ -49,12 +48,12 @@ func bernoulliApply(x *core.Tensor, seed, offset int) core.Apply {
 // BernoulliOut is Bernoulli with the result written to dst, which has its
 // shape and device.
 func BernoulliOut(dst, x *core.Tensor, seed, offset int) error {
-	return core.ElementwiseOut(dst, bernoulliApply(x, seed, offset))
+	return core.ElementwiseOut(dst, bernoulliApply(seed, offset), x)
 }
 
 // BernoulliInPlace is Bernoulli with the result written to x.
 func BernoulliInPlace(x *core.Tensor, seed, offset int) error {
-	return core.ElementwiseInPlace(bernoulliApply(x, seed, offset))
+	return core.ElementwiseInPlace(bernoulliApply(seed, offset), x)
 }
 
 var drawOp = ir.Op{
@@ -164,10 +163,9 @@ func DropoutElementsOp() *ir.Op {
 func DropoutElements(x *core.Tensor, p float64, seed, offset int) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &dropoutElementsOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.FloatValue(p), ir.IntValue(seed), ir.IntValue(offset)},
 		Backward: dropoutElementsBackward,
-	})
+	}, x)
 }
 
 // dropoutElementsBackward is the gradient of dropout_elements.
@@ -202,10 +200,9 @@ var dropoutElementsGradXOp = ir.Op{
 func dropoutElementsGradX(dy *core.Tensor, p float64, seed, offset int) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &dropoutElementsGradXOp,
-		In:       []*core.Tensor{dy},
 		Attrs:    []ir.Value{ir.FloatValue(p), ir.IntValue(seed), ir.IntValue(offset)},
 		Backward: dropoutElementsGradXBackward,
-	})
+	}, dy)
 }
 
 // dropoutElementsGradXBackward is the gradient of dropout_elements_grad_x.
@@ -295,9 +292,8 @@ func RaceOp() *ir.Op {
 func Race(x *core.Tensor, seed, offset int) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &raceOp,
-		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntValue(seed), ir.IntValue(offset)},
-	})
+	}, x)
 }
 
 var randOp = ir.Op{
@@ -531,9 +527,8 @@ func ScaledUniformOp() *ir.Op {
 func ScaledUniform(x *core.Tensor, grid float64, seed, offset int) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &scaledUniformOp,
-		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.FloatValue(grid), ir.IntValue(seed), ir.IntValue(offset)},
-	})
+	}, x)
 }
 
 var uniformGridOp = ir.Op{

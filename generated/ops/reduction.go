@@ -603,10 +603,9 @@ func RootOp() *ir.Op {
 func Root(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &rootOp,
-		In:       []*core.Tensor{x},
 		Backward: rootBackward,
 		Save:     core.SaveOut(0),
-	})
+	}, x)
 }
 
 // rootBackward is the gradient of root.
@@ -644,11 +643,10 @@ func RootOfOp() *ir.Op {
 func RootOf(x *core.Tensor, p float64) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &rootOfOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.FloatValue(p)},
 		Backward: rootOfBackward,
 		Save:     core.SaveIn(0) | core.SaveOut(0),
-	})
+	}, x)
 }
 
 // rootOfBackward is the gradient of root_of.

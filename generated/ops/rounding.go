@@ -33,13 +33,12 @@ func CeilOp() *ir.Op {
 
 // Ceil returns the smallest integer not below x.
 func Ceil(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(ceilApply(x))
+	return core.Elementwise(ceilApply(), x)
 }
 
-func ceilApply(x *core.Tensor) core.Apply {
+func ceilApply() core.Apply {
 	return core.Apply{
 		Op:       &ceilOp,
-		In:       []*core.Tensor{x},
 		Backward: ceilBackward,
 	}
 }
@@ -47,12 +46,12 @@ func ceilApply(x *core.Tensor) core.Apply {
 // CeilOut is Ceil with the result written to dst, which has its shape and
 // device.
 func CeilOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, ceilApply(x))
+	return core.ElementwiseOut(dst, ceilApply(), x)
 }
 
 // CeilInPlace is Ceil with the result written to x.
 func CeilInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(ceilApply(x))
+	return core.ElementwiseInPlace(ceilApply(), x)
 }
 
 // ceilBackward is the gradient of ceil.
@@ -85,13 +84,12 @@ func FloorOp() *ir.Op {
 
 // Floor returns the largest integer not above x.
 func Floor(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(floorApply(x))
+	return core.Elementwise(floorApply(), x)
 }
 
-func floorApply(x *core.Tensor) core.Apply {
+func floorApply() core.Apply {
 	return core.Apply{
 		Op:       &floorOp,
-		In:       []*core.Tensor{x},
 		Backward: floorBackward,
 	}
 }
@@ -99,12 +97,12 @@ func floorApply(x *core.Tensor) core.Apply {
 // FloorOut is Floor with the result written to dst, which has its shape and
 // device.
 func FloorOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, floorApply(x))
+	return core.ElementwiseOut(dst, floorApply(), x)
 }
 
 // FloorInPlace is Floor with the result written to x.
 func FloorInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(floorApply(x))
+	return core.ElementwiseInPlace(floorApply(), x)
 }
 
 // floorBackward is the gradient of floor.
@@ -137,13 +135,12 @@ func RoundOp() *ir.Op {
 
 // Round returns the integer nearest to x, the even one of two.
 func Round(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(roundApply(x))
+	return core.Elementwise(roundApply(), x)
 }
 
-func roundApply(x *core.Tensor) core.Apply {
+func roundApply() core.Apply {
 	return core.Apply{
 		Op:       &roundOp,
-		In:       []*core.Tensor{x},
 		Backward: roundBackward,
 	}
 }
@@ -151,12 +148,12 @@ func roundApply(x *core.Tensor) core.Apply {
 // RoundOut is Round with the result written to dst, which has its shape and
 // device.
 func RoundOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, roundApply(x))
+	return core.ElementwiseOut(dst, roundApply(), x)
 }
 
 // RoundInPlace is Round with the result written to x.
 func RoundInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(roundApply(x))
+	return core.ElementwiseInPlace(roundApply(), x)
 }
 
 // roundBackward is the gradient of round.
@@ -189,13 +186,12 @@ func TruncOp() *ir.Op {
 
 // Trunc returns x with its fraction removed.
 func Trunc(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(truncApply(x))
+	return core.Elementwise(truncApply(), x)
 }
 
-func truncApply(x *core.Tensor) core.Apply {
+func truncApply() core.Apply {
 	return core.Apply{
 		Op:       &truncOp,
-		In:       []*core.Tensor{x},
 		Backward: truncBackward,
 	}
 }
@@ -203,12 +199,12 @@ func truncApply(x *core.Tensor) core.Apply {
 // TruncOut is Trunc with the result written to dst, which has its shape and
 // device.
 func TruncOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, truncApply(x))
+	return core.ElementwiseOut(dst, truncApply(), x)
 }
 
 // TruncInPlace is Trunc with the result written to x.
 func TruncInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(truncApply(x))
+	return core.ElementwiseInPlace(truncApply(), x)
 }
 
 // truncBackward is the gradient of trunc.

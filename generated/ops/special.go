@@ -34,25 +34,24 @@ func DigammaOp() *ir.Op {
 // Digamma returns the derivative of lgamma at x. It has no gradient of its
 // own.
 func Digamma(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(digammaApply(x))
+	return core.Elementwise(digammaApply(), x)
 }
 
-func digammaApply(x *core.Tensor) core.Apply {
+func digammaApply() core.Apply {
 	return core.Apply{
 		Op: &digammaOp,
-		In: []*core.Tensor{x},
 	}
 }
 
 // DigammaOut is Digamma with the result written to dst, which has its shape
 // and device.
 func DigammaOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, digammaApply(x))
+	return core.ElementwiseOut(dst, digammaApply(), x)
 }
 
 // DigammaInPlace is Digamma with the result written to x.
 func DigammaInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(digammaApply(x))
+	return core.ElementwiseInPlace(digammaApply(), x)
 }
 
 var erfOp = ir.Op{
@@ -79,13 +78,12 @@ func ErfOp() *ir.Op {
 
 // Erf returns the error function of x.
 func Erf(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(erfApply(x))
+	return core.Elementwise(erfApply(), x)
 }
 
-func erfApply(x *core.Tensor) core.Apply {
+func erfApply() core.Apply {
 	return core.Apply{
 		Op:       &erfOp,
-		In:       []*core.Tensor{x},
 		Backward: erfBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -94,12 +92,12 @@ func erfApply(x *core.Tensor) core.Apply {
 // ErfOut is Erf with the result written to dst, which has its shape and
 // device.
 func ErfOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, erfApply(x))
+	return core.ElementwiseOut(dst, erfApply(), x)
 }
 
 // ErfInPlace is Erf with the result written to x.
 func ErfInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(erfApply(x))
+	return core.ElementwiseInPlace(erfApply(), x)
 }
 
 // erfBackward is the gradient of erf.
@@ -135,8 +133,7 @@ var erfGradXOp = ir.Op{
 func erfGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &erfGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var erfcOp = ir.Op{
@@ -163,13 +160,12 @@ func ErfcOp() *ir.Op {
 
 // Erfc returns 1 - erf(x), accurate for large x.
 func Erfc(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(erfcApply(x))
+	return core.Elementwise(erfcApply(), x)
 }
 
-func erfcApply(x *core.Tensor) core.Apply {
+func erfcApply() core.Apply {
 	return core.Apply{
 		Op:       &erfcOp,
-		In:       []*core.Tensor{x},
 		Backward: erfcBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -178,12 +174,12 @@ func erfcApply(x *core.Tensor) core.Apply {
 // ErfcOut is Erfc with the result written to dst, which has its shape and
 // device.
 func ErfcOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, erfcApply(x))
+	return core.ElementwiseOut(dst, erfcApply(), x)
 }
 
 // ErfcInPlace is Erfc with the result written to x.
 func ErfcInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(erfcApply(x))
+	return core.ElementwiseInPlace(erfcApply(), x)
 }
 
 // erfcBackward is the gradient of erfc.
@@ -219,8 +215,7 @@ var erfcGradXOp = ir.Op{
 func erfcGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &erfcGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var erfinvOp = ir.Op{
@@ -247,13 +242,12 @@ func ErfinvOp() *ir.Op {
 
 // Erfinv returns the inverse of erf; infinite at -1 and 1, NaN outside.
 func Erfinv(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(erfinvApply(x))
+	return core.Elementwise(erfinvApply(), x)
 }
 
-func erfinvApply(x *core.Tensor) core.Apply {
+func erfinvApply() core.Apply {
 	return core.Apply{
 		Op:       &erfinvOp,
-		In:       []*core.Tensor{x},
 		Backward: erfinvBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -262,12 +256,12 @@ func erfinvApply(x *core.Tensor) core.Apply {
 // ErfinvOut is Erfinv with the result written to dst, which has its shape and
 // device.
 func ErfinvOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, erfinvApply(x))
+	return core.ElementwiseOut(dst, erfinvApply(), x)
 }
 
 // ErfinvInPlace is Erfinv with the result written to x.
 func ErfinvInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(erfinvApply(x))
+	return core.ElementwiseInPlace(erfinvApply(), x)
 }
 
 // erfinvBackward is the gradient of erfinv.
@@ -303,8 +297,7 @@ var erfinvGradXOp = ir.Op{
 func erfinvGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &erfinvGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var lgammaOp = ir.Op{
@@ -332,13 +325,12 @@ func LgammaOp() *ir.Op {
 // Lgamma returns the logarithm of the absolute value of the gamma function of
 // x.
 func Lgamma(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(lgammaApply(x))
+	return core.Elementwise(lgammaApply(), x)
 }
 
-func lgammaApply(x *core.Tensor) core.Apply {
+func lgammaApply() core.Apply {
 	return core.Apply{
 		Op:       &lgammaOp,
-		In:       []*core.Tensor{x},
 		Backward: lgammaBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -347,12 +339,12 @@ func lgammaApply(x *core.Tensor) core.Apply {
 // LgammaOut is Lgamma with the result written to dst, which has its shape and
 // device.
 func LgammaOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, lgammaApply(x))
+	return core.ElementwiseOut(dst, lgammaApply(), x)
 }
 
 // LgammaInPlace is Lgamma with the result written to x.
 func LgammaInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(lgammaApply(x))
+	return core.ElementwiseInPlace(lgammaApply(), x)
 }
 
 // lgammaBackward is the gradient of lgamma.
@@ -388,6 +380,5 @@ var lgammaGradXOp = ir.Op{
 func lgammaGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &lgammaGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }

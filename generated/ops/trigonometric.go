@@ -33,13 +33,12 @@ func AcosOp() *ir.Op {
 
 // Acos returns the arccosine of x, in [0, pi]; NaN outside [-1, 1].
 func Acos(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(acosApply(x))
+	return core.Elementwise(acosApply(), x)
 }
 
-func acosApply(x *core.Tensor) core.Apply {
+func acosApply() core.Apply {
 	return core.Apply{
 		Op:       &acosOp,
-		In:       []*core.Tensor{x},
 		Backward: acosBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -48,12 +47,12 @@ func acosApply(x *core.Tensor) core.Apply {
 // AcosOut is Acos with the result written to dst, which has its shape and
 // device.
 func AcosOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, acosApply(x))
+	return core.ElementwiseOut(dst, acosApply(), x)
 }
 
 // AcosInPlace is Acos with the result written to x.
 func AcosInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(acosApply(x))
+	return core.ElementwiseInPlace(acosApply(), x)
 }
 
 // acosBackward is the gradient of acos.
@@ -89,8 +88,7 @@ var acosGradXOp = ir.Op{
 func acosGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &acosGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var acoshOp = ir.Op{
@@ -117,13 +115,12 @@ func AcoshOp() *ir.Op {
 
 // Acosh returns the inverse hyperbolic cosine of x; NaN below 1.
 func Acosh(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(acoshApply(x))
+	return core.Elementwise(acoshApply(), x)
 }
 
-func acoshApply(x *core.Tensor) core.Apply {
+func acoshApply() core.Apply {
 	return core.Apply{
 		Op:       &acoshOp,
-		In:       []*core.Tensor{x},
 		Backward: acoshBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -132,12 +129,12 @@ func acoshApply(x *core.Tensor) core.Apply {
 // AcoshOut is Acosh with the result written to dst, which has its shape and
 // device.
 func AcoshOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, acoshApply(x))
+	return core.ElementwiseOut(dst, acoshApply(), x)
 }
 
 // AcoshInPlace is Acosh with the result written to x.
 func AcoshInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(acoshApply(x))
+	return core.ElementwiseInPlace(acoshApply(), x)
 }
 
 // acoshBackward is the gradient of acosh.
@@ -173,8 +170,7 @@ var acoshGradXOp = ir.Op{
 func acoshGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &acoshGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var asinOp = ir.Op{
@@ -201,13 +197,12 @@ func AsinOp() *ir.Op {
 
 // Asin returns the arcsine of x, in [-pi/2, pi/2]; NaN outside [-1, 1].
 func Asin(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(asinApply(x))
+	return core.Elementwise(asinApply(), x)
 }
 
-func asinApply(x *core.Tensor) core.Apply {
+func asinApply() core.Apply {
 	return core.Apply{
 		Op:       &asinOp,
-		In:       []*core.Tensor{x},
 		Backward: asinBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -216,12 +211,12 @@ func asinApply(x *core.Tensor) core.Apply {
 // AsinOut is Asin with the result written to dst, which has its shape and
 // device.
 func AsinOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, asinApply(x))
+	return core.ElementwiseOut(dst, asinApply(), x)
 }
 
 // AsinInPlace is Asin with the result written to x.
 func AsinInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(asinApply(x))
+	return core.ElementwiseInPlace(asinApply(), x)
 }
 
 // asinBackward is the gradient of asin.
@@ -257,8 +252,7 @@ var asinGradXOp = ir.Op{
 func asinGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &asinGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var asinhOp = ir.Op{
@@ -285,13 +279,12 @@ func AsinhOp() *ir.Op {
 
 // Asinh returns the inverse hyperbolic sine of x.
 func Asinh(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(asinhApply(x))
+	return core.Elementwise(asinhApply(), x)
 }
 
-func asinhApply(x *core.Tensor) core.Apply {
+func asinhApply() core.Apply {
 	return core.Apply{
 		Op:       &asinhOp,
-		In:       []*core.Tensor{x},
 		Backward: asinhBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -300,12 +293,12 @@ func asinhApply(x *core.Tensor) core.Apply {
 // AsinhOut is Asinh with the result written to dst, which has its shape and
 // device.
 func AsinhOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, asinhApply(x))
+	return core.ElementwiseOut(dst, asinhApply(), x)
 }
 
 // AsinhInPlace is Asinh with the result written to x.
 func AsinhInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(asinhApply(x))
+	return core.ElementwiseInPlace(asinhApply(), x)
 }
 
 // asinhBackward is the gradient of asinh.
@@ -341,8 +334,7 @@ var asinhGradXOp = ir.Op{
 func asinhGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &asinhGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var atanOp = ir.Op{
@@ -369,13 +361,12 @@ func AtanOp() *ir.Op {
 
 // Atan returns the arctangent of x, in [-pi/2, pi/2].
 func Atan(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(atanApply(x))
+	return core.Elementwise(atanApply(), x)
 }
 
-func atanApply(x *core.Tensor) core.Apply {
+func atanApply() core.Apply {
 	return core.Apply{
 		Op:       &atanOp,
-		In:       []*core.Tensor{x},
 		Backward: atanBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -384,12 +375,12 @@ func atanApply(x *core.Tensor) core.Apply {
 // AtanOut is Atan with the result written to dst, which has its shape and
 // device.
 func AtanOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, atanApply(x))
+	return core.ElementwiseOut(dst, atanApply(), x)
 }
 
 // AtanInPlace is Atan with the result written to x.
 func AtanInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(atanApply(x))
+	return core.ElementwiseInPlace(atanApply(), x)
 }
 
 // atanBackward is the gradient of atan.
@@ -428,13 +419,12 @@ func Atan2Op() *ir.Op {
 // Atan2 returns the angle of the point (x, y), element by element, in [-pi,
 // pi]. The first operand is y, as in PyTorch.
 func Atan2(y, x *core.Tensor) *core.Tensor {
-	return core.Elementwise(atan2Apply(y, x))
+	return core.Elementwise(atan2Apply(), y, x)
 }
 
-func atan2Apply(y, x *core.Tensor) core.Apply {
+func atan2Apply() core.Apply {
 	return core.Apply{
 		Op:       &atan2Op,
-		In:       []*core.Tensor{y, x},
 		Backward: atan2Backward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}
@@ -443,12 +433,12 @@ func atan2Apply(y, x *core.Tensor) core.Apply {
 // Atan2Out is Atan2 with the result written to dst, which has its shape and
 // device.
 func Atan2Out(dst, y, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, atan2Apply(y, x))
+	return core.ElementwiseOut(dst, atan2Apply(), y, x)
 }
 
 // Atan2InPlace is Atan2 with the result written to y.
 func Atan2InPlace(y, x *core.Tensor) error {
-	return core.ElementwiseInPlace(atan2Apply(y, x))
+	return core.ElementwiseInPlace(atan2Apply(), y, x)
 }
 
 // atan2Backward is the gradient of atan2.
@@ -494,8 +484,7 @@ var atan2GradXOp = ir.Op{
 func atan2GradX(dy, y, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &atan2GradXOp,
-		In: []*core.Tensor{dy, y, x},
-	})
+	}, dy, y, x)
 }
 
 var atan2GradYOp = ir.Op{
@@ -520,8 +509,7 @@ var atan2GradYOp = ir.Op{
 func atan2GradY(dy, y, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &atan2GradYOp,
-		In: []*core.Tensor{dy, y, x},
-	})
+	}, dy, y, x)
 }
 
 var atanGradXOp = ir.Op{
@@ -546,8 +534,7 @@ var atanGradXOp = ir.Op{
 func atanGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &atanGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var atanhOp = ir.Op{
@@ -574,13 +561,12 @@ func AtanhOp() *ir.Op {
 
 // Atanh returns the inverse hyperbolic tangent of x; NaN outside [-1, 1].
 func Atanh(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(atanhApply(x))
+	return core.Elementwise(atanhApply(), x)
 }
 
-func atanhApply(x *core.Tensor) core.Apply {
+func atanhApply() core.Apply {
 	return core.Apply{
 		Op:       &atanhOp,
-		In:       []*core.Tensor{x},
 		Backward: atanhBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -589,12 +575,12 @@ func atanhApply(x *core.Tensor) core.Apply {
 // AtanhOut is Atanh with the result written to dst, which has its shape and
 // device.
 func AtanhOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, atanhApply(x))
+	return core.ElementwiseOut(dst, atanhApply(), x)
 }
 
 // AtanhInPlace is Atanh with the result written to x.
 func AtanhInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(atanhApply(x))
+	return core.ElementwiseInPlace(atanhApply(), x)
 }
 
 // atanhBackward is the gradient of atanh.
@@ -630,6 +616,5 @@ var atanhGradXOp = ir.Op{
 func atanhGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &atanhGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }

@@ -34,13 +34,12 @@ func CosOp() *ir.Op {
 
 // Cos returns the cosine of x.
 func Cos(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(cosApply(x))
+	return core.Elementwise(cosApply(), x)
 }
 
-func cosApply(x *core.Tensor) core.Apply {
+func cosApply() core.Apply {
 	return core.Apply{
 		Op:       &cosOp,
-		In:       []*core.Tensor{x},
 		Backward: cosBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -49,12 +48,12 @@ func cosApply(x *core.Tensor) core.Apply {
 // CosOut is Cos with the result written to dst, which has its shape and
 // device.
 func CosOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, cosApply(x))
+	return core.ElementwiseOut(dst, cosApply(), x)
 }
 
 // CosInPlace is Cos with the result written to x.
 func CosInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(cosApply(x))
+	return core.ElementwiseInPlace(cosApply(), x)
 }
 
 // cosBackward is the gradient of cos.
@@ -90,8 +89,7 @@ var cosGradXOp = ir.Op{
 func cosGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &cosGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var coshOp = ir.Op{
@@ -118,13 +116,12 @@ func CoshOp() *ir.Op {
 
 // Cosh returns the hyperbolic cosine of x.
 func Cosh(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(coshApply(x))
+	return core.Elementwise(coshApply(), x)
 }
 
-func coshApply(x *core.Tensor) core.Apply {
+func coshApply() core.Apply {
 	return core.Apply{
 		Op:       &coshOp,
-		In:       []*core.Tensor{x},
 		Backward: coshBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -133,12 +130,12 @@ func coshApply(x *core.Tensor) core.Apply {
 // CoshOut is Cosh with the result written to dst, which has its shape and
 // device.
 func CoshOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, coshApply(x))
+	return core.ElementwiseOut(dst, coshApply(), x)
 }
 
 // CoshInPlace is Cosh with the result written to x.
 func CoshInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(coshApply(x))
+	return core.ElementwiseInPlace(coshApply(), x)
 }
 
 // coshBackward is the gradient of cosh.
@@ -174,8 +171,7 @@ var coshGradXOp = ir.Op{
 func coshGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &coshGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var sinOp = ir.Op{
@@ -202,13 +198,12 @@ func SinOp() *ir.Op {
 
 // Sin returns the sine of x.
 func Sin(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(sinApply(x))
+	return core.Elementwise(sinApply(), x)
 }
 
-func sinApply(x *core.Tensor) core.Apply {
+func sinApply() core.Apply {
 	return core.Apply{
 		Op:       &sinOp,
-		In:       []*core.Tensor{x},
 		Backward: sinBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -217,12 +212,12 @@ func sinApply(x *core.Tensor) core.Apply {
 // SinOut is Sin with the result written to dst, which has its shape and
 // device.
 func SinOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, sinApply(x))
+	return core.ElementwiseOut(dst, sinApply(), x)
 }
 
 // SinInPlace is Sin with the result written to x.
 func SinInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(sinApply(x))
+	return core.ElementwiseInPlace(sinApply(), x)
 }
 
 // sinBackward is the gradient of sin.
@@ -258,8 +253,7 @@ var sinGradXOp = ir.Op{
 func sinGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &sinGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var sincOp = ir.Op{
@@ -286,13 +280,12 @@ func SincOp() *ir.Op {
 
 // Sinc returns sin(pi*x)/(pi*x), and 1 at 0.
 func Sinc(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(sincApply(x))
+	return core.Elementwise(sincApply(), x)
 }
 
-func sincApply(x *core.Tensor) core.Apply {
+func sincApply() core.Apply {
 	return core.Apply{
 		Op:       &sincOp,
-		In:       []*core.Tensor{x},
 		Backward: sincBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -301,12 +294,12 @@ func sincApply(x *core.Tensor) core.Apply {
 // SincOut is Sinc with the result written to dst, which has its shape and
 // device.
 func SincOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, sincApply(x))
+	return core.ElementwiseOut(dst, sincApply(), x)
 }
 
 // SincInPlace is Sinc with the result written to x.
 func SincInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(sincApply(x))
+	return core.ElementwiseInPlace(sincApply(), x)
 }
 
 // sincBackward is the gradient of sinc.
@@ -342,10 +335,9 @@ func SincGradOp() *ir.Op {
 func SincGrad(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &sincGradOp,
-		In:       []*core.Tensor{x},
 		Backward: sincGradBackward,
 		Save:     core.SaveIn(0),
-	})
+	}, x)
 }
 
 // sincGradBackward is the gradient of sinc_grad.
@@ -381,8 +373,7 @@ var sincGradGradXOp = ir.Op{
 func sincGradGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &sincGradGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var sinhOp = ir.Op{
@@ -409,13 +400,12 @@ func SinhOp() *ir.Op {
 
 // Sinh returns the hyperbolic sine of x.
 func Sinh(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(sinhApply(x))
+	return core.Elementwise(sinhApply(), x)
 }
 
-func sinhApply(x *core.Tensor) core.Apply {
+func sinhApply() core.Apply {
 	return core.Apply{
 		Op:       &sinhOp,
-		In:       []*core.Tensor{x},
 		Backward: sinhBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -424,12 +414,12 @@ func sinhApply(x *core.Tensor) core.Apply {
 // SinhOut is Sinh with the result written to dst, which has its shape and
 // device.
 func SinhOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, sinhApply(x))
+	return core.ElementwiseOut(dst, sinhApply(), x)
 }
 
 // SinhInPlace is Sinh with the result written to x.
 func SinhInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(sinhApply(x))
+	return core.ElementwiseInPlace(sinhApply(), x)
 }
 
 // sinhBackward is the gradient of sinh.
@@ -465,8 +455,7 @@ var sinhGradXOp = ir.Op{
 func sinhGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &sinhGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var tanOp = ir.Op{
@@ -493,13 +482,12 @@ func TanOp() *ir.Op {
 
 // Tan returns the tangent of x.
 func Tan(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(tanApply(x))
+	return core.Elementwise(tanApply(), x)
 }
 
-func tanApply(x *core.Tensor) core.Apply {
+func tanApply() core.Apply {
 	return core.Apply{
 		Op:       &tanOp,
-		In:       []*core.Tensor{x},
 		Backward: tanBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -508,12 +496,12 @@ func tanApply(x *core.Tensor) core.Apply {
 // TanOut is Tan with the result written to dst, which has its shape and
 // device.
 func TanOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, tanApply(x))
+	return core.ElementwiseOut(dst, tanApply(), x)
 }
 
 // TanInPlace is Tan with the result written to x.
 func TanInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(tanApply(x))
+	return core.ElementwiseInPlace(tanApply(), x)
 }
 
 // tanBackward is the gradient of tan.
@@ -549,8 +537,7 @@ var tanGradXOp = ir.Op{
 func tanGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &tanGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }
 
 var tanhOp = ir.Op{
@@ -577,13 +564,12 @@ func TanhOp() *ir.Op {
 
 // Tanh returns the hyperbolic tangent of x.
 func Tanh(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(tanhApply(x))
+	return core.Elementwise(tanhApply(), x)
 }
 
-func tanhApply(x *core.Tensor) core.Apply {
+func tanhApply() core.Apply {
 	return core.Apply{
 		Op:       &tanhOp,
-		In:       []*core.Tensor{x},
 		Backward: tanhBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -592,12 +578,12 @@ func tanhApply(x *core.Tensor) core.Apply {
 // TanhOut is Tanh with the result written to dst, which has its shape and
 // device.
 func TanhOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, tanhApply(x))
+	return core.ElementwiseOut(dst, tanhApply(), x)
 }
 
 // TanhInPlace is Tanh with the result written to x.
 func TanhInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(tanhApply(x))
+	return core.ElementwiseInPlace(tanhApply(), x)
 }
 
 // tanhBackward is the gradient of tanh.
@@ -633,6 +619,5 @@ var tanhGradXOp = ir.Op{
 func tanhGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &tanhGradXOp,
-		In: []*core.Tensor{dy, x},
-	})
+	}, dy, x)
 }

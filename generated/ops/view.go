@@ -309,10 +309,9 @@ func DiagonalFillOp() *ir.Op {
 func DiagonalFill(x *core.Tensor, rows, cols, offset int) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &diagonalFillOp,
-		In:       []*core.Tensor{x},
 		Attrs:    []ir.Value{ir.IntValue(rows), ir.IntValue(cols), ir.IntValue(offset)},
 		Backward: diagonalFillBackward,
-	})
+	}, x)
 }
 
 // diagonalFillBackward is the gradient of diagonal_fill.
@@ -347,10 +346,9 @@ var diagonalFillGradXOp = ir.Op{
 func diagonalFillGradX(dy *core.Tensor, rows, cols, offset int) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &diagonalFillGradXOp,
-		In:       []*core.Tensor{dy},
 		Attrs:    []ir.Value{ir.IntValue(rows), ir.IntValue(cols), ir.IntValue(offset)},
 		Backward: diagonalFillGradXBackward,
-	})
+	}, dy)
 }
 
 // diagonalFillGradXBackward is the gradient of diagonal_fill_grad_x.

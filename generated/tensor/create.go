@@ -15,12 +15,14 @@ type CreateOption interface {
 	createOption()
 }
 
-// place returns where a factory creates: like another tensor, or on the CPU,
-// and as the options say.
+// place returns where a factory creates: like another tensor, or as the
+// defaults and the options say.
 func (s *options) place(like *core.Tensor) *core.Placement {
-	p := &core.Placement{}
+	var p *core.Placement
 	if like != nil {
 		p = core.PlacementLike(like)
+	} else {
+		p = core.DefaultPlacement()
 	}
 	if s.placed {
 		p.Device = s.device
@@ -28,7 +30,7 @@ func (s *options) place(like *core.Tensor) *core.Placement {
 	if s.dtype != ir.Invalid {
 		p.DType = s.dtype
 	}
-	p.RequireGrad, p.Pinned = s.requireGrad, s.pinned
+	p.RequireGrad, p.Pin = s.requireGrad, s.pin
 	return p
 }
 
@@ -39,7 +41,7 @@ type DeviceOption struct {
 	d device.Device
 }
 
-// On creates the tensor on device d instead of the CPU.
+// On creates the tensor on device d.
 func On(d device.Device) DeviceOption {
 	return DeviceOption{d}
 }
@@ -67,14 +69,18 @@ func (o RequireGradOption) set(s *options) {
 func (PinnedOption) createOption() {}
 
 // A PinnedOption is the option that Pinned makes.
-type PinnedOption struct{}
+type PinnedOption struct {
+	kind device.Kind
+}
 
 // Pinned creates the tensor in page-locked host memory, from which copies to
-// an accelerator can be asynchronous.
-func Pinned() PinnedOption {
-	return PinnedOption{}
+// accelerators of d's kind, or without d of the kind there is, can be
+// asynchronous. Such memory is costly to get and is taken from all programs
+// of the machine: use it for what is copied often.
+func Pinned(d ...device.Device) PinnedOption {
+	return PinnedOption{core.PinKind(d)}
 }
 
 func (o PinnedOption) set(s *options) {
-	s.pinned = true
+	s.pin = o.kind
 }

@@ -22,6 +22,45 @@ func (o Approximate) set(s *options) {
 	s.approximate = ops.Approximate(o)
 }
 
+// ComputeMode is the argument compute_mode of cdist.
+type ComputeMode ops.ComputeMode
+
+// The values of ComputeMode.
+const (
+	ComputeModeMmIfLarge = ComputeMode(ops.ComputeModeMmIfLarge)
+	ComputeModeMm        = ComputeMode(ops.ComputeModeMm)
+	ComputeModeDirect    = ComputeMode(ops.ComputeModeDirect)
+)
+
+// String returns the value's name in the schema.
+func (o ComputeMode) String() string {
+	return ops.ComputeMode(o).String()
+}
+
+func (o ComputeMode) set(s *options) {
+	s.computeMode = ops.ComputeMode(o)
+}
+
+// Interpolation is the argument interpolation of grid_sample, grid_sampled,
+// grid_sampled_grad_grid and grid_sampled_grad_input.
+type Interpolation ops.Interpolation
+
+// The values of Interpolation.
+const (
+	InterpolationBilinear = Interpolation(ops.InterpolationBilinear)
+	InterpolationNearest  = Interpolation(ops.InterpolationNearest)
+	InterpolationBicubic  = Interpolation(ops.InterpolationBicubic)
+)
+
+// String returns the value's name in the schema.
+func (o Interpolation) String() string {
+	return ops.Interpolation(o).String()
+}
+
+func (o Interpolation) set(s *options) {
+	s.interpolation = ops.Interpolation(o)
+}
+
 // Mode is the argument mode of pad.
 type Mode ops.Mode
 
@@ -40,6 +79,26 @@ func (o Mode) String() string {
 
 func (o Mode) set(s *options) {
 	s.mode = ops.Mode(o)
+}
+
+// PaddingMode is the argument padding_mode of grid_sample, grid_sampled,
+// grid_sampled_grad_grid and grid_sampled_grad_input.
+type PaddingMode ops.PaddingMode
+
+// The values of PaddingMode.
+const (
+	PaddingModeZeros      = PaddingMode(ops.PaddingModeZeros)
+	PaddingModeBorder     = PaddingMode(ops.PaddingModeBorder)
+	PaddingModeReflection = PaddingMode(ops.PaddingModeReflection)
+)
+
+// String returns the value's name in the schema.
+func (o PaddingMode) String() string {
+	return ops.PaddingMode(o).String()
+}
+
+func (o PaddingMode) set(s *options) {
+	s.paddingMode = ops.PaddingMode(o)
 }
 
 // Reduction is the argument reduction of binary_cross_entropy,
@@ -64,4 +123,24 @@ func (o Reduction) String() string {
 
 func (o Reduction) set(s *options) {
 	s.reduction = ops.Reduction(o)
+}
+
+// Scaling is the argument scaling of fft, fft2, fftn, hfft, ifft, ifft2,
+// ifftn, ihfft, irfft, irfft2, irfftn, rfft, rfft2 and rfftn.
+type Scaling ops.Scaling
+
+// The values of Scaling.
+const (
+	ScalingBackward = Scaling(ops.ScalingBackward)
+	ScalingOrtho    = Scaling(ops.ScalingOrtho)
+	ScalingForward  = Scaling(ops.ScalingForward)
+)
+
+// String returns the value's name in the schema.
+func (o Scaling) String() string {
+	return ops.Scaling(o).String()
+}
+
+func (o Scaling) set(s *options) {
+	s.scaling = ops.Scaling(o)
 }

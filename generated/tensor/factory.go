@@ -38,8 +38,8 @@ func (t Tensor) NewEmpty(shape []int, opts ...CreateOption) Tensor {
 	return Wrap(ops.Empty(slices.Clone(shape), s.place(t.Handle())))
 }
 
-// Empty returns a tensor whose elements a program should write before it
-// reads them. They are 0, but do not count on it.
+// Empty returns a tensor in new memory that nothing is written to: its
+// elements have no defined value until the program writes them.
 func Empty(shape []int, opts ...CreateOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Empty(slices.Clone(shape), s.place(nil)))

@@ -49,6 +49,10 @@ type Scalar = any
 // A DType is the type of a tensor's elements.
 type DType = ir.DType
 
+// Defaults are the device of new tensors, the zero one being the CPU, and the
+// dtype of floats, float32 where it is not given.
+type Defaults = core.Defaults
+
 // An Element is a Go type that tensors hold.
 type Element interface {
 	core.Element
@@ -145,6 +149,22 @@ func (t Tensor) Release() {
 	t.h.Release()
 }
 
+// DefaultType returns the dtype of floating-point values and results that
+// nothing else decides: float32, unless the calling goroutine is in a
+// WithDefaults.
+func DefaultType() DType {
+	return core.DefaultFloat()
+}
+
+// WithDefaults calls f with d as the calling goroutine's defaults: where
+// tensors are made that are told no device, and the dtype of floats that are
+// told none. They nest, and what was in force before is again when f returns
+// or panics. F is not called when there is no such device, or Float is no
+// floating dtype.
+func WithDefaults(d Defaults, f func()) error {
+	return core.WithDefaults(d, f)
+}
+
 // Scope calls f and then releases every tensor that the calling goroutine
 // made meanwhile, but for those that f gives to keep.
 func Scope(f func(keep func(...Tensor))) {
@@ -203,7 +223,7 @@ func (t Tensor) Format(o core.FormatOptions) string {
 // shape, or is a vector where none is given; the number of values must be the
 // shape's.
 func From[T Element](data []T, shape ...int) Tensor {
-	return Wrap(core.From(data, slices.Clone(shape), core.Placement{}))
+	return Wrap(core.From(data, slices.Clone(shape), *core.DefaultPlacement()))
 }
 
 // FromOn is From with options that say where and as what the tensor is
@@ -213,8 +233,20 @@ func FromOn[T Element](data []T, shape []int, opts ...CreateOption) Tensor {
 	return Wrap(core.From(data, slices.Clone(shape), *s.place(nil)))
 }
 
+// NewTensor returns a tensor with a copy of data, row-major, that has the
+// device and dtype of like, and the given shape; a nil shape makes a vector.
+// Options say otherwise.
+func NewTensor[T Element](like Tensor, data []T, shape []int, opts ...CreateOption) Tensor {
+	s := collect(options{}, opts)
+	if bad := core.FirstError(like.Handle()); bad != nil {
+		return Wrap(bad)
+	}
+	return Wrap(core.From(data, slices.Clone(shape), *s.place(like.Handle())))
+}
+
 // FromScalar returns a tensor without axes that holds v. Its dtype follows v:
-// bool, int64, float32 or complex64, unless an option names one.
+// bool, int64, the default float or the complex dtype made of it, unless an
+// option names one.
 func FromScalar(v Scalar, opts ...CreateOption) Tensor {
 	s := collect(options{}, opts)
 	n, err := ir.ScalarOf(v)
@@ -223,7 +255,7 @@ func FromScalar(v Scalar, opts ...CreateOption) Tensor {
 	}
 	p := s.place(nil)
 	if p.DType == ir.Invalid {
-		p.DType = n.DType(core.DefaultFloat)
+		p.DType = n.DType(core.DefaultFloat())
 	}
 	return Wrap(ops.Full([]int{}, n, p))
 }
@@ -304,8 +336,10 @@ func FromDevicePointer(d device.Device, ptr uintptr, dt DType, shape ...int) Ten
 	return Wrap(core.FromDevicePointer(d, ptr, dt, shape))
 }
 
-// PinMemory returns a copy of a host tensor in page-locked memory; t itself
-// when it is pinned.
-func (t Tensor) PinMemory() Tensor {
-	return Wrap(core.Pin(t.Handle(), device.KindCUDA))
+// PinMemory returns a copy of a host tensor in memory that is page-locked for
+// copies to accelerators of d's kind, or without d of the kind there is; t
+// itself when it is. Such memory is costly to get and is taken from all
+// programs of the machine: use it for what is copied often.
+func (t Tensor) PinMemory(d ...device.Device) Tensor {
+	return Wrap(core.Pin(t.Handle(), core.PinKind(d)))
 }

@@ -196,6 +196,42 @@ func BmmOut(dst, x, y Tensor) error {
 	return ops.BmmOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
+// A CDistOption is an option of CDist: P or a value of ComputeMode.
+type CDistOption interface {
+	option
+	cDistOption()
+}
+
+func (POption) cDistOption()     {}
+func (ComputeMode) cDistOption() {}
+
+// CDist returns the p-norms of the differences of all pairs of rows of x
+// [..., m, k] and y [..., n, k], as [..., m, n]; leading axes broadcast. The
+// gradient at zero distance is zero. Distances with p of 2 are computed by a
+// product of matrices where x or y has more than 25 rows, or as compute_mode
+// says; rows that lie close together lose digits then.
+//
+// Dtypes: float. Options: P (2), ComputeMode (mm_if_large).
+func CDist(x, y Tensor, opts ...CDistOption) Tensor {
+	s := collect(options{p: 2}, opts)
+	return Wrap(ops.CDist(x.Handle(), y.Handle(), s.p, s.computeMode))
+}
+
+// CDist is the function CDist on x. It returns the p-norms of the differences
+// of all pairs of rows of x [..., m, k] and y [..., n, k], as [..., m, n];
+// leading axes broadcast.
+func (x Tensor) CDist(y Tensor, opts ...CDistOption) Tensor {
+	s := collect(options{p: 2}, opts)
+	return Wrap(ops.CDist(x.Handle(), y.Handle(), s.p, s.computeMode))
+}
+
+// CDistOut is CDist with the result written to dst, which must have the
+// result's shape and device, and a dtype that the result's casts to.
+func CDistOut(dst, x, y Tensor, opts ...CDistOption) error {
+	s := collect(options{p: 2}, opts)
+	return ops.CDistOut(dst.Handle(), x.Handle(), y.Handle(), s.p, s.computeMode)
+}
+
 // Dot returns the sum of the products of the elements of two tensors of one
 // axis, as a scalar.
 //

@@ -8,16 +8,19 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
 	"slices"
+	"sync"
 )
 
 // options holds every optional argument; an operator reads those it takes.
 type options struct {
+	alignCorners    bool
 	alpha           Scalar
 	approximate     ops.Approximate
 	atol            float64
 	beta            Scalar
 	bias            *core.Tensor
 	ceilMode        bool
+	computeMode     ops.ComputeMode
 	correction      int
 	countIncludePad bool
 	dtype           ir.DType
@@ -33,6 +36,8 @@ type options struct {
 	groups          int
 	hi              Scalar
 	ignoreIndex     int
+	inputBias       *core.Tensor
+	interpolation   ops.Interpolation
 	keepDim         bool
 	labelSmoothing  float64
 	lambd           float64
@@ -48,26 +53,38 @@ type options struct {
 	outputPadding   []int
 	p               float64
 	paddingIdx      int
+	paddingMode     ops.PaddingMode
 	padding         []int
 	posWeight       *core.Tensor
 	posinf          float64
+	rectified       bool
 	reduction       ops.Reduction
 	replacement     bool
+	reverse         bool
 	right           bool
 	rtol            float64
+	scaling         ops.Scaling
+	sizes           []int
 	start           int
+	stateBias       *core.Tensor
 	stride          []int
 	value           Scalar
 	weight          *core.Tensor
 	device          device.Device
 	placed          bool // device was given
 	requireGrad     bool
-	pinned          bool
+	pin             device.Kind // of the accelerators to be page-locked for; the CPU for none
 }
 
 type option interface {
 	set(*options)
 }
+
+// optionSets are the sets that options are applied to, which an interface's
+// method is handed. They are zero while they are here.
+var optionSets = sync.Pool{New: func() any {
+	return new(options)
+}}
 
 // collect returns the defaults s with opts applied. It copies only where
 // there are any.
@@ -75,14 +92,32 @@ func collect[O option](s options, opts []O) options {
 	if len(opts) == 0 {
 		return s
 	}
-	all := new(options)
+	all := optionSets.Get().(*options)
 	*all = s
 	for _, o := range opts {
 		if any(o) != nil {
 			o.set(all)
 		}
 	}
-	return *all
+	s = *all
+	*all = options{}
+	optionSets.Put(all)
+	return s
+}
+
+// An AlignCornersOption is the option that AlignCorners makes.
+type AlignCornersOption struct {
+	v bool
+}
+
+// AlignCorners gives the argument align_corners. It is an option of
+// AffineGrid and GridSample.
+func AlignCorners(v bool) AlignCornersOption {
+	return AlignCornersOption{v}
+}
+
+func (o AlignCornersOption) set(s *options) {
+	s.alignCorners = o.v
 }
 
 // An AlphaOption is the option that Alpha makes.
@@ -284,7 +319,9 @@ type DimOption struct {
 }
 
 // Dim gives the argument dim. It is an option of All, Any, Argmax, Argmin,
-// CountNonzero, Max, Mean, Min, Norm, Prod, Roll, Std, Sum, VarMean and Var.
+// CountNonzero, FFT, FFT2, FFTN, FFTShift, HFFT, IFFT, IFFT2, IFFTN,
+// IFFTShift, IHFFT, IRFFT, IRFFT2, IRFFTN, Max, Mean, Min, Norm, Prod, RFFT,
+// RFFT2, RFFTN, Roll, Std, Sum, VarMean and Var.
 func Dim(v ...int) DimOption {
 	return DimOption{slices.Clone(v)}
 }
@@ -380,6 +417,21 @@ func IgnoreIndex(v int) IgnoreIndexOption {
 
 func (o IgnoreIndexOption) set(s *options) {
 	s.ignoreIndex = o.v
+}
+
+// An InputBiasOption is the option that InputBias makes.
+type InputBiasOption struct {
+	v *core.Tensor
+}
+
+// InputBias gives the argument input_bias. It is an option of GRU, LSTM and
+// RNN.
+func InputBias(v Tensor) InputBiasOption {
+	return InputBiasOption{v.Handle()}
+}
+
+func (o InputBiasOption) set(s *options) {
+	s.inputBias = o.v
 }
 
 // A KeepDimOption is the option that KeepDim makes.
@@ -562,7 +614,7 @@ type POption struct {
 	v float64
 }
 
-// P gives the argument p. It is an option of Norm and Normalize.
+// P gives the argument p. It is an option of CDist, Norm and Normalize.
 func P(v float64) POption {
 	return POption{v}
 }
@@ -630,6 +682,20 @@ func (o PosinfOption) set(s *options) {
 	s.posinf = o.v
 }
 
+// A RectifiedOption is the option that Rectified makes.
+type RectifiedOption struct {
+	v bool
+}
+
+// Rectified gives the argument rectified. It is an option of RNN.
+func Rectified(v bool) RectifiedOption {
+	return RectifiedOption{v}
+}
+
+func (o RectifiedOption) set(s *options) {
+	s.rectified = o.v
+}
+
 // A ReplacementOption is the option that Replacement makes.
 type ReplacementOption struct {
 	v bool
@@ -642,6 +708,20 @@ func Replacement(v bool) ReplacementOption {
 
 func (o ReplacementOption) set(s *options) {
 	s.replacement = o.v
+}
+
+// A ReverseOption is the option that Reverse makes.
+type ReverseOption struct {
+	v bool
+}
+
+// Reverse gives the argument reverse. It is an option of GRU, LSTM and RNN.
+func Reverse(v bool) ReverseOption {
+	return ReverseOption{v}
+}
+
+func (o ReverseOption) set(s *options) {
+	s.reverse = o.v
 }
 
 // A RightOption is the option that Right makes.
@@ -673,6 +753,21 @@ func (o RtolOption) set(s *options) {
 	s.rtol = o.v
 }
 
+// A SizesOption is the option that Sizes makes.
+type SizesOption struct {
+	v []int
+}
+
+// Sizes gives the argument sizes. It is an option of FFT, FFT2, FFTN, HFFT,
+// IFFT, IFFT2, IFFTN, IHFFT, IRFFT, IRFFT2, IRFFTN, RFFT, RFFT2 and RFFTN.
+func Sizes(v ...int) SizesOption {
+	return SizesOption{slices.Clone(v)}
+}
+
+func (o SizesOption) set(s *options) {
+	s.sizes = o.v
+}
+
 // A StartOption is the option that Start makes.
 type StartOption struct {
 	v int
@@ -685,6 +780,21 @@ func Start(v int) StartOption {
 
 func (o StartOption) set(s *options) {
 	s.start = o.v
+}
+
+// A StateBiasOption is the option that StateBias makes.
+type StateBiasOption struct {
+	v *core.Tensor
+}
+
+// StateBias gives the argument state_bias. It is an option of GRU, LSTM and
+// RNN.
+func StateBias(v Tensor) StateBiasOption {
+	return StateBiasOption{v.Handle()}
+}
+
+func (o StateBiasOption) set(s *options) {
+	s.stateBias = o.v
 }
 
 // A StrideOption is the option that Stride makes.

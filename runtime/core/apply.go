@@ -28,16 +28,13 @@ type Placement struct {
 	Device      device.Device
 	DType       ir.DType // Invalid: the default float
 	RequireGrad bool
-	Pinned      bool // page-locked host memory; only on the CPU
+	Pin         device.Kind // of the accelerators that host memory is page-locked for; KindCPU for none
 }
 
 // PlacementLike returns the placement of x: its device and dtype.
 func PlacementLike(x *Tensor) *Placement {
 	return &Placement{Device: x.Device(), DType: x.DType()}
 }
-
-// DefaultFloat is the dtype of a floating-point result that nothing else decides.
-const DefaultFloat = ir.Float32
 
 // operandOf returns the descriptor of the i-th tensor in In; a list operand's
 // descriptor stands for all its members.
@@ -54,6 +51,9 @@ func operandOf(op *ir.Op, i int) *ir.Operand {
 // check validates operands and finds device and dtypes. Host scalars may join
 // where mixHost is set (P33).
 func (p *plan) check(mixHost bool) error {
+	if p.alike() {
+		return nil
+	}
 	a := &p.a
 	p.wrapped = allWrapped(a.In)
 	if err := a.checkVariant(); err != nil {
@@ -111,7 +111,7 @@ func (a *Apply) option() ir.DType {
 	var types []ir.TypeOperand
 	for i, at := range a.Op.Attrs {
 		if at.Kind == ir.AttrScalar {
-			types = append(types, ir.TypeOperand{DType: a.Attrs[i].Scalar.DType(DefaultFloat), Wrapped: true})
+			types = append(types, ir.TypeOperand{DType: a.Attrs[i].Scalar.DType(DefaultFloat()), Wrapped: true})
 		}
 	}
 	if len(types) == 0 {
@@ -124,10 +124,10 @@ func (a *Apply) option() ir.DType {
 // stored wide but counts as its category's default.
 func (t *Tensor) promoteDType() ir.DType {
 	if t.wrapped && t.dtype == ir.Float64 {
-		return DefaultFloat
+		return DefaultFloat()
 	}
 	if t.wrapped && t.dtype == ir.Complex128 {
-		return ir.Complex64
+		return defaultComplex()
 	}
 	return t.dtype
 }
@@ -164,12 +164,19 @@ func dtypeList(s ir.DTypeSet) string {
 }
 
 // Elementwise applies an element-wise operator: operands broadcast (or, for a
-// factory, Shapes gives the shape).
-func Elementwise(a Apply) *Tensor {
-	if t := FirstError(a.In...); t != nil {
+// factory, Shapes gives the shape). They are a.In, or in: a list that is given apart
+// is not kept, so that none need be allocated.
+func Elementwise(a Apply, in ...*Tensor) *Tensor {
+	if in == nil {
+		in = a.In
+	}
+	if t := FirstError(in...); t != nil {
 		return t
 	}
-	out, err := apply(&a, nil, (*plan).elementwise)
+	p := newPlan(&a)
+	p.a.In = append(p.ins[:0], in...)
+	out, err := p.elementwise(nil)
+	p.free()
 	if err != nil {
 		return Fail(a.Op, err)
 	}
@@ -189,43 +196,64 @@ func (p *plan) elementwise(dst *Tensor) (*Tensor, error) {
 	if err := p.check(true); err != nil {
 		return nil, err
 	}
-	space, err := p.a.space()
+	flat := p.even()
+	space, err := p.space(flat)
 	if err != nil {
 		return nil, err
 	}
 	out := dst
-	if dst == nil {
-		if out, err = p.allocateLike(space, p.resultDType(0)); err != nil {
+	switch {
+	case dst != nil:
+		if err := p.checkDst(dst, space); err != nil {
 			return nil, err
 		}
-		out.wrapped = p.wrapped
-	} else if err := p.checkDst(dst, space); err != nil {
+		flat = flat && rowMajor(dst.layout)
+	case flat:
+		out, err = p.fill(ir.Layout{Shape: space, Strides: p.a.In[0].layout.Strides}, p.resultDType(0))
+	default:
+		out, err = p.allocateLike(space, p.resultDType(0))
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := p.launchElementwise(out, space); err != nil {
+	if err := p.launchElementwise(out, space, flat); err != nil {
 		discard(out, dst)
 		return nil, err
 	}
 	if dst == nil {
+		out.wrapped = p.wrapped
 		p.record(out)
 	}
 	return out, nil
 }
 
-// launchElementwise writes the result of p's operator over space to out.
-func (p *plan) launchElementwise(out *Tensor, space []int) error {
+// launchElementwise writes the result of p's operator over space to out. Flat says
+// that operands and result are row-major and have the shape of space.
+func (p *plan) launchElementwise(out *Tensor, space []int, flat bool) error {
 	if ir.NumElements(space) == 0 {
 		return nil
 	}
 	c := p.prepare(1, len(p.a.In))
-	c.Space = space
+	c.Space, c.Flat = space, flat
 	out.storage.view(&c.Out[0], &out.layout, out.dtype)
 	for i, t := range p.a.In {
-		if t != nil {
+		switch {
+		case flat:
+			t.storage.view(&c.In[i], &t.layout, t.dtype)
+		case t != nil:
 			p.expand(&c.In[i], t, space)
 		}
 	}
 	return p.launch()
+}
+
+// space returns the shape that p's operator works on; even says that it is that of
+// the first operand.
+func (p *plan) space(even bool) ([]int, error) {
+	if even {
+		return p.a.In[0].layout.Shape, nil
+	}
+	return p.a.space()
 }
 
 // space returns the shape an element-wise operator works on.

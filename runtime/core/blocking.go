@@ -1,8 +1,15 @@
 package core
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"os"
 	"sync/atomic"
+
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/graph"
+	"github.com/sinter-go/sinter/runtime/stream"
 )
 
 // blocking makes every launch wait for its stream.
@@ -20,11 +27,58 @@ func init() {
 	}
 }
 
-// SetLaunchBlocking makes every operator wait until its device has done it (S26),
-// so that an error of the device's is reported by the operator that caused it
-// (S27). It is on from the start where the environment has
-// SINTER_LAUNCH_BLOCKING=1 or CUDA_LAUNCH_BLOCKING=1.
+// SetLaunchBlocking makes every operator and copy wait until its device has done it
+// (S26), so that an error of the device's is reported by the operator that caused
+// it, with the line of the program that called it (S27). It is on from the start
+// where the environment has SINTER_LAUNCH_BLOCKING=1 or CUDA_LAUNCH_BLOCKING=1.
 func SetLaunchBlocking(on bool) { blocking.Store(on) }
 
 // LaunchBlocking reports whether operators wait for their device.
 func LaunchBlocking() bool { return blocking.Load() }
+
+// blocked waits for what was given to a stream last where operators wait.
+func blocked(drv device.Driver, dev device.Device, q device.StreamID) error {
+	if !blocking.Load() || !dev.Accelerator() || graph.Of(drv, dev.Index, q) != nil {
+		return nil
+	}
+	return stream.Settle(context.Background(), drv, dev, q)
+}
+
+// A SyncDebug says what happens where a call that was not asked to wait for a device
+// has to: a copy that blocks, a value read on the host (P22).
+type SyncDebug int32
+
+// The modes of SetSyncDebug.
+const (
+	SyncDebugOff  SyncDebug = iota // it waits
+	SyncDebugWarn                  // it waits, and the line that called it is logged
+	SyncDebugFail                  // it is refused
+)
+
+var syncDebug atomic.Int32
+
+// SetSyncDebug sets the mode for the whole process. What waits by name, the methods
+// Synchronize, and what allocators wait for when memory is short, is not concerned.
+func SetSyncDebug(m SyncDebug) error {
+	if m < SyncDebugOff || m > SyncDebugFail {
+		return fmt.Errorf("sync debug mode %d: want %d (off), %d (warn) or %d (fail)", m, SyncDebugOff, SyncDebugWarn, SyncDebugFail)
+	}
+	syncDebug.Store(int32(m))
+	return nil
+}
+
+// SyncDebugMode returns the mode.
+func SyncDebugMode() SyncDebug { return SyncDebug(syncDebug.Load()) }
+
+// synchronizing is called before a wait for dev that the program did not ask for by
+// name. What says which it is.
+func synchronizing(dev device.Device, what string) error {
+	switch SyncDebugMode() {
+	case SyncDebugWarn:
+		slog.Warn("sinter: called a synchronizing operation", "operation", what, "device", dev.String(), "caller", callerOutside())
+	case SyncDebugFail:
+		return fmt.Errorf("called a synchronizing operation: %s waits for %s; copy to or from pinned memory with NonBlocking, or allow it with sync debug mode %d",
+			what, dev, SyncDebugOff)
+	}
+	return nil
+}

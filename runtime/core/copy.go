@@ -73,7 +73,7 @@ func (p *plan) cast(dt ir.DType) (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.launchElementwise(out, shape); err != nil {
+	if err := p.launchElementwise(out, shape, false); err != nil {
 		out.Release()
 		return nil, err
 	}

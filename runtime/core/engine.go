@@ -332,6 +332,7 @@ func (e *engine) differentiate(n *Node, dys []*Tensor) error {
 			continue
 		}
 		if f := dx.broken(); f != nil {
+			_ = FirstError(g.set[i:]...) // it stands for those after it
 			return f.report()
 		}
 		if dev := n.in[i].dev; dx.dev != dev { // a host number among operands of an accelerator

@@ -2,9 +2,6 @@ package core
 
 import (
 	"fmt"
-	"math"
-	"math/cmplx"
-	"strconv"
 	"strings"
 
 	"github.com/sinter-go/sinter/ir"
@@ -24,200 +21,133 @@ var DefaultFormat = FormatOptions{Precision: 4, Threshold: 1000, Edge: 3, LineWi
 // String formats the tensor with DefaultFormat, after waiting for its elements.
 func (t *Tensor) String() string { return t.Format(DefaultFormat) }
 
+const opening = "tensor("
+
 // Format returns the tensor's elements in nested brackets, followed by what is
-// not the default: device, dtype, the operator that made it.
+// not the default: device, dtype, the operator that made it. Of a tensor that is
+// summarised, only the elements that are shown are copied to the host.
 func (t *Tensor) Format(o FormatOptions) string {
 	if err := t.Err(); err != nil {
-		return "tensor(error: " + err.Error() + ")"
+		return opening + "error: " + err.Error() + ")"
 	}
-	raw, err := Bytes(t)
-	if err != nil {
-		return "tensor(error: " + err.Error() + ")"
-	}
-	n := t.NumElements()
-	p := printer{o: o, dtype: t.dtype, raw: raw, summary: n > o.Threshold}
-	p.chooseFormat(t.layout.Shape)
-	var b strings.Builder
-	b.WriteString("tensor(")
-	if n == 0 {
-		b.WriteString("[]")
+	o.Edge = max(o.Edge, 0)
+	p := printer{o: o, dtype: t.dtype, shape: t.layout.Shape}
+	var err error
+	if p.summary = t.NumElements() > o.Threshold; p.summary {
+		p.shown, p.raw, err = t.edges(o.Edge)
 	} else {
-		p.write(&b, t.layout.Shape, 0, len("tensor(")+1)
+		p.shown = p.shape
+		p.raw, err = Bytes(t)
 	}
+	if err != nil {
+		return opening + "error: " + err.Error() + ")"
+	}
+	return joined(opening+p.print(len(opening)), t.suffixes(), o.LineWidth)
+}
+
+// suffixes say what the elements do not show: an accelerator, a dtype that is not a
+// default one, the shape where there are no elements, the part in differentiation.
+func (t *Tensor) suffixes() []string {
+	var out []string
+	n := t.NumElements()
 	if t.dev.Accelerator() {
-		fmt.Fprintf(&b, ", device='%s'", t.dev)
+		out = append(out, fmt.Sprintf("device='%s'", t.dev))
 	}
 	if n == 0 && len(t.layout.Shape) != 1 {
-		fmt.Fprintf(&b, ", size=%s", strings.ReplaceAll(fmt.Sprint(t.layout.Shape), " ", ", "))
+		out = append(out, "size="+strings.ReplaceAll(fmt.Sprint(t.layout.Shape), " ", ", "))
 	}
-	if !t.dtypeShown() || n == 0 && t.dtype != DefaultFloat {
-		fmt.Fprintf(&b, ", dtype=%s", t.dtype)
+	if !t.dtypeShown() || n == 0 && t.dtype != DefaultFloat() {
+		out = append(out, "dtype="+t.dtype.String())
 	}
 	switch {
 	case !t.IsLeaf():
-		fmt.Fprintf(&b, ", grad_fn=<%s>", t.GradFn())
+		out = append(out, fmt.Sprintf("grad_fn=<%s>", t.GradFn()))
 	case t.RequiresGrad():
-		b.WriteString(", requires_grad=true")
+		out = append(out, "requires_grad=true")
 	}
-	b.WriteString(")")
+	return out
+}
+
+// joined puts suffixes behind text, each on a new line where it would pass the
+// line's width.
+func joined(text string, suffixes []string, width int) string {
+	var b strings.Builder
+	b.WriteString(text)
+	column := len(text) - strings.LastIndexByte(text, '\n') + 1
+	for _, s := range suffixes {
+		if column+len(s)+2 > width {
+			b.WriteString(",\n" + strings.Repeat(" ", len(opening)) + s)
+			column = len(opening) + len(s)
+		} else {
+			b.WriteString(", " + s)
+			column += len(s) + 2
+		}
+	}
+	b.WriteByte(')')
 	return b.String()
 }
 
 // dtypeShown reports whether the printed elements alone tell the dtype.
 func (t *Tensor) dtypeShown() bool {
-	return t.dtype == DefaultFloat || t.dtype == ir.Int64 || t.dtype == ir.Bool || t.dtype == ir.Complex64
+	return t.dtype == DefaultFloat() || t.dtype == ir.Int64 || t.dtype == ir.Bool || t.dtype == defaultComplex()
 }
 
-// printer holds the one format that all shown elements share.
-type printer struct {
-	o       FormatOptions
-	dtype   ir.DType
-	raw     []byte // the elements, row-major
-	summary bool
-	verb    byte // 'f' or 'e'
-	digits  int  // after the point
-	point   bool // whole floats print as "2."
-	width   int
-}
-
-// shown calls f with the index of every element that is printed.
-func (p *printer) shown(shape []int, base, stride int, f func(i int)) {
-	if len(shape) == 0 {
-		f(base)
-		return
+// edges returns the first and the last edge elements along every axis that has more
+// than both, row-major and in host memory, and their shape.
+func (t *Tensor) edges(edge int) (shape []int, raw []byte, err error) {
+	shape = append([]int(nil), t.layout.Shape...)
+	for i, n := range shape {
+		shape[i] = min(n, 2*edge)
 	}
-	inner := stride / shape[0]
-	for i := 0; i < shape[0]; i++ {
-		if p.summary && shape[0] > 2*p.o.Edge && i == p.o.Edge {
-			if i = shape[0] - p.o.Edge; p.o.Edge == 0 {
-				return
-			}
-		}
-		p.shown(shape[1:], base+i*inner, inner, f)
+	size := t.dtype.Size()
+	raw = make([]byte, ir.NumElements(shape)*size)
+	if len(raw) == 0 {
+		return shape, raw, nil
 	}
-}
-
-// chooseFormat picks fixed or scientific notation and the column width.
-func (p *printer) chooseFormat(shape []int) {
-	n := ir.NumElements(shape)
-	if n == 0 {
-		return
-	}
-	whole, low, high := true, math.Inf(1), 0.0
-	p.shown(shape, 0, n, func(i int) {
-		for _, part := range p.parts(i) {
-			a := math.Abs(part)
-			if math.IsNaN(a) || math.IsInf(a, 0) {
-				continue
-			}
-			whole = whole && a == math.Trunc(a)
-			if a != 0 {
-				low, high = min(low, a), max(high, a)
-			}
-		}
+	err = t.corners(shape, 0, t.layout, ir.Layout{Shape: shape, Strides: ir.ContiguousStrides(shape)}, func(from, to ir.Layout) error {
+		block := t.alias()
+		defer block.Release()
+		block.layout = from
+		return block.read(func(elements []byte) { spread(raw, to, elements, size) })
 	})
-	p.verb, p.digits = 'f', p.o.Precision
-	switch {
-	case high > 0 && (high/low > 1000 || high > 1e8 || low < 1e-4):
-		p.verb = 'e'
-	case whole:
-		p.digits, p.point = 0, true
+	return shape, raw, err
+}
+
+// corners calls f with every block of t that edges shows, as a part of t and as a
+// part of what shows it. Axes before axis were cut already.
+func (t *Tensor) corners(shape []int, axis int, from, to ir.Layout, f func(from, to ir.Layout) error) error {
+	if axis == len(shape) {
+		return f(from, to)
 	}
-	p.shown(shape, 0, n, func(i int) { p.width = max(p.width, len(p.text(i))) })
-}
-
-func (p *printer) value(i int) ir.Scalar {
-	return decode(p.raw[i*p.dtype.Size():], p.dtype)
-}
-
-func (p *printer) parts(i int) []float64 {
-	v := p.value(i)
-	switch {
-	case p.dtype.IsComplex():
-		return []float64{real(v.Complex()), imag(v.Complex())}
-	case p.dtype.IsFloat():
-		return []float64{v.Float()}
+	have, show := from.Shape[axis], shape[axis]
+	if have == show {
+		return t.corners(shape, axis+1, from, to, f)
+	}
+	for _, begin := range [][2]int{{0, 0}, {have - show/2, show / 2}} {
+		if err := t.corners(shape, axis+1, part(from, axis, begin[0], show/2), part(to, axis, begin[1], show/2), f); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// text formats element i without padding.
-func (p *printer) text(i int) string {
-	v := p.value(i)
-	switch {
-	case p.dtype == ir.Bool:
-		return strconv.FormatBool(v.Bool())
-	case p.dtype.IsInt():
-		return strconv.FormatInt(v.Int(), 10)
-	case p.dtype.IsComplex():
-		c := v.Complex()
-		sign := "+"
-		if im := imag(c); math.Signbit(im) && !cmplx.IsNaN(c) {
-			sign = ""
-		}
-		return p.float(real(c)) + sign + p.float(imag(c)) + "j"
-	}
-	return p.float(v.Float())
+// part returns n elements from begin on along one axis of l.
+func part(l ir.Layout, axis, begin, n int) ir.Layout {
+	shape := append([]int(nil), l.Shape...)
+	shape[axis] = n
+	return ir.Layout{Shape: shape, Strides: l.Strides, Offset: l.Offset + begin*l.Strides[axis]}
 }
 
-func (p *printer) float(f float64) string {
-	switch {
-	case math.IsNaN(f):
-		return "nan"
-	case math.IsInf(f, 1):
-		return "inf"
-	case math.IsInf(f, -1):
-		return "-inf"
-	}
-	s := strconv.FormatFloat(f, p.verb, p.digits, 64)
-	if p.point {
-		s += "."
-	}
-	return s
-}
-
-// write prints the elements of shape from base on, indented by indent.
-func (p *printer) write(b *strings.Builder, shape []int, base, indent int) {
-	if len(shape) == 0 {
-		b.WriteString(p.text(base))
+// spread writes the elements in from, row-major and size bytes each, to where l has
+// them in to.
+func spread(to []byte, l ir.Layout, from []byte, size int) {
+	if len(l.Shape) == 0 {
+		copy(to[l.Offset*size:], from[:size])
 		return
 	}
-	inner := ir.NumElements(shape[1:])
-	perLine := max(1, (p.o.LineWidth-indent+1)/(p.width+2))
-	b.WriteByte('[')
-	column := 0
-	for i := 0; i < shape[0]; i++ {
-		if i > 0 {
-			b.WriteByte(',')
-			switch {
-			case len(shape) > 1:
-				b.WriteString(strings.Repeat("\n", len(shape)-1))
-				b.WriteString(strings.Repeat(" ", indent))
-			case column >= perLine:
-				b.WriteByte('\n')
-				b.WriteString(strings.Repeat(" ", indent))
-				column = 0
-			default:
-				b.WriteByte(' ')
-			}
-		}
-		if p.summary && shape[0] > 2*p.o.Edge && i == p.o.Edge {
-			if len(shape) == 1 && i > 0 {
-				b.WriteByte(' ')
-			}
-			b.WriteString("...")
-			i = shape[0] - p.o.Edge - 1
-			column++
-			continue
-		}
-		if len(shape) == 1 {
-			s := p.text(base + i)
-			b.WriteString(strings.Repeat(" ", p.width-len(s)))
-			b.WriteString(s)
-			column++
-			continue
-		}
-		p.write(b, shape[1:], base+i*inner, indent+1)
+	inner := len(from) / l.Shape[0]
+	for i := range l.Shape[0] {
+		row := ir.Layout{Shape: l.Shape[1:], Strides: l.Strides[1:], Offset: l.Offset + i*l.Strides[0]}
+		spread(to, row, from[i*inner:(i+1)*inner], size)
 	}
-	b.WriteByte(']')
 }

@@ -47,7 +47,7 @@ func DTypeOf[T Element]() ir.DType {
 var (
 	fromOp  = &ir.Op{Name: "from"}
 	dataOp  = &ir.Op{Name: "data"}
-	emptyOp = &ir.Op{Name: "empty"}
+	emptyOp = &ir.Op{Name: "empty", Tags: ir.TagHidden}
 	itemOp  = &ir.Op{Name: "item"}
 )
 
@@ -86,16 +86,30 @@ func newEmpty(shape []int, place Placement) (*Tensor, error) {
 	}
 	dt := place.DType
 	if dt == ir.Invalid {
-		dt = DefaultFloat
+		dt = DefaultFloat()
 	}
 	if !ir.ClassAll.Has(dt) {
 		return nil, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassAll))
 	}
-	p := plan{dev: dev, drv: drv, stream: current(dev)}
-	if place.Pinned {
-		p.pin = device.KindCUDA
+	if err := ir.CheckShape(shape); err != nil {
+		return nil, err
 	}
-	return p.allocate(append([]int(nil), shape...), dt)
+	return newIn(dev, drv, current(dev), place.Pin, rowMajorOf(shape), dt)
+}
+
+// rowMajorOf returns the contiguous layout of a shape, which it does not keep. Shape
+// and strides are one allocation.
+func rowMajorOf(shape []int) ir.Layout {
+	n := len(shape)
+	both := make([]int, 2*n)
+	l := ir.Layout{Shape: both[:n:n], Strides: both[n:]}
+	copy(l.Shape, shape)
+	step := 1
+	for i := n - 1; i >= 0; i-- {
+		l.Strides[i] = step
+		step *= max(shape[i], 1)
+	}
+	return l
 }
 
 // From returns a tensor with a copy of data, row-major, in the given shape. The
@@ -146,8 +160,8 @@ func FromBytes(raw []byte, dt ir.DType, shape []int, place Placement) *Tensor {
 		then(Cast(out, place.DType))
 	}
 	then(To(out, place.Device, TransferOptions{}))
-	if place.Pinned {
-		then(Pin(out, device.KindCUDA))
+	if place.Pin != device.KindCPU {
+		then(Pin(out, place.Pin))
 	}
 	if out.fail == nil && place.RequireGrad {
 		if err := out.SetRequiresGrad(true); err != nil {

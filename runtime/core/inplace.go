@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -85,8 +86,14 @@ func (a *Apply) runOut(dst *Tensor, sameLayout bool, run func(*plan, *Tensor) (*
 }
 
 // ElementwiseOut writes the result of a to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func ElementwiseOut(dst *Tensor, a Apply) error { return a.runOut(dst, true, (*plan).elementwise) }
+// shape and device, and a dtype that the result's casts to. The operands are a.In, or
+// in.
+func ElementwiseOut(dst *Tensor, a Apply, in ...*Tensor) error {
+	if in != nil {
+		a.In = slices.Clone(in)
+	}
+	return a.runOut(dst, true, (*plan).elementwise)
+}
 
 // ReduceOut is ElementwiseOut for reductions.
 func ReduceOut(dst *Tensor, a Apply) error { return a.runOut(dst, false, (*plan).reduce) }
@@ -110,8 +117,11 @@ func CopyOut(dst *Tensor, op *ir.Op, out *Tensor) error {
 // ElementwiseInPlace writes the result of a to its first operand and counts as a
 // change of that storage. When it is recorded, the handle in a.In[0] stands for
 // the result from then on, and other views of the storage may no longer be used
-// in recorded operators.
-func ElementwiseInPlace(a Apply) error {
+// in recorded operators. The operands are a.In, or in.
+func ElementwiseInPlace(a Apply, in ...*Tensor) error {
+	if in != nil {
+		a.In = slices.Clone(in)
+	}
 	for _, t := range a.In {
 		if t == nil {
 			return at(fmt.Errorf("%s: %w", a.Op.Name, ErrZeroTensor))

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"context"
 	"fmt"
 	goruntime "runtime"
 	"sync"
@@ -19,13 +18,15 @@ type plan struct {
 	dev     device.Device
 	drv     device.Driver
 	stream  device.StreamID // where the work goes
+	others  []device.Device // that operands or the result are on besides dev; mostly none
 	compute ir.DType
 	result  ir.DType
 	wrapped bool        // every operand is a host number, and so is the result
 	pin     device.Kind // of the accelerators that results in host memory are page-locked for; KindCPU for none
 
 	call    ir.Call
-	views   []ir.View // room for the call's
+	ins     [3]*Tensor // room for the operands
+	views   []ir.View  // room for the call's
 	scalars [6]ir.Scalar
 	ints    [48]int // of which used are taken
 	used    int
@@ -41,11 +42,15 @@ func newPlan(a *Apply) *plan {
 }
 
 func (p *plan) free() {
-	clear(p.call.Out)
-	clear(p.call.In)
-	p.call, p.a, p.drv = ir.Call{}, Apply{}, nil
+	for i := range len(p.call.Out) + len(p.call.In) {
+		p.views[i] = ir.View{}
+	}
+	p.call, p.a, p.ins, p.drv = ir.Call{}, Apply{}, [3]*Tensor{}, nil
 	p.dev, p.stream, p.compute, p.result = device.Device{}, 0, ir.Invalid, ir.Invalid
 	p.wrapped, p.pin, p.used = false, device.KindCPU, 0
+	if len(p.others) > 0 {
+		p.others = p.others[:0]
+	}
 	plans.Put(p)
 }
 
@@ -65,7 +70,10 @@ func (p *plan) room(n int) []int {
 func (p *plan) prepare(results, operands int) *ir.Call {
 	c := &p.call
 	c.Op, c.Variant, c.Compute, c.Attrs = p.a.Op, p.a.Variant, p.compute.Compute(), p.a.Attrs
-	c.Scalars = scalarAttrs(p.scalars[:0], p.a.Op, p.a.Attrs)
+	c.Scalars = p.scalars[:0]
+	if len(p.a.Attrs) > 0 {
+		c.Scalars = scalarAttrs(c.Scalars, p.a.Op, p.a.Attrs)
+	}
 	if n := results + operands; n > len(p.views) {
 		p.views = make([]ir.View, max(n, 8))
 	}
@@ -90,10 +98,15 @@ func scalarAttrs(out []ir.Scalar, op *ir.Op, attrs []ir.Value) []ir.Scalar {
 
 // launch gives the plan's call to the device. The operands live until it returns.
 func (p *plan) launch() error {
-	err := p.drv.Launch(p.dev.Index, p.stream, &p.call)
+	var err error
+	if len(p.others) > 0 {
+		err = between(p.dev, p.stream, p.others, func() error { return p.drv.Launch(p.dev.Index, p.stream, &p.call) })
+	} else {
+		err = p.drv.Launch(p.dev.Index, p.stream, &p.call)
+	}
 	keepAlive(p.a.In)
-	if err == nil && blocking.Load() && p.dev.Accelerator() {
-		err = p.drv.SyncStream(context.Background(), p.dev.Index, p.stream)
+	if err == nil && blocking.Load() {
+		err = blocked(p.drv, p.dev, p.stream)
 	}
 	return err
 }
@@ -106,11 +119,12 @@ func keepAlive(in []*Tensor) {
 }
 
 // place finds the device all operands are on, or the placement's (S10, S11), and
-// the calling goroutine's current stream of it. Host scalars may join where
-// mixHost is set (P33).
+// the calling goroutine's current stream of it. Where mixHost is set, host scalars
+// may join (P33), and operands on devices that the program opened to each other
+// (S13): the first one's is then the result's.
 func (p *plan) place(mixHost bool) error {
 	var first *Tensor
-	for _, t := range p.a.In {
+	for i, t := range p.a.In {
 		if t == nil || t.wrapped || (mixHost && t.hostScalar()) {
 			continue
 		}
@@ -118,10 +132,9 @@ func (p *plan) place(mixHost bool) error {
 			first = t
 			continue
 		}
-		if first.dev != t.dev {
-			//lint:ignore ST1005 PyTorch's words, which people search for
-			return fmt.Errorf("%w: Expected all tensors to be on the same device, but found at least two devices, %s and %s!",
-				device.ErrMismatch, first.dev, t.dev)
+		if first.dev != t.dev && !(mixHost && p.joins(first.dev, t.dev)) {
+			return fmt.Errorf("%w: Expected all tensors to be on the same device, but found at least two devices, %s and %s! (when checking argument for argument %s in method %s)",
+				device.ErrMismatch, first.dev, t.dev, operandOf(p.a.Op, i).Name, p.a.Op.Name)
 		}
 	}
 	if first == nil {
@@ -140,9 +153,7 @@ func (p *plan) place(mixHost bool) error {
 		return fmt.Errorf("%w: want at least one tensor", ir.ErrShape)
 	}
 	var err error
-	if p.a.Place.Pinned {
-		p.pin = device.KindCUDA
-	}
+	p.pin = p.a.Place.Pin
 	if p.dev, p.drv, err = device.Find(p.a.Place.Device); err == nil {
 		p.stream = current(p.dev)
 	}
@@ -174,7 +185,7 @@ func (p *plan) types() error {
 		types = append(types, ir.TypeOperand{DType: dt, Rank: t.Rank(), Wrapped: t.wrapped})
 	}
 	var err error
-	p.compute, p.result, err = p.a.Op.Types(types, p.a.option(), DefaultFloat)
+	p.compute, p.result, err = p.a.Op.Types(types, p.a.option(), DefaultFloat())
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDType, err)
 	}
@@ -201,7 +212,15 @@ func (p *plan) agreed() bool {
 			return false
 		}
 	}
-	if dt == ir.Invalid || numbers > dt.Category() || !op.DTypes.Has(dt) {
+	return dt != ir.Invalid && numbers <= dt.Category() && p.resolve(dt)
+}
+
+// resolve finds the dtypes of an operator whose operands have dt, and reports
+// whether it can: what takes integers to another dtype, and dtypes that the
+// operator does not compute in, are left to Op.Types.
+func (p *plan) resolve(dt ir.DType) bool {
+	op := p.a.Op
+	if !op.DTypes.Has(dt) {
 		return false
 	}
 	p.compute, p.result = dt, dt
@@ -210,6 +229,8 @@ func (p *plan) agreed() bool {
 		p.result = ir.Bool
 	case ir.PromoteToReal:
 		p.result = dt.Real()
+	case ir.PromoteToComplex:
+		p.result = dt.Complex()
 	case ir.PromoteArithFloat, ir.PromoteSumAcc:
 		return dt.Category() > ir.CategoryInt
 	}
@@ -258,21 +279,28 @@ func rowMajor(l ir.Layout) bool {
 
 // fill returns a tensor of the given contiguous layout in new memory.
 func (p *plan) fill(l ir.Layout, dt ir.DType) (*Tensor, error) {
+	return newIn(p.dev, p.drv, p.stream, p.pin, l, dt)
+}
+
+// newIn returns a tensor of the given contiguous layout in new memory of dev, which
+// drv provides, for work on stream q; where pin is a kind of accelerators, in host
+// memory that is page-locked for them.
+func newIn(dev device.Device, drv device.Driver, q device.StreamID, pin device.Kind, l ir.Layout, dt ir.DType) (*Tensor, error) {
 	bytes := int64(ir.NumElements(l.Shape)) * int64(dt.Size())
 	var s *Storage
 	var err error
 	switch {
-	case p.pin == device.KindCPU:
-		s, err = newStorage(p.dev, p.drv, p.stream, bytes)
-	case p.dev.Accelerator():
-		err = fmt.Errorf("only host tensors can be pinned, this one is for %s", p.dev)
+	case pin == device.KindCPU:
+		s, err = newStorage(dev, drv, q, bytes)
+	case dev.Accelerator():
+		err = fmt.Errorf("only host tensors can be pinned, this one is for %s", dev)
 	default:
-		s, err = newPinned(p.pin, p.drv, bytes)
+		s, err = newPinned(pin, drv, bytes)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return newTensor(s, p.dev, l, dt), nil
+	return newTensor(s, dev, l, dt), nil
 }
 
 // expand sets v to t's elements as a kernel over space reads them.

@@ -164,7 +164,10 @@ func (s *Storage) zero(dev device.Device, q device.StreamID) error {
 	if s.bytes == 0 {
 		return nil
 	}
-	return s.drv.Zero(dev.Index, q, s.block.Memory, s.bytes)
+	if err := s.drv.Zero(dev.Index, q, s.block.Memory, s.bytes); err != nil {
+		return err
+	}
+	return blocked(s.drv, dev, q)
 }
 
 // noElements is what views of empty storages point to.

@@ -130,9 +130,9 @@ func TestCopyFromAcross(t *testing.T) {
 					src, dst := core.From([]float32{1, 2, 3, 4}, []int{2, 2}, from), core.Zeros([]int{2, 2}, core.Placement{Device: to.Device, DType: dt})
 					version := dst.Version()
 					must(t, core.CopyFrom(dst, transpose(src), core.TransferOptions{NonBlocking: far}, nil))
-					want(t, core.Cast(dst, core.DefaultFloat), 1, 3, 2, 4)
+					want(t, core.Cast(dst, core.DefaultFloat()), 1, 3, 2, 4)
 					must(t, core.CopyFrom(transpose(dst), src, core.TransferOptions{NonBlocking: far}, nil))
-					want(t, core.Cast(dst, core.DefaultFloat), 1, 3, 2, 4)
+					want(t, core.Cast(dst, core.DefaultFloat()), 1, 3, 2, 4)
 					if got := dst.Version() - version; got != 2 {
 						t.Errorf("%v to %v: %d changes counted", from.Device, to.Device, got)
 					}

@@ -24,13 +24,12 @@ type Tensor struct {
 	layout   ir.Layout
 	dev      device.Device
 	dtype    ir.DType
-	wrapped  bool  // a host number: lowest promotion priority
-	view     bool  // made by a view operator
-	detached bool  // taken out of the graph on purpose
-	epoch    int64 // storage.epoch when the handle's place in the graph was set
-
-	grad     *gradState // nil until the tensor takes part in differentiation
+	wrapped  bool // a host number: lowest promotion priority
+	view     bool // made by a view operator
+	detached bool // taken out of the graph on purpose
 	released atomic.Bool
+	epoch    int64      // storage.epoch when the handle's place in the graph was set
+	grad     *gradState // nil until the tensor takes part in differentiation
 }
 
 // newTensor returns a handle on elements of s, which is on dev. It holds one

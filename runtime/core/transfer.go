@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	goruntime "runtime"
-	"sync"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
@@ -59,16 +58,8 @@ func To(x *Tensor, dev device.Device, o TransferOptions) *Tensor {
 
 func toBackward(g *Grad) { g.Set(0, To(g.Dy(0), g.node.in[0].dev, TransferOptions{})) }
 
-// transfer copies x to another device. The elements travel without gaps: a strided
-// source is copied to a dense one on its own device first (P29).
+// transfer copies x to another device.
 func transfer(dev device.Device, drv device.Driver, x *Tensor, o TransferOptions) (*Tensor, error) {
-	dense, err := denseAs(x, x.dtype)
-	if err != nil {
-		return nil, err
-	}
-	if dense != x {
-		defer dense.Release()
-	}
 	p := plan{dev: dev, drv: drv, stream: current(dev)}
 	if o.NonBlocking && !dev.Accelerator() && x.dev.Accelerator() {
 		p.pin = x.dev.Kind
@@ -77,11 +68,29 @@ func transfer(dev device.Device, drv device.Driver, x *Tensor, o TransferOptions
 	if err != nil {
 		return nil, err
 	}
-	if err := moveBytes(out, dense, o); err != nil {
+	if err := move(out, x, o); err != nil {
 		out.Release()
 		return nil, err
 	}
 	return out, nil
+}
+
+// move writes the elements of src to dst, which is dense, of the same shape and on
+// another device. They travel without gaps: a strided source, or one of another
+// dtype, is copied to a dense one on its own device first, unless a kernel can write
+// to dst's memory from there (P28, P29).
+func move(dst, src *Tensor, o TransferOptions) error {
+	if src.reaches(dst.dev, src.dtype != dst.dtype) {
+		return writePeer(dst, src)
+	}
+	dense, err := denseAs(src, dst.dtype)
+	if err != nil {
+		return err
+	}
+	if dense != src {
+		defer dense.Release()
+	}
+	return moveBytes(dst, dense, o)
 }
 
 // denseAs returns x without gaps and in dtype dt, on its own device and outside
@@ -138,29 +147,44 @@ func upload(dst, src *Tensor, n int64, nonBlocking bool) error {
 	drv, dev, q := dst.storage.drv, dst.dev, current(dst.dev)
 	to, from := dst.kernelView().Addr, src.kernelView().Ptr
 	pinned := src.storage.pin == dev.Kind
+	if err := recordable(drv, dev, q, src.storage, nonBlocking); err != nil {
+		return err
+	}
 	if nonBlocking && !pinned && n <= stageLimit {
 		if b, err := memory.AllocPinned(drv, n); err == nil {
 			copy(unsafe.Slice((*byte)(b.Host), n), hostBytes(src, n))
 			return stagedUpload(b, drv, dev, q, to, n)
 		}
 	}
+	waits := !nonBlocking || !pinned
+	if waits {
+		if err := synchronizing(dev, "a copy from the host"); err != nil {
+			return err
+		}
+	}
 	err := drv.CopyFromHost(dev.Index, q, to, from, n)
-	switch {
-	case err != nil:
-	case nonBlocking && pinned:
-		src.storage.block.RecordUse(dev, q)
-	default:
-		err = drv.SyncStream(context.Background(), dev.Index, q)
+	if err == nil {
+		err = finish(drv, dev, q, waits, &src.storage.block)
 	}
 	goruntime.KeepAlive(src)
 	return err
+}
+
+// finish ends a copy between a block of host memory and an accelerator, given to its
+// stream q: it waits, or notes that the copy uses the block.
+func finish(drv device.Driver, dev device.Device, q device.StreamID, waits bool, host *memory.Block) error {
+	if waits {
+		return stream.Settle(context.Background(), drv, dev, q)
+	}
+	host.RecordUse(dev, q)
+	return blocked(drv, dev, q)
 }
 
 // stagedUpload copies n bytes from a pinned block, which it gives back.
 func stagedUpload(b memory.Block, drv device.Driver, dev device.Device, q device.StreamID, to uint64, n int64) error {
 	err := drv.CopyFromHost(dev.Index, q, to, b.Host, n)
 	if err == nil {
-		b.RecordUse(dev, q)
+		err = finish(drv, dev, q, false, &b)
 	}
 	if gone := b.Free(); err == nil {
 		err = gone
@@ -172,13 +196,18 @@ func stagedUpload(b memory.Block, drv device.Driver, dev device.Device, q device
 // current stream.
 func download(dst, src *Tensor, n int64, nonBlocking bool) error {
 	drv, dev, q := src.storage.drv, src.dev, current(src.dev)
+	if err := recordable(drv, dev, q, dst.storage, nonBlocking); err != nil {
+		return err
+	}
+	waits := !nonBlocking || dst.storage.pin != dev.Kind
+	if waits {
+		if err := synchronizing(dev, "a copy to the host"); err != nil {
+			return err
+		}
+	}
 	err := drv.CopyToHost(dev.Index, q, dst.kernelView().Ptr, src.kernelView().Addr, n)
-	switch {
-	case err != nil:
-	case nonBlocking && dst.storage.pin == dev.Kind:
-		dst.storage.block.RecordUse(dev, q)
-	default:
-		err = drv.SyncStream(context.Background(), dev.Index, q)
+	if err == nil {
+		err = finish(drv, dev, q, waits, &dst.storage.block)
 	}
 	goruntime.KeepAlive(src)
 	goruntime.KeepAlive(dst)
@@ -201,52 +230,6 @@ func relay(dst, src *Tensor, n int64) error {
 		return err
 	}
 	return upload(dst, staging, n, false)
-}
-
-// copyPeer copies between two devices of one driver on the source's current
-// stream, after what the destination's current stream has to do and before what it
-// is given next (P25).
-func copyPeer(dst, src *Tensor, n int64) error {
-	drv, from, to := src.storage.drv, src.dev, dst.dev
-	on, other := current(from), current(to)
-	openPeer(drv, from, to)
-	if err := waitFor(from, on, to, other); err != nil {
-		return err
-	}
-	if err := drv.CopyPeer(from.Index, on, to.Index, dst.kernelView().Addr, src.kernelView().Addr, n); err != nil {
-		return err
-	}
-	err := waitFor(to, other, from, on)
-	goruntime.KeepAlive(src)
-	return err
-}
-
-// waitFor makes later work on stream q of dev wait for what stream otherQ of other
-// was given so far.
-func waitFor(dev device.Device, q device.StreamID, other device.Device, otherQ device.StreamID) error {
-	return stream.External(dev, q).WaitStream(stream.External(other, otherQ))
-}
-
-// A peerPair is two devices of a driver, of which the first may reach the second's
-// memory.
-type peerPair struct {
-	drv      device.Driver
-	from, to int
-}
-
-// peers holds the pairs that were looked at (P30).
-var peers sync.Map // peerPair to nothing
-
-// openPeer lets from reach the memory of to where the machine can, once a pair. A
-// copy works without, by way of the host.
-func openPeer(drv device.Driver, from, to device.Device) {
-	key := peerPair{drv, from.Index, to.Index}
-	if _, known := peers.LoadOrStore(key, struct{}{}); known {
-		return
-	}
-	if drv.CanAccessPeer(from.Index, to.Index) {
-		_ = drv.EnablePeerAccess(from.Index, to.Index) // the copy says what is wrong with a device
-	}
 }
 
 // CopyFrom writes src to dst, converting dtype and crossing devices as needed;
@@ -314,14 +297,7 @@ func moveInto(dst, src *Tensor, o TransferOptions) error {
 	if err := checkEpochs(&assignOp, []*Tensor{dst, src}); err != nil {
 		return err
 	}
-	dense, err := denseAs(src, dst.dtype)
-	if err != nil {
-		return err
-	}
-	if dense != src {
-		defer dense.Release()
-	}
-	if err := moveBytes(dst, dense, o); err != nil {
+	if err := move(dst, src, o); err != nil {
 		return err
 	}
 	dst.storage.version.Add(1)
@@ -329,7 +305,7 @@ func moveInto(dst, src *Tensor, o TransferOptions) error {
 }
 
 // Pin returns a copy of a host tensor in page-locked memory of the given kind of
-// accelerator (S68); x itself when it is pinned.
+// accelerator (S68); x itself when it is in such.
 func Pin(x *Tensor, kind device.Kind) *Tensor {
 	if t := FirstError(x); t != nil || x == nil {
 		if x == nil {
@@ -341,7 +317,7 @@ func Pin(x *Tensor, kind device.Kind) *Tensor {
 	if x.dev.Accelerator() {
 		return Fail(op, fmt.Errorf("only host tensors can be pinned, this one is on %s", x.dev))
 	}
-	if x.IsPinned() {
+	if x.storage.pin == kind {
 		return x
 	}
 	p := plan{drv: x.storage.drv, pin: kind}

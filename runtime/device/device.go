@@ -71,6 +71,9 @@ var (
 	ErrMismatch = errors.New("operands on different devices")
 	// ErrOutOfMemory is wrapped when a device has no room for an allocation.
 	ErrOutOfMemory = errors.New("out of memory")
+	// ErrLost is wrapped by every call on a device that work has made unusable for the
+	// rest of the process. What was on it is lost; other devices are not concerned.
+	ErrLost = errors.New("device lost")
 )
 
 // String returns "cpu", "cuda" or "cuda:1".

@@ -36,9 +36,10 @@ type EventID uint64
 // any goroutine may make any call at any time; nothing depends on the thread.
 //
 // Work given to a stream is done in order. A driver may do it before the call
-// returns (the CPU does) or later; errors of late work come from a later call
-// on the device. Pointers to host memory in an asynchronous call must stay
-// valid until the stream has passed it.
+// returns (the CPU does) or later. What late work goes wrong with is told after a
+// wait (Reporter), or by every later call where it costs the device (ErrLost).
+// Pointers to host memory in an asynchronous call must stay valid until the
+// stream has passed it.
 type Driver interface {
 	Kind() Kind
 

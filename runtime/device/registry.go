@@ -25,6 +25,9 @@ func Install(drivers ...Driver) {
 	}
 	for _, d := range drivers {
 		if d != nil && d.Kind() < numKinds {
+			if old := table[d.Kind()]; old != nil && old != d {
+				forget(old)
+			}
 			table[d.Kind()] = d
 		}
 	}

@@ -15,6 +15,7 @@ type record struct {
 	next   atomic.Pointer[record] // in the bucket; written under the bucket's lock
 	open   int                    // scopes the goroutine is in
 	values []any                  // by key; nil where it holds none
+	room   [8]any                 // for values
 }
 
 // A bucket chains the records of goroutines whose identities share a hash.
@@ -52,6 +53,7 @@ func enter() *record {
 		return r
 	}
 	r, b := &record{id: id}, bucketOf(id)
+	r.values = r.room[:0]
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r.next.Store(b.head.Load())
@@ -95,6 +97,10 @@ func (k *Key[T]) Get() (v T, ok bool) {
 	v, ok = r.values[k.index].(T)
 	return v, ok
 }
+
+// Held reports whether any goroutine holds a value of k; where none does, Get has
+// nothing to find. It is small enough to be inlined.
+func (k *Key[T]) Held() bool { return k.active.Load() != 0 }
 
 // With calls f while the calling goroutine holds v. The value it held before is
 // back when f returns, panics or ends the goroutine. A goroutine's identity

@@ -1,10 +1,12 @@
 package memory
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -22,24 +24,12 @@ const (
 // roundSize returns the size of the block for n > 0 bytes (A2).
 func roundSize(n int64) int64 { return (n + unit - 1) &^ (unit - 1) }
 
-// segmentSize returns what the driver is asked for when a block of size bytes, a
-// multiple of unit, does not fit in what is there (A5).
-func segmentSize(size int64) int64 {
-	switch {
-	case size <= smallSize:
-		return smallSegment
-	case size < directSize:
-		return largeSegment
-	}
-	return (size + directRounding - 1) &^ (directRounding - 1)
-}
-
 // An allocator is the caching allocator of one device.
 type allocator struct {
 	dev     device.Device
 	drv     device.Driver
 	total   int64 // bytes the device has; 0 where it does not say
-	caching bool
+	caching bool  // unless the environment said otherwise (A33)
 
 	// growing is held during the driver's Alloc and Free, so that a goroutine that
 	// finds no memory sees what others have released. It is taken before mu.
@@ -47,62 +37,25 @@ type allocator struct {
 
 	// mu is held for bookkeeping and for asking events whether they are done,
 	// never while waiting.
-	mu           sync.Mutex
-	small, large pool
-	segments     []*chunk // the first chunk of each, by address
-	spare        *chunk   // chunk records for reuse, linked by next
-	stats        Stats
-	fraction     float64 // of total that segments may take; 1 is no limit
-	collectAt    int64   // held bytes from which on the collector is made to run
-	collecting   bool
+	mu         sync.Mutex
+	common     arena    // what is in no private pool
+	arenas     []*arena // those of private pools, in the order they were made
+	routes     []*route // replaced, never changed
+	segments   []*chunk // the first chunk of each, by address
+	spare      *chunk   // chunk records for reuse, linked by next
+	stats      ledger
+	fraction   float64 // of total that segments may take; 1 is no limit
+	collectAt  int64   // held bytes from which on the collector is made to run
+	collecting bool
 
-	uses    []useQueue // one a stream that was recorded
-	waiting int        // entries in uses
-	events  []device.EventID
-	late    error // of freeing, for the next allocation to return
-}
+	uses      []useQueue // one a stream that was recorded
+	waiting   int        // entries in uses
+	capturing int        // captures under way
+	deferred  []*chunk   // freed meanwhile, with recorded streams
+	events    []device.EventID
+	late      error // of freeing, for the next allocation to return
 
-// A pool is where chunks of one kind of size come from.
-type pool struct {
-	small bool
-	first freeSet                      // of the default stream
-	sets  map[device.StreamID]*freeSet // of the others
-	last  *freeSet                     // the one of sets that was used last
-	of    device.StreamID              // whose it is
-}
-
-// set returns the free chunks of a stream.
-func (p *pool) set(s device.StreamID) *freeSet {
-	switch {
-	case s == 0:
-		return &p.first
-	case s == p.of:
-		return p.last
-	}
-	found := p.sets[s]
-	if found == nil {
-		found = new(freeSet)
-		p.sets[s] = found
-	}
-	p.of, p.last = s, found
-	return found
-}
-
-// splits reports whether a chunk is divided when rest bytes of it are not needed
-// (A9).
-func (p *pool) splits(rest int64) bool {
-	if p.small {
-		return rest >= unit
-	}
-	return rest > smallSize
-}
-
-// poolOf returns the pool for blocks of a size (A6).
-func (a *allocator) poolOf(size int64) *pool {
-	if size <= smallSize {
-		return &a.small
-	}
-	return &a.large
+	trail trail // while history is recorded; has a lock of its own
 }
 
 // allocators has those of all drivers and devices; latest those in use now, by
@@ -121,11 +74,17 @@ type allocatorKey struct {
 // allocatorOf returns the allocator of a device.
 func allocatorOf(dev device.Device, drv device.Driver) *allocator {
 	if t := allocators.latest[dev.Kind].Load(); t != nil && uint(dev.Index) < uint(len(*t)) {
-		if a := (*t)[dev.Index]; a != nil && a.drv == drv {
+		if a := (*t)[dev.Index]; a != nil && same(a.drv, drv) {
 			return a
 		}
 	}
 	return switchAllocator(dev, drv)
+}
+
+// same reports whether two drivers are one pointer. It costs less than to compare
+// them, and of drivers that are no pointers it may miss some.
+func same(a, b device.Driver) bool {
+	return *(*[2]uintptr)(unsafe.Pointer(&a)) == *(*[2]uintptr)(unsafe.Pointer(&b))
 }
 
 // switchAllocator makes the allocator of dev that of drv. That of another driver
@@ -174,8 +133,7 @@ func existing(d device.Device) *allocator {
 // environment says so now (A33).
 func newAllocator(dev device.Device, drv device.Driver) *allocator {
 	a := &allocator{dev: dev, drv: drv, fraction: 1, caching: true}
-	a.small = pool{small: true, sets: map[device.StreamID]*freeSet{}}
-	a.large = pool{sets: map[device.StreamID]*freeSet{}}
+	a.common.init()
 	for _, name := range []string{"SINTER_NO_MEMORY_CACHING", "PYTORCH_NO_CUDA_MEMORY_CACHING"} {
 		if os.Getenv(name) == "1" {
 			a.caching = false
@@ -183,6 +141,9 @@ func newAllocator(dev device.Device, drv device.Driver) *allocator {
 	}
 	if p, err := drv.Properties(dev.Index); err == nil {
 		a.total = p.TotalMemory
+	}
+	if conf, err := configuration(); err == nil && conf.fraction >= 0 {
+		a.fraction = conf.fraction
 	}
 	a.setPace()
 	return a
@@ -193,9 +154,24 @@ func (a *allocator) alloc(s device.StreamID, bytes int64) (*chunk, error) {
 	if bytes >= maxRequest {
 		return nil, a.tooLarge(bytes)
 	}
-	r := request{stream: s, bytes: bytes, size: roundSize(bytes)}
-	r.pool = a.poolOf(r.size)
+	conf := inForce.Load()
+	if conf == nil {
+		var err error
+		if conf, err = configuration(); err != nil {
+			return nil, fmt.Errorf("%s: cannot allocate %d bytes: %w", a.dev, bytes, err)
+		}
+	}
+	r := request{conf: conf, stream: s, bytes: bytes, size: conf.round(bytes)}
+	var within *scope
+	if scopes.Held() {
+		within, _ = scopes.Get()
+	}
 	a.mu.Lock()
+	home := &a.common
+	if within != nil || len(a.routes) > 0 {
+		home = a.arenaFor(s, within)
+	}
+	r.pool = home.poolOf(r.size)
 	if a.waiting > 0 {
 		a.poll()
 	}
@@ -204,7 +180,8 @@ func (a *allocator) alloc(s device.StreamID, bytes int64) (*chunk, error) {
 		a.mu.Unlock()
 		return nil, err
 	}
-	c := r.pool.set(s).bestFit(r.size)
+	r.pool.searches++
+	c := a.find(r)
 	if c == nil {
 		a.mu.Unlock()
 		return a.grow(r)
@@ -216,7 +193,23 @@ func (a *allocator) alloc(s device.StreamID, bytes int64) (*chunk, error) {
 
 // A request is what an allocation asks for.
 type request struct {
+	conf        *settings
 	pool        *pool
 	stream      device.StreamID
 	bytes, size int64 // as asked for, and as a block
+}
+
+// find returns the free chunk that a request is served from: the best fit among
+// those of the pool and stream, if it is not too large (A7, A8); nil if there is
+// none. The caller holds a.mu, and counts the search where it is a step of A17.
+func (a *allocator) find(r request) *chunk {
+	set := r.pool.set(r.stream)
+	c := set.bestFit(r.size)
+	if c != nil && c.room != nil {
+		c = set.inRoom(c, r.conf.expandable)
+	}
+	if c == nil || !r.conf.fits(r.size, c.size) {
+		return nil
+	}
+	return c
 }

@@ -7,38 +7,59 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// A chunk is a part of a segment. The chunks of a segment tile it, linked in
-// address order; no two neighbours are free. Segments are never divided between
-// streams or pools. The allocator's lock guards all but of, which is fixed.
+// A chunk is a part of a segment, or of a room, which is a segment whose memory is
+// mapped in parts. The chunks of a segment tile it, linked in address order; no two
+// neighbours are free. The record of the first one stays the first. Segments are
+// never divided between streams or pools. The allocator's lock guards all but of,
+// which is fixed.
 type chunk struct {
 	of         *allocator
 	pool       *pool
 	set        *freeSet // of the stream, in the pool
-	stream     device.StreamID
+	room       *room    // nil in other segments
 	addr       uint64
 	size       int64
 	requested  int64 // what the program asked for, while lent or waiting
 	prev, next *chunk
-	state      chunkState
-	loan       uint64            // how often it was lent
-	streams    []device.StreamID // others that use it, while lent
-	uses       int               // of them not done, while waiting
 
 	left, right *chunk // in the free set
 	rank        uint64
+	bin         int
+	cached      uint64 // while free: the pool's searches when it became so
+
+	loan      uint64 // how often it was lent
+	stream    device.StreamID
+	state     chunkState
+	oversize  bool              // while lent: counted as such (A28)
+	oversized bool              // the first of a segment that is counted as such
+	streams   []device.StreamID // others that use it, while lent
+	uses      int               // of them not done, while waiting
 }
 
 type chunkState uint8
 
 const (
-	chunkSpare   chunkState = iota // a record that stands for no memory
-	chunkFree                      // in its free set
-	chunkLent                      // the program holds it
-	chunkWaiting                   // freed; work of other streams may use it still
+	chunkSpare    chunkState = iota // a record that stands for no memory
+	chunkFree                       // in its free set
+	chunkLent                       // the program holds it
+	chunkWaiting                    // freed; work of other streams may use it still
+	chunkUnmapped                   // addresses of a room without memory
 )
 
 // divided reports whether the chunk is a part of its segment only.
 func (c *chunk) divided() bool { return c.prev != nil || c.next != nil }
+
+// splits reports whether the chunk is divided when it is lent for size bytes, which
+// leaves rest bytes of it (A9).
+func (c *chunk) splits(size, rest int64, conf *settings) bool {
+	switch {
+	case c.pool.arena.noSplit:
+		return false
+	case c.pool.small || c.room != nil:
+		return rest >= unit
+	}
+	return size < conf.maxSplit && rest > smallSize
+}
 
 // newChunk returns a record without memory.
 func (a *allocator) newChunk() *chunk {
@@ -52,44 +73,78 @@ func (a *allocator) newChunk() *chunk {
 
 // drop keeps the record of c for reuse.
 func (a *allocator) drop(c *chunk) {
-	c.state, c.pool, c.set, c.prev = chunkSpare, nil, nil, nil
+	c.state, c.pool, c.set, c.room, c.prev, c.oversized = chunkSpare, nil, nil, nil, nil, false
 	c.next, a.spare = a.spare, c
 }
 
-// lend takes the free chunk c for a request, the tail of it divided off where the
-// pool does so (A9, A10). The caller holds a.mu.
+// cache puts c into its free set.
+func (c *chunk) cache() {
+	c.state, c.cached = chunkFree, c.pool.searches
+	c.set.insert(c)
+}
+
+// tail returns a chunk for the bytes of c from size on, behind c, whose own size is
+// the caller's to change. It is in no set.
+func (a *allocator) tail(c *chunk, size int64) *chunk {
+	t := a.newChunk()
+	t.pool, t.set, t.stream, t.room = c.pool, c.set, c.stream, c.room
+	t.addr, t.size = c.addr+uint64(size), c.size-size
+	t.prev, t.next = c, c.next
+	if c.next != nil {
+		c.next.prev = t
+	}
+	c.next = t
+	return t
+}
+
+// cut makes the bytes of c, which is in no set, from size on a chunk of their own.
+func (a *allocator) cut(c *chunk, size int64) *chunk {
+	t := a.tail(c, size)
+	c.size = size
+	return t
+}
+
+// lend takes the free chunk c for a request, the tail of it divided off where that
+// is done (A9, A10). The caller holds a.mu.
 func (a *allocator) lend(c *chunk, r request) {
-	small, was := c.pool.small, c.divided()
-	c.set.remove(c)
-	if rest := c.size - r.size; c.pool.splits(rest) {
-		tail := a.newChunk()
-		tail.pool, tail.set, tail.stream = c.pool, c.set, c.stream
-		tail.addr, tail.size = c.addr+uint64(r.size), rest
-		tail.prev, tail.next = c, c.next
-		if c.next != nil {
-			c.next.prev = tail
+	kind, was := c.pool.kind, c.divided()
+	if rest := c.size - r.size; c.splits(r.size, rest, r.conf) {
+		t := a.tail(c, r.size)
+		c.set.replace(c, t)
+		c.size = r.size
+		t.state, t.cached = chunkFree, c.pool.searches
+		switch {
+		case c.room != nil:
+		case was:
+			a.stats.inactiveSplitBytes.shrink(kind, r.size)
+		default:
+			a.stats.inactiveSplit.grow(kind, 1)
+			a.stats.inactiveSplitBytes.grow(kind, rest)
 		}
-		c.next, c.size = tail, r.size
-		tail.state = chunkFree
-		tail.set.insert(tail)
-		if was {
-			a.stats.InactiveSplitBytes.shrink(small, r.size)
-		} else {
-			a.stats.InactiveSplit.grow(small, 1)
-			a.stats.InactiveSplitBytes.grow(small, rest)
+	} else {
+		c.set.remove(c)
+		if was && c.room == nil {
+			a.stats.inactiveSplit.shrink(kind, 1)
+			a.stats.inactiveSplitBytes.shrink(kind, c.size)
 		}
-	} else if was {
-		a.stats.InactiveSplit.shrink(small, 1)
-		a.stats.InactiveSplitBytes.shrink(small, c.size)
 	}
 	c.state, c.requested = chunkLent, r.bytes
 	c.loan++
-	a.stats.Allocation.grow(small, 1)
-	a.stats.AllocatedBytes.grow(small, c.size)
-	a.stats.RequestedBytes.grow(small, r.bytes)
-	a.stats.Active.grow(small, 1)
-	a.stats.ActiveBytes.grow(small, c.size)
-	a.pace()
+	a.stats.allocation.grow(kind, 1)
+	a.stats.allocatedBytes.grow(kind, c.size)
+	a.stats.requestedBytes.grow(kind, r.bytes)
+	a.stats.active.grow(kind, 1)
+	a.stats.activeBytes.grow(kind, c.size)
+	if c.size >= r.conf.maxSplit {
+		c.oversize = true
+		a.stats.oversizeAllocations.grow(1)
+	}
+	if watching.Load() != nil {
+		a.trace(TraceAlloc, c.addr, c.requested, c.stream, c.pool.arena.id)
+	}
+	if a.stats.allocatedBytes.sum() >= a.collectAt {
+		a.pace()
+	}
 }
 
 // block returns the loan of c, which the caller has just got.
@@ -121,16 +176,29 @@ func (c *chunk) free(hold uint64) error {
 		a.mu.Unlock()
 		return ErrFreed
 	}
-	small := c.pool.small
-	a.stats.Allocation.shrink(small, 1)
-	a.stats.AllocatedBytes.shrink(small, c.size)
+	kind := c.pool.kind
+	a.stats.allocation.shrink(kind, 1)
+	a.stats.allocatedBytes.shrink(kind, c.size)
+	if c.oversize {
+		c.oversize = false
+		a.stats.oversizeAllocations.shrink(1)
+	}
+	if watching.Load() != nil {
+		a.trace(TraceFreeRequested, c.addr, c.requested, c.stream, c.pool.arena.id)
+	}
 	if len(c.streams) == 0 {
 		a.reuse(c)
 		a.mu.Unlock()
 		return nil
 	}
+	c.state, c.uses = chunkWaiting, len(c.streams)
+	if a.capturing > 0 {
+		a.deferred = append(a.deferred, c)
+		a.mu.Unlock()
+		return nil
+	}
 	streams := c.streams
-	c.state, c.streams, c.uses = chunkWaiting, nil, len(streams)
+	c.streams = nil
 	a.mu.Unlock()
 	for _, s := range streams {
 		a.await(c, s)
@@ -141,34 +209,54 @@ func (c *chunk) free(hold uint64) error {
 // reuse puts c, which nothing uses any more, into its free set, as one with the
 // free neighbours (A13). The caller holds a.mu.
 func (a *allocator) reuse(c *chunk) {
-	small := c.pool.small
-	a.stats.RequestedBytes.shrink(small, c.requested)
-	a.stats.Active.shrink(small, 1)
-	a.stats.ActiveBytes.shrink(small, c.size)
-	var blocks, bytes int64 // change of what is free in divided segments
+	kind := c.pool.kind
+	a.stats.requestedBytes.shrink(kind, c.requested)
+	a.stats.active.shrink(kind, 1)
+	a.stats.activeBytes.shrink(kind, c.size)
+	if watching.Load() != nil {
+		a.trace(TraceFreeCompleted, c.addr, c.requested, c.stream, c.pool.arena.id)
+	}
+	inRoom := c.room != nil // where what is free counts as no part of a divided segment
+	_, blocks, bytes := a.merge(c)
+	if inRoom {
+		return
+	}
+	a.stats.inactiveSplit.change(kind, blocks)
+	a.stats.inactiveSplitBytes.change(kind, bytes)
+}
+
+// merge makes c free, as one with its free neighbours, and returns that one, and by
+// how much what is free in divided segments changes. The caller holds a.mu.
+func (a *allocator) merge(c *chunk) (whole *chunk, blocks, bytes int64) {
 	if p := c.prev; p != nil && p.state == chunkFree {
 		p.set.remove(p)
 		blocks, bytes = blocks-1, bytes-p.size
 		a.join(p, c)
 		c = p
 	}
+	c.state, c.cached = chunkFree, c.pool.searches
 	if n := c.next; n != nil && n.state == chunkFree {
-		n.set.remove(n)
 		blocks, bytes = blocks-1, bytes-n.size
-		a.join(c, n)
+		c.size += n.size
+		c.set.replace(n, c)
+		a.unlink(c, n)
+	} else {
+		c.set.insert(c)
 	}
-	c.state = chunkFree
-	c.set.insert(c)
 	if c.divided() {
 		blocks, bytes = blocks+1, bytes+c.size
 	}
-	a.stats.InactiveSplit.change(small, blocks)
-	a.stats.InactiveSplitBytes.change(small, bytes)
+	return c, blocks, bytes
 }
 
 // join makes c's next neighbour n a part of c. Neither is in a free set.
 func (a *allocator) join(c, n *chunk) {
 	c.size += n.size
+	a.unlink(c, n)
+}
+
+// unlink takes c's next neighbour n, whose bytes c has, out of the segment.
+func (a *allocator) unlink(c, n *chunk) {
 	c.next = n.next
 	if n.next != nil {
 		n.next.prev = c
@@ -189,18 +277,25 @@ type use struct {
 
 // await queues an event behind the work given to stream s, which uses c. Without
 // an event it waits for the device: c is reused too late rather than too early.
+// That a stream was destroyed since it used c is no error of anybody's.
 func (a *allocator) await(c *chunk, s device.StreamID) {
+	var failed error
 	e, err := a.newEvent()
 	if err == nil {
 		err = a.drv.RecordEvent(a.dev.Index, e, s)
 	}
 	if err != nil {
-		err = errors.Join(err, a.drv.SyncDevice(background, a.dev.Index))
+		waited := a.drv.SyncDevice(background, a.dev.Index)
+		if gone := errors.Is(err, device.ErrInvalid); !gone || waited != nil {
+			failed = errors.Join(err, waited)
+		}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if failed != nil {
+		a.late = errors.Join(a.late, fmt.Errorf("%s: freeing memory that stream %#x uses: %w", a.dev, uint64(s), failed))
+	}
 	if err != nil {
-		a.late = errors.Join(a.late, fmt.Errorf("%s: freeing memory that stream %#x uses: %w", a.dev, uint64(s), err))
 		if e != 0 {
 			a.events = append(a.events, e)
 		}
@@ -241,9 +336,13 @@ func (a *allocator) used(c *chunk) {
 }
 
 // poll ends the uses whose events are done, of each stream up to the first that
-// is not (A16). The caller holds a.mu. What an event's query may fail with is the
-// device's failure, which every wait reports.
+// is not; none while a capture is under way, which an event's query could end
+// (A16). The caller holds a.mu. What a query may fail with is the device's failure,
+// which every wait reports.
 func (a *allocator) poll() {
+	if a.capturing > 0 {
+		return
+	}
 	for i := range a.uses {
 		q := &a.uses[i]
 		n := 0

@@ -82,10 +82,10 @@ type marker struct {
 // held on a device have grown, since it ran for the device last, by half of what
 // was left then. Programs that release what they allocate stay below that.
 
-// pace starts a collection when held bytes are more than a.collectAt. The caller
+// pace starts a collection, since held bytes are a.collectAt or more. The caller
 // holds a.mu.
 func (a *allocator) pace() {
-	if a.stats.AllocatedBytes.All.Current < a.collectAt || a.collecting {
+	if a.collecting {
 		return
 	}
 	a.collecting = true
@@ -100,7 +100,7 @@ func (a *allocator) pace() {
 
 // setPace decides when to collect next. The caller holds a.mu.
 func (a *allocator) setPace() {
-	held, room := a.stats.AllocatedBytes.All.Current, a.total
+	held, room := a.stats.allocatedBytes.sum(), a.total
 	if l := a.limit(); l > 0 {
 		room = l
 	}

@@ -17,7 +17,41 @@ func StatsOf(d device.Device) Stats {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.stats
+	s := a.stats.stats()
+	if conf := inForce.Load(); a.caching && conf != nil && conf.maxSplit != unlimited {
+		s.MaxSplitSize = conf.maxSplit
+	}
+	return s
+}
+
+// PrivateReserved returns the bytes that private pools hold from the driver, by
+// pool (A28).
+func PrivateReserved(d device.Device) map[PoolID]Metric {
+	a := existing(d)
+	if a == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	pools := make(map[PoolID]Metric, len(a.arenas))
+	for _, h := range a.arenas {
+		pools[h.id] = h.reserved.metric()
+	}
+	return pools
+}
+
+// StatsMap returns the figures under PyTorch's names: those of Stats.Map, and what
+// private pools hold, as in "reserved_bytes_by_private_pools.0_1.all.current" (S46).
+// It is empty before the first allocation (A28).
+func StatsMap(d device.Device) map[string]int64 {
+	if !Used(d) {
+		return map[string]int64{}
+	}
+	out := StatsOf(d).Map()
+	for id, m := range PrivateReserved(d) {
+		m.addTo(out, fmt.Sprintf("reserved_bytes_by_private_pools.%d_%d", id.A, id.B))
+	}
+	return out
 }
 
 // Used reports whether anything was allocated on d yet.
@@ -38,33 +72,28 @@ func Reserved(d device.Device) int64 { return StatsOf(d).ReservedBytes.All.Curre
 func MaxReserved(d device.Device) int64 { return StatsOf(d).ReservedBytes.All.Peak }
 
 // ResetPeak makes the peaks of a device's figures what they are now.
-func ResetPeak(d device.Device) {
-	resetStats(d, func(s *Stat) { s.Peak = s.Current })
-}
+func ResetPeak(d device.Device) { reset(d, (*ledger).resetPeak, (*gauge).resetPeak) }
 
 // ResetAccumulated makes the totals of a device's figures, and its counts of
 // events, zero.
-func ResetAccumulated(d device.Device) {
-	resetStats(d, func(s *Stat) { s.Allocated, s.Freed = 0, 0 })
-	if a := existing(d); a != nil {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		s := &a.stats
-		s.AllocRetries, s.OutOfMemory, s.SyncAllStreams, s.DeviceAllocs, s.DeviceFrees = 0, 0, 0, 0, 0
-	}
-}
+func ResetAccumulated(d device.Device) { reset(d, (*ledger).resetTotals, (*gauge).resetTotals) }
 
-func resetStats(d device.Device, reset func(*Stat)) {
+func reset(d device.Device, all func(*ledger), one func(*gauge)) {
+	drainDropped()
 	if a := existing(d); a != nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.stats.eachStat(reset)
+		all(&a.stats)
+		for _, h := range a.arenas {
+			one(&h.reserved)
+		}
 	}
 }
 
 // EmptyCache gives memory that no block uses back to the driver (S44, A21). It
 // waits for work of other streams that uses freed blocks. Segments of which a
-// part is in use stay.
+// part is in use stay, and so does all memory of private pools that somebody refers
+// to (P73). While a capture is under way it does nothing.
 func EmptyCache(d device.Device) error {
 	drainDropped()
 	a := existing(d)
@@ -72,8 +101,14 @@ func EmptyCache(d device.Device) error {
 		return nil
 	}
 	a.mu.Lock()
-	a.stats.SyncAllStreams++
+	capturing := a.capturing > 0
+	if !capturing {
+		a.stats.syncs++
+	}
 	a.mu.Unlock()
+	if capturing {
+		return nil
+	}
 	if err := a.release(); err != nil {
 		return fmt.Errorf("%s: emptying the cache: %w", a.dev, err)
 	}

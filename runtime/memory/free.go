@@ -19,6 +19,9 @@ const (
 	binWords  = (numBins + 63) / 64
 )
 
+// rankFactor makes of an address a rank in the treap that is as good as random.
+const rankFactor = 0x9e3779b97f4a7c15
+
 // binOf returns the bin of chunks of size bytes, a multiple of unit.
 func binOf(size int64) int {
 	u := uint64(size) / unit
@@ -35,11 +38,18 @@ func (c *chunk) before(d *chunk) bool {
 }
 
 // insert adds c, whose size must not change while it is in the set.
-func (s *freeSet) insert(c *chunk) {
-	bin := binOf(c.size)
-	s.used[bin/64] |= 1 << (bin % 64)
-	c.rank = c.addr * 0x9e3779b97f4a7c15
+func (s *freeSet) insert(c *chunk) { s.insertAt(c, binOf(c.size)) }
+
+// insertAt adds c to its bin.
+func (s *freeSet) insertAt(c *chunk, bin int) {
+	c.bin = bin
+	c.rank = c.addr * rankFactor
 	at := &s.bins[bin]
+	if *at == nil {
+		*at = c
+		s.used[bin/64] |= 1 << (bin % 64)
+		return
+	}
 	for *at != nil && (*at).rank >= c.rank {
 		if c.before(*at) {
 			at = &(*at).left
@@ -64,9 +74,22 @@ func (s *freeSet) insert(c *chunk) {
 	*left, *right = nil, nil
 }
 
+// replace takes out one chunk, which must be in the set, and adds another, in one
+// step where both are of one bin and no other chunk is there.
+func (s *freeSet) replace(out, in *chunk) {
+	bin := binOf(in.size)
+	if out.bin == bin && s.bins[bin] == out && out.left == nil && out.right == nil {
+		s.bins[bin] = in
+		in.bin, in.rank = bin, in.addr*rankFactor
+		return
+	}
+	s.remove(out)
+	s.insertAt(in, bin)
+}
+
 // remove takes out c, which must be in the set.
 func (s *freeSet) remove(c *chunk) {
-	bin := binOf(c.size)
+	bin := c.bin
 	at := &s.bins[bin]
 	for *at != c {
 		if c.before(*at) {
@@ -76,6 +99,13 @@ func (s *freeSet) remove(c *chunk) {
 		}
 	}
 	left, right := c.left, c.right
+	if left == nil && right == nil {
+		*at = nil
+		if s.bins[bin] == nil {
+			s.used[bin/64] &^= 1 << (bin % 64)
+		}
+		return
+	}
 	for left != nil && right != nil {
 		if left.rank >= right.rank {
 			*at = left
@@ -92,9 +122,6 @@ func (s *freeSet) remove(c *chunk) {
 	}
 	*at = left
 	c.left, c.right = nil, nil
-	if s.bins[bin] == nil {
-		s.used[bin/64] &^= 1 << (bin % 64)
-	}
 }
 
 // bestFit returns the smallest chunk of at least size bytes, of several the one
@@ -112,7 +139,29 @@ func (s *freeSet) bestFit(size int64) *chunk {
 	if best != nil {
 		return best
 	}
-	word, mask := (bin+1)/64, ^uint64(0)<<((bin+1)%64)
+	return s.least(bin + 1)
+}
+
+// after returns the chunk that follows c, which is in the set; nil if c is the last.
+func (s *freeSet) after(c *chunk) *chunk {
+	bin := c.bin
+	var next *chunk
+	for d := s.bins[bin]; d != nil; {
+		if c.before(d) {
+			next, d = d, d.left
+		} else {
+			d = d.right
+		}
+	}
+	if next != nil {
+		return next
+	}
+	return s.least(bin + 1)
+}
+
+// least returns the first chunk of the bins from bin on; nil if they are empty.
+func (s *freeSet) least(bin int) *chunk {
+	word, mask := bin/64, ^uint64(0)<<(bin%64)
 	for ; word < binWords; word, mask = word+1, ^uint64(0) {
 		if w := s.used[word] & mask; w != 0 {
 			c := s.bins[word*64+bits.TrailingZeros64(w)]

@@ -13,23 +13,46 @@ import (
 // background is for waits inside an allocation, which has no context.
 var background = context.Background()
 
+// errOverLimit is that a segment would exceed the limit on the device's memory.
+var errOverLimit = fmt.Errorf("%w: the memory limit", device.ErrOutOfMemory)
+
 // grow serves a request that nothing cached fits, in the order of A17: callbacks,
-// the driver, the driver after the cache was released, and that again after a
-// collection.
+// old blocks to the driver, the driver, pools that lend when memory is short,
+// oversize blocks to the driver, the whole cache to the driver, and that again after
+// a collection. After each step that may have made room it tries once more.
 func (a *allocator) grow(r request) (*chunk, error) {
-	relieve(a.dev)
+	if relieve(a.dev) {
+		a.mu.Lock()
+		r.pool.searches++
+		c := a.find(r)
+		if c != nil {
+			a.lend(c, r)
+		}
+		a.mu.Unlock()
+		if c != nil {
+			return c, nil
+		}
+	}
+	if err := a.retire(r.conf); err != nil {
+		return nil, a.failure(r, err)
+	}
 	c, err := a.attempt(r)
 	if !errors.Is(err, device.ErrOutOfMemory) {
 		return c, err
 	}
-	a.mu.Lock()
-	a.stats.AllocRetries++
-	a.stats.SyncAllStreams++
-	a.mu.Unlock()
-	for _, step := range []func(){func() {}, collect} {
-		step()
-		if err := a.release(); err != nil {
-			return nil, fmt.Errorf("%s: cannot allocate %d bytes: %w", a.dev, r.bytes, err)
+	if err == errOverLimit && r.conf.rejects {
+		return nil, a.outOfMemory(r, err)
+	}
+	if c := a.borrow(r); c != nil {
+		return c, nil
+	}
+	for _, step := range []func(request) (bool, error){a.makeRoom, a.empty, a.collected} {
+		again, stepErr := step(r)
+		if stepErr != nil {
+			return nil, a.failure(r, stepErr)
+		}
+		if !again {
+			continue
 		}
 		if c, err = a.attempt(r); !errors.Is(err, device.ErrOutOfMemory) {
 			return c, err
@@ -38,31 +61,45 @@ func (a *allocator) grow(r request) (*chunk, error) {
 	return nil, a.outOfMemory(r, err)
 }
 
+// failure is the error of a request that is not for lack of memory.
+func (a *allocator) failure(r request, err error) error {
+	return fmt.Errorf("%s: cannot allocate %d bytes: %w", a.dev, r.bytes, err)
+}
+
 // attempt looks for a free chunk once more, since other goroutines free, and asks
-// the driver for a segment. An error that is about memory is not said to be about
-// this allocation yet.
+// the driver for a segment, or for memory in a room. An error that is about memory
+// is not said to be about this allocation yet.
 func (a *allocator) attempt(r request) (*chunk, error) {
 	a.growing.Lock()
 	defer a.growing.Unlock()
 	a.mu.Lock()
 	a.poll()
-	if c := r.pool.set(r.stream).bestFit(r.size); c != nil {
+	if c := a.find(r); c != nil {
 		defer a.mu.Unlock()
 		a.lend(c, r)
 		return c, nil
 	}
-	bytes := segmentSize(r.size)
-	over := a.limit() > 0 && a.stats.ReservedBytes.All.Current+bytes > a.limit()
+	bytes := r.conf.segment(r.size)
+	over := a.limit() > 0 && a.stats.reservedBytes.sum()+bytes > a.limit()
 	a.mu.Unlock()
 	if over { // A18
-		return nil, device.ErrOutOfMemory
+		return nil, errOverLimit
+	}
+	c, err := a.extend(r, bytes)
+	if err != nil && !errors.Is(err, device.ErrOutOfMemory) {
+		return nil, a.failure(r, err)
+	}
+	return c, err
+}
+
+// extend gets memory from the driver and lends of it. The caller holds a.growing.
+func (a *allocator) extend(r request, bytes int64) (*chunk, error) {
+	if m := a.mapper(r); m != nil {
+		return a.expand(r, m)
 	}
 	m, err := a.drv.Alloc(a.dev.Index, bytes)
-	if errors.Is(err, device.ErrOutOfMemory) {
-		return nil, err
-	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: cannot allocate %d bytes: %w", a.dev, r.bytes, err)
+		return nil, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -76,14 +113,40 @@ func (a *allocator) attempt(r request) (*chunk, error) {
 func (a *allocator) adopt(addr uint64, bytes int64, r request) *chunk {
 	c := a.newChunk()
 	c.pool, c.set, c.stream = r.pool, r.pool.set(r.stream), r.stream
-	c.addr, c.size, c.state = addr, bytes, chunkFree
-	c.set.insert(c)
-	i, _ := slices.BinarySearchFunc(a.segments, addr, byAddress)
-	a.segments = slices.Insert(a.segments, i, c)
-	a.stats.Segment.grow(r.pool.small, 1)
-	a.stats.ReservedBytes.grow(r.pool.small, bytes)
-	a.stats.DeviceAllocs++
+	c.addr, c.size = addr, bytes
+	c.cache()
+	a.list(c)
+	a.stats.segment.grow(r.pool.kind, 1)
+	a.reserve(c, bytes)
+	if bytes >= r.conf.maxSplit {
+		c.oversized = true
+		a.stats.oversizeSegments.grow(1)
+	}
+	if watching.Load() != nil {
+		a.trace(TraceSegmentAlloc, addr, bytes, r.stream, r.pool.arena.id)
+	}
 	return c
+}
+
+// list adds the first chunk of a segment to the books.
+func (a *allocator) list(c *chunk) {
+	i, _ := slices.BinarySearchFunc(a.segments, c.addr, byAddress)
+	a.segments = slices.Insert(a.segments, i, c)
+	c.pool.arena.segments++
+}
+
+// reserve notes that bytes more of c's pool come from the driver.
+func (a *allocator) reserve(c *chunk, bytes int64) {
+	a.stats.reservedBytes.grow(c.pool.kind, bytes)
+	c.pool.arena.reserved.grow(c.pool.kind, bytes)
+	a.stats.driverIns++
+}
+
+// unreserve notes that bytes of c's pool go back to the driver.
+func (a *allocator) unreserve(c *chunk, bytes int64) {
+	a.stats.reservedBytes.shrink(c.pool.kind, bytes)
+	c.pool.arena.reserved.shrink(c.pool.kind, bytes)
+	a.stats.driverOuts++
 }
 
 func byAddress(c *chunk, addr uint64) int {
@@ -96,45 +159,16 @@ func byAddress(c *chunk, addr uint64) int {
 	return 0
 }
 
-// release waits for the uses of freed chunks and gives the segments that are free
-// as a whole back to the driver. Neither the wait nor the driver's calls hold
-// a.mu.
-func (a *allocator) release() error {
-	if err := a.syncUses(); err != nil {
-		return err
-	}
-	a.growing.Lock()
-	defer a.growing.Unlock()
-	var free []device.Memory
-	a.mu.Lock()
-	a.poll()
-	a.segments = slices.DeleteFunc(a.segments, func(c *chunk) bool {
-		if c.state != chunkFree || c.divided() {
-			return false
-		}
-		c.set.remove(c)
-		free = append(free, device.Memory{Addr: c.addr, Bytes: c.size})
-		a.stats.Segment.shrink(c.pool.small, 1)
-		a.stats.ReservedBytes.shrink(c.pool.small, c.size)
-		a.stats.DeviceFrees++
-		a.drop(c)
-		return true
-	})
-	a.mu.Unlock()
-	var errs []error
-	for _, m := range free {
-		errs = append(errs, a.drv.Free(a.dev.Index, m))
-	}
-	return errors.Join(errs...)
-}
-
-// syncUses waits for the events behind the uses of freed chunks.
+// syncUses waits for the events behind the uses of freed chunks, unless a capture
+// is under way.
 func (a *allocator) syncUses() error {
 	a.mu.Lock()
 	var events []device.EventID
-	for _, q := range a.uses {
-		for _, u := range q.uses {
-			events = append(events, u.event)
+	if a.capturing == 0 {
+		for _, q := range a.uses {
+			for _, u := range q.uses {
+				events = append(events, u.event)
+			}
 		}
 	}
 	a.mu.Unlock()
@@ -145,48 +179,6 @@ func (a *allocator) syncUses() error {
 	}
 	return nil
 }
-
-// allocRaw allocates from the driver, with caching off.
-func (a *allocator) allocRaw(bytes int64) (Block, error) {
-	if bytes >= maxRequest {
-		return Block{}, a.tooLarge(bytes)
-	}
-	m, err := a.drv.Alloc(a.dev.Index, bytes)
-	if errors.Is(err, device.ErrOutOfMemory) {
-		collect()
-		m, err = a.drv.Alloc(a.dev.Index, bytes)
-	}
-	switch {
-	case errors.Is(err, device.ErrOutOfMemory):
-		return Block{}, a.outOfMemory(request{bytes: bytes, size: bytes}, err)
-	case err != nil:
-		return Block{}, fmt.Errorf("%s: cannot allocate %d bytes: %w", a.dev, bytes, err)
-	}
-	return Block{Memory: m, Device: a.dev, owner: &raw{of: a, memory: m}}, nil
-}
-
-// A raw is memory of the driver, which nothing caches.
-type raw struct {
-	of     *allocator
-	memory device.Memory
-	mu     sync.Mutex
-	freed  bool
-}
-
-// free gives the memory to the driver, which waits for the device's work.
-func (r *raw) free(uint64) error {
-	r.mu.Lock()
-	freed := r.freed
-	r.freed = true
-	r.mu.Unlock()
-	if freed {
-		return ErrFreed
-	}
-	return r.of.drv.Free(r.of.dev.Index, r.memory)
-}
-
-// use does nothing, since free waits.
-func (*raw) use(uint64, device.Device, device.StreamID) {}
 
 // relief has what OnPressure was given.
 var relief struct {
@@ -210,11 +202,13 @@ func OnPressure(f func(device.Device)) (remove func()) {
 	}
 }
 
-func relieve(d device.Device) {
+// relieve makes the calls and reports whether there were any.
+func relieve(d device.Device) bool {
 	relief.mu.Lock()
 	calls := relief.calls
 	relief.mu.Unlock()
 	for _, f := range calls {
 		(*f)(d)
 	}
+	return len(calls) > 0
 }

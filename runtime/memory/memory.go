@@ -51,8 +51,8 @@ func Alloc(dev device.Device, drv device.Driver, s device.StreamID, bytes int64)
 	}
 	drainDropped()
 	a := allocatorOf(dev, drv)
-	if !a.caching {
-		return a.allocRaw(bytes)
+	if !a.caching || cachingOff.Load() {
+		return a.allocDirect(bytes)
 	}
 	c, err := a.alloc(s, bytes)
 	if err != nil {

@@ -3,7 +3,9 @@ package memory
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -20,8 +22,10 @@ type OutOfMemoryError struct {
 	Tried     int64 // bytes the driver was asked for; 0: it was not, being too many
 	Total     int64 // bytes of the device
 	Free      int64 // of them, no program's
+	Process   int64 // of them, this process's, by all means; 0: not known
 	Limit     int64 // bytes this program may take; 0: no limit
 	Allocated int64 // bytes of blocks in use, and freed ones awaiting streams
+	Private   int64 // of them, in private pools
 	Reserved  int64 // bytes held from the driver; those not allocated are in pieces
 	Cause     error // the driver's; nil if it was not asked
 }
@@ -40,11 +44,18 @@ func (e *OutOfMemoryError) Error() string {
 	}
 	fmt.Fprintf(&b, "Tried to allocate %s. %s has a total capacity of %s of which %s is free. ",
 		formatSize(e.Tried), name, formatSize(e.Total), formatSize(e.Free))
+	if e.Process > 0 {
+		fmt.Fprintf(&b, "Including non-sinter memory, this process has %s memory in use. ", formatSize(e.Process))
+	}
 	if e.Limit > 0 {
 		fmt.Fprintf(&b, "%s allowed; ", formatSize(e.Limit))
 	}
-	fmt.Fprintf(&b, "Of the allocated memory %s is allocated by sinter, and %s is reserved by sinter but unallocated.",
-		formatSize(e.Allocated), formatSize(e.Reserved-e.Allocated))
+	fmt.Fprintf(&b, "Of the allocated memory %s is allocated by sinter, ", formatSize(e.Allocated))
+	if e.Private > 0 {
+		fmt.Fprintf(&b, "with %s allocated in private pools (e.g., CUDA Graphs), ", formatSize(e.Private))
+	}
+	fmt.Fprintf(&b, "and %s is reserved by sinter but unallocated. If reserved but unallocated memory is large try setting "+
+		settingsEnv+"=expandable_segments:True to avoid fragmentation.", formatSize(e.Reserved-e.Allocated))
 	return b.String()
 }
 
@@ -74,26 +85,91 @@ func (a *allocator) tooLarge(bytes int64) error {
 	return &OutOfMemoryError{Device: a.dev, Requested: bytes}
 }
 
-// outOfMemory counts and returns the error of a request.
+// outOfMemory counts and returns the error of a request, and tells the observers.
+// The caller holds no lock.
 func (a *allocator) outOfMemory(r request, cause error) error {
 	e := &OutOfMemoryError{Device: a.dev, Requested: r.bytes, Tried: r.size, Total: a.total, Cause: cause}
-	if a.caching {
-		e.Tried = segmentSize(r.size)
+	if r.pool != nil {
+		e.Tried = r.conf.segment(r.size)
 	}
-	if cause == device.ErrOutOfMemory { // not from the driver: the limit
+	if cause == errOverLimit {
 		e.Cause = nil
 	}
 	if free, total, err := a.drv.MemoryInfo(a.dev.Index); err == nil {
 		e.Free, e.Total = free, total
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.caching {
-		a.stats.OutOfMemory++
+	if m, ok := a.drv.(device.ProcessMemory); ok {
+		e.Process, _ = m.ProcessMemory(a.dev.Index)
 	}
+	a.mu.Lock()
 	e.Limit = a.limit()
-	e.Allocated, e.Reserved = a.stats.ActiveBytes.All.Current, a.stats.ReservedBytes.All.Current
+	e.Allocated, e.Reserved = a.stats.activeBytes.sum(), a.stats.reservedBytes.sum()
+	e.Private = a.inPrivate()
+	if r.pool != nil {
+		if cause == errOverLimit && r.conf.rejects {
+			a.stats.rejections++
+		} else {
+			a.stats.outOfMemory++
+		}
+		a.trace(TraceOutOfMemory, uint64(e.Free), r.size, r.stream, r.pool.arena.id)
+	}
+	a.mu.Unlock()
+	observed(e)
 	return e
+}
+
+// inPrivate returns the bytes of blocks in use in private pools. The caller holds
+// a.mu.
+func (a *allocator) inPrivate() (bytes int64) {
+	for _, c := range a.segments {
+		if !c.pool.arena.private() {
+			continue
+		}
+		for ; c != nil; c = c.next {
+			if c.state == chunkLent || c.state == chunkWaiting {
+				bytes += c.size
+			}
+		}
+	}
+	return bytes
+}
+
+// observers has what OnOutOfMemory was given.
+var observers struct {
+	mu    sync.Mutex
+	calls []*func(device.Device, int64, int64, int64)
+}
+
+// OnOutOfMemory makes f be called once for each allocation on an accelerator that
+// fails for lack of memory: with the bytes that the driver was or would have been
+// asked for, those that the program may take, which are the device's without a
+// limit, and those that are free on the device (P66). F is called before the error
+// is returned, without locks, perhaps by several goroutines at a time. Remove ends
+// that.
+func OnOutOfMemory(f func(d device.Device, requested, limit, free int64)) (remove func()) {
+	observers.mu.Lock()
+	defer observers.mu.Unlock()
+	call := &f
+	observers.calls = append(observers.calls, call)
+	return func() {
+		observers.mu.Lock()
+		defer observers.mu.Unlock()
+		observers.calls = slices.DeleteFunc(slices.Clone(observers.calls), func(c *func(device.Device, int64, int64, int64)) bool { return c == call })
+	}
+}
+
+// observed tells the observers of e.
+func observed(e *OutOfMemoryError) {
+	observers.mu.Lock()
+	calls := observers.calls
+	observers.mu.Unlock()
+	limit := e.Limit
+	if limit == 0 {
+		limit = e.Total
+	}
+	for _, f := range calls {
+		(*f)(e.Device, e.Tried, limit, e.Free)
+	}
 }
 
 // limit returns the bytes that segments may take; 0 is no limit. The caller holds

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"sync"
-	"time"
 
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -14,8 +14,8 @@ import (
 // guards all but of, memory and class, which are fixed.
 type pinned struct {
 	of     *pinnedCache
-	memory device.Memory
-	class  int // 1<<class bytes
+	memory piece
+	class  int // that of its bytes: 1<<class, or not rounded, more than half of that
 	loan   uint64
 	lent   bool
 	copies []place // that use it, while lent
@@ -29,7 +29,7 @@ type place struct {
 }
 
 // A pinnedCache caches the page-locked memory of one driver, in blocks of powers
-// of two that are never divided (A34). Its lock is held for bookkeeping and for
+// of two that are never divided (A34), but where the settings say otherwise. Its lock is held for bookkeeping and for
 // asking events whether they are done, never while waiting or in another call of
 // the driver.
 type pinnedCache struct {
@@ -41,6 +41,14 @@ type pinnedCache struct {
 	events  map[int][]device.EventID
 	stats   PinnedStats
 	late    error // of freeing, for the next allocation to return
+
+	capturing int       // captures under way
+	deferred  []*pinned // freed meanwhile, with copies
+	doomed    []*pinned // free, and too large to be kept
+	watching  bool      // a goroutine waits for copies
+	reserve   reserve
+
+	reserving sync.Mutex // held while the reserve is made, and taken before mu
 }
 
 // A pinnedUse is the end of a copy that uses a freed block.
@@ -62,26 +70,37 @@ func pinnedOf(drv device.Driver) *pinnedCache {
 
 // alloc returns a block of 0 < bytes < maxRequest.
 func (p *pinnedCache) alloc(bytes int64) (Block, error) {
+	conf, err := configuration()
+	if err != nil {
+		return Block{}, fmt.Errorf("cannot allocate %d bytes of pinned memory: %w", bytes, err)
+	}
 	class := bits.Len64(uint64(bytes - 1))
 	p.mu.Lock()
 	p.poll()
+	gone := p.takeDoomed()
 	if err := p.late; err != nil {
 		p.late = nil
+		p.doomed = append(p.doomed, gone...)
 		p.mu.Unlock()
 		return Block{}, err
 	}
-	if n := len(p.free[class]); n > 0 {
-		b := p.free[class][n-1]
-		p.free[class] = p.free[class][:n-1]
-		defer p.mu.Unlock()
-		return p.lend(b), nil
+	if b := p.reusable(class, bytes); b != nil {
+		block := p.lend(b)
+		p.mu.Unlock()
+		p.note(p.discard(gone))
+		return block, nil
 	}
 	p.mu.Unlock()
-	m, err := p.lock(1 << class)
+	p.note(p.discard(gone))
+	size := bytes
+	if size <= conf.pinned.maxRound {
+		size = 1 << class
+	}
+	m, err := p.get(size, &conf.pinned)
 	if errors.Is(err, device.ErrOutOfMemory) {
 		collect()
 		if err = p.release(); err == nil {
-			m, err = p.lock(1 << class)
+			m, err = p.get(size, &conf.pinned)
 		}
 	}
 	if err != nil {
@@ -89,23 +108,22 @@ func (p *pinnedCache) alloc(bytes int64) (Block, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.stats.Allocations.grow(1)
+	p.stats.AllocatedBytes.grow(size)
 	return p.lend(&pinned{of: p, memory: m, class: class}), nil
 }
 
-// lock gets page-locked memory from the driver.
-func (p *pinnedCache) lock(bytes int64) (device.Memory, error) {
-	start := time.Now()
-	m, err := p.drv.AllocHost(bytes)
-	took := time.Since(start)
-	if err != nil {
-		return m, err
+// reusable takes the latest free block of a class that has bytes; nil if there is
+// none. The caller holds p.mu.
+func (p *pinnedCache) reusable(class int, bytes int64) *pinned {
+	free := p.free[class]
+	for i := len(free) - 1; i >= 0; i-- {
+		if b := free[i]; b.memory.Bytes >= bytes {
+			p.free[class] = slices.Delete(free, i, i+1)
+			return b
+		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stats.Allocations.grow(1)
-	p.stats.AllocatedBytes.grow(bytes)
-	p.stats.AllocTime.add(took)
-	return m, nil
+	return nil
 }
 
 // lend hands out b. The caller holds p.mu.
@@ -113,8 +131,11 @@ func (p *pinnedCache) lend(b *pinned) Block {
 	b.lent = true
 	b.loan++
 	p.stats.ActiveRequests.grow(1)
-	p.stats.ActiveBytes.grow(1 << b.class)
-	return Block{Memory: b.memory, Device: device.CPU, owner: b, hold: b.loan}
+	p.stats.ActiveBytes.grow(b.memory.Bytes)
+	if b.memory.cut {
+		p.reserve.lent++
+	}
+	return Block{Memory: b.memory.Memory, Device: device.CPU, owner: b, hold: b.loan}
 }
 
 // use notes a copy on a stream (A35).
@@ -141,22 +162,36 @@ func (b *pinned) free(hold uint64) error {
 		return ErrFreed
 	}
 	copies := b.copies
-	b.lent, b.copies, b.left = false, nil, len(copies)
+	b.lent, b.left = false, len(copies)
+	if len(copies) > 0 && p.capturing > 0 {
+		p.deferred = append(p.deferred, b)
+		p.mu.Unlock()
+		return nil
+	}
+	b.copies = nil
 	if len(copies) == 0 {
 		p.reuse(b)
 	}
+	gone := p.takeDoomed()
 	p.mu.Unlock()
 	for _, c := range copies {
 		p.await(b, c)
 	}
-	return nil
+	return p.discard(gone)
 }
 
-// reuse puts b into its free list. The caller holds p.mu.
+// reuse puts b into its free list, or among those that go back. The caller holds
+// p.mu.
 func (p *pinnedCache) reuse(b *pinned) {
-	p.free[b.class] = append(p.free[b.class], b)
 	p.stats.ActiveRequests.shrink(1)
-	p.stats.ActiveBytes.shrink(1 << b.class)
+	p.stats.ActiveBytes.shrink(b.memory.Bytes)
+	if b.memory.cut {
+		p.reserve.lent--
+	} else if conf := inForce.Load(); conf != nil && b.memory.Bytes > conf.pinned.maxCached {
+		p.doomed = append(p.doomed, b)
+		return
+	}
+	p.free[b.class] = append(p.free[b.class], b)
 }
 
 // await queues an event behind the work given to a stream, which uses b. Without
@@ -173,6 +208,10 @@ func (p *pinnedCache) await(b *pinned, at place) {
 	defer p.mu.Unlock()
 	if err == nil {
 		p.waiting = append(p.waiting, pinnedUse{at.dev.Index, e, b})
+		if conf := inForce.Load(); conf != nil && conf.pinned.background && !p.watching {
+			p.watching = true
+			go p.watch()
+		}
 		return
 	}
 	p.late = errors.Join(p.late, fmt.Errorf("freeing pinned memory that stream %#x of %s uses: %w", uint64(at.stream), at.dev, err))
@@ -200,9 +239,12 @@ func (p *pinnedCache) used(b *pinned) {
 	}
 }
 
-// poll ends the uses whose events are done, up to the first that is not. The
-// caller holds p.mu.
+// poll ends the uses whose events are done, up to the first that is not; none
+// while a capture is under way. The caller holds p.mu.
 func (p *pinnedCache) poll() {
+	if p.capturing > 0 {
+		return
+	}
 	n := 0
 	for ; n < len(p.waiting); n++ {
 		u := p.waiting[n]
@@ -217,101 +259,4 @@ func (p *pinnedCache) poll() {
 		clear(p.waiting[left:])
 		p.waiting = p.waiting[:left]
 	}
-}
-
-// release gives the blocks that are free back to the driver.
-func (p *pinnedCache) release() error {
-	p.mu.Lock()
-	p.poll()
-	var free []*pinned
-	for class := range p.free {
-		free = append(free, p.free[class]...)
-		p.free[class] = nil
-	}
-	p.mu.Unlock()
-	var errs []error
-	for _, b := range free {
-		start := time.Now()
-		errs = append(errs, p.drv.FreeHost(b.memory))
-		took := time.Since(start)
-		p.mu.Lock()
-		p.stats.Allocations.shrink(1)
-		p.stats.AllocatedBytes.shrink(1 << b.class)
-		p.stats.FreeTime.add(took)
-		p.mu.Unlock()
-	}
-	return errors.Join(errs...)
-}
-
-// Times sums up how long calls of the driver took.
-type Times struct {
-	Total, Min, Max time.Duration
-	Count           int64
-}
-
-func (t *Times) add(d time.Duration) {
-	if t.Count == 0 || d < t.Min {
-		t.Min = d
-	}
-	t.Max = max(t.Max, d)
-	t.Total += d
-	t.Count++
-}
-
-// Mean returns the mean; 0 without a call.
-func (t Times) Mean() time.Duration {
-	if t.Count == 0 {
-		return 0
-	}
-	return t.Total / time.Duration(t.Count)
-}
-
-// PinnedStats are the figures of the page-locked memory of one kind of device
-// (A36).
-type PinnedStats struct {
-	Allocations    Stat // blocks held from the driver, in use or cached
-	AllocatedBytes Stat
-	ActiveRequests Stat // blocks the program holds, or freed and awaiting copies
-	ActiveBytes    Stat
-	AllocTime      Times // of the driver's allocations, with their number
-	FreeTime       Times
-}
-
-// PinnedStatsOf returns the figures of the page-locked memory for a kind of
-// accelerator.
-func PinnedStatsOf(k device.Kind) PinnedStats {
-	drainDropped()
-	p := existingPinned(k)
-	if p == nil {
-		return PinnedStats{}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.stats
-}
-
-// EmptyPinnedCache gives the page-locked memory for a kind of accelerator that no
-// block and no copy uses back to the driver.
-func EmptyPinnedCache(k device.Kind) error {
-	drainDropped()
-	p := existingPinned(k)
-	if p == nil {
-		return nil
-	}
-	if err := p.release(); err != nil {
-		return fmt.Errorf("emptying the cache of pinned memory: %w", err)
-	}
-	return nil
-}
-
-func existingPinned(k device.Kind) *pinnedCache {
-	drv, err := device.DriverOf(k)
-	if err != nil {
-		return nil
-	}
-	p, ok := pinnedCaches.Load(drv)
-	if !ok {
-		return nil
-	}
-	return p.(*pinnedCache)
 }

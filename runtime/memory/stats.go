@@ -24,33 +24,6 @@ func (s *Stat) shrink(n int64) {
 // the sum of the others, except its peak.
 type Metric struct{ All, Small, Large Stat }
 
-// of returns the part for one kind of pool.
-func (m *Metric) of(small bool) *Stat {
-	if small {
-		return &m.Small
-	}
-	return &m.Large
-}
-
-func (m *Metric) grow(small bool, n int64) {
-	m.All.grow(n)
-	m.of(small).grow(n)
-}
-
-func (m *Metric) shrink(small bool, n int64) {
-	m.All.shrink(n)
-	m.of(small).shrink(n)
-}
-
-// change grows or shrinks by n.
-func (m *Metric) change(small bool, n int64) {
-	if n > 0 {
-		m.grow(small, n)
-	} else if n < 0 {
-		m.shrink(small, -n)
-	}
-}
-
 // Stats are the figures of a device's caching allocator (A27, A28). They are
 // zero before the first allocation and where caching is off.
 type Stats struct {
@@ -64,11 +37,16 @@ type Stats struct {
 	InactiveSplit      Metric // free blocks that are part of a segment partly in use
 	InactiveSplitBytes Metric
 
+	OversizeAllocations Stat // blocks held of the size from which on blocks are not divided
+	OversizeSegments    Stat // driver allocations held of that size
+
 	AllocRetries   int64 // driver allocations repeated after the cache was released
 	OutOfMemory    int64 // errors
+	Rejections     int64 // errors for the memory limit's sake without an attempt to make room
 	SyncAllStreams int64 // releases of the cache
-	DeviceAllocs   int64 // driver allocations
+	DeviceAllocs   int64 // driver allocations, and mappings of memory
 	DeviceFrees    int64
+	MaxSplitSize   int64 // bytes from which on blocks are not divided; 0: no limit
 }
 
 // each calls f with every metric and its name.
@@ -84,33 +62,38 @@ func (s *Stats) each(f func(name string, m *Metric)) {
 	f("inactive_split_bytes", &s.InactiveSplitBytes)
 }
 
-// eachStat calls f with every part of every metric.
-func (s *Stats) eachStat(f func(*Stat)) {
-	s.each(func(_ string, m *Metric) {
-		f(&m.All)
-		f(&m.Small)
-		f(&m.Large)
-	})
-}
-
 // Map returns the figures under PyTorch's names, as in
-// "allocated_bytes.small_pool.peak" and "num_ooms".
+// "allocated_bytes.small_pool.peak" and "num_ooms". The max_split_size is -1 where
+// there is no limit.
 func (s Stats) Map() map[string]int64 {
 	out := map[string]int64{
 		"num_alloc_retries":    s.AllocRetries,
 		"num_ooms":             s.OutOfMemory,
+		"num_oom_rejections":   s.Rejections,
 		"num_sync_all_streams": s.SyncAllStreams,
 		"num_device_alloc":     s.DeviceAllocs,
 		"num_device_free":      s.DeviceFrees,
+		"max_split_size":       s.MaxSplitSize,
 	}
-	s.each(func(name string, m *Metric) {
-		for pool, v := range map[string]Stat{"all": m.All, "small_pool": m.Small, "large_pool": m.Large} {
-			key := name + "." + pool + "."
-			out[key+"current"] = v.Current
-			out[key+"peak"] = v.Peak
-			out[key+"allocated"] = v.Allocated
-			out[key+"freed"] = v.Freed
-		}
-	})
+	if s.MaxSplitSize == 0 {
+		out["max_split_size"] = -1
+	}
+	s.each(func(name string, m *Metric) { m.addTo(out, name) })
+	s.OversizeAllocations.addTo(out, "oversize_allocations")
+	s.OversizeSegments.addTo(out, "oversize_segments")
 	return out
+}
+
+// addTo puts the metric into out under a name.
+func (m *Metric) addTo(out map[string]int64, name string) {
+	m.All.addTo(out, name+".all")
+	m.Small.addTo(out, name+".small_pool")
+	m.Large.addTo(out, name+".large_pool")
+}
+
+func (s *Stat) addTo(out map[string]int64, name string) {
+	out[name+".current"] = s.Current
+	out[name+".peak"] = s.Peak
+	out[name+".allocated"] = s.Allocated
+	out[name+".freed"] = s.Freed
 }

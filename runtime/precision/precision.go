@@ -81,13 +81,14 @@ var parent = [levels]Level{Conv: Convolution, RNN: Convolution}
 // that it cannot express.
 var ErrMixed = errors.New("mix of the legacy and new APIs to set the TF32 flags: read and set the modes, or the booleans, not both")
 
-// state holds the modes as set. The launches read the two results.
+// state holds the modes as set. The launches read the three results.
 var state struct {
 	mu     sync.Mutex
 	mode   [levels]Mode
 	broad  string // what SetFloat32Matmul was given last
 	matmul atomic.Bool
 	conv   atomic.Bool
+	rnn    atomic.Bool
 }
 
 // reduced holds the flags of 16-bit products; true unless switched off.
@@ -115,6 +116,7 @@ func reset(tf32 bool) {
 func settle() {
 	state.matmul.Store(effective(Matmul) == TF32)
 	state.conv.Store(effective(Conv) == TF32)
+	state.rnn.Store(effective(RNN) == TF32)
 }
 
 // effective returns the mode that counts at l; IEEE where none was set.
@@ -158,6 +160,9 @@ func MatmulTF32() bool { return state.matmul.Load() }
 
 // ConvTF32 reports whether convolutions of float32 may use TF32 (S16).
 func ConvTF32() bool { return state.conv.Load() }
+
+// RNNTF32 reports whether recurrent layers of float32 may use TF32 (P1).
+func RNNTF32() bool { return state.rnn.Load() }
 
 func mode(tf32 bool) Mode {
 	if tf32 {

@@ -73,5 +73,10 @@ func Current() *Generator {
 // process's.
 func With(g *Generator, f func()) { chosen.With(g, f) }
 
-// Next draws from the calling goroutine's generator.
-func Next() (seed, offset int) { return Current().Next() }
+// Next draws from the calling goroutine's generator, or onto its tape.
+func Next() (seed, offset int) {
+	if t, ok := taping.Get(); ok && t != nil {
+		return t.draw(Current())
+	}
+	return Current().Next()
+}

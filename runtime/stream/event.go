@@ -24,8 +24,9 @@ var (
 type Event struct {
 	timing bool
 
-	mu     sync.Mutex // guards what follows; not held in waits
-	handle *handle    // nil before the first record
+	mu     sync.Mutex      // guards what follows; not held in waits
+	handle *handle         // nil before the first record
+	stream device.StreamID // that it was last recorded on
 }
 
 // A handle is a driver's event.
@@ -114,7 +115,13 @@ func (e *Event) Record(s Stream) error {
 		return err
 	}
 	defer goruntime.KeepAlive(e)
-	return drv.RecordEvent(s.dev.Index, h.id, s.id)
+	if err := drv.RecordEvent(s.dev.Index, h.id, s.id); err != nil {
+		return fmt.Errorf("record an event on %s: %w", s, err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stream = s.id
+	return nil
 }
 
 // bind gives the event its device at the first record.
@@ -148,7 +155,7 @@ func (e *Event) delay(drv device.Driver, s Stream) error {
 	defer goruntime.KeepAlive(e)
 	switch {
 	case !s.dev.Accelerator(): // its work is not queued
-		return h.drv.SyncEvent(context.Background(), h.dev.Index, h.id)
+		return e.Synchronize(context.Background())
 	case h.dev.Kind != s.dev.Kind:
 		return fmt.Errorf("%w: %s cannot wait for an event of %s", device.ErrMismatch, s, h.dev)
 	}
@@ -163,18 +170,28 @@ func (e *Event) Query() (bool, error) {
 		return true, nil
 	}
 	defer goruntime.KeepAlive(e)
-	return h.drv.EventDone(h.dev.Index, h.id)
+	done, err := h.drv.EventDone(h.dev.Index, h.id)
+	if err != nil {
+		return false, fmt.Errorf("query an event of %s: %w", h.dev, err)
+	}
+	return done, nil
 }
 
-// Synchronize waits on the host for the work before what e marks. The work goes
-// on when ctx ends the wait.
+// Synchronize waits on the host for the work before what e marks, and returns what
+// went wrong with work of the stream that e was recorded on. The work goes on when
+// ctx ends the wait.
 func (e *Event) Synchronize(ctx context.Context) error {
-	h := e.current()
+	e.mu.Lock()
+	h, on := e.handle, e.stream
+	e.mu.Unlock()
 	if h == nil {
 		return nil
 	}
 	defer goruntime.KeepAlive(e)
-	return h.drv.SyncEvent(ctx, h.dev.Index, h.id)
+	if err := h.drv.SyncEvent(ctx, h.dev.Index, h.id); err != nil {
+		return fmt.Errorf("synchronize an event of %s: %w", h.dev, err)
+	}
+	return fault(h.drv, h.dev, on)
 }
 
 // Elapsed returns the time from e to end, whose work must be done. Both must have

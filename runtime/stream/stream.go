@@ -90,17 +90,23 @@ func (s Stream) Query() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return drv.StreamIdle(s.dev.Index, s.id)
+	done, err := drv.StreamIdle(s.dev.Index, s.id)
+	if err != nil {
+		return false, fmt.Errorf("query %s: %w", s, err)
+	}
+	return done, nil
 }
 
 // Synchronize waits on the host for all work given to the stream so far, and
-// returns an error of late work. The work goes on when ctx ends the wait.
+// returns what went wrong with it: that the device is lost (device.ErrLost), or what
+// the kernels of this stream, and no other, found wrong with their operands' values
+// since somebody last waited for it (S27). The work goes on when ctx ends the wait.
 func (s Stream) Synchronize(ctx context.Context) error {
 	drv, err := s.driver()
 	if err != nil {
 		return err
 	}
-	return drv.SyncStream(ctx, s.dev.Index, s.id)
+	return Settle(ctx, drv, s.dev, s.id)
 }
 
 // Wait makes work given to the stream from now on wait for what e marks now. It
@@ -156,11 +162,18 @@ func (s Stream) Record(e *Event) (*Event, error) {
 	return e, e.Record(s)
 }
 
-// Synchronize waits on the host for all work given to a device's streams so far.
+// Synchronize waits on the host for all work given to a device's streams so far,
+// and returns what went wrong with it, on whatever stream.
 func Synchronize(ctx context.Context, d device.Device) error {
 	d, drv, err := device.Find(d)
 	if err != nil {
 		return err
 	}
-	return drv.SyncDevice(ctx, d.Index)
+	if err := drv.SyncDevice(ctx, d.Index); err != nil {
+		return fmt.Errorf("synchronize %s: %w", d, err)
+	}
+	if r, ok := drv.(device.Reporter); ok {
+		return r.DeviceFault(d.Index)
+	}
+	return nil
 }

@@ -22,7 +22,8 @@
 #   programs   the digits and TF32 examples on the GPU, digits without one
 #   memcheck   compute-sanitizer over the operators' tests
 #   racecheck  compute-sanitizer over reductions, scans and kernels written by hand
-# all of them if none is named. A step that takes longer than LIMIT (540 s) fails.
+# all of them if none is named. A step that takes longer than LIMIT (540 s) fails. The
+# last two deal their tests to SHARDS (8) processes that run at once.
 set -eu
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -82,22 +83,32 @@ count() {
 }
 
 # tried NAME COMMAND... runs a command in the current directory with its output in
-# a log, and prints a line: ok or FAILED, the tests passed, failed and skipped, the
-# seconds. What failed is shown, the end of it.
+# a log, and prints its verdict.
 tried() {
   name=$1
   shift
-  file=$log/$(echo "$name" | tr '/ ' '__').txt
   begin=$(date +%s)
   result=0
-  timeout "${LIMIT:-540}" "$@" >"$file" 2>&1 || result=$?
+  timeout "${LIMIT:-540}" "$@" >"$(logged "$name")" 2>&1 || result=$?
+  verdict "$name" $result $(($(date +%s) - begin))
+}
+
+# logged NAME prints the file of a log.
+logged() { echo "$log/$(echo "$1" | tr '/ ' '__').txt"; }
+
+# verdict NAME STATUS SECONDS prints a line on what is in a log: ok or FAILED, the
+# tests passed, failed and skipped, the seconds. What failed is shown, the end of it.
+verdict() {
+  file=$(logged "$1")
+  name=$1
+  result=$2
   word=ok
-  [ $result -eq 0 ] || word=FAILED
+  [ "$result" -eq 0 ] || word=FAILED
   # shellcheck disable=SC2046 # three words and one
-  set -- $(count "$file") $(($(date +%s) - begin))
+  set -- $(count "$file") "$3"
   printf '%-7s%-34s%6s passed %3s failed %3s skipped %5s s\n' "$word" "$name" "$@"
   echo "| $name | $word | $1 | $2 | $3 | $4 s |" >>"$log/record.md"
-  [ $result -eq 0 ] && return 0
+  [ "$result" -eq 0 ] && return 0
   echo "  exit status $result"
   failures "$file" | cut -c 1-240 | tail -n "${SHOW:-25}"
   return 1
@@ -164,18 +175,47 @@ step_programs() {
   return $bad
 }
 
-# sanitized NAME TOOL TESTS runs tests of tests/gpu under a tool.
+# sanitized TOOL TESTS FLAG... runs tests of tests/gpu under a tool, in SHARDS
+# processes at once, each with its part of the operators, and joins their logs. Tests
+# that did not end are counted and named: the clock stopped them, or the tool did.
 sanitized() {
+  tool=$1
+  tests=$2
+  shift 2
+  shards=${SHARDS:-8}
+  rm -f "$log/$tool".*.txt
+  begin=$(date +%s)
+  pids=
+  i=0
+  while [ $i -lt "$shards" ]; do
+    (cd tests/gpu && exec timeout "${LIMIT:-540}" compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 20 --target-processes all \
+      "$root/out/gpu/tests/gpu.test" -test.v=test2json -test.timeout=1h -test.run="$tests" -differences=false -programs=20 -shard=$i/"$shards" "$@") \
+      >"$log/$tool.$i.txt" 2>&1 &
+    pids="$pids $!"
+    i=$((i + 1))
+  done
   result=0
-  (cd tests/gpu && tried "$1" compute-sanitizer --tool "$2" --error-exitcode 9 --print-limit 20 --target-processes all \
-    "$root/out/gpu/tests/gpu.test" -test.v -test.timeout=1h -test.run="$3" -differences=false -programs=20) || result=1
-  grep -hE 'SUMMARY' "$log/$1.txt" || true
+  ended=
+  for pid in $pids; do
+    status=0
+    wait "$pid" || status=$?
+    ended="$ended $status"
+    [ $status -eq 0 ] || result=$status
+  done
+  # test2json shows a test's end at once, with a mark before the line.
+  cat "$log/$tool".*.txt | tr -d '\026' >"$(logged "$tool")"
+  verdict "$tool" $result $(($(date +%s) - begin)) || echo "  exit statuses of $shards processes:$ended"
+  grep -h SUMMARY "$(logged "$tool")" | sort | uniq -c || true
+  awk '/^=== RUN.*\// { open[$3] } /^ *--- / { delete open[$3] } END { for (test in open) print test }' "$(logged "$tool")" |
+    sort | paste -sd' ' - | awk 'NF { printf "  %d did not end: %s\n", NF, $0 }' | cut -c 1-2000
   return $result
 }
 
-step_memcheck() { sanitized memcheck memcheck '^Test(Elementwise|Reductions|Scans|Kernels|Views|Compositions|Programs|Large)$'; }
+step_memcheck() {
+  sanitized memcheck '^Test(Elementwise|Reductions|Scans|Kernels|Views|Compositions|Programs|Large)$' -test.parallel=2
+}
 
-step_racecheck() { sanitized racecheck racecheck '^Test(Reductions|Scans|Kernels|Large)$'; }
+step_racecheck() { sanitized racecheck '^Test(Reductions|Scans|Kernels|Large)$' -test.parallel=1; }
 
 check() {
   [ $# -gt 0 ] || set -- tests soak programs memcheck racecheck

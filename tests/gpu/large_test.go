@@ -70,7 +70,7 @@ func TestLarge(t *testing.T) {
 	if *simulated {
 		t.Skip("the reference interpreter would take long")
 	}
-	for _, c := range larges {
+	for _, c := range dealt(shard, larges) {
 		t.Run(c.name, func(t *testing.T) {
 			tensor.Scope(func(func(...T)) {
 				for _, d := range []tensor.DType{tensor.Float32, tensor.Float64} {

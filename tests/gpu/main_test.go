@@ -25,7 +25,12 @@ var (
 	soak        = flag.Duration("soak", 3*time.Second, "how long the test of many streams runs")
 	differences = flag.Bool("differences", true, "compare gradients with central differences; off for runs under compute-sanitizer")
 	simulated   = flag.Bool("sim", false, "a simulated device stands for the GPU: tests the tests")
+	shard       = part{0, 1}
 )
+
+func init() {
+	flag.Var(&shard, "shard", "i/n: of every n operators, programs and large shapes, test the one after the first i")
+}
 
 // T is the tensor type.
 type T = tensor.Tensor
@@ -93,10 +98,12 @@ func settle(want int64) int64 {
 func balanced(t *testing.T, f func()) {
 	t.Helper()
 	must(t, tensor.Zeros([]int{1}, tensor.On(gpu)).Err())
+	must(t, cuda.ClearWorkspaces())
 	settle(0)
 	before := memory.Allocated(gpu)
 	f()
 	must(t, cuda.Synchronize(context.Background(), gpu))
+	must(t, cuda.ClearWorkspaces())
 	if after := settle(before); after > before {
 		t.Errorf("%d bytes are held, %d before", after, before)
 	}

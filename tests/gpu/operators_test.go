@@ -39,12 +39,12 @@ func operators(t *testing.T, kind ir.BodyKind) {
 	if !*differences {
 		opts = append(opts, optest.WithoutDifferences())
 	}
-	optest.RunOn(t, table, gpu, opts...)
+	optest.RunOn(t, dealt(shard, table), gpu, opts...)
 }
 
 // TestTF32Operators is S16 and S17: the operators that follow the TF32 flags, in
 // the dtypes that do, held to TF32's bounds while the flags are on.
 func TestTF32Operators(t *testing.T) {
 	need(t)
-	optest.RunTF32On(t, opcases.Cases, gpu)
+	optest.RunTF32On(t, dealt(shard, opcases.Cases), gpu)
 }

@@ -24,6 +24,9 @@ func TestPrograms(t *testing.T) {
 	exactly(t)
 	failures := 0
 	for seed := range *programs {
+		if !shard.has(seed) {
+			continue
+		}
 		want, err := runProgram(uint64(seed), device.CPU)
 		if err != nil {
 			t.Fatalf("program %d on the CPU: %v", seed, err)

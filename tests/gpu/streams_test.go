@@ -27,6 +27,7 @@ func TestManyStreams(t *testing.T) {
 		goroutines, until = 8, time.Now().Add(300*time.Millisecond)
 	}
 	must(t, cuda.EmptyHostCache())
+	must(t, cuda.ClearWorkspaces())
 	settle(0)
 	before, pinned := memory.StatsOf(gpu), cuda.HostMemoryStats()
 	var done atomic.Int64
@@ -48,6 +49,7 @@ func TestManyStreams(t *testing.T) {
 	wg.Wait()
 	stop()
 	must(t, cuda.Synchronize(context.Background(), gpu))
+	must(t, cuda.ClearWorkspaces())
 	settle(before.AllocatedBytes.All.Current)
 	must(t, cuda.EmptyHostCache())
 	after, host := memory.StatsOf(gpu), cuda.HostMemoryStats()

@@ -95,6 +95,8 @@ type device struct {
 	ordinal int
 	handle  uintptr
 
+	workspaces workspaces
+
 	mu    sync.RWMutex
 	plans map[key]*plan
 }

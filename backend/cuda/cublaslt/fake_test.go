@@ -13,7 +13,6 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
 	"github.com/sinter-go/sinter/backend/cuda/library/librarytest"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/runtime/precision"
 )
 
 //go:embed testdata/fakecublaslt.c
@@ -61,7 +60,7 @@ func TestFakeLayouts(t *testing.T) {
 				x, y = g.Tensor(dt, mx, x.Shape, x.Strides), g.Tensor(dt, my, y.Shape, y.Strides)
 				d = g.Tensor(dt, md, d.Shape, d.Strides)
 				calls := f.count(t, "fake_products")
-				must(t, f.multiply(g, x, y, d, ir.View{}, Identity))
+				must(t, f.multiply(g, x, y, d, ir.View{}, Identity, true))
 				if diff := cmp.Diff(want, g.Values(d)); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
@@ -75,7 +74,7 @@ func TestFakeLayouts(t *testing.T) {
 				for i := range want {
 					want[i] = complex(max(real(want[i]+my[i%c.y[1]]), 0), 0)
 				}
-				must(t, f.multiply(g, x, y, d, bias, ReLU))
+				must(t, f.multiply(g, x, y, d, bias, ReLU, true))
 				if diff := cmp.Diff(want, g.Values(d)); diff != "" {
 					t.Errorf("with bias (-want +got):\n%s", diff)
 				}
@@ -89,8 +88,6 @@ func TestFakeLayouts(t *testing.T) {
 func TestFakePlans(t *testing.T) {
 	f := newFake(t)
 	g := librarytest.NewOn(t, f.api, 1<<20)
-	defer precision.SetMatmulTF32(precision.MatmulTF32())
-	precision.SetMatmulTF32(true)
 	shape, strides := []int{4, 4}, []int{4, 1}
 	tensor := func(dt ir.DType) ir.View { return g.Tensor(dt, make([]complex128, 16), shape, strides) }
 	x, y, d := tensor(ir.Float32), tensor(ir.Float32), tensor(ir.Float32)
@@ -101,31 +98,25 @@ func TestFakePlans(t *testing.T) {
 		run  func() error
 		asks int
 	}{
-		{"first", func() error { return f.multiply(g, x, y, d, ir.View{}, Identity) }, 1},
-		{"again", func() error { return f.multiply(g, x, y, d, ir.View{}, Identity) }, 0},
-		{"other memory", func() error { return f.multiply(g, y, x, tensor(ir.Float32), ir.View{}, Identity) }, 0},
+		{"first", func() error { return f.multiply(g, x, y, d, ir.View{}, Identity, true) }, 1},
+		{"again", func() error { return f.multiply(g, x, y, d, ir.View{}, Identity, true) }, 0},
+		{"other memory", func() error { return f.multiply(g, y, x, tensor(ir.Float32), ir.View{}, Identity, true) }, 0},
 		{"transposed", func() error {
-			return f.multiply(g, ir.View{Addr: x.Addr, DType: x.DType, Shape: shape, Strides: []int{1, 4}}, y, d, ir.View{}, Identity)
+			return f.multiply(g, ir.View{Addr: x.Addr, DType: x.DType, Shape: shape, Strides: []int{1, 4}}, y, d, ir.View{}, Identity, true)
 		}, 1},
 		{"less aligned", func() error {
 			return f.multiply(g, ir.View{Addr: x.Addr + 4, DType: x.DType, Shape: []int{2, 4}, Strides: strides}, y,
-				ir.View{Addr: d.Addr, DType: d.DType, Shape: []int{2, 4}, Strides: strides}, ir.View{}, Identity)
+				ir.View{Addr: d.Addr, DType: d.DType, Shape: []int{2, 4}, Strides: strides}, ir.View{}, Identity, true)
 		}, 1},
-		{"bias", func() error { return f.multiply(g, x, y, d, bias, Identity) }, 1},
+		{"bias", func() error { return f.multiply(g, x, y, d, bias, Identity, true) }, 1},
 		{"bias, other memory", func() error {
-			return f.multiply(g, x, y, d, ir.View{Addr: d.Addr, DType: d.DType, Shape: []int{4}, Strides: []int{1}}, Identity)
+			return f.multiply(g, x, y, d, ir.View{Addr: d.Addr, DType: d.DType, Shape: []int{4}, Strides: []int{1}}, Identity, true)
 		}, 0},
 		{"float64", func() error {
-			return f.multiply(g, tensor(ir.Float64), tensor(ir.Float64), tensor(ir.Float64), ir.View{}, Identity)
+			return f.multiply(g, tensor(ir.Float64), tensor(ir.Float64), tensor(ir.Float64), ir.View{}, Identity, true)
 		}, 1},
-		{"TF32 off", func() error {
-			precision.SetMatmulTF32(false)
-			return f.multiply(g, x, y, d, ir.View{}, Identity)
-		}, 1},
-		{"TF32 on again", func() error {
-			precision.SetMatmulTF32(true)
-			return f.multiply(g, x, y, d, ir.View{}, Identity)
-		}, 0},
+		{"TF32 off", func() error { return f.multiply(g, x, y, d, ir.View{}, Identity, false) }, 1},
+		{"TF32 on again", func() error { return f.multiply(g, x, y, d, ir.View{}, Identity, true) }, 0},
 	} {
 		must(t, c.run())
 		asked += c.asks
@@ -141,7 +132,7 @@ func TestFakeUnsupported(t *testing.T) {
 	g := librarytest.NewOn(t, f.api, 1<<20)
 	v := g.Tensor(ir.Complex64, make([]complex128, 4), []int{2, 2}, []int{2, 1})
 	for range 2 {
-		if err := f.multiply(g, v, v, v, ir.View{}, Identity); !errors.Is(err, ErrUnsupported) {
+		if err := f.multiply(g, v, v, v, ir.View{}, Identity, true); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -167,12 +158,12 @@ func TestFakeErrorsPass(t *testing.T) {
 	d := g.Tensor(ir.Float32, make([]complex128, 4), []int{2, 2}, []int{2, 1})
 	bar := &barred{f.api, driver.OutOfMemory}
 	f.device.api = bar
-	err := f.multiply(g, v, v, d, ir.View{}, Identity)
+	err := f.multiply(g, v, v, d, ir.View{}, Identity, true)
 	if !errors.Is(err, driver.OutOfMemory) || err.Error() != "cuda:0: CUDA driver error 2" {
 		t.Errorf("a device that cannot be entered: %v", err)
 	}
 	bar.err = nil
-	must(t, f.multiply(g, v, v, d, ir.View{}, Identity))
+	must(t, f.multiply(g, v, v, d, ir.View{}, Identity, true))
 	if diff := cmp.Diff([]complex128{7, 10, 15, 22}, g.Values(d)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -194,7 +185,7 @@ func TestFakeManyGoroutines(t *testing.T) {
 		d := g.Tensor(ir.Float32, make([]complex128, 4), shape, strides)
 		all.Go(func() {
 			for range 500 {
-				if err := f.multiply(g, x, x, d, bias, Identity); err != nil {
+				if err := f.multiply(g, x, x, d, bias, Identity, true); err != nil {
 					t.Error(err)
 					return
 				}
@@ -217,7 +208,7 @@ func TestFakeAllocations(t *testing.T) {
 	mark := g.Mark()
 	run := func() {
 		g.Release(mark)
-		must(t, f.multiply(g, v, v, v, ir.View{}, Identity))
+		must(t, f.multiply(g, v, v, v, ir.View{}, Identity, true))
 	}
 	run()
 	if got := testing.AllocsPerRun(200, run); got >= 1 {

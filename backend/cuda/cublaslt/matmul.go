@@ -12,27 +12,27 @@ import (
 // MatMul enqueues d = x @ y, whose shapes are those of operator matmul, all of one
 // dtype that Supports reports, none of extent 0. The error wraps ErrUnsupported
 // where the library has no algorithm, or is of the library that is missing; all
-// of d may be computed anew then.
-func MatMul(g library.GPU, x, y, d ir.View) error {
+// of d may be computed anew then. tf32 lets products of float32 use TF32.
+func MatMul(g library.GPU, x, y, d ir.View, tf32 bool) error {
 	dev, err := deviceOf(g.API(), g.Device())
 	if err != nil {
 		return err
 	}
-	return dev.multiply(g, x, y, d, ir.View{}, Identity)
+	return dev.multiply(g, x, y, d, ir.View{}, Identity, tf32)
 }
 
 // MatMulBias enqueues d = act(x @ y + bias), as MatMul does; bias has as many
 // elements as y has columns. The dtype is a real one.
-func MatMulBias(g library.GPU, x, y, bias, d ir.View, act Activation) error {
+func MatMulBias(g library.GPU, x, y, bias, d ir.View, act Activation, tf32 bool) error {
 	dev, err := deviceOf(g.API(), g.Device())
 	if err != nil {
 		return err
 	}
-	return dev.multiply(g, x, y, d, bias, act)
+	return dev.multiply(g, x, y, d, bias, act, tf32)
 }
 
 // multiply enqueues d = act(x @ y + bias), without the bias where it is not given.
-func (dev *device) multiply(g library.GPU, x, y, d, bias ir.View, act Activation) error {
+func (dev *device) multiply(g library.GPU, x, y, d, bias ir.View, act Activation, tf32 bool) error {
 	x, err := readable(g, x)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (dev *device) multiply(g library.GPU, x, y, d, bias ir.View, act Activation
 	if !ok || !written {
 		return fmt.Errorf("%w: result %v, strides %v", ErrUnsupported, d.Shape, d.Strides)
 	}
-	if err := dev.loop(g, &p, &geo, d.DType, bias.Addr, epilogueOf(bias.Given(), act)); err != nil {
+	if err := dev.loop(g, &p, &geo, bias.Addr, kind{d.DType, epilogueOf(bias.Given(), act), tf32}); err != nil {
 		return err
 	}
 	if to.Addr != d.Addr {
@@ -101,12 +101,19 @@ func epilogueOf(biased bool, act Activation) uint32 {
 	return epilogueBias
 }
 
+// A kind is what a product is besides its geometry.
+type kind struct {
+	dtype    ir.DType
+	epilogue uint32
+	tf32     bool
+}
+
 // loop enqueues p: the axis with most places is the library's batch, and each
 // place of the others a call.
-func (d *device) loop(g library.GPU, p *product, geo *geometry, dt ir.DType, bias uint64, epilogue uint32) error {
+func (d *device) loop(g library.GPU, p *product, geo *geometry, bias uint64, k kind) error {
 	last, others := p.widest()
 	geo.batched(last)
-	size := uint64(dt.Size())
+	size := uint64(k.dtype.Size())
 	a, b, out := geo.a, geo.b, geo.d
 	for i := range others {
 		x, y, z := p.at(i)
@@ -114,7 +121,7 @@ func (d *device) loop(g library.GPU, p *product, geo *geometry, dt ir.DType, bia
 			x, y = y, x
 		}
 		geo.a, geo.b, geo.d = a+uint64(y)*size, b+uint64(x)*size, out+uint64(z)*size
-		if err := d.run(g, geo, dt, bias, epilogue); err != nil {
+		if err := d.run(g, geo, bias, k); err != nil {
 			return err
 		}
 	}
@@ -122,21 +129,22 @@ func (d *device) loop(g library.GPU, p *product, geo *geometry, dt ir.DType, bia
 }
 
 // run enqueues one call of the library.
-func (d *device) run(g library.GPU, geo *geometry, dt ir.DType, bias uint64, epilogue uint32) error {
+func (d *device) run(g library.GPU, geo *geometry, bias uint64, of kind) error {
 	k := key{
-		dtype: dt, epilogue: epilogue,
+		dtype: of.dtype, epilogue: of.epilogue,
 		m: geo.m, n: geo.n, k: geo.k,
 		lda: geo.lda, ldb: geo.ldb, ldd: geo.ldd,
 		batch: geo.batch, sa: geo.sa, sb: geo.sb, sd: geo.sd,
 		transA: geo.transA, transB: geo.transB,
 		alignA: alignment(geo.a), alignB: alignment(geo.b), alignD: alignment(geo.d),
 	}
-	k.compute, k.reductions = arithmetic(dt)
+	k.compute, k.reductions = arithmetic(of.dtype, of.tf32)
+	k.limit = d.workspaces.limit(g.Capability())
 	p := d.find(&k)
 	if p.err != nil {
 		return d.located(p.err)
 	}
-	workspace, err := g.Scratch(p.workspace)
+	workspace, err := d.workspaces.of(g, p.workspace)
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ type key struct {
 	transA, transB bool
 	alignA, alignB uint8 // logarithms
 	alignD         uint8
+	limit          int64 // bytes an algorithm may work in
 }
 
 // The library's constants, of its headers cublasLt.h, cublas_api.h and
@@ -86,12 +87,12 @@ func Supports(dt ir.DType) bool {
 	return ok
 }
 
-// arithmetic returns how products of dt are computed as the flags stand, and
-// which reductions of partial sums are allowed.
-func arithmetic(dt ir.DType) (compute int32, reductions uint32) {
+// arithmetic returns how products of dt are computed as the flags of 16-bit floats
+// stand, and which reductions of partial sums are allowed.
+func arithmetic(dt ir.DType, tf32 bool) (compute int32, reductions uint32) {
 	switch dt {
 	case ir.Float32:
-		if precision.MatmulTF32() {
+		if tf32 {
 			return computeTF32, reductionAny
 		}
 	case ir.Float16:
@@ -162,10 +163,6 @@ type heuristic struct {
 	waves     float32
 	_         [4]int32
 }
-
-// maxWorkspace is the most memory an algorithm may work in, by which the
-// heuristics choose: the library's maker advises 32 MiB for compute capability 9.
-const maxWorkspace = 32 << 20
 
 // make fills p for the problem k. It enters the device.
 func (d *device) make(p *plan, k *key) error {
@@ -286,7 +283,7 @@ func (d *device) choose(p *plan, k *key, results []heuristic) (int, error) {
 		attribute, size uintptr
 		value           uint64
 	}{
-		{preferWorkspace, 8, maxWorkspace},
+		{preferWorkspace, 8, uint64(k.limit)},
 		{preferReductions, 4, uint64(k.reductions)},
 		{preferAlignA, 4, 1 << k.alignA},
 		{preferAlignB, 4, 1 << k.alignB},

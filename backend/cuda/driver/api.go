@@ -31,6 +31,8 @@ package driver
 import (
 	"time"
 	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
 )
 
 // A Ptr is an address in a device's memory.
@@ -59,7 +61,16 @@ type Launch struct {
 	// Params is the kernel's parameters, laid out as C lays out a struct of
 	// them, without padding at the end. See Params.
 	Params []byte
+	// Frame is memory for the call, of a caller that keeps it for its launches and
+	// gives it to one at a time; nil where it has none.
+	Frame *Frame
 }
+
+// A Frame is memory for one call of the driver.
+type Frame = dl.Frame
+
+// NewFrame returns a frame that the caller keeps.
+func NewFrame() *Frame { return dl.Get() }
 
 // API is the driver of this process. Devices are ordinals from 0, as
 // CUDA_VISIBLE_DEVICES leaves them. Sizes are bytes.
@@ -84,6 +95,9 @@ type API interface {
 	// made in the old one is then gone, and must not be in use.
 	PrimaryContext(dev int) (Context, error)
 	ReleasePrimaryContext(dev int) error
+	// ContextActive reports whether the device has a primary context, whoever made
+	// it. It makes none.
+	ContextActive(dev int) (bool, error)
 	// Do runs f on one thread with the device's primary context current, and
 	// restores the thread. f may call other libraries, and methods for the same
 	// device. It returns f's error or its own.
@@ -137,6 +151,9 @@ type API interface {
 	StreamSynchronize(dev int, s Stream) error
 	// StreamWaitEvent makes later work of s wait for e, of any device.
 	StreamWaitEvent(dev int, s Stream, e Event) error
+	// StreamWaitValue32 makes later work of s wait until the word at addr, memory of
+	// the device or page-locked and mapped, is value or up to 1<<31-1 beyond it.
+	StreamWaitValue32(dev int, s Stream, addr Ptr, value uint32) error
 	StreamCaptureStatus(dev int, s Stream) (CaptureStatus, error)
 
 	EventCreate(dev int, flags EventFlags) (Event, error)
@@ -166,6 +183,9 @@ type API interface {
 	// that keep the device busiest, and the least grid to do so.
 	OccupancyBlockSize(dev int, f Function, shared, limit int) (grid, threads int, err error)
 	LaunchKernel(dev int, l Launch) error
+
+	GraphAPI
+	VirtualAPI
 }
 
 // HostFlags are properties of page-locked memory.

@@ -60,6 +60,17 @@ func (b *binding) ReleasePrimaryContext(dev int) error {
 	return b.direct(cuDevicePrimaryCtxRelease, dev, d.handle)
 }
 
+func (b *binding) ContextActive(dev int) (bool, error) {
+	d, err := b.device(dev)
+	if err != nil {
+		return false, err
+	}
+	c := dl.Get()
+	defer c.Free()
+	err = b.directFrame(cuDevicePrimaryCtxGetState, dev, c, d.handle, c.Addr(0), c.Addr(1))
+	return int32(c.Words[1]) != 0, err
+}
+
 func (b *binding) Do(dev int, f func(Context) error) (err error) {
 	context, err := b.PrimaryContext(dev)
 	if err != nil {

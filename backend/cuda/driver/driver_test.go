@@ -237,7 +237,7 @@ func launch(t testing.TB, api API, f Function, s Stream, blocks uint32, words ..
 	if blocks > 1 {
 		block.X = 256
 	}
-	must(t, api.LaunchKernel(0, Launch{f, Dim3{blocks, 1, 1}, block, 0, s, p.Bytes()}))
+	must(t, api.LaunchKernel(0, Launch{f, Dim3{blocks, 1, 1}, block, 0, s, p.Bytes(), nil}))
 }
 
 func TestModule(t *testing.T) {
@@ -259,7 +259,7 @@ func TestModule(t *testing.T) {
 		p.Ptr(db)
 		p.Ptr(dc)
 		p.Uint32(n)
-		must(t, api.LaunchKernel(0, Launch{k.add, Dim3{4, 1, 1}, Dim3{256, 1, 1}, 0, s, p.Bytes()}))
+		must(t, api.LaunchKernel(0, Launch{k.add, Dim3{4, 1, 1}, Dim3{256, 1, 1}, 0, s, p.Bytes(), nil}))
 		must(t, api.MemcpyDtoHAsync(0, c, dc, size, s))
 		must(t, api.StreamSynchronize(0, s))
 		for i := range n {
@@ -299,7 +299,7 @@ func checkFunction(t *testing.T, api API, f Function) {
 	if err != nil || grid < 1 || threads < 32 || threads > 512 {
 		t.Errorf("OccupancyBlockSize: %d blocks of %d, %v", grid, threads, err)
 	}
-	err = api.LaunchKernel(0, Launch{f, Dim3{1, 1, 1}, Dim3{4096, 1, 1}, 0, 0, make([]byte, 28)})
+	err = api.LaunchKernel(0, Launch{f, Dim3{1, 1, 1}, Dim3{4096, 1, 1}, 0, 0, make([]byte, 28), nil})
 	if !errors.Is(err, InvalidValue) || !strings.Contains(err.Error(), "block (4096, 1, 1)") {
 		t.Errorf("a block of 4096 threads: %v", err)
 	}
@@ -407,7 +407,7 @@ func TestManyGoroutines(t *testing.T) {
 					p.Ptr(counter)
 					p.Uint64(step)
 					grow(i % 50)
-					if err := api.LaunchKernel(0, Launch{k.count, Dim3{2, 1, 1}, Dim3{32, 1, 1}, 0, streams[i%2], p.Bytes()}); err != nil {
+					if err := api.LaunchKernel(0, Launch{k.count, Dim3{2, 1, 1}, Dim3{32, 1, 1}, 0, streams[i%2], p.Bytes(), nil}); err != nil {
 						t.Error(err)
 						return
 					}
@@ -486,6 +486,30 @@ func visit(api API, dev int) error {
 		api.StreamSynchronize(dev, s), api.EventDestroy(dev, e), api.StreamDestroy(dev, s), api.MemFree(dev, p))
 }
 
+// TestWaitValue: work waits for words that are there already, and for later ones.
+func TestWaitValue(t *testing.T) {
+	each(t, func(t *testing.T, api API) {
+		p, err := api.MemHostAlloc(0, 8, HostPortable|HostMapped)
+		must(t, err)
+		defer func() { must(t, api.MemFreeHost(0, p)) }()
+		s := stream(t, api, 0)
+		atomic.StoreUint32((*uint32)(p), 7)
+		must(t, api.StreamWaitValue32(0, s, Ptr(uintptr(p)), 7))
+		must(t, api.StreamWaitValue32(0, s, Ptr(uintptr(p)), 5))
+		must(t, api.StreamSynchronize(0, s))
+		if err := api.StreamWaitValue32(0, s, Ptr(uintptr(p)), 8); errors.Is(err, InvalidValue) {
+			return // the fake runs at once
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if done, err := api.StreamQuery(0, s); done || err != nil {
+			t.Errorf("before the word is written: done %t, %v", done, err)
+		}
+		atomic.StoreUint32((*uint32)(p), 8)
+		must(t, api.StreamSynchronize(0, s))
+	})
+}
+
 func TestDo(t *testing.T) {
 	each(t, func(t *testing.T, api API) {
 		want, err := api.PrimaryContext(0)
@@ -549,8 +573,13 @@ func TestRelease(t *testing.T) {
 		dev := api.DeviceCount() - 1
 		for range 2 {
 			must(t, visit(api, dev))
+			active, err := api.ContextActive(dev)
 			must(t, api.ReleasePrimaryContext(dev))
 			must(t, api.ReleasePrimaryContext(dev)) // nothing held: nothing done
+			after, gone := api.ContextActive(dev)
+			if err != nil || gone != nil || !active || after {
+				t.Errorf("a context while it is held: %t, %v; afterwards: %t, %v", active, err, after, gone)
+			}
 		}
 		must(t, visit(api, dev))
 	})
@@ -572,7 +601,7 @@ func TestAllocations(t *testing.T) {
 		at, size := bytesOf(host)
 		for name, f := range map[string]func() error{
 			"LaunchKernel": func() error {
-				return api.LaunchKernel(0, Launch{k.count, Dim3{1, 1, 1}, Dim3{1, 1, 1}, 0, s, p.Bytes()})
+				return api.LaunchKernel(0, Launch{k.count, Dim3{1, 1, 1}, Dim3{1, 1, 1}, 0, s, p.Bytes(), nil})
 			},
 			"copy": func() error { return api.MemcpyHtoDAsync(0, counter, at, size, s) },
 			"events": func() error {
@@ -614,7 +643,7 @@ func BenchmarkLaunch(b *testing.B) {
 	var p Params
 	p.Ptr(counter)
 	p.Uint64(1)
-	l := Launch{k.count, Dim3{1, 1, 1}, Dim3{1, 1, 1}, 0, s, p.Bytes()}
+	l := Launch{k.count, Dim3{1, 1, 1}, Dim3{1, 1, 1}, 0, s, p.Bytes(), nil}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		if err := api.LaunchKernel(0, l); err != nil {

@@ -32,6 +32,7 @@ const (
 	ECCUncorrectable         Code = 214
 	PeerAccessUnsupported    Code = 217
 	InvalidPTX               Code = 218
+	NVLinkUncorrectable      Code = 220
 	JITCompilerNotFound      Code = 221
 	UnsupportedPTXVersion    Code = 222
 	InvalidHandle            Code = 400
@@ -52,22 +53,30 @@ const (
 	InvalidAddressSpace      Code = 717
 	InvalidPC                Code = 718
 	LaunchFailed             Code = 719
+	Contained                Code = 721
 	NotPermitted             Code = 800
 	NotSupported             Code = 801
 	SystemDriverMismatch     Code = 803
 	CaptureUnsupported       Code = 900
 	CaptureInvalid           Code = 901
+	CaptureMerge             Code = 902
+	CaptureUnmatched         Code = 903
+	CaptureUnjoined          Code = 904
+	CaptureIsolation         Code = 905
 	CaptureImplicit          Code = 906
+	CapturedEvent            Code = 907
 	Unknown                  Code = 999
 )
 
 func (c Code) Error() string { return fmt.Sprintf("CUDA driver error %d", int32(c)) }
 
-// sticky reports whether the code comes from work that corrupted the device's
-// context: all later calls of the process on the device fail with it.
-func (c Code) sticky() bool {
+// Sticky reports whether the code comes from work that corrupted the device's
+// context, or from the device's own failure: all later calls of the process on the
+// device fail with it.
+func (c Code) Sticky() bool {
 	switch c {
-	case IllegalAddress, Assert, HardwareStackError, IllegalInstruction, MisalignedAddress, InvalidAddressSpace, InvalidPC, LaunchFailed:
+	case ECCUncorrectable, NVLinkUncorrectable, IllegalAddress, LaunchTimeout, Assert, HardwareStackError, IllegalInstruction,
+		MisalignedAddress, InvalidAddressSpace, InvalidPC, LaunchFailed, Contained:
 		return true
 	}
 	return false
@@ -96,7 +105,7 @@ func (e *Error) Error() string {
 	if e.Detail != "" {
 		fmt.Fprintf(&b, ": %s", e.Detail)
 	}
-	if e.Code.sticky() {
+	if e.Code.Sticky() {
 		b.WriteString("; it may come from earlier asynchronous work of the device (SINTER_LAUNCH_BLOCKING=1 shows which operator), " +
 			"and this process cannot use the device any more")
 	}

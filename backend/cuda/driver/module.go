@@ -127,19 +127,25 @@ const (
 // LaunchKernel copies the parameters into the frame, which does not move and is
 // held until the driver has read them.
 func (b *binding) LaunchKernel(dev int, l Launch) error {
-	c := dl.Get()
+	c := l.Frame
+	if c == nil {
+		c = dl.Get()
+	}
 	var extra uintptr
 	if n := len(l.Params); n > 0 {
 		params, at := c.Bytes(n)
 		copy(params, l.Params)
-		c.Words = [8]uintptr{launchParams, at, launchParamsSize, c.Addr(5), launchEnd, uintptr(n)}
+		w := &c.Words
+		w[0], w[1], w[2], w[3], w[4], w[5] = launchParams, at, launchParamsSize, c.Addr(5), launchEnd, uintptr(n)
 		extra = c.Addr(0)
 	}
 	err := b.onFrame(cuLaunchKernel, dev, c, uintptr(l.Function),
 		uintptr(l.Grid.X), uintptr(l.Grid.Y), uintptr(l.Grid.Z),
 		uintptr(l.Block.X), uintptr(l.Block.Y), uintptr(l.Block.Z),
 		uintptr(l.Shared), uintptr(l.Stream), 0, extra)
-	c.Free()
+	if l.Frame == nil {
+		c.Free()
+	}
 	if err != nil {
 		return launchFailed(err, l.Grid, l.Block, l.Shared, len(l.Params))
 	}

@@ -199,7 +199,7 @@ func TestErrorText(t *testing.T) {
 // TestStickyErrors: the message of a code after which the device is of no use to
 // the process says so, that of another code does not.
 func TestStickyErrors(t *testing.T) {
-	sticky := map[Code]bool{700: true, 710: true, 714: true, 715: true, 716: true, 717: true, 718: true, 719: true}
+	sticky := map[Code]bool{214: true, 220: true, 700: true, 702: true, 710: true, 714: true, 715: true, 716: true, 717: true, 718: true, 719: true, 721: true}
 	for code := Success; code <= Unknown; code++ {
 		text := (&Error{Call: "cuMemAlloc", Code: code, Name: "CUDA_ERROR"}).Error()
 		for _, part := range []string{"SINTER_LAUNCH_BLOCKING=1", "cannot use the device any more"} {

@@ -37,6 +37,11 @@ func (p *Params) Int64(v int64) { p.Uint64(uint64(v)) }
 
 // Uint64 adds an unsigned long long.
 func (p *Params) Uint64(v uint64) {
+	if n := len(p.buf); n%8 == 0 && cap(p.buf)-n >= 8 {
+		p.buf = p.buf[:n+8]
+		binary.LittleEndian.PutUint64(p.buf[n:], v)
+		return
+	}
 	p.Align(8)
 	p.buf = binary.LittleEndian.AppendUint64(p.buf, v)
 }

@@ -39,6 +39,11 @@ func (b *binding) StreamWaitEvent(dev int, s Stream, e Event) error {
 	return b.on(cuStreamWaitEvent, dev, uintptr(s), uintptr(e), 0)
 }
 
+func (b *binding) StreamWaitValue32(dev int, s Stream, addr Ptr, value uint32) error {
+	const greaterOrEqual = 0 // CU_STREAM_WAIT_VALUE_GEQ
+	return b.on(cuStreamWaitValue32, dev, uintptr(s), uintptr(addr), uintptr(value), greaterOrEqual)
+}
+
 func (b *binding) StreamCaptureStatus(dev int, s Stream) (CaptureStatus, error) {
 	c := dl.Get()
 	defer c.Free()

@@ -19,6 +19,7 @@ const (
 	cuDeviceCanAccessPeer
 	cuDevicePrimaryCtxRetain
 	cuDevicePrimaryCtxRelease
+	cuDevicePrimaryCtxGetState
 	cuCtxSetCurrent
 	cuCtxPushCurrent
 	cuCtxPopCurrent
@@ -44,6 +45,7 @@ const (
 	cuStreamQuery
 	cuStreamSynchronize
 	cuStreamWaitEvent
+	cuStreamWaitValue32
 	cuStreamIsCapturing
 	cuEventCreate
 	cuEventDestroy
@@ -60,6 +62,22 @@ const (
 	cuOccupancyMaxActiveBlocksPerMultiprocessor
 	cuOccupancyMaxPotentialBlockSize
 	cuLaunchKernel
+	cuStreamBeginCapture
+	cuStreamEndCapture
+	cuStreamGetCaptureInfo
+	cuGraphGetNodes
+	cuGraphDestroy
+	cuGraphInstantiateWithFlags
+	cuGraphLaunch
+	cuGraphExecDestroy
+	cuGraphExecKernelNodeSetParams
+	cuMemAddressReserve
+	cuMemAddressFree
+	cuMemCreate
+	cuMemRelease
+	cuMemMap
+	cuMemUnmap
+	cuMemSetAccess
 	symbols
 )
 
@@ -79,6 +97,7 @@ var exported = [symbols]string{
 	cuDeviceCanAccessPeer:       "cuDeviceCanAccessPeer",
 	cuDevicePrimaryCtxRetain:    "cuDevicePrimaryCtxRetain",
 	cuDevicePrimaryCtxRelease:   "cuDevicePrimaryCtxRelease_v2",
+	cuDevicePrimaryCtxGetState:  "cuDevicePrimaryCtxGetState",
 	cuCtxSetCurrent:             "cuCtxSetCurrent",
 	cuCtxPushCurrent:            "cuCtxPushCurrent_v2",
 	cuCtxPopCurrent:             "cuCtxPopCurrent_v2",
@@ -104,6 +123,7 @@ var exported = [symbols]string{
 	cuStreamQuery:               "cuStreamQuery",
 	cuStreamSynchronize:         "cuStreamSynchronize",
 	cuStreamWaitEvent:           "cuStreamWaitEvent",
+	cuStreamWaitValue32:         "cuStreamWaitValue32_v2",
 	cuStreamIsCapturing:         "cuStreamIsCapturing",
 	cuEventCreate:               "cuEventCreate",
 	cuEventDestroy:              "cuEventDestroy_v2",
@@ -120,6 +140,22 @@ var exported = [symbols]string{
 	cuOccupancyMaxActiveBlocksPerMultiprocessor: "cuOccupancyMaxActiveBlocksPerMultiprocessor",
 	cuOccupancyMaxPotentialBlockSize:            "cuOccupancyMaxPotentialBlockSize",
 	cuLaunchKernel:                              "cuLaunchKernel",
+	cuStreamBeginCapture:                        "cuStreamBeginCapture_v2",
+	cuStreamEndCapture:                          "cuStreamEndCapture",
+	cuStreamGetCaptureInfo:                      "cuStreamGetCaptureInfo_v2",
+	cuGraphGetNodes:                             "cuGraphGetNodes",
+	cuGraphDestroy:                              "cuGraphDestroy",
+	cuGraphInstantiateWithFlags:                 "cuGraphInstantiateWithFlags",
+	cuGraphLaunch:                               "cuGraphLaunch",
+	cuGraphExecDestroy:                          "cuGraphExecDestroy",
+	cuGraphExecKernelNodeSetParams:              "cuGraphExecKernelNodeSetParams_v2",
+	cuMemAddressReserve:                         "cuMemAddressReserve",
+	cuMemAddressFree:                            "cuMemAddressFree",
+	cuMemCreate:                                 "cuMemCreate",
+	cuMemRelease:                                "cuMemRelease",
+	cuMemMap:                                    "cuMemMap",
+	cuMemUnmap:                                  "cuMemUnmap",
+	cuMemSetAccess:                              "cuMemSetAccess",
 }
 
 // name returns the function's name in NVIDIA's documentation.

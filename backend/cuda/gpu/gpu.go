@@ -17,10 +17,10 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/launch"
 	"github.com/sinter-go/sinter/backend/cuda/module"
-	"github.com/sinter-go/sinter/backend/cuda/trap"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/plans"
 )
 
 // Driver is the GPUs' device.Driver. The zero Driver is ready for use.
@@ -35,17 +35,26 @@ type Driver struct {
 	home    atomic.Int64 // 1 + the device whose context page-locked memory is made in; 0 before the first
 	pinned  pinnedSet
 	staging staging
+
+	captures captures
 }
 
 // A gpu is one device and what was made for it.
 type gpu struct {
 	launcher atomic.Pointer[launch.Device]
-	trap     atomic.Pointer[trap.Record]
-	peers    sync.Map // ordinals that it was given access to
+	lanes    lanes
+	plans    *plans.Cache
+	lost     atomic.Pointer[error] // why it cannot be used any more, or nil
+	peers    sync.Map              // ordinals that it was given access to
+	mapped   mapped
+	recorder *recorder // nil before the first call whose attributes change in a recording
 	mu       sync.Mutex
 }
 
-var _ device.Driver = (*Driver)(nil)
+var (
+	_ device.Driver   = (*Driver)(nil)
+	_ device.Reporter = (*Driver)(nil)
+)
 
 // Kind returns device.KindCUDA.
 func (*Driver) Kind() device.Kind { return device.KindCUDA }
@@ -60,12 +69,16 @@ func (d *Driver) get() (driver.API, error) {
 		if d.api, d.err = open(); d.err == nil {
 			d.loader = module.New(d.api)
 			d.gpus = make([]gpu, d.api.DeviceCount())
+			for i := range d.gpus {
+				d.gpus[i].lanes.init()
+				d.gpus[i].plans = plans.New(plans.DefaultMax)
+			}
 		}
 	})
 	return d.api, d.err
 }
 
-// use is get for a call on a device.
+// use is get for a call on a device, which was not lost.
 func (d *Driver) use(dev int) (driver.API, error) {
 	api, err := d.get()
 	if err != nil {
@@ -73,6 +86,9 @@ func (d *Driver) use(dev int) (driver.API, error) {
 	}
 	if uint(dev) >= uint(len(d.gpus)) {
 		return nil, fmt.Errorf("%w: cuda:%d: this process sees %d cuda devices", device.ErrInvalid, dev, len(d.gpus))
+	}
+	if lost := d.gpus[dev].lost.Load(); lost != nil {
+		return nil, *lost
 	}
 	if d.home.Load() == 0 {
 		d.home.CompareAndSwap(0, int64(dev)+1)
@@ -125,7 +141,8 @@ func (d *Driver) MemoryInfo(dev int) (free, total int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	return api.MemGetInfo(dev)
+	free, total, err = api.MemGetInfo(dev)
+	return free, total, d.failed(dev, err)
 }
 
 // Alloc returns memory of the CUDA driver.
@@ -136,7 +153,7 @@ func (d *Driver) Alloc(dev int, bytes int64) (device.Memory, error) {
 	}
 	p, err := api.MemAlloc(dev, bytes)
 	if err != nil {
-		return device.Memory{}, noRoom(err)
+		return device.Memory{}, noRoom(d.failed(dev, err))
 	}
 	return device.Memory{Addr: uint64(p), Bytes: bytes}, nil
 }
@@ -155,42 +172,59 @@ func (d *Driver) Free(dev int, m device.Memory) error {
 	if err != nil {
 		return err
 	}
-	return api.MemFree(dev, driver.Ptr(m.Addr))
+	return d.failed(dev, api.MemFree(dev, driver.Ptr(m.Addr)))
 }
 
 // AllocHost returns memory that is page-locked for every GPU.
 func (d *Driver) AllocHost(bytes int64) (device.Memory, error) {
-	p, err := d.allocHost(bytes, driver.HostPortable)
+	p, dev, err := d.allocHost(d.homeDevice(), bytes, driver.HostPortable)
 	if err != nil {
 		return device.Memory{}, err
 	}
-	d.pinned.add(uintptr(p), bytes)
+	d.pinned.add(uintptr(p), bytes, dev)
 	return device.Memory{Host: p, Bytes: bytes}, nil
 }
 
-// allocHost makes page-locked memory in the context of the device used first.
-func (d *Driver) allocHost(bytes int64, flags driver.HostFlags) (unsafe.Pointer, error) {
-	dev := max(0, int(d.home.Load())-1)
+// homeDevice returns the device in whose context page-locked memory is made: the
+// one used first, or where it was lost another.
+func (d *Driver) homeDevice() int {
+	home := max(0, int(d.home.Load())-1)
+	if _, err := d.get(); err != nil || home >= len(d.gpus) || d.gpus[home].lost.Load() == nil {
+		return home
+	}
+	for i := range d.gpus {
+		if d.gpus[i].lost.Load() == nil {
+			d.home.Store(int64(i) + 1)
+			return i
+		}
+	}
+	return home
+}
+
+// allocHost makes page-locked memory in the context of a device.
+func (d *Driver) allocHost(dev int, bytes int64, flags driver.HostFlags) (unsafe.Pointer, int, error) {
 	api, err := d.use(dev)
 	if err != nil {
-		return nil, err
+		return nil, dev, err
 	}
 	p, err := api.MemHostAlloc(dev, bytes, flags)
 	if err != nil {
-		return nil, noRoom(err)
+		return nil, dev, noRoom(d.failed(dev, err))
 	}
-	return p, nil
+	return p, dev, nil
 }
 
 // FreeHost returns page-locked memory.
 func (d *Driver) FreeHost(m device.Memory) error {
-	d.pinned.remove(uintptr(m.Host))
-	dev := max(0, int(d.home.Load())-1)
+	dev, known := d.pinned.remove(uintptr(m.Host))
+	if !known {
+		return fmt.Errorf("%w: memory at %p is no page-locked block", device.ErrInvalid, m.Host)
+	}
 	api, err := d.use(dev)
 	if err != nil {
 		return err
 	}
-	return api.MemFreeHost(dev, m.Host)
+	return d.failed(dev, api.MemFreeHost(dev, m.Host))
 }
 
 // CanAccessPeer reports whether dev can read and write peer's memory.
@@ -213,43 +247,67 @@ func (d *Driver) EnablePeerAccess(dev, peer int) error {
 		return nil
 	}
 	if err := api.EnablePeerAccess(dev, peer); err != nil {
-		return err
+		return d.failed(dev, err)
 	}
 	d.gpus[dev].peers.Store(peer, true)
-	return nil
+	return d.shareMapped(api, dev, peer)
 }
 
 // Launch enqueues the kernels of c.
 func (d *Driver) Launch(dev int, s device.StreamID, c *ir.Call) error {
-	if uint(dev) < uint(len(d.gpus)) {
-		if l := d.gpus[dev].launcher.Load(); l != nil {
-			return l.Run(driver.Stream(s), c)
+	if d.captures.under.Load() != 0 {
+		if done, err := d.captureCall(dev, s, c); done || err != nil {
+			return err
 		}
 	}
-	l, err := d.launcher(dev)
-	if err != nil {
+	if uint(dev) < uint(len(d.gpus)) {
+		if g := &d.gpus[dev]; g.launcher.Load() != nil {
+			return d.start(g, dev, s, c)
+		}
+	}
+	if err := d.prepare(dev); err != nil {
 		return err
 	}
-	return l.Run(driver.Stream(s), c)
+	return d.start(&d.gpus[dev], dev, s, c)
 }
 
-func (d *Driver) launcher(dev int) (*launch.Device, error) {
+// start enqueues the kernels of c on a device that has a launcher.
+func (d *Driver) start(g *gpu, dev int, s device.StreamID, c *ir.Call) error {
+	of := g.lanes.of(s)
+	if of.gone.Load() {
+		return destroyed(dev, s)
+	}
+	of.flight.Note(c.Op)
+	if c.Op.Kind == ir.Kernel {
+		c.Plans = g.plans
+	}
+	if err := g.launcher.Load().Run(driver.Stream(s), c); err != nil {
+		return d.failed(dev, err)
+	}
+	return nil
+}
+
+// prepare makes what launches on a device need.
+func (d *Driver) prepare(dev int) error {
 	api, err := d.use(dev)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	g := &d.gpus[dev]
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if l := g.launcher.Load(); l != nil {
-		return l, nil
+	if g.launcher.Load() != nil {
+		return nil
+	}
+	if err := d.makeRecords(dev); err != nil {
+		return err
 	}
 	l, err := launch.New(api, dev, d.loader, scratch{d})
 	if err != nil {
-		return nil, err
+		return d.failed(dev, err)
 	}
 	g.launcher.Store(l)
-	return l, nil
+	return nil
 }
 
 // scratch is the memory that launches take from the caching allocator.
@@ -257,37 +315,4 @@ type scratch struct{ d *Driver }
 
 func (s scratch) Scratch(dev int, on driver.Stream, bytes int64) (memory.Block, error) {
 	return memory.Alloc(device.CUDA(dev), s.d, device.StreamID(on), bytes)
-}
-
-// Trap returns the address of the device's record of faults, which is made with
-// the first call; 0 where the memory for it cannot be had.
-func (s scratch) Trap(dev int) uint64 {
-	g := &s.d.gpus[dev]
-	if r := g.trap.Load(); r != nil {
-		return uint64(uintptr(unsafe.Pointer(r)))
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if r := g.trap.Load(); r != nil {
-		return uint64(uintptr(unsafe.Pointer(r)))
-	}
-	p, err := s.d.allocHost(trap.Size, driver.HostPortable|driver.HostMapped)
-	if err != nil {
-		return 0
-	}
-	r := (*trap.Record)(p)
-	*r = trap.Record{}
-	g.trap.Store(r)
-	return uint64(uintptr(p))
-}
-
-// trapped returns what the device's kernels found wrong since it was last asked.
-// Work that waited for is done.
-func (d *Driver) trapped(dev int) error {
-	if r := d.gpus[dev].trap.Load(); r != nil {
-		if err := trap.Take(r); err != nil {
-			return fmt.Errorf("cuda:%d: %w", dev, err)
-		}
-	}
-	return nil
 }

@@ -61,7 +61,7 @@ func TestNoDriver(t *testing.T) {
 func TestPinnedSet(t *testing.T) {
 	var s pinnedSet
 	for _, p := range []uintptr{4096, 64, 1024} {
-		s.add(p, 128)
+		s.add(p, 128, 1)
 	}
 	tests := []struct {
 		p     uintptr
@@ -73,8 +73,12 @@ func TestPinnedSet(t *testing.T) {
 			t.Errorf("has(%d, %d) = %v", tt.p, tt.bytes, got)
 		}
 	}
-	s.remove(1024)
-	s.remove(70) // not a block's first byte
+	if dev, known := s.remove(1024); dev != 1 || !known {
+		t.Errorf("removed a block of device %d, %t", dev, known)
+	}
+	if _, known := s.remove(70); known {
+		t.Error("an address that is not a block's first byte was removed")
+	}
 	if s.has(1024, 1) || !s.has(64, 1) || !s.has(4096, 1) {
 		t.Error("remove took another block, or none")
 	}

@@ -12,7 +12,10 @@ type pinnedSet struct {
 	blocks []span // by address
 }
 
-type span struct{ start, end uintptr }
+type span struct {
+	start, end uintptr
+	dev        int // in whose context it was made
+}
 
 // find returns the index of the first block that ends after p.
 func (s *pinnedSet) find(p uintptr) int {
@@ -25,18 +28,23 @@ func (s *pinnedSet) find(p uintptr) int {
 	return i
 }
 
-func (s *pinnedSet) add(p uintptr, bytes int64) {
+func (s *pinnedSet) add(p uintptr, bytes int64, dev int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.blocks = slices.Insert(s.blocks, s.find(p), span{p, p + uintptr(bytes)})
+	s.blocks = slices.Insert(s.blocks, s.find(p), span{p, p + uintptr(bytes), dev})
 }
 
-func (s *pinnedSet) remove(p uintptr) {
+// remove takes out the block that starts at p, and returns whose it was.
+func (s *pinnedSet) remove(p uintptr) (dev int, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := s.find(p); i < len(s.blocks) && s.blocks[i].start == p {
-		s.blocks = slices.Delete(s.blocks, i, i+1)
+	i := s.find(p)
+	if i == len(s.blocks) || s.blocks[i].start != p {
+		return 0, false
 	}
+	dev = s.blocks[i].dev
+	s.blocks = slices.Delete(s.blocks, i, i+1)
+	return dev, true
 }
 
 // has reports whether bytes from p on are in one block.

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"time"
 
@@ -19,16 +20,30 @@ func (d *Driver) NewStream(dev, priority int) (device.StreamID, error) {
 		return 0, err
 	}
 	s, err := api.StreamCreate(dev, driver.StreamNonBlocking, priority)
-	return device.StreamID(s), err
+	if err != nil {
+		return 0, d.failed(dev, err)
+	}
+	g := &d.gpus[dev]
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.lanes.add(device.StreamID(s))
+	return device.StreamID(s), nil
 }
 
-// DestroyStream destroys a stream when its work is done. The default stream stays.
+// DestroyStream destroys a stream when its work is done; what is asked of it from
+// now on is refused. The default stream stays.
 func (d *Driver) DestroyStream(dev int, s device.StreamID) error {
-	api, err := d.use(dev)
+	api, err := d.on(dev, s, nil)
 	if err != nil || s == 0 {
 		return err
 	}
-	return api.StreamDestroy(dev, driver.Stream(s))
+	if err := d.refuse(dev, s, "destroyed"); err != nil {
+		return err
+	}
+	if own := (*d.gpus[dev].lanes.own.Load())[s]; own != nil && own.gone.Swap(true) {
+		return destroyed(dev, s)
+	}
+	return d.failed(dev, api.StreamDestroy(dev, driver.Stream(s)))
 }
 
 // PriorityRange returns the lowest and the highest priority; 0, 0 where they
@@ -46,16 +61,23 @@ func (d *Driver) PriorityRange(dev int) (lowest, highest int) {
 
 // StreamIdle reports whether all work given to s is done.
 func (d *Driver) StreamIdle(dev int, s device.StreamID) (bool, error) {
-	api, err := d.use(dev)
+	api, err := d.on(dev, s, nil)
+	if err == nil {
+		err = d.refuse(dev, s, "asked whether it is done")
+	}
 	if err != nil {
 		return false, err
 	}
-	return api.StreamQuery(dev, driver.Stream(s))
+	done, err := api.StreamQuery(dev, driver.Stream(s))
+	return done, d.failed(dev, err)
 }
 
 // SyncStream waits for all work given to s, or for ctx.
 func (d *Driver) SyncStream(ctx context.Context, dev int, s device.StreamID) error {
-	api, err := d.use(dev)
+	api, err := d.on(dev, s, nil)
+	if err == nil {
+		err = d.refuse(dev, s, "waited for")
+	}
 	if err != nil {
 		return err
 	}
@@ -64,16 +86,16 @@ func (d *Driver) SyncStream(ctx context.Context, dev int, s device.StreamID) err
 	} else {
 		err = poll(ctx, func() (bool, error) { return api.StreamQuery(dev, driver.Stream(s)) })
 	}
-	if err != nil {
-		return err
-	}
-	return d.trapped(dev)
+	return d.failed(dev, err)
 }
 
 // SyncDevice waits for all work of the device, or for ctx, which then leaves a
 // goroutine waiting.
 func (d *Driver) SyncDevice(ctx context.Context, dev int) error {
 	api, err := d.use(dev)
+	if err == nil {
+		err = d.refuseDevice(dev)
+	}
 	if err != nil {
 		return err
 	}
@@ -88,10 +110,7 @@ func (d *Driver) SyncDevice(ctx context.Context, dev int) error {
 			return ctx.Err()
 		}
 	}
-	if err != nil {
-		return err
-	}
-	return d.trapped(dev)
+	return d.failed(dev, err)
 }
 
 // Waiting with a context asks again and again: at first at once, then after
@@ -134,7 +153,7 @@ func (d *Driver) NewEvent(dev int, timing bool) (device.EventID, error) {
 		flags = driver.EventDefault
 	}
 	e, err := api.EventCreate(dev, flags)
-	return device.EventID(e), err
+	return device.EventID(e), d.failed(dev, err)
 }
 
 // DestroyEvent destroys an event.
@@ -143,39 +162,53 @@ func (d *Driver) DestroyEvent(dev int, e device.EventID) error {
 	if err != nil {
 		return err
 	}
-	return api.EventDestroy(dev, driver.Event(e))
+	return d.failed(dev, api.EventDestroy(dev, driver.Event(e)))
 }
 
 // RecordEvent records what s was given so far.
 func (d *Driver) RecordEvent(dev int, e device.EventID, s device.StreamID) error {
-	api, err := d.use(dev)
+	api, err := d.on(dev, s, nil)
 	if err != nil {
 		return err
 	}
-	return api.EventRecord(dev, driver.Event(e), driver.Stream(s))
+	if err := api.EventRecord(dev, driver.Event(e), driver.Stream(s)); err != nil {
+		return d.failed(dev, err)
+	}
+	d.noteEvent(dev, e, s)
+	return nil
 }
 
 // WaitEvent makes later work of s wait for e, of whatever device.
 func (d *Driver) WaitEvent(dev int, s device.StreamID, _ int, e device.EventID) error {
-	api, err := d.use(dev)
+	api, err := d.on(dev, s, nil)
 	if err != nil {
 		return err
 	}
-	return api.StreamWaitEvent(dev, driver.Stream(s), driver.Event(e))
+	if err := api.StreamWaitEvent(dev, driver.Stream(s), driver.Event(e)); err != nil {
+		return d.awaitFailed(dev, s, d.failed(dev, err))
+	}
+	return nil
 }
 
 // EventDone reports whether what e recorded is done; true if it recorded nothing.
 func (d *Driver) EventDone(dev int, e device.EventID) (bool, error) {
 	api, err := d.use(dev)
+	if err == nil {
+		err = d.refuseEvent(dev, e)
+	}
 	if err != nil {
 		return false, err
 	}
-	return api.EventQuery(dev, driver.Event(e))
+	done, err := api.EventQuery(dev, driver.Event(e))
+	return done, d.failed(dev, err)
 }
 
 // SyncEvent waits for what e recorded, or for ctx.
 func (d *Driver) SyncEvent(ctx context.Context, dev int, e device.EventID) error {
 	api, err := d.use(dev)
+	if err == nil {
+		err = d.refuseEvent(dev, e)
+	}
 	if err != nil {
 		return err
 	}
@@ -184,10 +217,7 @@ func (d *Driver) SyncEvent(ctx context.Context, dev int, e device.EventID) error
 	} else {
 		err = poll(ctx, func() (bool, error) { return api.EventQuery(dev, driver.Event(e)) })
 	}
-	if err != nil {
-		return err
-	}
-	return d.trapped(dev)
+	return d.failed(dev, err)
 }
 
 // Elapsed returns the time between two recorded events made with timing.
@@ -196,5 +226,9 @@ func (d *Driver) Elapsed(dev int, start, end device.EventID) (time.Duration, err
 	if err != nil {
 		return 0, err
 	}
-	return api.EventElapsed(dev, driver.Event(start), driver.Event(end))
+	if err := errors.Join(d.refuseEvent(dev, start), d.refuseEvent(dev, end)); err != nil {
+		return 0, err
+	}
+	took, err := api.EventElapsed(dev, driver.Event(start), driver.Event(end))
+	return took, d.failed(dev, err)
 }

@@ -11,33 +11,43 @@ import (
 // CopyFromHost copies from host memory. Page-locked memory is read in stream
 // order; other memory has been read when it returns.
 func (d *Driver) CopyFromHost(dev int, s device.StreamID, dst uint64, src unsafe.Pointer, n int64) error {
-	api, err := d.use(dev)
+	api, err := d.on(dev, s, fromHostOp)
 	if err != nil || n == 0 {
 		return err
 	}
-	if n < stagedBytes || d.pinned.has(uintptr(src), n) {
-		return api.MemcpyHtoDAsync(dev, driver.Ptr(dst), src, n, driver.Stream(s))
+	if d.captures.under.Load() != 0 && !d.pinned.has(uintptr(src), n) {
+		if err := d.refuse(dev, s, "given a copy from host memory that is not page-locked"); err != nil {
+			return err
+		}
 	}
-	return d.inChunks(dev, n, func(c *chunk, at, n int64) error {
+	if n < stagedBytes || d.pinned.has(uintptr(src), n) {
+		return d.failed(dev, api.MemcpyHtoDAsync(dev, driver.Ptr(dst), src, n, driver.Stream(s)))
+	}
+	return d.failed(dev, d.inChunks(dev, n, func(c *chunk, at, n int64) error {
 		copy(c.bytes(n), unsafe.Slice((*byte)(unsafe.Add(src, at)), n))
 		if err := api.MemcpyHtoDAsync(dev, driver.Ptr(dst+uint64(at)), c.memory, n, driver.Stream(s)); err != nil {
 			return err
 		}
 		return c.sent(api, dev, driver.Stream(s))
-	})
+	}))
 }
 
 // CopyToHost copies to host memory. Page-locked memory is written in stream order;
 // other memory is written when it returns.
 func (d *Driver) CopyToHost(dev int, s device.StreamID, dst unsafe.Pointer, src uint64, n int64) error {
-	api, err := d.use(dev)
+	api, err := d.on(dev, s, toHostOp)
 	if err != nil || n == 0 {
 		return err
 	}
-	if n < stagedBytes || d.pinned.has(uintptr(dst), n) {
-		return api.MemcpyDtoHAsync(dev, dst, driver.Ptr(src), n, driver.Stream(s))
+	if d.captures.under.Load() != 0 && !d.pinned.has(uintptr(dst), n) {
+		if err := d.refuse(dev, s, "given a copy to host memory that is not page-locked"); err != nil {
+			return err
+		}
 	}
-	return d.inChunks(dev, n, func(c *chunk, at, n int64) error {
+	if n < stagedBytes || d.pinned.has(uintptr(dst), n) {
+		return d.failed(dev, api.MemcpyDtoHAsync(dev, dst, driver.Ptr(src), n, driver.Stream(s)))
+	}
+	return d.failed(dev, d.inChunks(dev, n, func(c *chunk, at, n int64) error {
 		if err := api.MemcpyDtoHAsync(dev, c.memory, driver.Ptr(src+uint64(at)), n, driver.Stream(s)); err != nil {
 			return err
 		}
@@ -49,30 +59,30 @@ func (d *Driver) CopyToHost(dev int, s device.StreamID, dst unsafe.Pointer, src 
 		}
 		copy(unsafe.Slice((*byte)(unsafe.Add(dst, at)), n), c.bytes(n))
 		return nil
-	})
+	}))
 }
 
 // CopyOnDevice copies memory of one device.
 func (d *Driver) CopyOnDevice(dev int, s device.StreamID, dst, src uint64, n int64) error {
-	api, err := d.use(dev)
+	api, err := d.on(dev, s, onDeviceOp)
 	if err != nil || n == 0 {
 		return err
 	}
-	return api.MemcpyDtoDAsync(dev, driver.Ptr(dst), driver.Ptr(src), n, driver.Stream(s))
+	return d.failed(dev, api.MemcpyDtoDAsync(dev, driver.Ptr(dst), driver.Ptr(src), n, driver.Stream(s)))
 }
 
 // CopyPeer copies to another device's memory, directly where the devices can.
 func (d *Driver) CopyPeer(srcDev int, s device.StreamID, dstDev int, dst, src uint64, n int64) error {
-	api, err := d.use(srcDev)
+	api, err := d.on(srcDev, s, toPeerOp)
 	if err != nil || n == 0 {
 		return err
 	}
-	return api.MemcpyPeerAsync(srcDev, driver.Ptr(dst), dstDev, driver.Ptr(src), srcDev, n, driver.Stream(s))
+	return d.failed(srcDev, api.MemcpyPeerAsync(srcDev, driver.Ptr(dst), dstDev, driver.Ptr(src), srcDev, n, driver.Stream(s)))
 }
 
 // Zero clears the first n bytes of m.
 func (d *Driver) Zero(dev int, s device.StreamID, m device.Memory, n int64) error {
-	api, err := d.use(dev)
+	api, err := d.on(dev, s, zeroOp)
 	if err != nil || n == 0 {
 		return err
 	}
@@ -80,7 +90,7 @@ func (d *Driver) Zero(dev int, s device.StreamID, m device.Memory, n int64) erro
 		clear(unsafe.Slice((*byte)(m.Host), n))
 		return nil
 	}
-	return api.MemsetD8Async(dev, driver.Ptr(m.Addr), 0, n, driver.Stream(s))
+	return d.failed(dev, api.MemsetD8Async(dev, driver.Ptr(m.Addr), 0, n, driver.Stream(s)))
 }
 
 // Transfers of pageable memory go through page-locked chunks. Several goroutines
@@ -142,8 +152,21 @@ func (c *chunk) wait(api driver.API) error {
 	return api.EventSynchronize(c.dev, c.events[c.dev])
 }
 
-// take returns a chunk that no copy uses.
-func (d *Driver) take(api driver.API) (*chunk, error) {
+// take returns a chunk that no copy uses, for one of dev. That another device was
+// lost with its copy is not dev's concern.
+func (d *Driver) take(api driver.API, dev int) (*chunk, error) {
+	c, err := d.anyChunk()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.wait(api); err != nil && c.dev == dev {
+		return c, err
+	}
+	return c, nil
+}
+
+// anyChunk returns a chunk that may be in use by a copy.
+func (d *Driver) anyChunk() (*chunk, error) {
 	s := &d.staging
 	s.mu.Lock()
 	if s.free == nil {
@@ -152,17 +175,14 @@ func (d *Driver) take(api driver.API) (*chunk, error) {
 	s.mu.Unlock()
 	select {
 	case c := <-s.free:
-		return c, c.wait(api)
+		return c, nil
 	default:
 	}
 	c, err := d.newChunk()
 	if err == nil && c == nil {
 		c = <-s.free
 	}
-	if err != nil {
-		return nil, err
-	}
-	return c, c.wait(api)
+	return c, err
 }
 
 // newChunk returns another chunk, or nil when there are enough.
@@ -173,7 +193,7 @@ func (d *Driver) newChunk() (*chunk, error) {
 	if s.made == maxChunks {
 		return nil, nil
 	}
-	p, err := d.allocHost(chunkBytes, driver.HostPortable)
+	p, _, err := d.allocHost(d.homeDevice(), chunkBytes, driver.HostPortable)
 	if err != nil {
 		if s.made > 0 { // the others will do
 			return nil, nil
@@ -215,7 +235,7 @@ func (d *Driver) inChunks(dev int, n int64, copy func(c *chunk, at, n int64) err
 			var err error
 			for i := claim(nil); i >= 0; i = claim(err) {
 				var c *chunk
-				if c, err = d.take(api); c == nil {
+				if c, err = d.take(api, dev); c == nil {
 					continue
 				}
 				if err == nil {

@@ -6,4 +6,9 @@ var (
 	OwnConvolution           = ownConvolution
 	OwnConvolutionGradInput  = ownConvolutionGradInput
 	OwnConvolutionGradWeight = ownConvolutionGradWeight
+	OwnFFTC2C                = ownFFTC2C
+	OwnFFTR2C                = ownFFTR2C
+	OwnFFTC2R                = ownFFTC2R
+
+	Pointwise = pointwise
 )

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cuda/cublaslt"
 	"github.com/sinter-go/sinter/backend/cuda/cudnn"
+	"github.com/sinter-go/sinter/backend/cuda/cufft"
 	"github.com/sinter-go/sinter/backend/cuda/library"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -20,13 +21,14 @@ type missing struct {
 var (
 	noCUBLASLt = missing{serving: "matrix products"}
 	noCUDNN    = missing{serving: "convolutions"}
+	noCUFFT    = missing{serving: "Fourier transforms"}
 )
 
 // covered reports whether err says that the library does not compute a call, so
 // that a kernel of our own has to; where the library is not there, the log says
 // why, once. Other errors are the call's.
 func (m *missing) covered(err error) bool {
-	if errors.Is(err, cublaslt.ErrUnsupported) || errors.Is(err, cudnn.ErrUnsupported) {
+	if errors.Is(err, cublaslt.ErrUnsupported) || errors.Is(err, cudnn.ErrUnsupported) || errors.Is(err, cufft.ErrUnsupported) {
 		return true
 	}
 	if !errors.Is(err, library.ErrUnusable) {

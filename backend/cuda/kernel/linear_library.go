@@ -6,6 +6,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/cublaslt"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/precision"
 )
 
 // MatMulBias is MatMul with a third operand, of one axis, that is added to each
@@ -20,7 +21,7 @@ func MatMulBias(g ir.GPU, c *ir.Call) error {
 		return nil
 	}
 	if l, ok := onLibrary(g); ok && x.NumElements() > 0 && !d.DType.IsComplex() && sameFloats(x, y, bias, d) {
-		err := cublaslt.MatMulBias(l, x, y, bias, d, cublaslt.Identity)
+		err := cublaslt.MatMulBias(l, x, y, bias, d, cublaslt.Identity, precision.MatmulTF32())
 		if err == nil || !noCUBLASLt.covered(err) {
 			return err
 		}

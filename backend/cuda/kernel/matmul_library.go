@@ -3,6 +3,7 @@ package kernel
 import (
 	"github.com/sinter-go/sinter/backend/cuda/cublaslt"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/precision"
 )
 
 // MatMul multiplies matrices: the last two axes of x and y. A tensor of one axis
@@ -17,7 +18,7 @@ func MatMul(g ir.GPU, c *ir.Call) error {
 		return zero(g, d)
 	}
 	if l, ok := onLibrary(g); ok && sameFloats(x, y, d) {
-		err := cublaslt.MatMul(l, x, y, d)
+		err := cublaslt.MatMul(l, x, y, d, precision.MatmulTF32())
 		if err == nil || !noCUBLASLt.covered(err) {
 			return err
 		}

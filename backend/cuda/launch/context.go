@@ -8,6 +8,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 )
 
@@ -18,21 +19,23 @@ type Context struct {
 	stream driver.Stream
 	op     *ir.Op // the operator, where it has device code of its own
 	blocks []memory.Block
+	views  []ir.View // the operands as the kernel reads them: the call's own, or made
 
 	// What follows is memory kept from call to call.
+	frame       *driver.Frame
 	params      driver.Params
 	space       layout
 	folded      layout
 	order       []int
 	foldedOrder []int
 	strides     [][]int
-	views       []ir.View
+	made        []ir.View // room for views
 	values      []number
 }
 
 var _ ir.GPU = (*Context)(nil)
 
-var contexts = sync.Pool{New: func() any { return new(Context) }}
+var contexts = sync.Pool{New: func() any { return &Context{frame: driver.NewFrame()} }}
 
 // release gives the context and its scratch memory back.
 func (x *Context) release(err error) error {
@@ -43,9 +46,15 @@ func (x *Context) release(err error) error {
 		x.blocks[i] = memory.Block{}
 	}
 	x.blocks = x.blocks[:0]
-	x.device, x.op = nil, nil
-	clear(x.strides)
-	clear(x.views)
+	x.device, x.op, x.views = nil, nil, nil
+	if len(x.made) > 0 {
+		clear(x.made)
+		x.made = x.made[:0]
+	}
+	if len(x.strides) > 0 {
+		clear(x.strides)
+		x.strides = x.strides[:0]
+	}
 	contexts.Put(x)
 	return err
 }
@@ -68,8 +77,8 @@ func (x *Context) Capability() int { return x.device.capability }
 // SharedLimit returns the most shared memory a block can ask for, in bytes.
 func (x *Context) SharedLimit() int { return x.device.sharedLimit }
 
-// Trap returns the address of the device's record of faults, or 0.
-func (x *Context) Trap() uint64 { return x.device.memory.Trap(x.device.dev) }
+// Trap returns the address of the stream's record of faults.
+func (x *Context) Trap() uint64 { return x.device.memory.Trap(x.device.dev, x.stream) }
 
 // Launch enqueues a kernel of a module of the operator's, or of the standard ones.
 func (x *Context) Launch(module, name string, grid, block [3]int, shared int, params []byte) error {
@@ -83,7 +92,7 @@ func (x *Context) Launch(module, name string, grid, block [3]int, shared int, pa
 		}
 	}
 	err = x.device.api.LaunchKernel(x.device.dev, driver.Launch{
-		Function: k.function, Grid: dim3(grid), Block: dim3(block), Shared: uint32(shared), Stream: x.stream, Params: params,
+		Function: k.function, Grid: dim3(grid), Block: dim3(block), Shared: uint32(shared), Stream: x.stream, Params: params, Frame: x.frame,
 	})
 	if err != nil {
 		return fmt.Errorf("kernel %s: %w", name, err)
@@ -108,6 +117,18 @@ func (x *Context) Scratch(bytes int64) (uint64, error) {
 	return b.Addr, nil
 }
 
+// Keep returns device memory for work on the stream that stays until release.
+func (x *Context) Keep(bytes int64) (addr uint64, release func() error, err error) {
+	b, err := x.device.memory.Scratch(x.device.dev, x.stream, bytes)
+	if err != nil {
+		return 0, nil, err
+	}
+	return b.Addr, b.Free, nil
+}
+
+// Recording reports whether work on the device is being recorded.
+func (x *Context) Recording() bool { return memory.Capturing(device.CUDA(x.device.dev)) }
+
 // Upload returns scratch that holds a copy of data. The driver has read data when
 // the copy is enqueued: it is not page-locked memory.
 func (x *Context) Upload(data []byte) (uint64, error) {
@@ -115,7 +136,17 @@ func (x *Context) Upload(data []byte) (uint64, error) {
 	if err != nil || len(data) == 0 {
 		return 0, err
 	}
-	return addr, x.device.api.MemcpyHtoDAsync(x.device.dev, driver.Ptr(addr), unsafe.Pointer(&data[0]), int64(len(data)), x.stream)
+	src := unsafe.Pointer(&data[0])
+	if m, ok := x.device.memory.(Stager); ok {
+		staged, err := m.Stage(x.device.dev, x.stream, data)
+		if err != nil {
+			return 0, err
+		}
+		if staged != nil {
+			src = staged
+		}
+	}
+	return addr, x.device.api.MemcpyHtoDAsync(x.device.dev, driver.Ptr(addr), src, int64(len(data)), x.stream)
 }
 
 // Zero clears device memory.

@@ -128,7 +128,7 @@ func (x *Context) startPlanes(module, name string, blocks, planes int64) error {
 }
 
 func (x *Context) enqueue(k *kernel, name string, grid, block driver.Dim3) error {
-	err := x.device.api.LaunchKernel(x.device.dev, driver.Launch{Function: k.function, Grid: grid, Block: block, Stream: x.stream, Params: x.params.Bytes()})
+	err := x.device.api.LaunchKernel(x.device.dev, driver.Launch{Function: k.function, Grid: grid, Block: block, Stream: x.stream, Params: x.params.Bytes(), Frame: x.frame})
 	if err != nil {
 		return fmt.Errorf("kernel %s: %w", name, err)
 	}

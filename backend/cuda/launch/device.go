@@ -22,6 +22,7 @@ import (
 	"io/fs"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
@@ -40,8 +41,16 @@ type Memory interface {
 	// Scratch returns device memory for work on s, aligned to 512 bytes. Work that
 	// was given to s before the block is freed may use it.
 	Scratch(dev int, s driver.Stream, bytes int64) (memory.Block, error)
-	// Trap returns the address of the device's record of faults, or 0.
-	Trap(dev int) uint64
+	// Trap returns the address of the record of faults of a stream, never 0.
+	Trap(dev int, s driver.Stream) uint64
+}
+
+// A Stager is a Memory that keeps what copies read which are recorded, to be done
+// later and again.
+type Stager interface {
+	// Stage returns a copy of data that a copy on s is to read instead; nil where the
+	// copy is done now.
+	Stage(dev int, s driver.Stream, data []byte) (unsafe.Pointer, error)
 }
 
 // A Device launches on one device. Any goroutine may call Run.
@@ -58,6 +67,7 @@ type Device struct {
 	mu      sync.Mutex // held to add to the tables
 	loops   atomic.Pointer[map[loopKey]*loopSet]
 	kernels atomic.Pointer[map[kernelKey]*kernel]
+	recent  [recentLoops]atomic.Pointer[loopSet] // of loops
 }
 
 // New returns the launcher of a device.

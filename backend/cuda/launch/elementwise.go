@@ -29,22 +29,24 @@ func (x *Context) elementwise(c *ir.Call) error {
 	if same(c) {
 		return x.Store(c.Out[0], c.In[0])
 	}
-	stored := storedDType(c)
-	set := x.device.loopsOf(c, stored)
-	e := elements{set: set, count: n, result: resultDType(c.Op, stored)}
-	if err := x.operands(c, stored, &e); err != nil {
-		return err
+	e := elements{count: n}
+	if !x.plain(c, &e) {
+		stored := storedDType(c)
+		e.set, e.result = x.device.loopsOf(c, stored), resultDType(c.Op, stored)
+		if err := x.operands(c, stored, &e); err != nil {
+			return err
+		}
 	}
-	out := c.Out[0]
+	out := &c.Out[0]
 	if out.DType != e.result {
 		natural, err := x.dense(c.Space, e.result)
 		if err != nil {
 			return err
 		}
-		if err := x.loop(c, natural, &e); err != nil {
+		if err := x.loop(c, &natural, &e); err != nil {
 			return err
 		}
-		return x.Store(out, natural)
+		return x.Store(*out, natural)
 	}
 	return x.loop(c, out, &e)
 }
@@ -57,13 +59,34 @@ func same(c *ir.Call) bool {
 }
 
 // elements is an element-wise call whose operands are as its kernel wants them:
-// in the context's views, or its values where numbers has their bit.
+// in the context's views, or in its values where numbers has their bit.
 type elements struct {
 	set     *loopSet
 	count   int64
 	result  ir.DType // what the kernel stores
 	widest  int      // bytes of the largest element
 	numbers uint32   // bit 1+i: operand i is passed by value
+}
+
+// plain makes ready the operands of a call that needs no conversion: all are in
+// device memory and stored in the dtype that it computes in, and the result as it
+// follows from that. It reports whether c is so.
+func (x *Context) plain(c *ir.Call, e *elements) bool {
+	dt := c.Compute
+	if len(c.In) == 0 || c.Op.Promote == ir.PromoteFixed {
+		return false
+	}
+	for i := range c.In {
+		if v := &c.In[i]; v.DType != dt || v.Ptr != nil || c.Op.In[i].Fixed != ir.Invalid {
+			return false
+		}
+	}
+	if e.result = resultDType(c.Op, dt); c.Out[0].DType != e.result {
+		return false
+	}
+	e.set, e.widest = x.device.loopsOf(c, dt), max(dt.Size(), e.result.Size())
+	x.views = c.In
+	return true
 }
 
 // storedDType returns the dtype that names the kernel of c.
@@ -113,14 +136,27 @@ func resultDType(op *ir.Op, stored ir.DType) ir.DType {
 // operands makes c's operands ready: numbers are read, others converted where the
 // kernel wants another dtype.
 func (x *Context) operands(c *ir.Call, stored ir.DType, e *elements) error {
-	x.views, x.values = x.views[:0], x.values[:0]
 	e.widest = e.result.Size()
+	ready, size := true, stored.Size()
+	for i := range c.In {
+		want, bytes := stored, size
+		if f := c.Op.In[i].Fixed; f != ir.Invalid {
+			want, bytes = f, f.Size()
+		}
+		v := &c.In[i]
+		ready = ready && v.Ptr == nil && v.DType == want
+		e.widest = max(e.widest, bytes)
+	}
+	if ready {
+		x.views = c.In
+		return nil
+	}
+	x.made, x.values = x.made[:0], x.values[:0]
 	for i := range c.In {
 		v, want := c.In[i], stored
 		if f := c.Op.In[i].Fixed; f != ir.Invalid {
 			want = f
 		}
-		e.widest = max(e.widest, want.Size())
 		var n number
 		switch compute := want.Compute(); {
 		case !v.Given():
@@ -140,8 +176,9 @@ func (x *Context) operands(c *ir.Call, stored ir.DType, e *elements) error {
 				return err
 			}
 		}
-		x.views, x.values = append(x.views, v), append(x.values, n)
+		x.made, x.values = append(x.made, v), append(x.values, n)
 	}
+	x.views = x.made
 	return nil
 }
 
@@ -185,8 +222,8 @@ func (x *Context) converted(v ir.View, dt ir.DType) (ir.View, error) {
 
 // loop launches the kernel for a layout: the contiguous one, that of rows, or the
 // strided one.
-func (x *Context) loop(c *ir.Call, out ir.View, e *elements) error {
-	if x.runs(out, e) {
+func (x *Context) loop(c *ir.Call, out *ir.View, e *elements) error {
+	if x.runs(c, out, e) {
 		return x.contiguous(c, out, e)
 	}
 	x.strides = append(x.strides[:0], out.Strides)
@@ -216,8 +253,13 @@ func (x *Context) loop(c *ir.Call, out ir.View, e *elements) error {
 }
 
 // runs reports whether out and every operand that is not a number is contiguous
-// and aligned for vectors, or so small that it does not matter.
-func (x *Context) runs(out ir.View, e *elements) bool {
+// and aligned for vectors, or so small that it does not matter. Operands made of
+// row-major ones are row-major, too.
+func (x *Context) runs(c *ir.Call, out *ir.View, e *elements) bool {
+	return (c.Flat || x.allContiguous(out, e)) && (e.count < 1<<14 || x.aligned(out, e))
+}
+
+func (x *Context) allContiguous(out *ir.View, e *elements) bool {
 	if !out.IsContiguous() {
 		return false
 	}
@@ -226,7 +268,7 @@ func (x *Context) runs(out ir.View, e *elements) bool {
 			return false
 		}
 	}
-	return e.count < 1<<14 || x.aligned(out, e)
+	return true
 }
 
 // numbersOnly reports whether the operands that a space of contiguous operands
@@ -241,7 +283,7 @@ func (x *Context) numbersOnly(e *elements) bool {
 }
 
 // aligned reports whether all addresses are multiples of a vector.
-func (x *Context) aligned(out ir.View, e *elements) bool {
+func (x *Context) aligned(out *ir.View, e *elements) bool {
 	elements, _ := vectorsOf(e.widest)
 	width := uint64(elements)
 	if out.Addr%(width*uint64(out.DType.Size())) != 0 {
@@ -257,7 +299,7 @@ func (x *Context) aligned(out ir.View, e *elements) bool {
 }
 
 // contiguous launches the loop over contiguous operands, which takes any count.
-func (x *Context) contiguous(c *ir.Call, out ir.View, e *elements) error {
+func (x *Context) contiguous(c *ir.Call, out *ir.View, e *elements) error {
 	x.params.Reset()
 	x.params.Int64(e.count)
 	x.pointers(out, e, nil)
@@ -282,16 +324,17 @@ func (x *Context) contiguousShape(e *elements) (grid, block driver.Dim3) {
 	if len(x.views)-bits.OnesCount32(e.numbers) == 1 {
 		threads = unaryThreads
 	}
-	for threads > 64 && e.count < threads*width*each*int64(x.device.sms) {
+	for filled := width * each * int64(x.device.sms); threads > 64 && e.count < threads*filled; {
 		threads /= 2
 	}
-	blocks := min((e.count+threads*width*each-1)/(threads*width*each), space.Limit-1)
+	per := threads * width * each // a power of two
+	blocks := min((e.count+per-1)>>bits.TrailingZeros64(uint64(per)), space.Limit-1)
 	return driver.Dim3{X: uint32(blocks), Y: 1, Z: 1}, driver.Dim3{X: uint32(threads), Y: 1, Z: 1}
 }
 
 // anyLayout launches the loop over rows or the strided one. offsets are those of
 // position 0, nil for none.
-func (x *Context) anyLayout(c *ir.Call, out ir.View, e *elements, l *layout, first int64, offsets []int64) error {
+func (x *Context) anyLayout(c *ir.Call, out *ir.View, e *elements, l *layout, first int64, offsets []int64) error {
 	width, _ := vectorsOf(e.widest)
 	loop, each := stridedLoop, int64(stridedEach)
 	if e.rows(l, width) && x.rowsAligned(out, e, l, width, offsets) {
@@ -315,7 +358,7 @@ func (e *elements) rows(l *layout, width int64) bool {
 
 // rowsAligned reports whether every operand's rows start at a multiple of its
 // vectors.
-func (x *Context) rowsAligned(out ir.View, e *elements, l *layout, width int64, offsets []int64) bool {
+func (x *Context) rowsAligned(out *ir.View, e *elements, l *layout, width int64, offsets []int64) bool {
 	at := func(k int, v *ir.View) bool {
 		if l.stride(0, k) == 0 {
 			return true
@@ -326,7 +369,7 @@ func (x *Context) rowsAligned(out ir.View, e *elements, l *layout, width int64, 
 		}
 		return addr%uint64(width*int64(v.DType.Size())) == 0
 	}
-	if !at(0, &out) {
+	if !at(0, out) {
 		return false
 	}
 	for i := range x.views {
@@ -338,20 +381,32 @@ func (x *Context) rowsAligned(out ir.View, e *elements, l *layout, width int64, 
 }
 
 // pointers adds the struct Operands: addresses, numbers, and which are numbers.
-func (x *Context) pointers(out ir.View, e *elements, offsets []int64) {
-	at := func(k int) int64 {
-		if offsets == nil {
-			return 0
+// offsets are those of position 0, in elements, nil for none.
+func (x *Context) pointers(out *ir.View, e *elements, offsets []int64) {
+	if offsets == nil && e.numbers == 0 {
+		x.params.Uint64(out.Addr)
+		for i := range x.views {
+			x.params.Uint64(x.views[i].Addr)
 		}
-		return offsets[k]
+		x.params.Uint64(0)
+		return
 	}
-	ptr(&x.params, out.Addr, at(0), out.DType)
+	at := out.Addr
+	if offsets != nil {
+		at += uint64(offsets[0] * int64(out.DType.Size()))
+	}
+	x.params.Uint64(at)
 	for i := range x.views {
 		if e.numbers>>(1+i)&1 != 0 {
 			x.params.Uint64(x.values[i].low())
 			continue
 		}
-		ptr(&x.params, x.views[i].Addr, at(1+i), x.views[i].DType)
+		v := &x.views[i]
+		at := v.Addr
+		if offsets != nil {
+			at += uint64(offsets[1+i] * int64(v.DType.Size()))
+		}
+		x.params.Uint64(at)
 	}
 	x.params.Uint32(e.numbers)
 	x.params.Align(8)

@@ -65,7 +65,7 @@ func (f *fake) Scratch(_ int, _ driver.Stream, bytes int64) (memory.Block, error
 	return memory.Block{Memory: device.Memory{Addr: f.next, Bytes: bytes}}, nil
 }
 
-func (f *fake) Trap(int) uint64 { return 0 }
+func (f *fake) Trap(int, driver.Stream) uint64 { return 1 << 20 }
 
 func newFake(t testing.TB) (*fake, *Device) {
 	t.Helper()

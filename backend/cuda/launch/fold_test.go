@@ -193,7 +193,7 @@ func TestScanCoverage(t *testing.T) {
 			t.Fatalf("shape %v, axis %d, strides %v from %v: -want +got\n%s", shape, axis, out.Strides, in.Strides, diff)
 		}
 	}
-	for _, loop := range []string{"_rows", "_columns", "_totals", "_carry", "scratch"} {
+	for _, loop := range []string{"_rows", "_columns", "_totals", "_column_totals", "_carry"} {
 		if seen[loop] == 0 {
 			t.Errorf("no launch of the loop %s", loop)
 		}

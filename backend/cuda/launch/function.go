@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
@@ -33,19 +34,21 @@ const (
 	totalsLoop
 	carryLoop
 	columnsLoop
+	columnTotalsLoop
 
-	maxLoops = 4
+	maxLoops = 5
 )
 
 var suffixes = map[ir.BodyKind][maxLoops]string{
 	ir.Elementwise: {"", "_strided", "_rows"},
 	ir.Reduction:   {"_inner", "_outer", "_merge"},
-	ir.Scan:        {"_rows", "_totals", "_carry", "_columns"},
+	ir.Scan:        {"_rows", "_totals", "_carry", "_columns", "_column_totals"},
 }
 
 // A loopSet is the kernels of one body for one storage dtype, each looked up when
 // it is first launched.
 type loopSet struct {
+	key       loopKey
 	name      string // without the loop's suffix
 	module    string
 	source    fs.FS
@@ -57,6 +60,27 @@ type loopSet struct {
 // loopsOf returns the kernels of c's body for operands stored as a dtype.
 func (d *Device) loopsOf(c *ir.Call, stored ir.DType) *loopSet {
 	key := loopKey{c.Op, c.Variant, stored}
+	recent := &d.recent[key.slot()]
+	s := recent.Load()
+	if s == nil || s.key != key {
+		s = d.lookUp(c, key)
+		recent.Store(s)
+	}
+	return s
+}
+
+// recentLoops is how many of the loops used last are found without the table.
+const recentLoops = 256
+
+// slot returns the place of a key among the recent ones. Operators do not move:
+// their address tells them apart.
+func (k loopKey) slot() uint {
+	h := uint64(uintptr(unsafe.Pointer(k.op)))>>4*31 + uint64(k.variant)*7 + uint64(k.stored)
+	return uint(h * 0x9e3779b97f4a7c15 >> 56)
+}
+
+// lookUp returns the kernels of a key from the table, which it adds them to.
+func (d *Device) lookUp(c *ir.Call, key loopKey) *loopSet {
 	if s := (*d.loops.Load())[key]; s != nil {
 		return s
 	}
@@ -67,7 +91,7 @@ func (d *Device) loopsOf(c *ir.Call, stored ir.DType) *loopSet {
 		return s
 	}
 	s := &loopSet{
-		name: loopName(c, stored), module: c.Op.CUDA.Module, source: c.Op.CUDA.Source,
+		key: key, name: loopName(c, key.stored), module: c.Op.CUDA.Module, source: c.Op.CUDA.Source,
 		suffixes: suffixes[c.Op.Kind], indexed: indexed(c),
 	}
 	table := maps.Clone(old)
@@ -119,7 +143,7 @@ func (x *Context) launch(s *loopSet, loop int, grid, block driver.Dim3) error {
 	if err != nil {
 		return err
 	}
-	err = d.api.LaunchKernel(d.dev, driver.Launch{Function: f, Grid: grid, Block: block, Stream: x.stream, Params: x.params.Bytes()})
+	err = d.api.LaunchKernel(d.dev, driver.Launch{Function: f, Grid: grid, Block: block, Stream: x.stream, Params: x.params.Bytes(), Frame: x.frame})
 	if err != nil {
 		return fmt.Errorf("kernel %s%s: %w", s.name, s.suffixes[loop], err)
 	}

@@ -7,7 +7,10 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-const scanThreads = 256
+const (
+	scanThreads    = 256
+	scanColumnEach = 16 // elements a thread takes of a column, at least, where columns are cut
+)
 
 func (x *Context) scan(c *ir.Call) error {
 	if len(c.Axes) != 1 {
@@ -36,11 +39,7 @@ func (x *Context) scanLines(c *ir.Call, f fold) error {
 	a := c.Axes[0]
 	x.split(c, &f)
 	l := line{extent: int64(c.Space[a]), outStep: int64(f.out.Strides[a]), step: int64(f.x.Strides[a])}
-	columns := x.space.rank() > 0 && x.space.stride(0, 1) > 0 && x.space.stride(0, 1) < l.step
-	if columns && l.extent >= 64 && x.space.count >= 32 && x.space.count < int64(64*x.device.sms) {
-		return x.scanTransposed(c, f)
-	}
-	columns = columns && x.space.count >= 32
+	columns := x.space.rank() > 0 && x.space.stride(0, 1) > 0 && x.space.stride(0, 1) < l.step && x.space.count >= 32
 	run := func(kept *layout, outAt, xAt int64) error {
 		if columns {
 			return x.scanColumns(c, &f, kept, l, outAt, xAt)
@@ -53,46 +52,16 @@ func (x *Context) scanLines(c *ir.Call, f fold) error {
 	return x.space.pieces(false, func(p *piece) error { return run(&p.layout, p.offsets[0], p.offsets[1]) })
 }
 
-// scanTransposed scans few long lines, whose elements are far apart, in scratch
-// where they are close together.
-func (x *Context) scanTransposed(c *ir.Call, f fold) error {
-	in, err := x.foldedLast(c, f.x)
-	if err != nil {
-		return err
-	}
-	out := in
-	if f.x.DType != f.out.DType {
-		if out, err = x.dense(in.Shape, f.out.DType); err != nil {
-			return err
-		}
-		out.Strides = in.Strides
-	}
-	if err := x.scanLines(c, fold{set: f.set, x: in, out: out}); err != nil {
-		return err
-	}
-	return x.Store(f.out, out)
-}
-
-// scanParams packs the parameters that the loops have in common.
-func (x *Context) scanParams(f *fold, kept *layout, l line, outAt, xAt int64) {
-	x.params.Reset()
-	kept.encode(&x.params, 0)
-	l.encode(&x.params)
-	ptr(&x.params, f.out.Addr, outAt, f.out.DType)
-	ptr(&x.params, f.x.Addr, xAt, f.x.DType)
-}
-
+// scanColumns gives a thread to each line, several where the lines are too few.
 func (x *Context) scanColumns(c *ir.Call, f *fold, kept *layout, l line, outAt, xAt int64) error {
-	x.scanParams(f, kept, l, outAt, xAt)
-	if err := x.functor(c); err != nil {
-		return err
+	threads := min(scanThreads, ceilPow2(max(kept.count, 32)))
+	blocks := (kept.count + threads - 1) / threads
+	slices := min(2*x.wave(threads)/blocks, l.extent/scanColumnEach, maxSlices)
+	if slices < 4 {
+		slices = 1
 	}
-	threads := int64(scanThreads)
-	for threads > 64 && kept.count < threads*int64(x.device.sms) {
-		threads /= 2
-	}
-	grid := driver.Dim3{X: uint32((kept.count + threads - 1) / threads), Y: 1, Z: 1}
-	return x.launch(f.set, columnsLoop, grid, driver.Dim3{X: uint32(threads), Y: 1, Z: 1})
+	return x.scanSlices(c, f, kept, l, outAt, xAt, scanLoops{columnsLoop, columnTotalsLoop},
+		driver.Dim3{X: uint32(min(blocks, 1<<31-1)), Y: uint32(slices), Z: 1}, driver.Dim3{X: uint32(threads), Y: 1, Z: 1})
 }
 
 // scanItems is how many consecutive elements a thread takes in scan.cuh.
@@ -120,45 +89,55 @@ func (x *Context) scanRows(c *ir.Call, f *fold, kept *layout, l line, outAt, xAt
 	if lines > 1 || slices < 4 {
 		slices = 1
 	}
-	grid := driver.Dim3{X: uint32(min(blocks, 1<<31-1)), Y: uint32(slices), Z: 1}
+	return x.scanSlices(c, f, kept, l, outAt, xAt, scanLoops{scanRowsLoop, totalsLoop},
+		driver.Dim3{X: uint32(min(blocks, 1<<31-1)), Y: uint32(slices), Z: 1}, block)
+}
+
+// scanLoops are a loop and the one that leaves the folds of its slices.
+type scanLoops struct{ scan, totals int }
+
+// scanSlices launches a loop; where the grid has several slices, after finding out
+// what is before each.
+func (x *Context) scanSlices(c *ir.Call, f *fold, kept *layout, l line, outAt, xAt int64, loops scanLoops, grid, block driver.Dim3) error {
 	var carry uint64
-	if slices > 1 {
+	if slices := int64(grid.Y); slices > 1 {
 		var err error
-		if carry, err = x.scanCarry(c, f, kept, l, grid, block, outAt, xAt); err != nil {
+		if carry, err = x.Scratch(kept.count * slices * accumulator); err != nil {
+			return err
+		}
+		if err := x.scanLaunch(c, f, kept, l, outAt, xAt, loops.totals, carry, grid, block); err != nil {
+			return err
+		}
+		if err := x.scanCarry(c, f, kept.count, slices, carry); err != nil {
 			return err
 		}
 	}
-	x.scanParams(f, kept, l, outAt, xAt)
+	return x.scanLaunch(c, f, kept, l, outAt, xAt, loops.scan, carry, grid, block)
+}
+
+// scanLaunch launches one loop over lines.
+func (x *Context) scanLaunch(c *ir.Call, f *fold, kept *layout, l line, outAt, xAt int64, loop int, carry uint64, grid, block driver.Dim3) error {
+	x.params.Reset()
+	kept.encode(&x.params, 0)
+	l.encode(&x.params)
+	ptr(&x.params, f.out.Addr, outAt, f.out.DType)
+	ptr(&x.params, f.x.Addr, xAt, f.x.DType)
 	x.params.Uint64(carry)
 	if err := x.functor(c); err != nil {
 		return err
 	}
-	return x.launch(f.set, scanRowsLoop, grid, block)
+	return x.launch(f.set, loop, grid, block)
 }
 
-// scanCarry returns scratch with, for each slice of each line, the fold of what is
-// before it.
-func (x *Context) scanCarry(c *ir.Call, f *fold, kept *layout, l line, grid, block driver.Dim3, outAt, xAt int64) (uint64, error) {
-	slices := int64(grid.Y)
-	carry, err := x.Scratch(kept.count * slices * accumulator)
-	if err != nil {
-		return 0, err
-	}
-	x.scanParams(f, kept, l, outAt, xAt)
-	x.params.Uint64(carry)
-	if err := x.functor(c); err != nil {
-		return 0, err
-	}
-	if err := x.launch(f.set, totalsLoop, grid, block); err != nil {
-		return 0, err
-	}
+// scanCarry replaces the fold of each slice by that of the slices before it.
+func (x *Context) scanCarry(c *ir.Call, f *fold, lines, slices int64, carry uint64) error {
 	x.params.Reset()
-	x.params.Int64(kept.count)
+	x.params.Int64(lines)
 	x.params.Int64(slices)
 	x.params.Uint64(carry)
 	if err := x.functor(c); err != nil {
-		return 0, err
+		return err
 	}
 	const warps = scanThreads / 32
-	return carry, x.launch(f.set, carryLoop, driver.Dim3{X: uint32((kept.count + warps - 1) / warps), Y: 1, Z: 1}, driver.Dim3{X: scanThreads, Y: 1, Z: 1})
+	return x.launch(f.set, carryLoop, driver.Dim3{X: uint32((lines + warps - 1) / warps), Y: 1, Z: 1}, driver.Dim3{X: scanThreads, Y: 1, Z: 1})
 }

@@ -12,4 +12,10 @@ type GPU interface {
 	Device() int
 	Stream() driver.Stream
 	API() driver.API
+	// Keep returns device memory for work on the stream alone, which stays until
+	// release gives it back.
+	Keep(bytes int64) (addr uint64, release func() error, err error)
+	// Recording reports whether work on the device is being recorded, to run again
+	// when what Keep returned may have been given back.
+	Recording() bool
 }

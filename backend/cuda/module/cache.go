@@ -27,20 +27,42 @@ const (
 	magic      = "sinter kernel 1\n" // then the SHA-256 of the code, then the code
 )
 
-// A cache is a directory of compiled modules, shared by processes. Whatever
-// fails, modules are compiled and work; the first failure to write is logged.
-type cache struct {
+// A Cache is a directory of compiled modules, shared by processes (P77). Whatever
+// fails, modules are compiled and work; the first failure to write is logged (P78).
+type Cache struct {
 	dir    string // "" if there is none
 	limit  int64
 	append func(f *os.File, data []byte) (int, error) // (*os.File).Write
 	warn   sync.Once
 }
 
-// openCache returns the cache in SINTER_CACHE_DIR, or sinter/kernels of the user's
-// cache directory.
-func openCache() *cache {
-	c := &cache{dir: os.Getenv("SINTER_CACHE_DIR"), limit: maxCached, append: (*os.File).Write}
-	if c.dir == "" {
+// The environment variables that place the cache, and those that switch it off
+// where they are 0. Of each the first that is set counts; PyTorch's are understood.
+var (
+	placeVariables = []string{"SINTER_KERNEL_CACHE_PATH", "PYTORCH_KERNEL_CACHE_PATH"}
+	useVariables   = []string{"SINTER_USE_KERNEL_CACHE", "USE_PYTORCH_KERNEL_CACHE"}
+)
+
+// setting returns the first of the variables that is set to something.
+func setting(names []string) string {
+	for _, name := range names {
+		if v := os.Getenv(name); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// OpenCache returns the cache in SINTER_KERNEL_CACHE_PATH, or else
+// PYTORCH_KERNEL_CACHE_PATH, or else sinter/kernels of the user's cache directory,
+// which is $XDG_CACHE_HOME or $HOME/.cache on Linux. It has none with
+// SINTER_USE_KERNEL_CACHE=0 or USE_PYTORCH_KERNEL_CACHE=0. No directory is made yet.
+func OpenCache() *Cache {
+	c := &Cache{limit: maxCached, append: (*os.File).Write}
+	if setting(useVariables) == "0" {
+		return c
+	}
+	if c.dir = setting(placeVariables); c.dir == "" {
 		base, err := os.UserCacheDir()
 		if err != nil {
 			c.failed(err)
@@ -51,8 +73,13 @@ func openCache() *cache {
 	return c
 }
 
-// entryName names the file of what a program compiles to.
-func entryName(module, version string, p nvrtc.Program) string {
+// Dir returns the directory, "" where there is none.
+func (c *Cache) Dir() string { return c.dir }
+
+// EntryName names the file of what a program compiles to: the module, what it is
+// for and of which kind, NVRTC's version, the length of the source, and the SHA-256
+// of all that goes into it.
+func EntryName(module, version string, p nvrtc.Program) string {
 	h := sha256.New()
 	part := func(text string) { fmt.Fprintf(h, "%d %s\n", len(text), text) }
 	for _, text := range append([]string{version, p.Target, p.Name, p.Source}, p.Options...) {
@@ -68,19 +95,24 @@ func entryName(module, version string, p nvrtc.Program) string {
 		}
 		return '_'
 	}, module)
-	return fmt.Sprintf("%s-%s-nvrtc%s-%s%s", plain[:min(len(plain), 64)], p.Target, version, hex.EncodeToString(h.Sum(nil)), extension)
+	kind := "sass"
+	if strings.HasPrefix(p.Target, "compute_") {
+		kind = "ptx"
+	}
+	return fmt.Sprintf("%s-%s-%s-nvrtc%s-%d-%s%s", plain[:min(len(plain), 64)], p.Target, kind, version, len(p.Source),
+		hex.EncodeToString(h.Sum(nil)), extension)
 }
 
-// get returns the code of that name, nil if there is none. A file that is damaged
+// Get returns the code of that name, nil if there is none. A file that is damaged
 // is removed.
-func (c *cache) get(name string) []byte {
+func (c *Cache) Get(name string) []byte {
 	if c.dir == "" {
 		return nil
 	}
 	path := filepath.Join(c.dir, name)
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil // put says so, if it cannot write either
+		return nil // Put says so, if it cannot write either
 	}
 	code, good := bytes.CutPrefix(data, []byte(magic))
 	if good = good && len(code) > sha256.Size; good {
@@ -88,7 +120,7 @@ func (c *cache) get(name string) []byte {
 		good = bytes.Equal(sum[:], code[:sha256.Size])
 	}
 	if !good {
-		_ = os.Remove(path) // put replaces it in any case
+		_ = os.Remove(path) // Put replaces it in any case
 		return nil
 	}
 	now := time.Now()
@@ -96,8 +128,8 @@ func (c *cache) get(name string) []byte {
 	return code[sha256.Size:]
 }
 
-// put stores code under a name.
-func (c *cache) put(name string, code []byte) {
+// Put stores code under a name.
+func (c *Cache) Put(name string, code []byte) {
 	if c.dir == "" {
 		return
 	}
@@ -108,14 +140,14 @@ func (c *cache) put(name string, code []byte) {
 	c.prune(name)
 }
 
-func (c *cache) failed(err error) {
+func (c *Cache) failed(err error) {
 	c.warn.Do(func() {
-		slog.Warn("compiled CUDA kernels cannot be stored; they are compiled again by every process. SINTER_CACHE_DIR names another directory", "reason", err)
+		slog.Warn("compiled CUDA kernels cannot be stored; they are compiled again by every process. SINTER_KERNEL_CACHE_PATH names another directory", "reason", err)
 	})
 }
 
 // write makes the file whole before it gets its name: readers never see a part.
-func (c *cache) write(name string, code []byte) error {
+func (c *Cache) write(name string, code []byte) error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
 	}
@@ -138,7 +170,7 @@ func (c *cache) write(name string, code []byte) error {
 // prune removes what was not used for longest until three quarters of the limit
 // are left, but not the file named, and what dead writers left. Other processes
 // may do the same meanwhile.
-func (c *cache) prune(name string) {
+func (c *Cache) prune(name string) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
 		c.failed(err)

@@ -19,8 +19,8 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/nvrtc"
 )
 
-func testCache(dir string) *cache {
-	return &cache{dir: dir, limit: maxCached, append: (*os.File).Write}
+func testCache(dir string) *Cache {
+	return &Cache{dir: dir, limit: maxCached, append: (*os.File).Write}
 }
 
 // codeOf is what a test stores under a name.
@@ -53,14 +53,14 @@ func files(t *testing.T, dir string) []string {
 func TestCache(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "to", "make")
 	said := logged(t, func() {
-		if code := testCache(dir).get("a.bin"); code != nil {
+		if code := testCache(dir).Get("a.bin"); code != nil {
 			t.Errorf("from an empty directory: %q", code)
 		}
-		testCache(dir).put("a.bin", codeOf("a"))
-		testCache(dir).put("b.bin", codeOf("b"))
+		testCache(dir).Put("a.bin", codeOf("a"))
+		testCache(dir).Put("b.bin", codeOf("b"))
 	})
 	for _, name := range []string{"a", "b"} {
-		if diff := cmp.Diff(codeOf(name), testCache(dir).get(name+".bin")); diff != "" {
+		if diff := cmp.Diff(codeOf(name), testCache(dir).Get(name+".bin")); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -72,7 +72,7 @@ func TestCache(t *testing.T) {
 func TestCacheDamaged(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.bin")
-	testCache(dir).put("a.bin", codeOf("a"))
+	testCache(dir).Put("a.bin", codeOf("a"))
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -86,14 +86,14 @@ func TestCacheDamaged(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code := testCache(dir).get("a.bin"); code != nil {
+		if code := testCache(dir).Get("a.bin"); code != nil {
 			t.Errorf("%s: %d bytes of code", name, len(code))
 		}
 		if left := files(t, dir); len(left) != 0 {
 			t.Errorf("%s: %v is left", name, left)
 		}
-		testCache(dir).put("a.bin", codeOf("a"))
-		if !bytes.Equal(testCache(dir).get("a.bin"), codeOf("a")) {
+		testCache(dir).Put("a.bin", codeOf("a"))
+		if !bytes.Equal(testCache(dir).Get("a.bin"), codeOf("a")) {
 			t.Errorf("%s: not replaced", name)
 		}
 	}
@@ -111,7 +111,7 @@ func TestCacheUnusable(t *testing.T) {
 		return n, syscall.ENOSPC
 	}
 	for name, test := range map[string]struct {
-		c    *cache
+		c    *Cache
 		says string
 	}{
 		"a file in its place": {testCache(file), file},
@@ -120,13 +120,13 @@ func TestCacheUnusable(t *testing.T) {
 	} {
 		said := logged(t, func() {
 			for range 3 {
-				test.c.put("a.bin", codeOf("a"))
-				if code := test.c.get("a.bin"); code != nil {
+				test.c.Put("a.bin", codeOf("a"))
+				if code := test.c.Get("a.bin"); code != nil {
 					t.Errorf("%s: %d bytes of code", name, len(code))
 				}
 			}
 		})
-		if strings.Count(said, "level=WARN") != 1 || !strings.Contains(said, test.says) || !strings.Contains(said, "SINTER_CACHE_DIR") {
+		if strings.Count(said, "level=WARN") != 1 || !strings.Contains(said, test.says) || !strings.Contains(said, "SINTER_KERNEL_CACHE_PATH") {
 			t.Errorf("%s: logged %q", name, said)
 		}
 	}
@@ -137,26 +137,26 @@ func TestCacheUnusable(t *testing.T) {
 
 func TestOpenCache(t *testing.T) {
 	dir := t.TempDir()
-	t.Setenv("SINTER_CACHE_DIR", dir)
-	if got := openCache().dir; got != dir {
+	t.Setenv("SINTER_KERNEL_CACHE_PATH", dir)
+	if got := OpenCache().dir; got != dir {
 		t.Errorf("dir = %q, want %q", got, dir)
 	}
-	t.Setenv("SINTER_CACHE_DIR", "")
+	t.Setenv("SINTER_KERNEL_CACHE_PATH", "")
 	for _, home := range []string{"HOME", "XDG_CACHE_HOME", "LocalAppData", "home"} {
 		t.Setenv(home, "")
 	}
-	var c *cache
+	var c *Cache
 	said := logged(t, func() {
-		c = openCache()
-		c.put("a.bin", codeOf("a"))
+		c = OpenCache()
+		c.Put("a.bin", codeOf("a"))
 	})
-	if c.get("a.bin") != nil || strings.Count(said, "level=WARN") != 1 {
+	if c.Get("a.bin") != nil || strings.Count(said, "level=WARN") != 1 {
 		t.Errorf("without a home directory: logged %q", said)
 	}
 	t.Setenv("XDG_CACHE_HOME", dir)
 	t.Setenv("HOME", dir)
 	t.Setenv("LocalAppData", dir)
-	if got := openCache().dir; !strings.HasPrefix(got, dir) || filepath.Base(got) != "kernels" {
+	if got := OpenCache().dir; !strings.HasPrefix(got, dir) || filepath.Base(got) != "kernels" {
 		t.Errorf("dir = %q", got)
 	}
 }
@@ -174,7 +174,7 @@ func TestPrune(t *testing.T) {
 	}
 	for i := range 8 {
 		name := fmt.Sprint(i, extension)
-		c.put(name, codeOf("0"))
+		c.Put(name, codeOf("0"))
 		touch(name, start.Add(time.Duration(i)*time.Minute))
 	}
 	for name, age := range map[string]time.Duration{tempPrefix + "old": 2 * tempAge, tempPrefix + "new": 0, "mine.txt": 2 * tempAge} {
@@ -183,10 +183,10 @@ func TestPrune(t *testing.T) {
 		}
 		touch(name, time.Now().Add(-age))
 	}
-	if c.get("0.bin") == nil { // which makes it the one used last
+	if c.Get("0.bin") == nil { // which makes it the one used last
 		t.Fatal("no 0.bin")
 	}
-	c.put("8.bin", codeOf("0"))
+	c.Put("8.bin", codeOf("0"))
 	want := []string{tempPrefix + "new", "0.bin", "4.bin", "5.bin", "6.bin", "7.bin", "8.bin", "mine.txt"}
 	if diff := cmp.Diff(want, files(t, c.dir)); diff != "" {
 		t.Error(diff)
@@ -195,8 +195,8 @@ func TestPrune(t *testing.T) {
 
 func TestEntryName(t *testing.T) {
 	p := nvrtc.Program{Name: "m.cu", Source: "s", Headers: map[string]string{"a": "1", "b": "2"}, Target: "sm_90", Options: []string{"-x"}}
-	want := entryName("m", "12.6", p)
-	if again := entryName("m", "12.6", p); again != want || !strings.HasPrefix(want, "m-sm_90-nvrtc12.6-") {
+	want := EntryName("m", "12.6", p)
+	if again := EntryName("m", "12.6", p); again != want || !strings.HasPrefix(want, "m-sm_90-sass-nvrtc12.6-") {
 		t.Errorf("%s, then %s", want, again)
 	}
 	seen := map[string]string{want: "the first"}
@@ -211,16 +211,16 @@ func TestEntryName(t *testing.T) {
 	} {
 		q := p
 		change(&q)
-		name := entryName("m", "12.6", q)
+		name := EntryName("m", "12.6", q)
 		if other, is := seen[name]; is {
 			t.Errorf("%s and %s have one name", what, other)
 		}
 		seen[name] = what
 	}
-	if name := entryName("m", "12.7", p); seen[name] != "" {
+	if name := EntryName("m", "12.7", p); seen[name] != "" {
 		t.Errorf("another version has the name of %s", seen[name])
 	}
-	odd := entryName("../a/b\\c:"+strings.Repeat("x", 300), "12.6", p)
+	odd := EntryName("../a/b\\c:"+strings.Repeat("x", 300), "12.6", p)
 	if strings.ContainsAny(odd, `/\:`) || strings.HasPrefix(odd, ".") || len(odd) > 200 {
 		t.Errorf("name of a file: %q", odd)
 	}
@@ -235,10 +235,10 @@ func TestCacheProcesses(t *testing.T) {
 		c.limit = 3 * int64(len(codeOf("0.bin")))
 		for range 300 {
 			name := fmt.Sprint(rand.IntN(6), extension)
-			if code := c.get(name); code != nil && !bytes.Equal(code, codeOf(name)) {
+			if code := c.Get(name); code != nil && !bytes.Equal(code, codeOf(name)) {
 				t.Fatalf("%s: %d bytes of other code", name, len(code))
 			}
-			c.put(name, codeOf(name))
+			c.Put(name, codeOf(name))
 		}
 		return
 	}
@@ -257,7 +257,7 @@ func TestCacheProcesses(t *testing.T) {
 	found := 0
 	for i := range 6 {
 		name := fmt.Sprint(i, extension)
-		code := testCache(dir).get(name)
+		code := testCache(dir).Get(name)
 		if code != nil && !bytes.Equal(code, codeOf(name)) {
 			t.Errorf("%s: %d bytes of other code", name, len(code))
 		}

@@ -24,13 +24,13 @@ func TestCacheReadOnly(t *testing.T) {
 		}
 		said := logged(t, func() {
 			for range 2 {
-				if !bytes.Equal(testCache(dir).get("a.bin"), codeOf("a")) {
+				if !bytes.Equal(testCache(dir).Get("a.bin"), codeOf("a")) {
 					t.Error("the entry is not found")
 				}
 			}
 			c := testCache(dir)
-			c.put("b.bin", codeOf("b"))
-			c.put("c.bin", codeOf("c"))
+			c.Put("b.bin", codeOf("b"))
+			c.Put("c.bin", codeOf("c"))
 		})
 		if strings.Count(said, "level=WARN") != 1 || !strings.Contains(said, "permission denied") {
 			t.Errorf("logged %q", said)
@@ -39,7 +39,7 @@ func TestCacheReadOnly(t *testing.T) {
 	}
 	base := t.TempDir()
 	dir := filepath.Join(base, "cache")
-	testCache(dir).put("a.bin", codeOf("a"))
+	testCache(dir).Put("a.bin", codeOf("a"))
 	for path, mode := range map[string]os.FileMode{filepath.Dir(base): 0o755, base: 0o755, dir: 0o555, filepath.Join(dir, "a.bin"): 0o444} {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)

@@ -177,7 +177,7 @@ func TestDeviceSource(t *testing.T) {
 		}
 		counted := &counting{compiler: c}
 		l.compiler = func() (compiler, error) { return counted, nil }
-		l.cache = sync.OnceValue(func() *cache { return testCache(dir) })
+		l.cache = sync.OnceValue(func() *Cache { return testCache(dir) })
 		start := time.Now()
 		f, err := l.Function(0, userSource, "mine", "twice_float32")
 		if err != nil {

@@ -141,9 +141,9 @@ var (
 	errNoTarget   = errors.New("NVRTC is too old or too new for the device")
 )
 
-// target returns what a compiler is to compile for: a cubin that a device of
+// Target returns what a compiler is to compile for: a cubin that a device of
 // capability cc runs, or PTX below it.
-func target(archs []int, cc int) (string, error) {
+func Target(archs []int, cc int) (string, error) {
 	if arch := nearest(archs, cc); arch > 0 {
 		return fmt.Sprintf("sm_%d", arch), nil
 	}
@@ -176,7 +176,7 @@ func (l *Loader) fromSource(m *loaded, key moduleKey, cc int, _ string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNoCompiler, err)
 	}
-	to, err := target(c.Architectures(), cc)
+	to, err := Target(c.Architectures(), cc)
 	if err != nil {
 		return err
 	}
@@ -200,14 +200,14 @@ func (l *Loader) compile(c compiler, module string, p nvrtc.Program) ([]byte, er
 	l.compiling.Lock()
 	defer l.compiling.Unlock()
 	store := l.cache()
-	name := entryName(module, c.Version(), p)
-	if code := store.get(name); code != nil {
+	name := EntryName(module, c.Version(), p)
+	if code := store.Get(name); code != nil {
 		return code, nil
 	}
 	code, err := c.Compile(p)
 	if err != nil {
 		return nil, err
 	}
-	store.put(name, code)
+	store.Put(name, code)
 	return code, nil
 }

@@ -32,7 +32,7 @@ type Loader struct {
 	api      Driver
 	standard func() *kernels.Binaries
 	compiler func() (compiler, error)
-	cache    func() *cache
+	cache    func() *Cache
 
 	functions atomic.Pointer[map[functionKey]driver.Function] // replaced, never changed
 	compiling sync.Mutex                                      // one at a time, so that the second finds the first one's result
@@ -70,7 +70,7 @@ func New(api Driver) *Loader {
 		api:      api,
 		standard: kernels.Standard,
 		compiler: openCompiler,
-		cache:    sync.OnceValue(openCache),
+		cache:    sync.OnceValue(OpenCache),
 		modules:  map[moduleKey]*loaded{},
 		ahead:    map[fs.FS]*kernels.Binaries{},
 	}

@@ -148,7 +148,7 @@ func newLoader(d *fakeDriver, c *fakeCompiler, dir string) *Loader {
 		}
 		return c, nil
 	}
-	l.cache = sync.OnceValue(func() *cache { return testCache(dir) })
+	l.cache = sync.OnceValue(func() *Cache { return testCache(dir) })
 	return l
 }
 
@@ -433,7 +433,7 @@ func TestFunctionCompiler(t *testing.T) {
 	}
 	d := &fakeDriver{cc: 90}
 	l := New(d)
-	l.cache = sync.OnceValue(func() *cache { return testCache(t.TempDir()) })
+	l.cache = sync.OnceValue(func() *Cache { return testCache(t.TempDir()) })
 	if _, err := l.Function(0, userSource, "mine", "twice_float32"); err != nil {
 		t.Fatal(err)
 	}

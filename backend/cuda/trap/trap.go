@@ -1,7 +1,7 @@
 // Package trap reads what kernels found wrong with their operands' values, which
-// no call can report while it returns before its kernels run. A device has one
+// no call can report while it returns before its kernels run. A stream has one
 // Record, in page-locked host memory that its kernels write (kernels/trap.cuh);
-// the first fault stays until it is taken. The package knows nothing of devices.
+// the first fault stays until it is taken. The package knows nothing of streams.
 package trap
 
 import (

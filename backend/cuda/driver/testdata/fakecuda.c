@@ -8,10 +8,12 @@
 
 #define _GNU_SOURCE
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,7 +25,7 @@
 #endif
 
 enum { OK = 0, VALUE = 1, MEMORY = 2, UNINITIALIZED = 3, NO_DEVICE = 100, DEVICE = 101, IMAGE = 200, CONTEXT = 201,
-       PTX = 218, HANDLE = 400, NOT_FOUND = 500, ENABLED = 704, NOT_ENABLED = 705 };
+       PTX = 218, CAPTURING = 900, ILLEGAL = 401, HANDLE = 400, NOT_FOUND = 500, ENABLED = 704, NOT_ENABLED = 705 };
 
 typedef struct { int held; int peer; atomic_llong used; } Context;
 static Context contexts[2];
@@ -36,10 +38,12 @@ static Context* current(void) { return depth ? stack[depth - 1] : 0; }
 
 // Every object begins with its context.
 typedef struct { Context* owner; int kind; } Object;
-enum { STREAM = 11, EVENT, MODULE, FUNCTION };
+enum { STREAM = 11, EVENT, MODULE, FUNCTION, GRAPH, EXEC };
 typedef struct { Object o; struct timespec at; int recorded, flags; } Event;
 typedef struct { Object o; char name[64]; } Function;
-typedef struct { Object o; int flags, priority; } Stream;
+typedef struct Node { struct Node* next; Function* f; char params[64]; long long threads; char* at; unsigned char value; } Node;
+typedef struct { Object o; Node* first; Node** end; size_t nodes; } Graph; // a GraphExec, too
+typedef struct { Object o; int flags, priority; Graph* capture; } Stream;
 typedef struct { Context* owner; long long bytes; } Header; // before each allocation, 64 bytes
 
 static int check(void* object, int kind) {
@@ -91,6 +95,7 @@ int cuDeviceGetAttribute(int* v, int a, int d) { *v = a == 75 ? 9 : a == 76 ? 0 
 int cuDeviceCanAccessPeer(int* v, int d, int p) { *v = d != p; return of(d) && of(p) ? OK : DEVICE; }
 int cuDevicePrimaryCtxRetain(Context** c, int d) { if (!of(d)) return DEVICE; *c = of(d); (*c)->held++; return OK; }
 int cuDevicePrimaryCtxRelease_v2(int d) { if (!of(d) || !of(d)->held) return CONTEXT; of(d)->held--; return OK; }
+int cuDevicePrimaryCtxGetState(int d, unsigned* flags, int* active) { if (!of(d)) return DEVICE; *flags = 0; *active = of(d)->held > 0; return OK; }
 
 // A pause now and then lets Go take the processor from the thread: a goroutine
 // not locked to it would go on elsewhere.
@@ -155,11 +160,121 @@ int cuMemcpyPeerAsync(char* d, Context* dc, const char* s, Context* sc, size_t n
   memcpy(d, s, n);
   return OK;
 }
-int cuMemsetD8Async(char* d, unsigned char v, size_t n, void* stream) { CHECK(stream, STREAM); memset(d, v, n); return OK; }
+static Node* record(Graph* g) {
+  Node* n = calloc(1, sizeof(Node));
+  *g->end = n;
+  g->end = &n->next;
+  g->nodes++;
+  return n;
+}
+static Graph* capture(void* stream) { return stream ? ((Stream*)stream)->capture : 0; }
+
+int cuMemsetD8Async(char* d, unsigned char v, size_t n, void* stream) {
+  CHECK(stream, STREAM);
+  if (capture(stream)) {
+    Node* node = record(capture(stream));
+    node->at = d, node->value = v, node->threads = n;
+  } else {
+    memset(d, v, n);
+  }
+  return OK;
+}
 int cuMemsetD32Async(unsigned* d, unsigned v, size_t n, void* stream) {
   CHECK(stream, STREAM);
   for (size_t i = 0; i < n; i++) d[i] = v;
   return OK;
+}
+
+// Reserved addresses are host addresses nobody can use until memory is mapped and
+// access given.
+enum { PAGE = 2 << 20 };
+typedef struct Range { struct Range* next; char *raw, *at; size_t bytes; } Range;
+typedef struct Physical { Context* owner; size_t bytes; int held, mapped; } Physical;
+typedef struct Mapping { struct Mapping* next; char* at; Physical* m; } Mapping;
+typedef struct { int type, handles, location, device; void* meta; uint64_t flags; } Prop;
+typedef struct { int location, device, flags; } Access;
+static Range* ranges;
+static Mapping* mappings;
+
+int cuMemAddressReserve(char** p, size_t n, size_t alignment, char* hint, unsigned long long flags) {
+  NEED_CONTEXT;
+  if (!n || n % PAGE || alignment % PAGE || hint || flags) return VALUE;
+  Range* r = calloc(1, sizeof(Range));
+  r->raw = mmap(0, n + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (r->raw == MAP_FAILED) return MEMORY;
+  r->at = (char*)(((uintptr_t)r->raw + alignment - 1) / alignment * alignment);
+  r->bytes = n;
+  munmap(r->at + n, r->raw + alignment - r->at);
+  if (r->at > r->raw) munmap(r->raw, r->at - r->raw);
+  r->next = ranges;
+  ranges = r;
+  *p = r->at;
+  return OK;
+}
+int cuMemAddressFree(char* p, size_t n) {
+  NEED_CONTEXT;
+  for (Mapping* m = mappings; m; m = m->next) if (m->at >= p && m->at < p + n) return VALUE;
+  for (Range** r = &ranges; *r; r = &(*r)->next) {
+    if ((*r)->at != p || (*r)->bytes != n) continue;
+    Range* gone = *r;
+    *r = gone->next;
+    munmap(gone->at, n);
+    free(gone);
+    return OK;
+  }
+  return VALUE;
+}
+int cuMemCreate(Physical** m, size_t n, Prop* prop, unsigned long long flags) {
+  NEED_CONTEXT;
+  if (!n || n % PAGE || flags || prop->type != 1 || prop->handles || prop->location != 1 || prop->meta || prop->flags) return VALUE;
+  Context* c = of(prop->device);
+  if (!c) return DEVICE;
+  if (n > (size_t)(total - c->used)) return MEMORY;
+  *m = calloc(1, sizeof(Physical));
+  **m = (Physical){c, n, 1, 0};
+  atomic_fetch_add(&c->used, n);
+  return OK;
+}
+static void unused(Physical* m) {
+  if (m->held || m->mapped) return;
+  atomic_fetch_sub(&m->owner->used, m->bytes);
+  free(m);
+}
+int cuMemRelease(Physical* m) { NEED_CONTEXT; if (!m || !m->held) return VALUE; m->held = 0; unused(m); return OK; }
+int cuMemMap(char* p, size_t n, size_t offset, Physical* m, unsigned long long flags) {
+  NEED_CONTEXT;
+  Range* r = ranges;
+  while (r && (p < r->at || p + n > r->at + r->bytes)) r = r->next;
+  if (!r || !m || n != m->bytes || offset || flags) return VALUE;
+  for (Mapping* o = mappings; o; o = o->next) if (o->at < p + n && p < o->at + o->m->bytes) return VALUE;
+  Mapping* new = malloc(sizeof(Mapping));
+  *new = (Mapping){mappings, p, m};
+  mappings = new;
+  m->mapped++;
+  return OK;
+}
+int cuMemUnmap(char* p, size_t n) {
+  NEED_CONTEXT;
+  for (Mapping** at = &mappings; *at; at = &(*at)->next) {
+    if ((*at)->at != p || (*at)->m->bytes != n) continue;
+    Mapping* gone = *at;
+    *at = gone->next;
+    madvise(p, n, MADV_DONTNEED);
+    mprotect(p, n, PROT_NONE);
+    gone->m->mapped--;
+    unused(gone->m);
+    free(gone);
+    return OK;
+  }
+  return VALUE;
+}
+int cuMemSetAccess(char* p, size_t n, Access* a, size_t count) {
+  NEED_CONTEXT;
+  size_t covered = 0;
+  for (Mapping* m = mappings; m; m = m->next) if (m->at >= p && m->at + m->m->bytes <= p + n) covered += m->m->bytes;
+  if (covered != n) return VALUE;
+  for (size_t i = 0; i < count; i++) if (a[i].location != 1 || !of(a[i].device) || a[i].flags != 3) return VALUE;
+  return mprotect(p, n, PROT_READ | PROT_WRITE) ? VALUE : OK;
 }
 
 int cuStreamCreateWithPriority(Stream** s, unsigned flags, int priority) {
@@ -169,10 +284,14 @@ int cuStreamCreateWithPriority(Stream** s, unsigned flags, int priority) {
   return OK;
 }
 int cuStreamDestroy_v2(void* s) { if (!s) return HANDLE; CHECK(s, STREAM); free(s); return OK; }
-int cuStreamQuery(void* s) { return check(s, STREAM); }
-int cuStreamSynchronize(void* s) { return check(s, STREAM); }
+int cuStreamQuery(void* s) { CHECK(s, STREAM); return capture(s) ? CAPTURING : OK; }
+int cuStreamSynchronize(void* s) { CHECK(s, STREAM); return capture(s) ? CAPTURING : OK; }
 int cuStreamWaitEvent(void* s, Object* e, unsigned flags) { CHECK(s, STREAM); return e && e->kind == EVENT && !flags ? OK : HANDLE; }
-int cuStreamIsCapturing(void* s, int* status) { CHECK(s, STREAM); *status = 0; return OK; }
+int cuStreamWaitValue32_v2(void* s, uint64_t addr, unsigned value, unsigned flags) {
+  CHECK(s, STREAM);
+  return addr && !flags && (int)(*(unsigned*)addr - value) >= 0 ? OK : VALUE;  // what must be waited for never comes
+}
+int cuStreamIsCapturing(void* s, int* status) { CHECK(s, STREAM); *status = capture(s) != 0; return OK; }
 int cuEventCreate(Event** e, unsigned flags) {
   NEED_CONTEXT;
   if (flags > 7) return VALUE;
@@ -265,7 +384,75 @@ int cuLaunchKernel(Function* f, unsigned gx, unsigned gy, unsigned gz, unsigned 
   if (extra[0] != (void*)1 || extra[2] != (void*)2 || extra[4]) return VALUE;
   size_t want = !strcmp(f->name, "vector_add") ? 28 : !strcmp(f->name, "count_up") ? 16 : 8;
   if (*(size_t*)extra[3] != want) return VALUE;
-  run(f->name, extra[1], (long long)gx * gy * gz * bx * by * bz);
+  long long threads = (long long)gx * gy * gz * bx * by * bz;
+  if (capture(stream)) {
+    Node* n = record(capture(stream));
+    n->f = f, n->threads = threads;
+    memcpy(n->params, extra[1], want);
+  } else {
+    run(f->name, extra[1], threads);
+  }
   return OK;
 }
 #endif
+
+int cuStreamBeginCapture_v2(Stream* s, int mode) {
+  if (!s) return CAPTURING;
+  CHECK(s, STREAM);
+  if (mode != 2) return VALUE;
+  if (s->capture) return ILLEGAL;
+  s->capture = make(sizeof(Graph), GRAPH);
+  s->capture->end = &s->capture->first;
+  return OK;
+}
+int cuStreamEndCapture(Stream* s, Graph** g) {
+  if (!s) return CAPTURING;
+  CHECK(s, STREAM);
+  if (!s->capture) return ILLEGAL;
+  *g = s->capture;
+  s->capture = 0;
+  return OK;
+}
+int cuStreamGetCaptureInfo_v2(Stream* s, int* status, uint64_t* id, Graph** g, Node*** follow, size_t* n) {
+  static __thread Node* last;
+  CHECK(s, STREAM);
+  *status = capture(s) != 0;
+  if (!*status) return OK;
+  *id = (uint64_t)(uintptr_t)s->capture;
+  *g = s->capture;
+  *n = s->capture->nodes > 0;
+  last = *n ? (Node*)((char*)s->capture->end - offsetof(Node, next)) : 0;
+  *follow = &last;
+  return OK;
+}
+int cuGraphGetNodes(Graph* g, void** nodes, size_t* n) { CHECK(g, GRAPH); *n = g->nodes; return nodes ? VALUE : OK; }
+// Nodes live on: those of a GraphExec are the graph's own.
+int cuGraphDestroy(void* g) { CHECK(g, GRAPH); free(g); return OK; }
+int cuGraphInstantiateWithFlags(Graph** x, Graph* g, unsigned long long flags) {
+  CHECK(g, GRAPH);
+  if (flags) return VALUE;
+  *x = make(sizeof(Graph), EXEC);
+  (*x)->first = g->first;
+  return OK;
+}
+int cuGraphLaunch(Graph* x, void* s) {
+  CHECK(x, EXEC);
+  CHECK(s, STREAM);
+  if (capture(s)) return CAPTURING;
+  for (Node* n = x->first; n; n = n->next) {
+    if (n->f) run(n->f->name, n->params, n->threads);
+    else memset(n->at, n->value, n->threads);
+  }
+  return OK;
+}
+int cuGraphExecDestroy(void* x) { CHECK(x, EXEC); free(x); return OK; }
+typedef struct { Function* f; unsigned grid[3], block[3], shared; void** params; void** extra; void* kernel; void* context; } NodeParams;
+int cuGraphExecKernelNodeSetParams_v2(Graph* x, Node* n, NodeParams* p) {
+  CHECK(x, EXEC);
+  CHECK(p->f, FUNCTION);
+  if (!n || n->f != p->f || p->params || p->kernel || p->context || !p->extra) return VALUE;
+  if (p->extra[0] != (void*)1 || p->extra[2] != (void*)2 || p->extra[4] || *(size_t*)p->extra[3] > sizeof n->params) return VALUE;
+  memcpy(n->params, p->extra[1], *(size_t*)p->extra[3]);
+  n->threads = (long long)p->grid[0] * p->grid[1] * p->grid[2] * p->block[0] * p->block[1] * p->block[2];
+  return OK;
+}

@@ -40,6 +40,12 @@ func (h *host) StreamDestroy(int, driver.Stream) error { return nil }
 
 func (h *host) StreamSynchronize(int, driver.Stream) error { return nil }
 
+func (h *host) StreamCaptureStatus(int, driver.Stream) (driver.CaptureStatus, error) {
+	return driver.CaptureNone, nil
+}
+
+func (h *host) Synchronize(int) error { return nil }
+
 func (h *host) MemAlloc(_ int, bytes int64) (driver.Ptr, error) {
 	const granule = 512
 	block := make([]uint64, (bytes+granule)/8+1)
@@ -97,7 +103,7 @@ func Compile(t testing.TB, source []byte) *dl.Library {
 	if err := os.WriteFile(file, source, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(compiler, "-shared", "-fPIC", "-O1", "-o", lib, file).CombinedOutput(); err != nil {
+	if out, err := exec.Command(compiler, "-shared", "-fPIC", "-O1", "-o", lib, file, "-lm").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	l, err := dl.Open(lib)

@@ -26,6 +26,13 @@ func (g *GPU) Scratch(bytes int64) (uint64, error) {
 	return g.Alloc(bytes), nil
 }
 
+func (g *GPU) Keep(bytes int64) (uint64, func() error, error) {
+	addr, err := g.api.MemAlloc(0, bytes)
+	return uint64(addr), func() error { return g.api.MemFree(0, addr) }, err
+}
+
+func (g *GPU) Recording() bool { return false }
+
 func (g *GPU) Upload(data []byte) (uint64, error) { return g.Put(data), nil }
 
 func (g *GPU) Zero(addr uint64, bytes int64) error {

@@ -1,0 +1,48 @@
+// Command factories shows functions that make tensors like another one: the New
+// methods keep its device and dtype, the Like functions its shape, too. That is what
+// a module's forward pass should make tensors with, so that it runs on any device.
+//
+//	go run ./examples/factories [-device auto|cuda|sim]
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/sinter-go/sinter/backend/cuda"
+	"github.com/sinter-go/sinter/examples/machine"
+	"github.com/sinter-go/sinter/generated/tensor"
+)
+
+func main() {
+	name := flag.String("device", "auto", machine.Usage)
+	flag.Parse()
+	if err := run(os.Stdout, *name); err != nil {
+		slog.Error("factories", "error", err)
+		os.Exit(1)
+	}
+}
+
+func run(w io.Writer, name string) error {
+	if _, err := machine.Use(name, 1, 0); err != nil {
+		return err
+	}
+	gpu := cuda.Device()
+	xCPU := tensor.Empty([]int{1})
+	xGPU := tensor.Empty([]int{1}, tensor.On(gpu))
+	xLong := tensor.Empty([]int{1}, tensor.OfType(tensor.Int64))
+
+	fmt.Fprintln(w, xCPU.NewFull([]int{3, 2}, 0.3))
+	fmt.Fprintln(w, xGPU.NewFull([]int{3, 2}, -5))
+	fmt.Fprintln(w, tensor.NewTensor(xLong, []int64{1, 2, 3}, []int{1, 3}))
+
+	x := tensor.Empty([]int{2, 3})
+	y := x.To(gpu)
+	fmt.Fprintln(w, tensor.OnesLike(x))
+	fmt.Fprintln(w, tensor.ZerosLike(y))
+	fmt.Fprintln(w, tensor.OnesLike(xLong))
+	return nil
+}

@@ -1,0 +1,303 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+)
+
+// recurrent is what LSTM, GRU and RNN have in common: layers, each in one or both
+// directions, that go over steps.
+type recurrent struct {
+	// Weights has the parameters by PyTorch's names: of layer k weight_ih_l<k>
+	// [gates*hidden, in], weight_hh_l<k> [gates*hidden, hidden] and, unless left out,
+	// bias_ih_l<k> and bias_hh_l<k> [gates*hidden]; those of the other direction end
+	// in _reverse.
+	Weights map[string]*Parameter `nn:"inline"`
+
+	name                   string
+	in, hidden, layers     int
+	directions             int
+	batchFirst, evaluation bool
+	dropout                float64
+}
+
+// newRecurrent returns the layers of a kind with so many gates. Parameters are
+// drawn as PyTorch draws them, uniformly from ±1/sqrt(hidden).
+func newRecurrent(name string, gates, in, hidden int, s *settings) recurrent {
+	r := recurrent{
+		Weights: map[string]*Parameter{}, name: name, in: in, hidden: hidden, layers: s.layers, directions: 1,
+		batchFirst: s.batchFirst, dropout: s.layerDropout,
+	}
+	if s.bidirectional {
+		r.directions = 2
+	}
+	if in < 1 || hidden < 1 || s.layers < 1 || !(s.layerDropout >= 0 && s.layerDropout <= 1) {
+		r.Weights["weight_ih_l0"] = &Parameter{failed("%s with input %d, hidden size %d, %d layers and dropout %g, which must be at least 1, and dropout from 0 to 1",
+			name, in, hidden, s.layers, s.layerDropout)}
+		return r
+	}
+	bound := 1 / math.Sqrt(float64(hidden))
+	for layer := range s.layers {
+		for direction := range r.directions {
+			suffix := suffixOf(layer, direction)
+			r.Weights["weight_ih"+suffix] = s.uniform(bound, gates*hidden, r.inputOf(layer))
+			r.Weights["weight_hh"+suffix] = s.uniform(bound, gates*hidden, hidden)
+			if s.bias {
+				r.Weights["bias_ih"+suffix] = s.uniform(bound, gates*hidden)
+				r.Weights["bias_hh"+suffix] = s.uniform(bound, gates*hidden)
+			}
+		}
+	}
+	return r
+}
+
+// inputOf returns the width of a layer's input.
+func (r *recurrent) inputOf(layer int) int {
+	if layer == 0 {
+		return r.in
+	}
+	return r.hidden * r.directions
+}
+
+// suffixOf ends the names of the parameters of a layer and direction.
+func suffixOf(layer, direction int) string {
+	if direction == 1 {
+		return fmt.Sprintf("_l%d_reverse", layer)
+	}
+	return fmt.Sprintf("_l%d", layer)
+}
+
+// SetTraining chooses whether dropout between layers drops elements.
+func (r *recurrent) SetTraining(on bool) { r.evaluation = !on }
+
+// String describes the layers.
+func (r *recurrent) String() string {
+	text := fmt.Sprintf("%s(in=%d, hidden=%d", r.name, r.in, r.hidden)
+	if r.layers > 1 {
+		text += fmt.Sprintf(", layers=%d", r.layers)
+	}
+	if r.directions == 2 {
+		text += ", bidirectional"
+	}
+	if r.batchFirst {
+		text += ", batch first"
+	}
+	if r.dropout > 0 {
+		text += fmt.Sprintf(", dropout=%g", r.dropout)
+	}
+	return text + fmt.Sprintf(", bias=%t)", r.Weights["bias_ih_l0"] != nil)
+}
+
+// weights are the parameters of one layer and direction; biases may be nil.
+type weights struct{ ih, hh, biasIH, biasHH *Parameter }
+
+// A pass computes one layer in one direction over x [steps, batch, in] from the
+// states [batch, hidden] and returns the states after each step, the output first.
+type pass func(x tensor.Tensor, states []tensor.Tensor, w weights, reverse bool) []tensor.Tensor
+
+// run takes x through all layers. states are [layers*directions, batch, hidden]
+// each, or zero Tensors for zeros; it returns the output of the last layer and the
+// states after the last step. Without a batch axis all have one axis less.
+func (r *recurrent) run(x tensor.Tensor, states []tensor.Tensor, f pass) (tensor.Tensor, []tensor.Tensor) {
+	if w := r.Weights["weight_ih_l0"]; w == nil || w.Err() != nil || x.Err() != nil {
+		return r.refused(x, w, len(states))
+	}
+	rank := len(x.Shape())
+	if rank != 2 && rank != 3 || x.Size(-1) != r.in {
+		return repeated(failed("%s takes [steps, batch, %d], or without a batch [steps, %d], not %v", r.name, r.in, r.in, x.Shape()), len(states))
+	}
+	single := rank == 2
+	switch {
+	case single:
+		x = x.Unsqueeze(1)
+	case r.batchFirst:
+		x = x.Transpose(0, 1)
+	}
+	first, err := r.first(x, states, single)
+	if err != nil {
+		return repeated(failed("%s: %w", r.name, err), len(states))
+	}
+	last := make([][]tensor.Tensor, len(states))
+	for layer := range r.layers {
+		var outs []tensor.Tensor
+		for direction := range r.directions {
+			k := layer*r.directions + direction
+			own := make([]tensor.Tensor, len(states))
+			for i := range own {
+				own[i] = first[i].Select(0, k)
+			}
+			after := f(x, own, r.of(layer, direction), direction == 1)
+			outs = append(outs, after[0])
+			end := after[0].Size(0) - 1
+			if direction == 1 {
+				end = 0
+			}
+			for i, s := range after {
+				last[i] = append(last[i], s.Select(0, end))
+			}
+		}
+		x = outs[0]
+		if len(outs) > 1 {
+			x = tensor.Cat(outs, -1)
+		}
+		if r.dropout > 0 && !r.evaluation && layer < r.layers-1 {
+			x = x.Dropout(r.dropout)
+		}
+	}
+	next := make([]tensor.Tensor, len(states))
+	for i := range next {
+		next[i] = tensor.Stack(last[i], 0)
+		if single {
+			next[i] = next[i].Squeeze(1)
+		}
+	}
+	switch {
+	case single:
+		x = x.Squeeze(1)
+	case r.batchFirst:
+		x = x.Transpose(0, 1)
+	}
+	return x, next
+}
+
+// refused returns what stands for a result where the layers or x carry an error.
+func (r *recurrent) refused(x tensor.Tensor, w *Parameter, states int) (tensor.Tensor, []tensor.Tensor) {
+	switch {
+	case x.Err() != nil:
+		return repeated(x, states)
+	case w == nil:
+		return repeated(failed("%s has no parameter weight_ih_l0; make it with New%s", r.name, r.name), states)
+	}
+	return repeated(w.Tensor, states)
+}
+
+func repeated(t tensor.Tensor, states int) (tensor.Tensor, []tensor.Tensor) {
+	return t, slices.Repeat([]tensor.Tensor{t}, states)
+}
+
+// first returns the states before the first step with a batch axis.
+func (r *recurrent) first(x tensor.Tensor, states []tensor.Tensor, single bool) ([]tensor.Tensor, error) {
+	shape := []int{r.layers * r.directions, x.Size(1), r.hidden}
+	out := make([]tensor.Tensor, len(states))
+	for i, s := range states {
+		if (s == tensor.Tensor{}) {
+			out[i] = tensor.Zeros(shape, tensor.OfType(x.DType()), tensor.On(x.Device()))
+			continue
+		}
+		if single && len(s.Shape()) == 2 {
+			s = s.Unsqueeze(1)
+		}
+		if err := s.Err(); err != nil {
+			return nil, err
+		}
+		if !slices.Equal(s.Shape(), shape) {
+			return nil, fmt.Errorf("a state of shape %v, want %v", s.Shape(), shape)
+		}
+		out[i] = s
+	}
+	return out, nil
+}
+
+func (r *recurrent) of(layer, direction int) weights {
+	suffix := suffixOf(layer, direction)
+	return weights{r.Weights["weight_ih"+suffix], r.Weights["weight_hh"+suffix], r.Weights["bias_ih"+suffix], r.Weights["bias_hh"+suffix]}
+}
+
+// options returns the options of a pass; O is the operator's interface of them.
+func options[O any](w weights, of ...any) []O {
+	if w.biasIH != nil && w.biasHH != nil {
+		of = append(of, tensor.InputBias(w.biasIH.Tensor), tensor.StateBias(w.biasHH.Tensor))
+	}
+	list := make([]O, len(of))
+	for i, o := range of {
+		list[i] = o.(O)
+	}
+	return list
+}
+
+// An LSTM is layers of long short-term memory (Hochreiter and Schmidhuber 1997,
+// with a forget gate), without projections and peepholes.
+type LSTM struct{ recurrent }
+
+// NewLSTM returns an LSTM over inputs of width in, whose states have width hidden.
+func NewLSTM(in, hidden int, opts ...RecurrentOption) *LSTM {
+	return &LSTM{newRecurrent("LSTM", 4, in, hidden, with(defaults(), opts))}
+}
+
+// LSTMState is the states of an LSTM, [layers*directions, batch, hidden] each: for
+// every layer the forward direction, then the other. A zero Tensor is zeros.
+type LSTMState struct{ H, C tensor.Tensor }
+
+// Forward maps [steps, batch, in] to [steps, batch, directions*hidden], from states
+// of zeros. The batch axis may be missing, or first with BatchFirst.
+func (l *LSTM) Forward(x tensor.Tensor) tensor.Tensor {
+	out, _ := l.Run(x, LSTMState{})
+	return out
+}
+
+// Run is Forward from given states. It returns those after the last step, too.
+func (l *LSTM) Run(x tensor.Tensor, from LSTMState) (out tensor.Tensor, to LSTMState) {
+	out, next := l.run(x, []tensor.Tensor{from.H, from.C}, func(x tensor.Tensor, s []tensor.Tensor, w weights, reverse bool) []tensor.Tensor {
+		out, cells := x.LSTM(s[0], s[1], w.ih.Tensor, w.hh.Tensor, options[tensor.LSTMOption](w, tensor.Reverse(reverse))...)
+		return []tensor.Tensor{out, cells}
+	})
+	return out, LSTMState{next[0], next[1]}
+}
+
+// A GRU is layers of gated recurrent units (Cho et al. 2014) as PyTorch and cuDNN
+// have them: the reset gate acts on the product with the state, bias included.
+type GRU struct{ recurrent }
+
+// NewGRU returns a GRU over inputs of width in, whose state has width hidden.
+func NewGRU(in, hidden int, opts ...RecurrentOption) *GRU {
+	return &GRU{newRecurrent("GRU", 3, in, hidden, with(defaults(), opts))}
+}
+
+// Forward maps [steps, batch, in] to [steps, batch, directions*hidden], from a state
+// of zeros. The batch axis may be missing, or first with BatchFirst.
+func (g *GRU) Forward(x tensor.Tensor) tensor.Tensor {
+	out, _ := g.Run(x, tensor.Tensor{})
+	return out
+}
+
+// Run is Forward from a given state [layers*directions, batch, hidden], or zeros
+// where it is a zero Tensor. It returns that after the last step, too.
+func (g *GRU) Run(x, from tensor.Tensor) (out, to tensor.Tensor) {
+	out, next := g.run(x, []tensor.Tensor{from}, func(x tensor.Tensor, s []tensor.Tensor, w weights, reverse bool) []tensor.Tensor {
+		return []tensor.Tensor{x.GRU(s[0], w.ih.Tensor, w.hh.Tensor, options[tensor.GRUOption](w, tensor.Reverse(reverse))...)}
+	})
+	return out, next[0]
+}
+
+// An RNN is layers of Elman's recurrence: tanh, or relu with Rectified, of what the
+// input and the state give.
+type RNN struct {
+	recurrent
+	rectified bool
+}
+
+// NewRNN returns an RNN over inputs of width in, whose state has width hidden.
+func NewRNN(in, hidden int, opts ...RNNOption) *RNN {
+	s := with(defaults(), opts)
+	return &RNN{newRecurrent("RNN", 1, in, hidden, s), s.rectified}
+}
+
+// Forward maps [steps, batch, in] to [steps, batch, directions*hidden], from a state
+// of zeros. The batch axis may be missing, or first with BatchFirst.
+func (n *RNN) Forward(x tensor.Tensor) tensor.Tensor {
+	out, _ := n.Run(x, tensor.Tensor{})
+	return out
+}
+
+// Run is Forward from a given state [layers*directions, batch, hidden], or zeros
+// where it is a zero Tensor. It returns that after the last step, too.
+func (n *RNN) Run(x, from tensor.Tensor) (out, to tensor.Tensor) {
+	out, next := n.run(x, []tensor.Tensor{from}, func(x tensor.Tensor, s []tensor.Tensor, w weights, reverse bool) []tensor.Tensor {
+		return []tensor.Tensor{x.RNN(s[0], w.ih.Tensor, w.hh.Tensor,
+			options[tensor.RNNOption](w, tensor.Rectified(n.rectified), tensor.Reverse(reverse))...)}
+	})
+	return out, next[0]
+}

@@ -1,0 +1,374 @@
+package composite
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/core"
+)
+
+// The types of the operators that Fourier transforms are handed.
+type (
+	padWith   = func(x *core.Tensor, padding []int, value ir.Scalar) *core.Tensor
+	castTo    = func(x *core.Tensor, dtype ir.DType) *core.Tensor
+	conjugate = func(x *core.Tensor) *core.Tensor
+	complexTo = func(x *core.Tensor, dims []int, inverse bool, scale float64) *core.Tensor
+	realTo    = func(x *core.Tensor, dim int, scale, inner float64) *core.Tensor
+	toReal    = func(x *core.Tensor, dim, n int, scale, inner float64) *core.Tensor
+)
+
+// The ways to divide by the number of points, PyTorch's norm: the transform back,
+// each by its root, or the transform forward.
+const (
+	backward = iota
+	ortho
+	forward
+)
+
+// FFT transforms x along one axis, the last unless dim names another.
+func FFT[E ~uint8](pad padWith, cut narrow, cast castTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return complexFFT(pad, cut, cast, f, fourier{along1, false, int(scaling)}, x, sizes, dim)
+}
+
+// IFFT is the inverse of FFT.
+func IFFT[E ~uint8](pad padWith, cut narrow, cast castTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return complexFFT(pad, cut, cast, f, fourier{along1, true, int(scaling)}, x, sizes, dim)
+}
+
+// FFT2 transforms x along two axes, the last unless dim names others.
+func FFT2[E ~uint8](pad padWith, cut narrow, cast castTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return complexFFT(pad, cut, cast, f, fourier{along2, false, int(scaling)}, x, sizes, dim)
+}
+
+// IFFT2 is the inverse of FFT2.
+func IFFT2[E ~uint8](pad padWith, cut narrow, cast castTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return complexFFT(pad, cut, cast, f, fourier{along2, true, int(scaling)}, x, sizes, dim)
+}
+
+// FFTN transforms x along the axes dim, or as many of the last as there are sizes,
+// or all.
+func FFTN[E ~uint8](pad padWith, cut narrow, cast castTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return complexFFT(pad, cut, cast, f, fourier{alongAll, false, int(scaling)}, x, sizes, dim)
+}
+
+// IFFTN is the inverse of FFTN.
+func IFFTN[E ~uint8](pad padWith, cut narrow, cast castTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return complexFFT(pad, cut, cast, f, fourier{alongAll, true, int(scaling)}, x, sizes, dim)
+}
+
+// RFFT is FFT of a real x without the half of the result that is conjugate to the
+// other half.
+func RFFT[E ~uint8](pad padWith, cut narrow, cast castTo, half realTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return realFFT(pad, cut, cast, half, nil, fourier{along1, false, int(scaling)}, x, sizes, dim)
+}
+
+// RFFT2 is FFT2 of a real x, the last axis as RFFT's.
+func RFFT2[E ~uint8](pad padWith, cut narrow, cast castTo, half realTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return realFFT(pad, cut, cast, half, f, fourier{along2, false, int(scaling)}, x, sizes, dim)
+}
+
+// RFFTN is FFTN of a real x, the last axis as RFFT's.
+func RFFTN[E ~uint8](pad padWith, cut narrow, cast castTo, half realTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return realFFT(pad, cut, cast, half, f, fourier{alongAll, false, int(scaling)}, x, sizes, dim)
+}
+
+// IHFFT is the conjugate of RFFT, with the scaling of the inverse transform.
+func IHFFT[E ~uint8](pad padWith, cut narrow, cast castTo, half realTo, conj conjugate, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	out := realFFT(pad, cut, cast, half, nil, fourier{along1, true, int(scaling)}, x, sizes, dim)
+	if core.FirstError(out) != nil {
+		return out
+	}
+	defer out.Release()
+	return conj(out)
+}
+
+// IRFFT is the inverse of RFFT: real, of sizes points or, without these, of twice
+// as many as x has less two.
+func IRFFT[E ~uint8](pad padWith, cut narrow, cast castTo, whole toReal, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return backFFT(pad, cut, cast, nil, whole, fourier{along1, true, int(scaling)}, x, sizes, dim)
+}
+
+// IRFFT2 is the inverse of RFFT2.
+func IRFFT2[E ~uint8](pad padWith, cut narrow, cast castTo, f complexTo, whole toReal, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return backFFT(pad, cut, cast, f, whole, fourier{along2, true, int(scaling)}, x, sizes, dim)
+}
+
+// IRFFTN is the inverse of RFFTN.
+func IRFFTN[E ~uint8](pad padWith, cut narrow, cast castTo, f complexTo, whole toReal, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return backFFT(pad, cut, cast, f, whole, fourier{alongAll, true, int(scaling)}, x, sizes, dim)
+}
+
+// HFFT is the transform of a signal whose second half is conjugate to its first,
+// which is x: IRFFT of the conjugate of x, with the scaling of the transform forward.
+func HFFT[E ~uint8](pad padWith, cut narrow, cast castTo, conj conjugate, whole toReal, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	if t := usable(x); t != nil {
+		return t[0]
+	}
+	y := x
+	if x.DType().IsComplex() {
+		y = conj(x)
+		defer y.Release()
+	}
+	return backFFT(pad, cut, cast, nil, whole, fourier{along1, false, int(scaling)}, y, sizes, dim)
+}
+
+// FFTShift moves the first element along each of the axes dim, or of all, to the
+// middle.
+func FFTShift(roll func(x *core.Tensor, shifts, dim []int) *core.Tensor, x *core.Tensor, dim []int) *core.Tensor {
+	return shiftHalf(roll, x, dim, 0)
+}
+
+// IFFTShift is the inverse of FFTShift.
+func IFFTShift(roll func(x *core.Tensor, shifts, dim []int) *core.Tensor, x *core.Tensor, dim []int) *core.Tensor {
+	return shiftHalf(roll, x, dim, 1)
+}
+
+func shiftHalf(roll func(x *core.Tensor, shifts, dim []int) *core.Tensor, x *core.Tensor, dim []int, up int) *core.Tensor {
+	if bad := usable(x); bad != nil {
+		return bad[0]
+	}
+	axes, err := ir.Axes(dim, x.Rank())
+	if err != nil {
+		return core.Failed(err)
+	}
+	shifts := make([]int, len(axes))
+	for i, a := range axes {
+		shifts[i] = (x.Shape()[a] + up) / 2
+	}
+	if len(axes) == 0 {
+		return x
+	}
+	return roll(x, shifts, axes)
+}
+
+// A fourier is which transform is wanted.
+type fourier struct {
+	along   span
+	inverse bool
+	scaling int
+}
+
+// A span is which axes a transform is along where the call names none.
+type span int
+
+const (
+	alongAll span = iota
+	along1        // the last, and no more than one
+	along2        // the last two
+)
+
+// scale returns the factor of a transform of so many points.
+func (f fourier) scale(points float64) float64 {
+	switch {
+	case f.scaling == ortho:
+		return 1 / math.Sqrt(points)
+	case f.inverse == (f.scaling == backward):
+		return 1 / points
+	}
+	return 1
+}
+
+// axes returns the axes to transform, in the call's order, and the number of points
+// along each.
+func (f fourier) axes(shape, sizes, dim []int) (axes, points []int, err error) {
+	rank, sized, named := len(shape), len(sizes) > 0, len(dim) > 0
+	switch {
+	case f.along == along1 && (len(sizes) > 1 || len(dim) > 1):
+		return nil, nil, fmt.Errorf("%w: want one number of points and one axis at most, have %v and %v", ir.ErrShape, sizes, dim)
+	case sized && named && len(sizes) != len(dim):
+		return nil, nil, fmt.Errorf("%w: %d numbers of points for %d axes", ir.ErrShape, len(sizes), len(dim))
+	case !named && len(sizes) > rank:
+		return nil, nil, fmt.Errorf("%w: %d numbers of points for shape %v", ir.ErrShape, len(sizes), shape)
+	case !named && f.along == along1:
+		dim = ir.HostLastDims(1)
+	case !named && f.along == along2:
+		dim = ir.HostLastDims(2)
+	case !named && sized:
+		dim = ir.HostLastDims(len(sizes))
+	case !named:
+		dim = ir.HostIotaInts(0, rank)
+	}
+	if sized && len(sizes) != len(dim) {
+		return nil, nil, fmt.Errorf("%w: %d numbers of points for %d axes", ir.ErrShape, len(sizes), len(dim))
+	}
+	for i, d := range dim {
+		if rank == 0 {
+			return nil, nil, fmt.Errorf("%w: dimension %d of a scalar, which has no axis", ir.ErrShape, d)
+		}
+		a, err := ir.Axis(d, rank)
+		if err != nil {
+			return nil, nil, err
+		}
+		if slices.Contains(axes, a) {
+			return nil, nil, fmt.Errorf("%w: FFT dims must be unique, have %v", ir.ErrShape, dim)
+		}
+		n := shape[a]
+		if sized && sizes[i] != -1 {
+			n = sizes[i]
+		}
+		axes, points = append(axes, a), append(points, n)
+	}
+	return axes, points, nil
+}
+
+var errNoAxis = fmt.Errorf("%w: there must be at least one axis to transform", ir.ErrShape)
+
+// checkPoints refuses transforms of no points.
+func checkPoints(points []int) error {
+	for _, n := range points {
+		if n < 1 {
+			return fmt.Errorf("%w: Invalid number of data points (%d) specified; want 1 or more", ir.ErrShape, n)
+		}
+	}
+	return nil
+}
+
+// A chain is a tensor on its way through operators: those in between are released.
+type chain struct{ x, at *core.Tensor }
+
+func (c *chain) then(next *core.Tensor) {
+	if c.at != c.x && c.at != next {
+		c.at.Release()
+	}
+	c.at = next
+}
+
+// prepare returns x in a dtype that transforms take, complex if wanted.
+func (f fourier) prepare(cast castTo, x *core.Tensor, complex bool) (*chain, error) {
+	c := &chain{x, x}
+	dt := x.DType()
+	if !dt.Differentiable() {
+		dt = core.DefaultFloat()
+	}
+	if dt == ir.Float16 || dt == ir.BFloat16 {
+		return nil, fmt.Errorf("%w: not implemented for %s (have float32, float64, complex64, complex128; integers become the default float)", core.ErrDType, dt)
+	}
+	if complex {
+		dt = dt.Complex()
+	}
+	if dt != x.DType() {
+		c.then(cast(x, dt))
+	}
+	return c, nil
+}
+
+// resize trims and pads a tensor with zeros to the extents points along axes.
+func (c *chain) resize(pad padWith, cut narrow, axes, points []int) {
+	if core.FirstError(c.at) != nil {
+		return
+	}
+	shape := c.at.Shape()
+	padding := make([]int, 2*len(shape))
+	padded := false
+	for i, a := range axes {
+		switch n := points[i]; {
+		case n < shape[a]:
+			c.then(cut(c.at, a, 0, n))
+		case n > shape[a]:
+			padding[2*(len(shape)-1-a)+1], padded = n-shape[a], true
+		}
+	}
+	if padded {
+		c.then(pad(c.at, padding, ir.IntScalar(0)))
+	}
+}
+
+// numPoints returns the number of points of a transform.
+func numPoints(points []int) float64 {
+	n := 1.0
+	for _, p := range points {
+		n *= float64(p)
+	}
+	return n
+}
+
+// plan checks a call and returns its axes and numbers of points; the error tensor
+// stands for the result where it is not nil.
+func (f fourier) plan(x *core.Tensor, sizes, dim []int) (axes, points []int, bad *core.Tensor) {
+	if t := usable(x); t != nil {
+		return nil, nil, t[0]
+	}
+	axes, points, err := f.axes(x.Shape(), sizes, dim)
+	if err != nil {
+		return nil, nil, core.Failed(err)
+	}
+	return axes, points, nil
+}
+
+func complexFFT(pad padWith, cut narrow, cast castTo, c2c complexTo, f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor {
+	axes, points, bad := f.plan(x, sizes, dim)
+	if bad != nil {
+		return bad
+	}
+	if err := checkPoints(points); err != nil {
+		return core.Failed(err)
+	}
+	c, err := f.prepare(cast, x, true)
+	if err != nil {
+		return core.Failed(err)
+	}
+	c.resize(pad, cut, axes, points)
+	if len(axes) > 0 {
+		c.then(c2c(c.at, axes, f.inverse, f.scale(numPoints(points))))
+	}
+	return c.at
+}
+
+func realFFT(pad padWith, cut narrow, cast castTo, r2c realTo, c2c complexTo, f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor {
+	axes, points, bad := f.plan(x, sizes, dim)
+	if bad != nil {
+		return bad
+	}
+	err := checkPoints(points)
+	switch {
+	case len(axes) == 0:
+		err = errNoAxis
+	case x.DType().IsComplex():
+		err = fmt.Errorf("%w: want a real tensor, have %s", core.ErrDType, x.DType())
+	}
+	if err != nil {
+		return core.Failed(err)
+	}
+	c, err := f.prepare(cast, x, false)
+	if err != nil {
+		return core.Failed(err)
+	}
+	c.resize(pad, cut, axes, points)
+	last := len(axes) - 1
+	c.then(r2c(c.at, axes[last], f.scale(numPoints(points)), 1))
+	if last > 0 {
+		c.then(c2c(c.at, axes[:last], false, 1))
+	}
+	return c.at
+}
+
+func backFFT(pad padWith, cut narrow, cast castTo, c2c complexTo, c2r toReal, f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor {
+	axes, points, bad := f.plan(x, sizes, dim)
+	if bad != nil {
+		return bad
+	}
+	last := len(axes) - 1
+	if last < 0 {
+		return core.Failed(errNoAxis)
+	}
+	if len(sizes) == 0 || sizes[last] == -1 {
+		points[last] = 2 * (points[last] - 1)
+	}
+	if err := checkPoints(points); err != nil {
+		return core.Failed(err)
+	}
+	c, err := f.prepare(cast, x, true)
+	if err != nil {
+		return core.Failed(err)
+	}
+	n, scale := points[last], f.scale(numPoints(points))
+	points[last] = n/2 + 1
+	c.resize(pad, cut, axes, points)
+	if last > 0 {
+		c.then(c2c(c.at, axes[:last], true, 1))
+	}
+	c.then(c2r(c.at, axes[last], n, scale, 1))
+	return c.at
+}

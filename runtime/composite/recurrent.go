@@ -1,0 +1,257 @@
+package composite
+
+import (
+	"slices"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/core"
+)
+
+// The types of the operators that recurrences are handed.
+type (
+	lstmForward  = func(gates, h, c, weight, bias *core.Tensor, reverse bool) (out, cells *core.Tensor)
+	lstmBackward = func(g, gCells, gates, inner, before, weight, bias *core.Tensor, reverse bool) (dGates, dH, dC *core.Tensor)
+	gruForward   = func(gates, h, weight, bias *core.Tensor, reverse bool) *core.Tensor
+	gruBackward  = func(g, gates, inner, before, weight, bias *core.Tensor, reverse bool) (dGates, dInner, dH *core.Tensor)
+	rnnForward   = func(x, h, weight, bias *core.Tensor, relu, reverse bool) *core.Tensor
+	rnnBackward  = func(g, out, weight *core.Tensor, relu, reverse bool) (dX, dH *core.Tensor)
+	ofOne        = func(x *core.Tensor) *core.Tensor
+	swapAxes     = func(x *core.Tensor, dim0, dim1 int) *core.Tensor
+)
+
+// A recurrence is a layer that goes over steps, as the operators that it is made
+// of. Its first gradient is computed by operators of its own, all operands' in one
+// pass; a gradient that is itself recorded is that of the layer's steps, each made
+// of operators that can be differentiated again.
+type recurrence struct {
+	op      *ir.Op
+	reverse bool
+	matmul  product
+	swap    swapAxes
+	narrow  narrow
+	cat     joinLists
+	reshape withInts
+	sum     sumOver
+	add     product
+	clone   ofOne
+	// cell returns the states after a step, the output first, from what the step
+	// is given, what the output before it gives to its gates, the states, and bias.
+	cell func(x, inner *core.Tensor, states []*core.Tensor, bias *core.Tensor) []*core.Tensor
+}
+
+// descriptor returns a recurrence's, with so many states; they are its results.
+func descriptor(name string, states int) *ir.Op {
+	o := &ir.Op{Name: name, Kind: ir.Composition, Switch: -1, DTypes: ir.ClassFloat, Tags: ir.TagTF32}
+	for _, n := range []string{"gates", "h", "c"}[:1+states] {
+		o.In = append(o.In, ir.Operand{Name: n})
+	}
+	o.In = append(o.In, ir.Operand{Name: "weight"}, ir.Operand{Name: "bias"})
+	o.Out = []ir.Result{{Name: "out"}, {Name: "cells"}}[:states]
+	return o
+}
+
+// apply runs forward as one node of the graph, of which backward is the gradient.
+func (r *recurrence) apply(in []*core.Tensor, forward func() []*core.Tensor, backward func(g *core.Grad)) []*core.Tensor {
+	save := core.Save(0)
+	for i := range in {
+		save |= core.SaveIn(i)
+	}
+	for i := range r.op.Out {
+		save |= core.SaveOut(i)
+	}
+	return core.Custom(core.Apply{
+		Op: r.op, In: in, Save: save,
+		Backward: func(g *core.Grad) {
+			if g.Recording() {
+				r.again(g)
+				return
+			}
+			backward(g)
+		},
+	}, forward)
+}
+
+// again sets the gradients of the layer's steps.
+func (r *recurrence) again(g *core.Grad) {
+	n := len(r.op.Out)
+	in := make([]*core.Tensor, g.NumIn())
+	var wanted, dys []*core.Tensor
+	for i := range in {
+		if in[i] = g.In(i); g.Needs(i) {
+			wanted = append(wanted, in[i])
+		}
+	}
+	for i := range n {
+		dys = append(dys, g.Dy(i))
+	}
+	grads, err := core.Gradients(r.steps(in[0], in[1:1+n], in[1+n], in[2+n]), dys, wanted,
+		core.BackwardOptions{CreateGraph: true, Ops: &core.Operators{Add: r.add, Clone: r.clone}})
+	for i := range in {
+		if !g.Needs(i) {
+			continue
+		}
+		if err != nil {
+			g.Set(i, core.Fail(r.op, err))
+			continue
+		}
+		g.Set(i, grads[0])
+		grads = grads[1:]
+	}
+}
+
+// steps returns the states after each step, [steps, batch, width], one step after
+// the other.
+func (r *recurrence) steps(gates *core.Tensor, states []*core.Tensor, weight, bias *core.Tensor) []*core.Tensor {
+	count := gates.Shape()[0]
+	lists := make([][]*core.Tensor, len(states))
+	across := r.swap(weight, 0, 1)
+	for i := range count {
+		t := i
+		if r.reverse {
+			t = count - 1 - i
+		}
+		x := r.reshape(r.narrow(gates, 0, t, 1), gates.Shape()[1:])
+		states = r.cell(x, r.matmul(states[0], across), states, bias)
+		for k, s := range states {
+			lists[k] = append(lists[k], r.reshape(s, slices.Concat([]int{1}, s.Shape())))
+		}
+	}
+	out := make([]*core.Tensor, len(lists))
+	for k, list := range lists {
+		if r.reverse {
+			slices.Reverse(list)
+		}
+		out[k] = r.cat(list, 0)
+	}
+	return out
+}
+
+// before returns a state before each step, from the first one and those after
+// each step.
+func (r *recurrence) before(first, after *core.Tensor) *core.Tensor {
+	first = r.reshape(first, slices.Concat([]int{1}, first.Shape()))
+	n := after.Shape()[0]
+	switch {
+	case n == 1:
+		return first
+	case r.reverse:
+		return r.cat([]*core.Tensor{r.narrow(after, 0, 1, n-1), first}, 0)
+	}
+	return r.cat([]*core.Tensor{first, r.narrow(after, 0, 0, n-1)}, 0)
+}
+
+// given returns what states give to the gates: states @ weight'.
+func (r *recurrence) given(states, weight *core.Tensor) *core.Tensor {
+	return r.matmul(states, r.swap(weight, 0, 1))
+}
+
+// rows returns x with all axes but the last joined.
+func (r *recurrence) rows(x *core.Tensor) *core.Tensor {
+	s := x.Shape()
+	return r.reshape(x, []int{ir.NumElements(s[:len(s)-1]), s[len(s)-1]})
+}
+
+// weightGrad returns the gradient of the weight, from that of what it gave and the
+// states that it was multiplied with.
+func (r *recurrence) weightGrad(g, states *core.Tensor) *core.Tensor {
+	return r.matmul(r.swap(r.rows(g), 0, 1), r.rows(states))
+}
+
+// overSteps sums over steps and batch.
+func (r *recurrence) overSteps(g *core.Tensor) *core.Tensor {
+	return r.sum(g, []int{0, 1}, false, ir.Invalid)
+}
+
+// part returns the k-th of the parts, as wide as the state, along the last axis.
+func (r *recurrence) part(x, state *core.Tensor, k int) *core.Tensor {
+	w := state.Shape()[1]
+	return r.narrow(x, len(x.Shape())-1, k*w, w)
+}
+
+// LSTM returns the outputs and cells of an LSTM over gates [steps, batch, 4*width].
+func LSTM(forward lstmForward, backward lstmBackward, matmul product, swap swapAxes, cut narrow, cat joinLists, reshape withInts,
+	sum sumOver, add, mul product, sigmoid, tanh, clone ofOne, gates, h, c, weight, bias *core.Tensor, reverse bool) (out, cells *core.Tensor) {
+	r := &recurrence{descriptor("lstm_layer", 2), reverse, matmul, swap, cut, cat, reshape, sum, add, clone, nil}
+	r.cell = func(x, inner *core.Tensor, states []*core.Tensor, bias *core.Tensor) []*core.Tensor {
+		all := add(add(x, inner), bias)
+		gate := func(k int) *core.Tensor { return r.part(all, states[0], k) }
+		cell := add(mul(sigmoid(gate(1)), states[1]), mul(sigmoid(gate(0)), tanh(gate(2))))
+		return []*core.Tensor{mul(sigmoid(gate(3)), tanh(cell)), cell}
+	}
+	outs := r.apply([]*core.Tensor{gates, h, c, weight, bias}, func() []*core.Tensor {
+		out, cells := forward(gates, h, c, weight, bias, reverse)
+		return []*core.Tensor{out, cells}
+	}, func(g *core.Grad) {
+		weight := g.In(3)
+		before := r.before(g.In(1), g.Out(0))
+		dGates, dH, dC := backward(g.Dy(0), g.Dy(1), g.In(0), r.given(before, weight), r.before(g.In(2), g.Out(1)), weight, g.In(4), reverse)
+		g.Set(0, dGates)
+		g.Set(1, dH)
+		g.Set(2, dC)
+		if g.Needs(3) {
+			g.Set(3, r.weightGrad(dGates, before))
+		}
+		if g.Needs(4) {
+			g.Set(4, r.overSteps(dGates))
+		}
+	})
+	return outs[0], outs[1]
+}
+
+// GRU returns the outputs of a GRU over gates [steps, batch, 3*width]; bias has a
+// row for the gates and one for what the state gives to them.
+func GRU(forward gruForward, backward gruBackward, matmul product, swap swapAxes, cut narrow, cat joinLists, reshape withInts,
+	sum sumOver, add, sub, mul product, sigmoid, tanh, clone ofOne, gates, h, weight, bias *core.Tensor, reverse bool) *core.Tensor {
+	r := &recurrence{descriptor("gru_layer", 1), reverse, matmul, swap, cut, cat, reshape, sum, add, clone, nil}
+	r.cell = func(x, inner *core.Tensor, states []*core.Tensor, bias *core.Tensor) []*core.Tensor {
+		x, inner = add(x, cut(bias, 0, 0, 1)), add(inner, cut(bias, 0, 1, 1))
+		own := func(k int) *core.Tensor { return r.part(x, states[0], k) }
+		given := func(k int) *core.Tensor { return r.part(inner, states[0], k) }
+		reset, update := sigmoid(add(own(0), given(0))), sigmoid(add(own(1), given(1)))
+		fresh := tanh(add(own(2), mul(reset, given(2))))
+		return []*core.Tensor{add(fresh, mul(update, sub(states[0], fresh)))}
+	}
+	return r.apply([]*core.Tensor{gates, h, weight, bias}, func() []*core.Tensor {
+		return []*core.Tensor{forward(gates, h, weight, bias, reverse)}
+	}, func(g *core.Grad) {
+		weight := g.In(2)
+		before := r.before(g.In(1), g.Out(0))
+		dGates, dInner, dH := backward(g.Dy(0), g.In(0), r.given(before, weight), before, weight, g.In(3), reverse)
+		g.Set(0, dGates)
+		g.Set(1, dH)
+		if g.Needs(2) {
+			g.Set(2, r.weightGrad(dInner, before))
+		}
+		if g.Needs(3) {
+			both := []*core.Tensor{r.overSteps(dGates), r.overSteps(dInner)}
+			g.Set(3, reshape(cat(both, 0), g.InShape(3)))
+		}
+	})[0]
+}
+
+// RNN returns the outputs of a recurrence over x [steps, batch, width] whose
+// function is tanh or, with rectified, relu.
+func RNN(forward rnnForward, backward rnnBackward, matmul product, swap swapAxes, cut narrow, cat joinLists, reshape withInts,
+	sum sumOver, add product, tanh, relu, clone ofOne, x, h, weight, bias *core.Tensor, rectified, reverse bool) *core.Tensor {
+	r := &recurrence{descriptor("rnn_layer", 1), reverse, matmul, swap, cut, cat, reshape, sum, add, clone, nil}
+	r.cell = func(x, inner *core.Tensor, _ []*core.Tensor, bias *core.Tensor) []*core.Tensor {
+		all := add(add(x, inner), bias)
+		if rectified {
+			return []*core.Tensor{relu(all)}
+		}
+		return []*core.Tensor{tanh(all)}
+	}
+	return r.apply([]*core.Tensor{x, h, weight, bias}, func() []*core.Tensor {
+		return []*core.Tensor{forward(x, h, weight, bias, rectified, reverse)}
+	}, func(g *core.Grad) {
+		dX, dH := backward(g.Dy(0), g.Out(0), g.In(2), rectified, reverse)
+		g.Set(0, dX)
+		g.Set(1, dH)
+		if g.Needs(2) {
+			g.Set(2, r.weightGrad(dX, r.before(g.In(1), g.Out(0))))
+		}
+		if g.Needs(3) {
+			g.Set(3, r.overSteps(dX))
+		}
+	})[0]
+}

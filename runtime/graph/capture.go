@@ -1,0 +1,186 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/stream"
+)
+
+// A Capture is one under way.
+type Capture struct {
+	*work
+
+	mu     sync.Mutex // guards work.keep, and
+	failed error      // of the first call that could not be recorded
+}
+
+// captures are those under way.
+var captures struct {
+	under atomic.Int32
+	mu    sync.Mutex
+	all   map[captureKey]*Capture
+}
+
+type captureKey struct {
+	drv device.Driver
+	id  device.CaptureID
+}
+
+// Of returns the capture that stream s of a driver's device takes part in, or nil. It
+// costs an atomic load while no stream of the process is captured.
+func Of(drv device.Driver, dev int, s device.StreamID) *Capture {
+	if captures.under.Load() == 0 || s == 0 {
+		return nil
+	}
+	c, ok := drv.(device.Capturer)
+	if !ok {
+		return nil
+	}
+	id := c.CaptureOf(dev, s)
+	captures.mu.Lock()
+	defer captures.mu.Unlock()
+	return captures.all[captureKey{drv, id}]
+}
+
+// Current returns the capture that the calling goroutine's current stream of d takes
+// part in, or nil.
+func Current(d device.Device) *Capture {
+	if captures.under.Load() == 0 {
+		return nil
+	}
+	d, drv, err := device.Find(d)
+	if err != nil {
+		return nil
+	}
+	return Of(drv, d.Index, stream.CurrentID(d))
+}
+
+// sharedStreams are those of captures that are given none. All graphs of a device
+// have one, so that graphs that share a pool find each other's memory there.
+var sharedStreams struct {
+	mu  sync.Mutex
+	all map[sharedKey]stream.Stream
+}
+
+type sharedKey struct {
+	drv device.Driver
+	dev device.Device
+}
+
+// shared returns the shared stream of a device.
+func shared(drv device.Driver, dev device.Device) stream.Stream {
+	sharedStreams.mu.Lock()
+	defer sharedStreams.mu.Unlock()
+	key := sharedKey{drv, dev}
+	if s, ok := sharedStreams.all[key]; ok {
+		return s
+	}
+	id, err := drv.NewStream(dev.Index, 0)
+	if err != nil {
+		return stream.Failed(dev, err)
+	}
+	if sharedStreams.all == nil {
+		sharedStreams.all = map[sharedKey]stream.Stream{}
+	}
+	sharedStreams.all[key] = stream.External(dev, id)
+	return sharedStreams.all[key]
+}
+
+// Refuse makes the capture fail with err, unless it has before, and returns err.
+func (c *Capture) Refuse(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed == nil {
+		c.failed = err
+	}
+	return err
+}
+
+// Keep has done called when the graph is reset, or the capture fails: until then the
+// work may use what the caller holds.
+func (c *Capture) Keep(done func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keep = append(c.keep, done)
+}
+
+// begin and end put the capture among those under way.
+func (c *Capture) begin(key captureKey) {
+	captures.mu.Lock()
+	defer captures.mu.Unlock()
+	if captures.all == nil {
+		captures.all = map[captureKey]*Capture{}
+	}
+	captures.all[key] = c
+	captures.under.Add(1)
+}
+
+func (c *Capture) end(key captureKey) {
+	captures.mu.Lock()
+	defer captures.mu.Unlock()
+	delete(captures.all, key)
+	captures.under.Add(-1)
+}
+
+// record runs f while stream s, which drv provides, is captured into w.
+func record(w *work, drv device.Driver, s stream.Stream, f func() error) error {
+	capturer, dev := drv.(device.Capturer), s.Device()
+	c := &Capture{work: w}
+	memory.CaptureBegun(dev)
+	defer memory.CaptureEnded(dev)
+	id, err := capturer.BeginCapture(dev.Index, s.ID(), device.CaptureOptions{Refresh: c.refresh})
+	if err != nil {
+		return err
+	}
+	key := captureKey{drv, id}
+	c.begin(key)
+	ended := false
+	finish := func() (device.Recording, error) {
+		ended = true
+		c.end(key)
+		return capturer.EndCapture(dev.Index, s.ID())
+	}
+	defer func() { // f panics or ends the goroutine
+		if !ended {
+			if r, err := finish(); err == nil {
+				_ = r.Destroy() // the panic says more
+			}
+			_ = w.release()
+		}
+	}()
+	err = c.run(capturer, s, id, f)
+	r, failed := finish()
+	if err == nil {
+		err = c.failed
+	}
+	if failed != nil {
+		if err != nil && errors.Is(err, failed) || err != nil && errors.Is(err, device.ErrCapturing) {
+			return err
+		}
+		return errors.Join(err, failed)
+	}
+	if err != nil {
+		return errors.Join(err, r.Destroy())
+	}
+	w.Recording = r
+	return nil
+}
+
+// run calls f with the stream current and the pool in use.
+func (c *Capture) run(capturer device.Capturer, s stream.Stream, id device.CaptureID, f func() error) error {
+	dev := s.Device().Index
+	end, err := c.pool.Route(func(q device.StreamID) bool { return q != 0 && capturer.CaptureOf(dev, q) == id })
+	if err != nil {
+		return fmt.Errorf("its memory: %w", err)
+	}
+	defer end()
+	outer := s.Do(func() {
+		c.tape.Record(func() { err = f() })
+	})
+	return errors.Join(outer, err)
+}

@@ -1,0 +1,246 @@
+// Package graph records what a program gives an accelerator to do, once, and does it
+// again as often as it is asked to, in one call of the driver: what is called CUDA
+// graphs. It knows nothing of tensors or of any particular backend.
+//
+// Work is recorded while a function runs, from what it gives to one stream and to
+// those that branch off and come back. Addresses are part of the work: a replay
+// reads and writes the memory that the capture did. New data is copied to where the
+// recorded work reads it, results are read where it writes them. What the function
+// allocates comes from a pool of the graph's own, which lends nothing to others; what
+// it uses besides is the program's to keep. Host code is not recorded: a replay does
+// what the device was given, and nothing else. Shapes are those of the capture.
+//
+// What needs the device's answer cannot be recorded: an element's value on the host,
+// a copy that blocks, a wait. Such a call fails while its stream is captured, with
+// an error that wraps device.ErrCapturing, and the capture fails with it.
+//
+// Random numbers that are drawn while a graph is captured are drawn anew by every
+// replay, from the same generators (P89). Numbers that a replay is to be given anew
+// otherwise are told with Refreshing.
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/random"
+	"github.com/sinter-go/sinter/runtime/stream"
+)
+
+// Errors of graphs.
+var (
+	// ErrDefaultStream is wrapped when a capture is to begin on a default stream (P80).
+	ErrDefaultStream = errors.New("CUDA graphs must be captured on a non-default stream.") //lint:ignore ST1005 PyTorch's words, which people search for
+	// ErrCaptured is wrapped when a graph is captured that holds work.
+	ErrCaptured = errors.New("the graph was captured before; Reset frees it")
+	// ErrEmpty is wrapped when a graph is replayed that was not captured.
+	ErrEmpty = errors.New("the graph holds no captured work")
+	// ErrUnsupported is wrapped where work of a device cannot be recorded.
+	ErrUnsupported = errors.New("no graphs can be captured")
+)
+
+// A Graph is recorded work of one device. Any goroutine may use it, one at a time;
+// replays of one graph follow one another on the device, whatever their streams.
+// The collector frees a graph that nobody refers to.
+type Graph struct {
+	dev device.Device
+	drv device.Driver
+	err error // why there is no such device
+
+	mu   sync.Mutex // held to capture, to replay, and to reset
+	work *work      // nil before the capture and after Reset
+}
+
+// work is what a capture made.
+type work struct {
+	device.Recording
+	tape random.Tape
+	pool *memory.Pool
+	keep []func() // calls that let go what the work reads and writes besides
+}
+
+// Options adjust a capture.
+type Options struct {
+	// Stream records; the default is the calling goroutine's current stream of the
+	// graph's device, or where that is the default stream, one that all captures share.
+	Stream stream.Stream
+	// Pool is where memory comes from, of another graph (Graph.Pool) or made with
+	// memory.NewPool; nil: a pool of the graph's own. Graphs of one pool use the same
+	// memory one after another: their replays must come in the order of their captures
+	// and not at the same time, and a result is gone when another graph is replayed
+	// that was captured after the result was released (P87).
+	Pool *memory.Pool
+}
+
+// New returns an empty graph of a device, an accelerator.
+func New(d device.Device) *Graph {
+	dev, drv, err := device.Find(d)
+	if _, able := drv.(device.Capturer); err == nil && !able {
+		err = fmt.Errorf("%w: %s", ErrUnsupported, dev)
+	}
+	return &Graph{dev: dev, drv: drv, err: err}
+}
+
+// Failed returns a graph of d that carries err, which its methods return.
+func Failed(d device.Device, err error) *Graph { return &Graph{dev: d, err: err} }
+
+// Device returns the graph's device.
+func (g *Graph) Device() device.Device { return g.dev }
+
+// Pool returns the pool of the captured work, for another graph to share; nil where
+// nothing is captured. The graph holds it until Reset.
+func (g *Graph) Pool() *memory.Pool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.work == nil {
+		return nil
+	}
+	return g.work.pool
+}
+
+// Nodes returns how many copies, clearings and kernels were captured.
+func (g *Graph) Nodes() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.work == nil {
+		return 0
+	}
+	return g.work.Nodes()
+}
+
+// Capture records what f gives to the options' stream, which is current while f
+// runs, without doing it. What was allocated and is not released when f returns
+// stays as it is, and has its elements once the graph was replayed.
+//
+// An error of f's, or of a call that could not be recorded, is Capture's: the graph
+// is then as before, and the device usable. Where f gave the device nothing there is
+// a warning in the log (P85).
+func (g *Graph) Capture(o Options, f func() error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.work != nil {
+		return fmt.Errorf("graph: capture: %w", ErrCaptured)
+	}
+	w, err := g.capture(o, f)
+	if err != nil {
+		return fmt.Errorf("graph: capture: %w", err)
+	}
+	if w.Nodes() == 0 {
+		slog.Warn("The CUDA Graph is empty. Nothing was given to the captured stream; is it the one that the work goes to?", "device", g.dev.String())
+	}
+	g.work = w
+	runtime.AddCleanup(g, func(w *work) { go w.drop() }, w) // which may wait for the device
+	return nil
+}
+
+func (g *Graph) capture(o Options, f func() error) (*work, error) {
+	if g.err != nil {
+		return nil, g.err
+	}
+	s, err := g.stream(o.Stream)
+	if err != nil {
+		return nil, err
+	}
+	if !memory.Cached(g.dev) {
+		return nil, fmt.Errorf("%w: the caching of device memory is off, without which what a graph uses would be given to others", ErrUnsupported)
+	}
+	w := &work{pool: o.Pool}
+	if w.pool == nil {
+		w.pool = memory.NewPool(g.dev, memory.PoolOptions{})
+	} else if err := w.pool.Retain(); err != nil {
+		return nil, err
+	}
+	if of := w.pool.Device(); of != g.dev {
+		err = fmt.Errorf("%w: a pool of %s for a graph of %s", device.ErrMismatch, of, g.dev)
+	} else {
+		err = record(w, g.drv, s, f)
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.release())
+	}
+	return w, nil
+}
+
+// stream returns the stream to capture.
+func (g *Graph) stream(s stream.Stream) (stream.Stream, error) {
+	given := s != stream.Stream{}
+	if !given {
+		if s = stream.Current(g.dev); s.ID() == 0 {
+			s = shared(g.drv, g.dev)
+		}
+	}
+	switch {
+	case s.Err() != nil:
+		return s, s.Err()
+	case s.Device() != g.dev:
+		return s, fmt.Errorf("%w: %s cannot record a graph of %s", device.ErrMismatch, s, g.dev)
+	case s.ID() == 0:
+		return s, ErrDefaultStream
+	}
+	return s, nil
+}
+
+// Replay gives the recorded work to the calling goroutine's current stream of the
+// graph's device (P86), and returns without waiting for it.
+func (g *Graph) Replay() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.work == nil {
+		if g.err != nil {
+			return fmt.Errorf("graph: replay: %w", g.err)
+		}
+		return fmt.Errorf("graph: replay: %w", ErrEmpty)
+	}
+	if !g.work.tape.Empty() {
+		g.work.tape.Advance()
+	}
+	if err := g.work.Launch(stream.CurrentID(g.dev)); err != nil {
+		return fmt.Errorf("graph: replay: %w", err)
+	}
+	return nil
+}
+
+// Reset frees the recorded work, after which the graph can be captured again. Replays
+// under way are finished. Tensors in the graph's memory stay valid; what no tensor is
+// in goes back to the device, or where graphs share a pool to the others (P86).
+func (g *Graph) Reset() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.work == nil {
+		return nil
+	}
+	err := g.work.release()
+	g.work = nil
+	if err != nil {
+		return fmt.Errorf("graph: reset: %w", err)
+	}
+	return nil
+}
+
+// release gives back all there is of the work, once.
+func (w *work) release() error {
+	var err error
+	if w.Recording != nil {
+		err = w.Destroy()
+	}
+	for _, done := range w.keep {
+		done()
+	}
+	if w.pool != nil {
+		err = errors.Join(err, w.pool.Release())
+	}
+	w.Recording, w.keep, w.pool = nil, nil, nil
+	return err
+}
+
+// drop is release for the collector.
+func (w *work) drop() {
+	if err := w.release(); err != nil {
+		slog.Error("sinter: a graph that nobody refers to could not be freed", "error", err)
+	}
+}

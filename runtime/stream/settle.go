@@ -1,0 +1,25 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// Settle waits on the host for all work given to a stream of d, which drv provides,
+// and returns what went wrong with it, as Stream.Synchronize does.
+func Settle(ctx context.Context, drv device.Driver, d device.Device, id device.StreamID) error {
+	if err := drv.SyncStream(ctx, d.Index, id); err != nil {
+		return fmt.Errorf("synchronize %s: %w", Stream{dev: d, id: id}, err)
+	}
+	return fault(drv, d, id)
+}
+
+// fault returns what work of a stream that was waited for went wrong with.
+func fault(drv device.Driver, d device.Device, id device.StreamID) error {
+	if r, ok := drv.(device.Reporter); ok {
+		return r.StreamFault(d.Index, id)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package conformance_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a process of its own does: the environment is read when it starts, and what
+// makes a GPU useless does so for the whole process. Each prints what it found.
+var children = map[string]func(t *testing.T){
+	"devices":   visible,
+	"libraries": libraries,
+	"hide":      hide,
+	"asked":     asked,
+	"blocking":  blockingFromTheStart,
+	"lost":      loseGPU,
+	"sum":       sum,
+}
+
+const childVariable = "SINTER_CONFORMANCE_CHILD"
+
+// TestChild is what child runs.
+func TestChild(t *testing.T) {
+	if do := children[os.Getenv(childVariable)]; do != nil {
+		do(t)
+	}
+}
+
+// child runs one of children in a process of its own, for the kind under test and
+// with more environment, and returns what it printed.
+func child(t testing.TB, name string, env ...string) string {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, self, "-test.run=^TestChild$", "-kind="+*kindName)
+	cmd.Env = append(append(os.Environ(), childVariable+"="+name), env...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("process %q: %v\n%s%s", name, err, out.String(), errs.String())
+	}
+	text, found := strings.CutSuffix(strings.TrimSpace(out.String()), "PASS")
+	if !found {
+		t.Fatalf("process %q did not end well:\n%s%s", name, out.String(), errs.String())
+	}
+	return strings.TrimSpace(text)
+}

@@ -1,0 +1,707 @@
+package conformance_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/sinter-go/sinter/backend/cuda"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/optim"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/graph"
+	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/random"
+	"github.com/sinter-go/sinter/runtime/stream"
+)
+
+// captured returns a graph of what f gives a device, which the test frees at its end.
+func captured(t testing.TB, d device.Device, o graph.Options, f func() error) *graph.Graph {
+	t.Helper()
+	g := graph.New(d)
+	must(t, g.Capture(o, f))
+	t.Cleanup(func() { must(t, g.Reset()) })
+	return g
+}
+
+// errorsOf returns the errors that tensors carry.
+func errorsOf(tensors ...T) error {
+	var all []error
+	for _, x := range tensors {
+		all = append(all, x.Err())
+	}
+	return errors.Join(all...)
+}
+
+// temporary returns what f returns and releases all else that f makes.
+func temporary(f func() T) (out T) {
+	tensor.Scope(func(keep func(...T)) {
+		out = f()
+		keep(out)
+	})
+	return out
+}
+
+// During a capture a copy between host and device needs page-locked host memory and
+// must not block. Each replay then reads or writes that memory, which the graph holds.
+func TestP31(t *testing.T) {
+	d := one(t)
+	live(t, d)
+	x := tensor.Zeros([]int{2}, tensor.On(d))
+	defer x.Release()
+	plain := tensor.From([]float32{1, 2})
+	for name, copy := range map[string]func() error{
+		"from the host": func() error { return x.CopyFrom(plain, tensor.NonBlocking) },
+		"to the host":   func() error { return plain.CopyFrom(x) },
+	} {
+		var inner error
+		err := graph.New(d).Capture(graph.Options{}, func() error {
+			inner = copy()
+			return nil
+		})
+		fails(t, "a copy "+name, inner, device.ErrCapturing, "Cannot copy between CPU and CUDA tensors during CUDA graph capture unless the CPU tensor is pinned")
+		fails(t, "its capture", err, device.ErrCapturing, "unless the CPU tensor is pinned")
+	}
+	in := tensor.From([]float32{3, 4}).PinMemory(d)
+	var out T
+	g := captured(t, d, graph.Options{}, func() error {
+		must(t, x.CopyFrom(in, tensor.NonBlocking))
+		must(t, x.MulScalarInPlace(10))
+		out = x.To(device.CPU, tensor.NonBlocking)
+		return out.Err()
+	})
+	replay := func(want ...float64) {
+		t.Helper()
+		must(t, g.Replay())
+		must(t, stream.Synchronize(background, d))
+		equal(t, "what a replay left in page-locked memory", values(t, out), want)
+	}
+	replay(30, 40)
+	must(t, in.AddScalarInPlace(1))
+	replay(40, 50)
+	in.Release() // the graph still reads it
+	other := tensor.From([]float32{7, 7}).PinMemory(d)
+	replay(40, 50)
+	other.Release()
+}
+
+// A capture records the work given to a stream without doing it, and each replay does
+// it with the addresses of the capture: data is put where the work reads, and found
+// where it writes.
+func TestP79(t *testing.T) {
+	d := one(t)
+	live(t, d)
+	x := tensor.Full([]int{5}, 1.0, tensor.On(d))
+	defer x.Release()
+	side := stream.New(d, 0)
+	must(t, side.WaitStream(stream.Current(d)))
+	must(t, side.Do(func() {
+		for range 3 {
+			x.MulScalar(2).Release()
+		}
+	}))
+	must(t, stream.Current(d).WaitStream(side))
+	var y T
+	g := captured(t, d, graph.Options{}, func() error {
+		y = x.MulScalar(2)
+		return y.Err()
+	})
+	defer y.Release()
+	before, err := y.DevicePointer()
+	must(t, err)
+	for _, v := range []float64{3, 4} {
+		overwrite(t, x, v)
+		must(t, g.Replay())
+		equal(t, fmt.Sprintf("y after a replay with x = %g", v), values(t, y), []float64{2 * v, 2 * v, 2 * v, 2 * v, 2 * v})
+	}
+	after, err := y.DevicePointer()
+	must(t, err)
+	equal(t, "y's address", after, before)
+	equal(t, "what was captured", g.Nodes(), 1)
+}
+
+// A default stream cannot be captured.
+func TestP80(t *testing.T) {
+	d := one(t)
+	g := graph.New(d)
+	called := false
+	err := g.Capture(graph.Options{Stream: stream.Default(d)}, func() error { called = true; return nil })
+	fails(t, "capture on the default stream", err, graph.ErrDefaultStream, "CUDA graphs must be captured on a non-default stream.")
+	if called {
+		t.Error("the function was called")
+	}
+}
+
+// What has to wait for the device, or to read from it, fails while its stream is
+// captured, and so does the capture; the device and the tensors are as before.
+func TestP81(t *testing.T) {
+	d := one(t)
+	live(t, d)
+	x, host := tensor.Full([]int{1}, 7.0, tensor.On(d)), tensor.From([]float32{1})
+	defer x.Release()
+	pinned := tensor.From([]float32{1}).PinMemory(d)
+	inside := stream.NewEvent()
+	for name, do := range map[string]func() error{
+		"an element on the host": func() error { _, err := x.Item(); return err },
+		"all elements":           func() error { _, err := tensor.Data[float32](x); return err },
+		"a copy to the host":     func() error { return x.CPU().Err() },
+		"a copy from the host":   func() error { return host.To(d).Err() },
+		"one over a tensor":      func() error { return x.CopyFrom(host, tensor.NonBlocking) },
+		"one that blocks":        func() error { return x.CopyFrom(pinned) },
+		"a wait for the stream":  func() error { return stream.Current(d).Synchronize(background) },
+		"a wait for the device":  func() error { return stream.Synchronize(background, d) },
+		"a question":             func() error { _, err := stream.Current(d).Query(); return err },
+		"a wait for an event":    func() error { return inside.Synchronize(background) },
+	} {
+		for _, hidden := range []bool{false, true} {
+			g := graph.New(d)
+			var inner error
+			err := g.Capture(graph.Options{}, func() error {
+				must(t, inside.Record(stream.Current(d)))
+				must(t, x.MulScalarInPlace(2))
+				if inner = do(); hidden {
+					return nil // the capture has failed all the same
+				}
+				return inner
+			})
+			fails(t, name+", the call", inner, device.ErrCapturing, "")
+			fails(t, name+", the capture", err, device.ErrCapturing, "graph: capture")
+			fails(t, name+", a replay", g.Replay(), graph.ErrEmpty, "")
+		}
+	}
+	equal(t, "a tensor after the failures", values(t, x), []float64{7})
+}
+
+// Host code is not part of a graph: a replay does what the device was given. Work
+// that other streams are given meanwhile is no part of it either, and is done.
+//
+// Differs: a second capture at the same time is allowed on another stream, by another
+// goroutine too, for captures are the runtime's to tell apart.
+func TestP82(t *testing.T) {
+	d := one(t)
+	x, y := tensor.Zeros([]int{1}, tensor.On(d)), tensor.Zeros([]int{1}, tensor.On(d))
+	host, calls := tensor.From([]float32{0}), 0
+	var second *graph.Graph
+	first := captured(t, d, graph.Options{}, func() error {
+		calls++
+		must(t, host.AddScalarInPlace(1))
+		done := make(chan error)
+		go func() { // no part of the capture
+			done <- y.AddScalarInPlace(10)
+		}()
+		must(t, <-done)
+		second = captured(t, d, graph.Options{Stream: stream.New(d, 0)}, func() error { return x.MulScalarInPlace(3) })
+		return x.AddScalarInPlace(1)
+	})
+	for range 3 {
+		must(t, first.Replay())
+		must(t, second.Replay())
+	}
+	equal(t, "calls of the function", calls, 1)
+	equal(t, "work on the host", values(t, host), []float64{1})
+	equal(t, "work beside the capture", values(t, y), []float64{10})
+	equal(t, "the graphs' work", values(t, x), []float64{39})
+}
+
+// A program can ask whether a stream, and the current one, is being captured.
+func TestP83(t *testing.T) {
+	d := asCUDA(t, 1)[0]
+	x := tensor.Zeros([]int{1}, tensor.On(d))
+	other := stream.New(d, 0)
+	check := func(where string, s stream.Stream, want bool) {
+		t.Helper()
+		got, err := s.Capturing()
+		must(t, err)
+		equal(t, where, got, want)
+	}
+	equal(t, "before", cuda.IsCurrentStreamCapturing(), false)
+	captured(t, d, graph.Options{}, func() error {
+		check("the captured stream", stream.Current(d), true)
+		check("another stream", other, false)
+		check("the default stream", stream.Default(d), false)
+		equal(t, "the current stream", cuda.IsCurrentStreamCapturing(), true)
+		must(t, stream.Default(d).Do(func() { equal(t, "in another scope", cuda.IsCurrentStreamCapturing(), false) }))
+		return x.AddScalarInPlace(1)
+	})
+	equal(t, "after", cuda.IsCurrentStreamCapturing(), false)
+}
+
+// Work of side streams that wait for the captured stream is part of the graph; the
+// captured stream must wait for them before the end, and may not wait for work that
+// is not part of it.
+func TestP84(t *testing.T) {
+	d := one(t)
+	x, y, z := tensor.Full([]int{2}, 3.0, tensor.On(d)), tensor.Zeros([]int{2}, tensor.On(d)), tensor.Zeros([]int{2}, tensor.On(d))
+	side := stream.New(d, 0)
+	fork := func(join bool) func() error {
+		return func() error {
+			main := stream.Current(d)
+			must(t, x.AddScalarInPlace(1))
+			must(t, side.WaitStream(main))
+			must(t, side.Do(func() { must(t, y.CopyFrom(x)) }))
+			must(t, z.CopyFrom(x))
+			if join {
+				must(t, main.WaitStream(side))
+			}
+			return z.AddInPlace(y)
+		}
+	}
+	g := captured(t, d, graph.Options{}, fork(true))
+	must(t, g.Replay())
+	equal(t, "what both branches gave", values(t, z), []float64{8, 8})
+	must(t, g.Replay())
+	equal(t, "a second time", values(t, z), []float64{10, 10})
+	err := graph.New(d).Capture(graph.Options{}, fork(false))
+	fails(t, "a branch that does not come back", err, device.ErrCapturing, "")
+
+	must(t, stream.Synchronize(background, d))
+	must(t, side.Do(func() { must(t, y.AddScalarInPlace(1)) }))
+	var inner error
+	err = graph.New(d).Capture(graph.Options{}, func() error {
+		inner = stream.Current(d).WaitStream(side)
+		return nil
+	})
+	fails(t, "waiting for work outside", inner, device.ErrCapturing, "")
+	fails(t, "its capture", err, device.ErrCapturing, "")
+	must(t, stream.Synchronize(background, d))
+	equal(t, "the work outside", values(t, y), []float64{6, 6})
+}
+
+// A capture of nothing is no error, and is warned of.
+func TestP85(t *testing.T) {
+	d := one(t)
+	var log bytes.Buffer
+	old := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(old)
+	g := captured(t, d, graph.Options{}, func() error { return nil })
+	if !strings.Contains(log.String(), "WARN") || !strings.Contains(log.String(), "The CUDA Graph is empty") {
+		t.Errorf("logged %q", log.String())
+	}
+	must(t, g.Replay())
+	must(t, stream.Synchronize(background, d))
+}
+
+// A replay goes to the current stream, whichever was captured. Reset frees the graph
+// for another capture. Tensors that the capture made outlive the graph.
+func TestP86(t *testing.T) {
+	d := one(t)
+	live(t, d)
+	x := tensor.Zeros([]int{3}, tensor.On(d))
+	defer x.Release()
+	var y T
+	g := graph.New(d)
+	must(t, g.Capture(graph.Options{}, func() error {
+		y = x.AddScalar(5)
+		return errors.Join(y.Err(), x.AddScalarInPlace(1))
+	}))
+	side := stream.New(d, 0)
+	must(t, stream.Synchronize(background, d))
+	release := hold(t, side)
+	must(t, side.Do(func() { must(t, g.Replay()) }))
+	if !idle(t, stream.Default(d)) || idle(t, side) {
+		t.Error("the replay did not go to the current stream")
+	}
+	release()
+	must(t, side.Synchronize(background))
+	must(t, g.Replay())
+	equal(t, "after two replays on two streams", append(values(t, x)[:1], values(t, y)[0]), []float64{2, 6})
+	fails(t, "a second capture", g.Capture(graph.Options{}, func() error { return nil }), graph.ErrCaptured, "")
+	must(t, g.Reset())
+	fails(t, "a replay after Reset", g.Replay(), graph.ErrEmpty, "")
+	must(t, memory.EmptyCache(d))
+	equal(t, "a result after the graph", values(t, y), []float64{6, 6, 6})
+	overwrite(t, y, 1)
+	equal(t, "its memory", values(t, y), []float64{1, 1, 1})
+	y.Release()
+	must(t, g.Capture(graph.Options{}, func() error { return x.MulScalarInPlace(10) }))
+	must(t, g.Replay())
+	equal(t, "captured again", values(t, x), []float64{20, 20, 20})
+	must(t, g.Reset())
+}
+
+// sharings are the ways in which graphs get their memory: options returns those of
+// the next graph, given the first one.
+func sharings(t *testing.T, d device.Device, f func(t *testing.T, shared bool, options func(first *graph.Graph) graph.Options)) {
+	t.Run("apart", func(t *testing.T) {
+		f(t, false, func(*graph.Graph) graph.Options { return graph.Options{} })
+	})
+	t.Run("first graph's pool", func(t *testing.T) {
+		f(t, true, func(first *graph.Graph) graph.Options {
+			if first == nil {
+				return graph.Options{}
+			}
+			return graph.Options{Pool: first.Pool()}
+		})
+	})
+	t.Run("a pool made before", func(t *testing.T) {
+		pool := memory.NewPool(d, memory.PoolOptions{})
+		f(t, true, func(*graph.Graph) graph.Options { return graph.Options{Pool: pool} })
+		must(t, pool.Release())
+	})
+}
+
+// Each capture has a pool of memory, its own or one that graphs share. Graphs that
+// share are right in the order of their captures; in another, one finds what a later
+// one wrote over what was released in between.
+func TestP87(t *testing.T) {
+	d := one(t)
+	live(t, d)
+	const n = 1000
+	sharings(t, d, func(t *testing.T, shared bool, options func(*graph.Graph) graph.Options) {
+		a := tensor.Ones([]int{n}, tensor.On(d))
+		var b, c, x, e, f T
+		g0, g1, g2 := graph.New(d), graph.New(d), graph.New(d)
+		must(t, g0.Capture(options(nil), func() error {
+			b = a.Clone()
+			c, x = b.AddScalar(1), b.AddScalar(2)
+			return errorsOf(b, c, x)
+		}))
+		must(t, g1.Capture(options(g0), func() error {
+			e = c.AddScalar(3)
+			c.Release()
+			return e.Err()
+		}))
+		must(t, g2.Capture(options(g0), func() error {
+			f = x.AddScalar(4)
+			return f.Err()
+		}))
+		replay := func(graphs ...*graph.Graph) {
+			t.Helper()
+			for _, g := range graphs {
+				must(t, g.Replay())
+			}
+		}
+		sums := func() [2]float64 { return [2]float64{values(t, e.Sum())[0] / n, values(t, f.Sum())[0] / n} }
+		replay(g0, g1, g2)
+		equal(t, "e and f in order", sums(), [2]float64{5, 7})
+		replay(g0, g2, g1)
+		want := [2]float64{5, 7}
+		if shared {
+			want[0] = 7 + 3 // f lies where c was
+		}
+		equal(t, "e and f out of order", sums(), want)
+		for _, g := range []*graph.Graph{g0, g1, g2} {
+			must(t, g.Reset())
+		}
+		for _, x := range []T{a, b, x, e, f} {
+			x.Release()
+		}
+	})
+}
+
+// Two graphs that share a pool hold one segment of 2 MiB less than two apart.
+func TestP88(t *testing.T) {
+	d := one(t)
+	live(t, d)
+	const n = 1000
+	step := func(x T) T {
+		return temporary(func() T { return x.Clone().AddScalar(1).Add(x.Clone().AddScalar(1)) })
+	}
+	five := func(b *T) func() error {
+		return func() error {
+			for range 5 {
+				old := *b
+				*b = step(old)
+				old.Release()
+			}
+			return b.Err()
+		}
+	}
+	reserved := map[bool]int64{}
+	sharings(t, d, func(t *testing.T, shared bool, options func(*graph.Graph) graph.Options) {
+		a := tensor.Ones([]int{n}, tensor.On(d))
+		must(t, stream.Synchronize(background, d))
+		must(t, memory.EmptyCache(d))
+		before := memory.Reserved(d)
+		var b T
+		g0, g1 := graph.New(d), graph.New(d)
+		must(t, g0.Capture(options(nil), func() error {
+			b = a.Clone()
+			return five(&b)()
+		}))
+		must(t, g1.Capture(options(g0), five(&b)))
+		reserved[shared] = memory.Reserved(d) - before
+		must(t, g0.Replay())
+		must(t, g1.Replay())
+		equal(t, "the sum", values(t, b.Sum())[0], float64(3070*n))
+		must(t, errors.Join(g0.Reset(), g1.Reset()))
+		a.Release()
+		b.Release()
+	})
+	equal(t, "bytes saved by sharing", reserved[false]-reserved[true], int64(2<<20))
+}
+
+// Random numbers in a graph: each replay goes on with the generator's sequence from
+// where it is, by as many draws as were captured, and with the seed it has then.
+// Recording draws nothing.
+func TestP89(t *testing.T) {
+	d := one(t)
+	old := random.Current().State()
+	defer random.Current().SetState(old)
+	kinds := map[string]func(x T) T{
+		"uniform":      func(x T) T { return tensor.RandLike(x) },
+		"normal":       func(x T) T { return tensor.RandnLike(x) },
+		"dropout":      func(x T) T { return x.Dropout(0.5) },
+		"bernoulli":    func(x T) T { return x.Bernoulli() },
+		"permutation":  func(x T) T { return tensor.Randperm(x.NumElements(), tensor.On(d)).ToType(tensor.Float32) },
+		"multinomial":  func(x T) T { return x.Multinomial(3).ToType(tensor.Float32) },
+		"rand integer": func(x T) T { return tensor.Randint(x.Shape(), 0, 1000, tensor.On(d)).ToType(tensor.Float32) },
+	}
+	x := tensor.Full([]int{64}, 0.5, tensor.On(d))
+	for name, draw := range kinds {
+		t.Run(name, func(t *testing.T) {
+			random.Seed(5)
+			var want [][]float64
+			for range 6 {
+				want = append(want, values(t, draw(x)))
+			}
+			random.Seed(9)
+			other := values(t, draw(x))
+
+			random.Seed(5)
+			var a, b T
+			g := captured(t, d, graph.Options{}, func() error {
+				a, b = draw(x), draw(x)
+				return errorsOf(a, b)
+			})
+			equal(t, "the generator after the capture", random.Current().State(), random.State{Seed: 5})
+			var got [][]float64
+			replay := func() {
+				t.Helper()
+				must(t, g.Replay())
+				got = append(got, values(t, a), values(t, b))
+			}
+			replay()
+			got = append(got, values(t, draw(x)), values(t, draw(x)))
+			replay()
+			equal(t, "replay, two calls, replay", got, want)
+			random.Seed(9)
+			must(t, g.Replay())
+			equal(t, "after another seed", values(t, a), other)
+			equal(t, "the generator after a replay", random.Current().State(), random.State{Seed: 9, Offset: 2})
+		})
+	}
+}
+
+// A block that other streams use, freed while a graph is captured, waits for them
+// only after the capture: no event is asked meanwhile, which would spoil it.
+func TestP90(t *testing.T) {
+	d := one(t)
+	live(t, d)
+	a := tensor.Zeros([]int{3}, tensor.On(d))
+	defer a.Release()
+	s0, s1, s2 := stream.New(d, 0), stream.New(d, 0), stream.New(d, 0)
+	busy := tensor.Empty([]int{3}, tensor.On(d))
+	must(t, stream.Synchronize(background, d))
+	release := hold(t, s0)
+	must(t, s0.Do(func() { overwrite(t, busy, 1) }))
+	must(t, busy.RecordStream(s0))
+	busy.Release() // s0 is not done with it
+	allocated := memory.StatsOf(d).ActiveBytes.All.Current
+	g := captured(t, d, graph.Options{Stream: s1}, func() error {
+		b := a.Clone()
+		must(t, s2.WaitStream(s1))
+		must(t, s2.Do(func() { overwrite(t, b, 1) }))
+		must(t, b.RecordStream(s2))
+		b.Release()
+		c := a.AddScalar(1) // an allocation, which would ask the events
+		err := c.Err()
+		c.Release()
+		return errors.Join(err, s1.WaitStream(s2))
+	})
+	release()
+	must(t, g.Replay())
+	must(t, stream.Synchronize(background, d))
+	tensor.Zeros([]int{3}, tensor.On(d)).Release() // asks the events
+	if now := memory.StatsOf(d).ActiveBytes.All.Current; now >= allocated {
+		t.Errorf("%d bytes wait for other streams after the capture, %d before", now, allocated)
+	}
+}
+
+// A capture that runs out of memory fails with that error; the device goes on, and so
+// does the graph, with another capture.
+func TestP93(t *testing.T) {
+	d := one(t)
+	live(t, d)
+	x := tensor.Ones([]int{4}, tensor.On(d))
+	defer x.Release()
+	_, drv, err := device.Find(d)
+	must(t, err)
+	p, err := drv.Properties(d.Index)
+	must(t, err)
+	g := graph.New(d)
+	err = g.Capture(graph.Options{}, func() error {
+		must(t, x.AddScalarInPlace(1))
+		return tensor.Zeros([]int{int(p.TotalMemory)}, tensor.On(d)).Err()
+	})
+	fails(t, "a capture of more than the memory", err, device.ErrOutOfMemory, "")
+	var oom *memory.OutOfMemoryError
+	if !errors.As(err, &oom) {
+		t.Errorf("%T is no OutOfMemoryError", err)
+	}
+	equal(t, "a tensor after the error", values(t, x), []float64{1, 1, 1, 1})
+	must(t, g.Capture(graph.Options{}, func() error { return x.AddScalarInPlace(1) }))
+	must(t, g.Replay())
+	equal(t, "after a capture that went well", values(t, x), []float64{2, 2, 2, 2})
+	must(t, g.Reset())
+}
+
+// TestGraphedTrainingStep captures a whole training step: forward pass with dropout,
+// backward pass, the optimizer's step. Replays train as steps outside of a graph do,
+// the learning rate's changes and the count of steps included.
+func TestGraphedTrainingStep(t *testing.T) {
+	d := one(t)
+	old := random.Current().State()
+	defer random.Current().SetState(old)
+	optimizers := map[string]func([]*nn.Parameter) (optim.Optimizer, error){
+		"sgd": func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewSGD(p, 0.1, optim.SGDOptions{}) },
+		"momentum": func(p []*nn.Parameter) (optim.Optimizer, error) {
+			return optim.NewSGD(p, 0.1, optim.SGDOptions{Momentum: 0.9, Dampening: 0.5})
+		},
+		"adam": func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewAdam(p, 0.01, optim.AdamOptions{}) },
+		"adamw": func(p []*nn.Parameter) (optim.Optimizer, error) {
+			return optim.NewAdamW(p, 0.01, optim.AdamOptions{WeightDecay: 0.1})
+		},
+	}
+	for name, make := range optimizers {
+		t.Run(name, func(t *testing.T) {
+			eager, graphed := trainBoth(t, d, make)
+			equal(t, "the parameters", graphed, eager)
+		})
+	}
+}
+
+// trainBoth makes 7 steps of a small network without a graph, and in another of which
+// all but the first are replays, and returns the parameters of both.
+func trainBoth(t *testing.T, d device.Device, newOptimizer func([]*nn.Parameter) (optim.Optimizer, error)) (eager, graphed [][]float64) {
+	t.Helper()
+	const steps = 7
+	run := func(step func(s func() error, opt optim.Optimizer, i int)) [][]float64 {
+		random.Seed(11)
+		l1, l2 := nn.NewLinear(4, 8, nn.On(d)), nn.NewLinear(8, 1, nn.On(d))
+		params := append(nn.Parameters(l1), nn.Parameters(l2)...)
+		opt, err := newOptimizer(params)
+		must(t, err)
+		x, y := tensor.Randn([]int{16, 4}, tensor.On(d)), tensor.Randn([]int{16, 1}, tensor.On(d))
+		one := func() (err error) {
+			tensor.Scope(func(func(...T)) {
+				loss := l2.Forward(l1.Forward(x).Tanh().Dropout(0.25)).Sub(y).Square().Mean()
+				if err = loss.Backward(); err == nil {
+					err = opt.Step()
+				}
+			})
+			return err
+		}
+		for i := range steps {
+			if i == 4 {
+				opt.SetLearningRate(opt.LearningRate() / 2)
+			}
+			step(one, opt, i)
+		}
+		var out [][]float64
+		for _, p := range params {
+			out = append(out, values(t, p.Tensor))
+		}
+		state, err := opt.State()
+		must(t, err)
+		for name, s := range state {
+			if strings.HasSuffix(name, ".steps") {
+				out = append(out, values(t, s))
+			}
+		}
+		return out
+	}
+	eager = run(func(s func() error, opt optim.Optimizer, _ int) {
+		must(t, opt.ZeroGrad())
+		must(t, s())
+	})
+	var g *graph.Graph
+	graphed = run(func(s func() error, opt optim.Optimizer, i int) {
+		switch i {
+		case 0: // what optimizers keep beside parameters is there after a step
+			must(t, opt.ZeroGrad())
+			must(t, s())
+			return
+		case 1:
+			must(t, opt.ZeroGrad())
+			g = captured(t, d, graph.Options{}, s)
+		}
+		must(t, g.Replay())
+	})
+	return eager, graphed
+}
+
+// The figures of memory for a chain of clones in a graph of its own pool: segments,
+// reserved bytes and live blocks after the capture, and what is left when the graph
+// and the cache are given up and only the result is held.
+func TestA26(t *testing.T) {
+	d := one(t)
+	live(t, d)
+	type figures struct{ Segments, Reserved, Blocks, Bytes int64 }
+	of := func() figures {
+		s := memory.StatsOf(d)
+		return figures{s.Segment.All.Current, s.ReservedBytes.All.Current, s.Active.All.Current, s.ActiveBytes.All.Current}
+	}
+	minus := func(a, b figures) figures {
+		return figures{a.Segments - b.Segments, a.Reserved - b.Reserved, a.Blocks - b.Blocks, a.Bytes - b.Bytes}
+	}
+	for _, c := range []struct {
+		bytes              int64
+		segments, reserved int64
+		after              int64
+	}{
+		{512, 1, 2097152, 2097152},
+		{1048576, 2, 4194304, 2097152},
+		{1049088, 1, 20971520, 20971520},
+		{10485248, 2, 41943040, 20971520},
+		{10486272, 3, 37748736, 12582912},
+	} {
+		t.Run(fmt.Sprint(c.bytes), func(t *testing.T) {
+			a := tensor.Empty([]int{int(c.bytes)}, tensor.On(d), tensor.OfType(tensor.Uint8))
+			must(t, a.Err())
+			small := c.bytes < 1<<20 || kind == device.KindCUDA // the simulated device takes seconds for more
+			if small {
+				tensor.Scope(func(func(...T)) { must(t, a.CopyFrom(tensor.OnesLike(a))) })
+			}
+			must(t, stream.Synchronize(background, d))
+			must(t, memory.EmptyCache(d))
+			before := of()
+			var b T
+			g := graph.New(d)
+			must(t, g.Capture(graph.Options{}, func() error {
+				b = a.Clone()
+				for range 5 {
+					old := b
+					b = temporary(func() T { return old.Clone().AddScalar(1) })
+					old.Release()
+				}
+				return b.Err()
+			}))
+			equal(t, "with the graph", minus(of(), before), figures{c.segments, c.reserved, 1, c.bytes})
+			check := func(when string) {
+				t.Helper()
+				if small {
+					tensor.Scope(func(func(...T)) {
+						equal(t, "the smallest and the largest element "+when, append(values(t, b.Min()), values(t, b.Max())...), []float64{6, 6})
+					})
+				}
+			}
+			if small {
+				must(t, g.Replay())
+			}
+			check("after a replay")
+			must(t, stream.Synchronize(background, d))
+			must(t, g.Reset())
+			must(t, memory.EmptyCache(d))
+			equal(t, "without the graph", minus(of(), before), figures{1, c.after, 1, c.bytes})
+			check("after the graph")
+			b.Release()
+			a.Release()
+		})
+	}
+}
