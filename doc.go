@@ -30,7 +30,7 @@
 //	  backend/sim       simulated accelerators over backend/ref
 //	  backend/ref       interprets the expressions of the schema; the oracle
 //	runtime/core        tensor handles, application of operators, differentiation
-//	  runtime/...       memory, streams, random state
+//	  runtime/...       memory, streams, graphs, random state
 //	  runtime/device    devices and what a backend provides
 //	ir                  dtypes, layouts, descriptors, calls
 //	  ir/expr           the scalar expression language and its lowerings

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // A Dataset gives samples by number. Every sample has the same number of
@@ -57,7 +58,28 @@ func Tensors(fields ...tensor.Tensor) (Dataset, error) {
 
 func (d *tensors) Len() int { return d.n }
 
+// A pinner is a dataset that gathers samples in page-locked memory at once.
+type pinner interface {
+	Dataset
+	// pinned is Batch with what is in host memory page-locked for accelerators of the
+	// kind pin; where that is KindCPU it is Batch.
+	pinned(indices []int, pin device.Kind) ([]tensor.Tensor, error)
+}
+
+// batchOf returns the samples of d with the given numbers, in page-locked memory where
+// d can put them there.
+func batchOf(d Dataset, indices []int, pin device.Kind) ([]tensor.Tensor, error) {
+	if p, ok := d.(pinner); ok {
+		return p.pinned(indices, pin)
+	}
+	return d.Batch(indices)
+}
+
 func (d *tensors) Batch(indices []int) ([]tensor.Tensor, error) {
+	return d.pinned(indices, device.KindCPU)
+}
+
+func (d *tensors) pinned(indices []int, pin device.Kind) ([]tensor.Tensor, error) {
 	which := make([]int64, len(indices))
 	for i, x := range indices {
 		if x < 0 || x >= d.n {
@@ -65,21 +87,40 @@ func (d *tensors) Batch(indices []int) ([]tensor.Tensor, error) {
 		}
 		which[i] = int64(x)
 	}
-	index := tensor.From(which)
+	index := tensor.FromOn(which, nil, tensor.On(device.CPU))
 	defer index.Release()
 	out := make([]tensor.Tensor, len(d.fields))
 	for i, f := range d.fields {
-		on := index.To(f.Device(), tensor.NonBlocking) // read before the call returns
-		out[i] = f.IndexSelect(0, on)
-		if on != index {
-			on.Release()
-		}
-		if err := out[i].Err(); err != nil {
+		var err error
+		if out[i], err = gather(f, index, pin); err != nil {
 			release(out[:i])
 			return nil, fmt.Errorf("data: field %d: %w", i, err)
 		}
 	}
 	return out, nil
+}
+
+// gather returns the slices of f that index, in host memory, names: of a host tensor
+// in memory that is page-locked for pin, unless that is KindCPU.
+func gather(f, index tensor.Tensor, pin device.Kind) (tensor.Tensor, error) {
+	if f.Device().Accelerator() {
+		on := index.To(f.Device(), tensor.NonBlocking) // read before the call returns
+		defer on.Release()
+		out := f.IndexSelect(0, on)
+		return out, out.Err()
+	}
+	if pin == device.KindCPU {
+		out := f.IndexSelect(0, index)
+		return out, out.Err()
+	}
+	shape := slices.Clone(f.Shape())
+	shape[0] = index.Size(0)
+	out := tensor.Empty(shape, tensor.OfType(f.DType()), tensor.On(device.CPU), tensor.Pinned(device.Device{Kind: pin}))
+	err := tensor.IndexSelectOut(out, f, 0, index)
+	if err != nil {
+		out.Release()
+	}
+	return out, err
 }
 
 type subset struct {
@@ -101,6 +142,10 @@ func Subset(d Dataset, indices []int) (Dataset, error) {
 func (s *subset) Len() int { return len(s.indices) }
 
 func (s *subset) Batch(indices []int) ([]tensor.Tensor, error) {
+	return s.pinned(indices, device.KindCPU)
+}
+
+func (s *subset) pinned(indices []int, pin device.Kind) ([]tensor.Tensor, error) {
 	which := make([]int, len(indices))
 	for i, x := range indices {
 		if x < 0 || x >= len(s.indices) {
@@ -108,7 +153,7 @@ func (s *subset) Batch(indices []int) ([]tensor.Tensor, error) {
 		}
 		which[i] = s.indices[x]
 	}
-	return s.of.Batch(which)
+	return batchOf(s.of, which, pin)
 }
 
 // release gives up tensors that nobody else has seen.

@@ -148,7 +148,7 @@ func (e *epoch) batch(i int, draws *random.Generator) (fields []tensor.Tensor, e
 	// The multiplier spreads batch numbers over all bits, so that neighbouring
 	// epochs and batches do not share a sequence.
 	draws.SetState(random.State{Seed: int64(e.seed ^ uint64(i+1)*0x9e3779b97f4a7c15)})
-	random.With(draws, func() { fields, err = e.Dataset.Batch(indices) })
+	random.With(draws, func() { fields, err = batchOf(e.Dataset, indices, e.pin) })
 	if err != nil {
 		return nil, err
 	}

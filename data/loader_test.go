@@ -343,6 +343,54 @@ func TestDatasets(t *testing.T) {
 	}
 }
 
+// counting is a dataset of the test's own over another, without the abilities of that.
+type counting struct{ data.Dataset }
+
+// TestPinnedBatches: with Pin all batches are page-locked, those of datasets that
+// gather there at once as those that are copied there, and equal.
+func TestPinnedBatches(t *testing.T) {
+	x := tensor.Arange(0, 24, 1).Reshape(8, 3).Transpose(0, 1).Contiguous().Transpose(0, 1) // with gaps in its rows
+	whole, err := data.Tensors(x, x.ToType(tensor.Bool), tensor.Empty([]int{8, 0}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := data.Subset(whole, []int{7, 1, 5, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		of   data.Dataset
+		want [][]int64
+	}{
+		{"tensors", whole, [][]int64{{0, 1, 2, 3, 4, 5, 6, 7, 8}, {9, 10, 11, 12, 13, 14, 15, 16, 17}, {18, 19, 20, 21, 22, 23}}},
+		{"subset", part, [][]int64{{21, 22, 23, 3, 4, 5, 15, 16, 17}, {9, 10, 11}}},
+		{"another's", counting{part}, [][]int64{{21, 22, 23, 3, 4, 5, 15, 16, 17}, {9, 10, 11}}},
+	} {
+		for _, prefetch := range []int{0, 2} {
+			l := &data.Loader{Dataset: c.of, BatchSize: 3, Pin: true, Prefetch: prefetch, Workers: 2}
+			var got [][]int64
+			for batch, err := range l.Epoch(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				for k, f := range batch {
+					if !f.IsPinned() || f.Device() != device.CPU {
+						t.Errorf("%s, prefetch %d: field %d is on %s, pinned %t", c.name, prefetch, k, f.Device(), f.IsPinned())
+					}
+				}
+				got = append(got, ints(t, batch[0]))
+				for _, f := range batch {
+					f.Release()
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s, prefetch %d (-want +got):\n%s", c.name, prefetch, diff)
+			}
+		}
+	}
+}
+
 // TestDatasetOwnsFields checks that neither a scope nor a release of the tensors
 // given ends a dataset.
 func TestDatasetOwnsFields(t *testing.T) {

@@ -93,7 +93,7 @@ func (e *epoch) hand(p *prepared) error {
 		return nil
 	}
 	on := stream.Current(e.device)
-	err := on.Wait(p.done)
+	err := on.WaitEvent(p.done)
 	for _, f := range p.fields {
 		if err == nil {
 			err = f.RecordStream(on)
@@ -145,7 +145,7 @@ func (c *crew) fill(s slot, i int, draws *random.Generator) {
 	}
 	err := c.side.Do(func() { p.fields, p.err = c.batch(i, draws) })
 	if p.err == nil && err == nil {
-		p.done, err = c.side.Record(nil)
+		p.done, err = c.side.RecordEvent(nil)
 	}
 	if err != nil {
 		release(p.fields)

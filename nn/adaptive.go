@@ -138,5 +138,8 @@ func (a *AdaptiveLogSoftmaxWithLoss) Predict(x tensor.Tensor) tensor.Tensor {
 
 // String describes the layer.
 func (a *AdaptiveLogSoftmaxWithLoss) String() string {
+	if len(a.cutoffs) == 0 {
+		return "AdaptiveLogSoftmaxWithLoss()"
+	}
 	return fmt.Sprintf("AdaptiveLogSoftmaxWithLoss(in=%d, classes=%d, cutoffs=%v)", a.in, a.cutoffs[len(a.cutoffs)-1], a.cutoffs[:len(a.cutoffs)-1])
 }

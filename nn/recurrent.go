@@ -102,14 +102,10 @@ type pass func(x tensor.Tensor, states []tensor.Tensor, w weights, reverse bool)
 // each, or zero Tensors for zeros; it returns the output of the last layer and the
 // states after the last step. Without a batch axis all have one axis less.
 func (r *recurrent) run(x tensor.Tensor, states []tensor.Tensor, f pass) (tensor.Tensor, []tensor.Tensor) {
-	if w := r.Weights["weight_ih_l0"]; w == nil || w.Err() != nil || x.Err() != nil {
-		return r.refused(x, w, len(states))
+	if bad, is := r.refused(x); is {
+		return repeated(bad, len(states))
 	}
-	rank := len(x.Shape())
-	if rank != 2 && rank != 3 || x.Size(-1) != r.in {
-		return repeated(failed("%s takes [steps, batch, %d], or without a batch [steps, %d], not %v", r.name, r.in, r.in, x.Shape()), len(states))
-	}
-	single := rank == 2
+	single := len(x.Shape()) == 2
 	switch {
 	case single:
 		x = x.Unsqueeze(1)
@@ -163,15 +159,21 @@ func (r *recurrent) run(x tensor.Tensor, states []tensor.Tensor, f pass) (tensor
 	return x, next
 }
 
-// refused returns what stands for a result where the layers or x carry an error.
-func (r *recurrent) refused(x tensor.Tensor, w *Parameter, states int) (tensor.Tensor, []tensor.Tensor) {
-	switch {
-	case x.Err() != nil:
-		return repeated(x, states)
-	case w == nil:
-		return repeated(failed("%s has no parameter weight_ih_l0; make it with New%s", r.name, r.name), states)
+// refused returns what stands for a result where the layers or x are of no use.
+func (r *recurrent) refused(x tensor.Tensor) (bad tensor.Tensor, is bool) {
+	if x.Err() != nil {
+		return x, true
 	}
-	return repeated(w.Tensor, states)
+	if w := r.Weights["weight_ih_l0"]; w != nil && w.Err() != nil {
+		return w.Tensor, true
+	}
+	if name := r.missing(); name != "" {
+		return failed("%s has no parameter %s; make it with New%s", r.name, name, r.name), true
+	}
+	if rank := len(x.Shape()); rank != 2 && rank != 3 || x.Size(-1) != r.in {
+		return failed("%s takes [steps, batch, %d], or without a batch [steps, %d], not %v", r.name, r.in, r.in, x.Shape()), true
+	}
+	return x, false
 }
 
 func repeated(t tensor.Tensor, states int) (tensor.Tensor, []tensor.Tensor) {
@@ -199,6 +201,21 @@ func (r *recurrent) first(x tensor.Tensor, states []tensor.Tensor, single bool) 
 		out[i] = s
 	}
 	return out, nil
+}
+
+// missing returns the name of a weight that is not in Weights; "" where all are there.
+func (r *recurrent) missing() string {
+	for layer := range max(r.layers, 1) {
+		for direction := range max(r.directions, 1) {
+			suffix := suffixOf(layer, direction)
+			for _, name := range [...]string{"weight_ih" + suffix, "weight_hh" + suffix} {
+				if r.Weights[name] == nil {
+					return name
+				}
+			}
+		}
+	}
+	return ""
 }
 
 func (r *recurrent) of(layer, direction int) weights {

@@ -186,6 +186,7 @@ func TestRecurrentErrors(t *testing.T) {
 		{"state", first(m.Run(tensor.Zeros([]int{5, 2, 3}), tensor.Zeros([]int{1, 2, 4}))), "a state of shape [1 2 4], want [2 2 4]"},
 		{"steps", m.Forward(tensor.Zeros([]int{0, 2, 3})), "has no step"},
 		{"layers", nn.NewLSTM(3, 4, nn.Layers(0)).Forward(tensor.Zeros([]int{5, 2, 3})), "0 layers"},
+		{"weight taken out", without("weight_hh_l1").Forward(tensor.Zeros([]int{5, 2, 3})), "no parameter weight_hh_l1"},
 		{"zero value", new(nn.LSTM).Forward(tensor.Zeros([]int{5, 2, 3})), "no parameter weight_ih_l0"},
 	} {
 		if err := c.got.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -195,6 +196,13 @@ func TestRecurrentErrors(t *testing.T) {
 }
 
 func first(a, _ tensor.Tensor) tensor.Tensor { return a }
+
+// without returns a GRU of which a weight is missing.
+func without(name string) *nn.GRU {
+	m := nn.NewGRU(3, 4, nn.Layers(2))
+	delete(m.Weights, name)
+	return m
+}
 
 // TestAdaptiveLogSoftmax compares results and gradients with PyTorch's.
 func TestAdaptiveLogSoftmax(t *testing.T) {
@@ -237,10 +245,14 @@ func TestAdaptiveLogSoftmaxErrors(t *testing.T) {
 		{"targets", output(x, tensor.From([]int64{0}, 1)), "one target a row, not [1]"},
 		{"width", m.LogProb(tensor.Zeros([]int{2, 5})), "takes [n, 4], not [2 5]"},
 		{"cutoffs", nn.NewAdaptiveLogSoftmaxWithLoss(4, 6, []int{4, 2}).LogProb(x), "must increase"},
+		{"zero value", new(nn.AdaptiveLogSoftmaxWithLoss).LogProb(x), "not made with"},
 		{"no cutoff", nn.NewAdaptiveLogSoftmaxWithLoss(4, 6, nil).LogProb(x), "at least one cutoff"},
 	} {
 		if err := c.got.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
+	}
+	if got := new(nn.AdaptiveLogSoftmaxWithLoss).String(); got != "AdaptiveLogSoftmaxWithLoss()" {
+		t.Error(got)
 	}
 }

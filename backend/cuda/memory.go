@@ -111,7 +111,8 @@ func SetMemoryFraction(fraction float64, d ...device.Device) error {
 	return memory.SetMemoryFraction(on, fraction)
 }
 
-// MemoryFraction returns what SetMemoryFraction set; 1 before.
+// MemoryFraction returns what SetMemoryFraction set; before, what the settings say,
+// or 1.
 func MemoryFraction(d ...device.Device) (float64, error) {
 	on, _, err := find(d)
 	if err != nil {
@@ -184,9 +185,9 @@ func CachingAllocatorAlloc(bytes int64, on ...Stream) (uint64, error) {
 // address is an error that wraps [memory.ErrInvalidPointer].
 func CachingAllocatorDelete(addr uint64) error { return memory.FreeRaw(device.KindCUDA, addr) }
 
-// OnOutOfMemory makes f be called whenever an allocation fails for lack of memory,
-// with the bytes asked for, those the program may take, and those free (P66).
-// Remove ends that.
+// OnOutOfMemory makes f be called whenever an allocation fails for lack of memory:
+// with the bytes of the segment that was tried, those the program may take, and
+// those free, as [memory.OnOutOfMemory] does (P66). Remove ends that.
 func OnOutOfMemory(f func(d device.Device, requested, limit, free int64)) (remove func()) {
 	return memory.OnOutOfMemory(func(d device.Device, requested, limit, free int64) {
 		if d.Kind == device.KindCUDA {

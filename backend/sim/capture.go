@@ -52,6 +52,19 @@ func (k *captures) of(s *stream) *capture {
 	return nil
 }
 
+// find returns the capture that a stream of a device takes part in, and the stream;
+// nil where there is none. The device may be lost. The caller holds mu.
+func (k *captures) find(a *accelerator, s device.StreamID) (*capture, *stream) {
+	for _, c := range k.all {
+		for on := range c.members {
+			if on.dev == a && on.id == s {
+				return c, on
+			}
+		}
+	}
+	return nil, nil
+}
+
 // record calls f with the capture that s takes part in, and reports whether there
 // is one.
 func (k *captures) record(s *stream, f func(*capture) error) (bool, error) {
@@ -179,22 +192,25 @@ func (d *Driver) CaptureOf(dev int, s device.StreamID) device.CaptureID {
 
 // EndCapture ends the capture that began on s.
 func (d *Driver) EndCapture(dev int, s device.StreamID) (device.Recording, error) {
-	a, on, err := d.stream(dev, s)
+	a, err := d.device(dev)
 	if err != nil {
 		return nil, err
 	}
 	k := &d.capturing
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	c := k.of(on)
+	c, on := k.find(a, s)
 	switch {
 	case c == nil:
-		return nil, fmt.Errorf("%s is not captured", on.name())
+		return nil, fmt.Errorf("stream %d of %s is not captured", s, a)
 	case c.origin != on:
 		return nil, c.fail("the capture that %s joined began on %s, and ends there", on.name(), c.origin.name())
 	}
 	k.all = slices.DeleteFunc(k.all, func(other *capture) bool { return other == c })
 	k.under.Add(-1)
+	if err := a.usable(); err != nil {
+		return nil, err
+	}
 	if c.failed == nil {
 		c.checkJoined()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -221,4 +222,29 @@ func TestCaptureErrors(t *testing.T) {
 	wantError(t, err, "given recorded work")
 	check(t, work.Launch(s))
 	check(t, work.Destroy())
+	r.begin(s, device.CaptureOptions{})
+	wantError(t, r.DestroyStream(0, s), "cannot be destroyed")
+	_, err = r.EndCapture(0, s)
+	wantError(t, err, "cannot be destroyed")
+}
+
+// TestCaptureOfLost: the capture of a device that is lost meanwhile can be ended.
+func TestCaptureOfLost(t *testing.T) {
+	r := rig{New(Config{Devices: 1, Async: true}), t}
+	x, s := r.put(0, 1, 2), r.stream(0)
+	r.begin(s, device.CaptureOptions{})
+	check(t, r.Fail(0, FaultLost, 1, errors.New("it fell off the bus")))
+	check(t, r.Launch(0, 0, add(x, x, x, 2)))
+	for range 1000 {
+		if r.devices[0].usable() != nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := r.EndCapture(0, s); !errors.Is(err, device.ErrLost) {
+		t.Error(err)
+	}
+	if n := r.capturing.under.Load(); n != 0 {
+		t.Errorf("%d captures are under way", n)
+	}
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -120,5 +121,5 @@ func (d *Driver) Hold(dev int, s device.StreamID) (release func(), err error) {
 	if err := on.submit(func() error { <-gate; return nil }); err != nil {
 		return nil, err
 	}
-	return func() { close(gate) }, nil
+	return sync.OnceFunc(func() { close(gate) }), nil
 }

@@ -215,7 +215,8 @@ func (d *Driver) NewStream(dev, priority int) (device.StreamID, error) {
 	return s.id, nil
 }
 
-// DestroyStream gives a stream back. Work given to it is still done.
+// DestroyStream gives a stream back that is not captured. Work given to it is still
+// done.
 func (d *Driver) DestroyStream(dev int, s device.StreamID) error {
 	a, found, err := d.stream(dev, s)
 	if err != nil {
@@ -223,6 +224,9 @@ func (d *Driver) DestroyStream(dev int, s device.StreamID) error {
 	}
 	if s == 0 {
 		return fmt.Errorf("%s: the default stream cannot be destroyed", a)
+	}
+	if err := d.capturing.refuse(found, "destroyed"); err != nil {
+		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

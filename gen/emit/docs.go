@@ -288,8 +288,8 @@ func (e *emitter) capability(op *schema.Op) capability {
 	return c
 }
 
-// onCUDA reports whether op runs on CUDA devices: by device code of its own, as
-// a view, or by operators that do.
+// onCUDA reports whether op runs on CUDA devices: by device code that is emitted or
+// launched by a function of its own, as a view, or by operators that do.
 func (e *emitter) onCUDA(op *schema.Op) bool {
 	switch op.Kind {
 	case ir.ViewBody:
@@ -297,7 +297,7 @@ func (e *emitter) onCUDA(op *schema.Op) bool {
 	case ir.Composition:
 		return !slices.ContainsFunc(partsOf(op), func(part *schema.Op) bool { return !e.onCUDA(part) })
 	}
-	return e.hasCUDA(op)
+	return e.hasCUDA(op) || launches(op)
 }
 
 // partsOf returns the operators that a composition calls.

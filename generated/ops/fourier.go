@@ -38,7 +38,7 @@ func FFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.FFT(PadConstant, Narrow, ToDType, FFTC2C, x, sizes, dim, scaling)
+	out := composite.FFT(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
 	core.Composed(&fftOp, in, out)
 	return out
 }
@@ -73,7 +73,7 @@ func FFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.FFT2(PadConstant, Narrow, ToDType, FFTC2C, x, sizes, dim, scaling)
+	out := composite.FFT2(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
 	core.Composed(&ffT2Op, in, out)
 	return out
 }
@@ -313,7 +313,7 @@ func FFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.FFTN(PadConstant, Narrow, ToDType, FFTC2C, x, sizes, dim, scaling)
+	out := composite.FFTN(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
 	core.Composed(&fftnOp, in, out)
 	return out
 }
@@ -385,7 +385,7 @@ func HFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.HFFT(PadConstant, Narrow, ToDType, Conj, FFTC2R, x, sizes, dim, scaling)
+	out := composite.HFFT(PadConstant, Narrow, ToDType, Permute, Conj, FFTC2R, x, sizes, dim, scaling)
 	core.Composed(&hfftOp, in, out)
 	return out
 }
@@ -420,7 +420,7 @@ func IFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.IFFT(PadConstant, Narrow, ToDType, FFTC2C, x, sizes, dim, scaling)
+	out := composite.IFFT(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
 	core.Composed(&ifftOp, in, out)
 	return out
 }
@@ -454,7 +454,7 @@ func IFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.IFFT2(PadConstant, Narrow, ToDType, FFTC2C, x, sizes, dim, scaling)
+	out := composite.IFFT2(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
 	core.Composed(&iffT2Op, in, out)
 	return out
 }
@@ -488,7 +488,7 @@ func IFFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.IFFTN(PadConstant, Narrow, ToDType, FFTC2C, x, sizes, dim, scaling)
+	out := composite.IFFTN(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
 	core.Composed(&ifftnOp, in, out)
 	return out
 }
@@ -558,7 +558,7 @@ func IHFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.IHFFT(PadConstant, Narrow, ToDType, FFTR2C, Conj, x, sizes, dim, scaling)
+	out := composite.IHFFT(PadConstant, Narrow, ToDType, Permute, FFTR2C, Conj, x, sizes, dim, scaling)
 	core.Composed(&ihfftOp, in, out)
 	return out
 }
@@ -595,7 +595,7 @@ func IRFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.IRFFT(PadConstant, Narrow, ToDType, FFTC2R, x, sizes, dim, scaling)
+	out := composite.IRFFT(PadConstant, Narrow, ToDType, Permute, FFTC2R, x, sizes, dim, scaling)
 	core.Composed(&irfftOp, in, out)
 	return out
 }
@@ -631,7 +631,7 @@ func IRFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.IRFFT2(PadConstant, Narrow, ToDType, FFTC2C, FFTC2R, x, sizes, dim, scaling)
+	out := composite.IRFFT2(PadConstant, Narrow, ToDType, Permute, FFTC2C, FFTC2R, x, sizes, dim, scaling)
 	core.Composed(&irffT2Op, in, out)
 	return out
 }

@@ -35,7 +35,7 @@ func IRFFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.IRFFTN(PadConstant, Narrow, ToDType, FFTC2C, FFTC2R, x, sizes, dim, scaling)
+	out := composite.IRFFTN(PadConstant, Narrow, ToDType, Permute, FFTC2C, FFTC2R, x, sizes, dim, scaling)
 	core.Composed(&irfftnOp, in, out)
 	return out
 }
@@ -71,7 +71,7 @@ func RFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.RFFT(PadConstant, Narrow, ToDType, FFTR2C, x, sizes, dim, scaling)
+	out := composite.RFFT(PadConstant, Narrow, ToDType, Permute, FFTR2C, x, sizes, dim, scaling)
 	core.Composed(&rfftOp, in, out)
 	return out
 }
@@ -107,7 +107,7 @@ func RFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.RFFT2(PadConstant, Narrow, ToDType, FFTR2C, FFTC2C, x, sizes, dim, scaling)
+	out := composite.RFFT2(PadConstant, Narrow, ToDType, Permute, FFTR2C, FFTC2C, x, sizes, dim, scaling)
 	core.Composed(&rffT2Op, in, out)
 	return out
 }
@@ -214,7 +214,7 @@ func RFFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.RFFTN(PadConstant, Narrow, ToDType, FFTR2C, FFTC2C, x, sizes, dim, scaling)
+	out := composite.RFFTN(PadConstant, Narrow, ToDType, Permute, FFTR2C, FFTC2C, x, sizes, dim, scaling)
 	core.Composed(&rfftnOp, in, out)
 	return out
 }

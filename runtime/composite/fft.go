@@ -14,10 +14,17 @@ type (
 	padWith   = func(x *core.Tensor, padding []int, value ir.Scalar) *core.Tensor
 	castTo    = func(x *core.Tensor, dtype ir.DType) *core.Tensor
 	conjugate = func(x *core.Tensor) *core.Tensor
-	complexTo = func(x *core.Tensor, dims []int, inverse bool, scale float64) *core.Tensor
 	realTo    = func(x *core.Tensor, dim int, scale, inner float64) *core.Tensor
 	toReal    = func(x *core.Tensor, dim, n int, scale, inner float64) *core.Tensor
 )
+
+// complexTo is the transform between complex numbers.
+type complexTo func(x *core.Tensor, dims []int, inverse bool, scale float64) *core.Tensor
+
+// with returns the transform along axes that are yet to be named.
+func (c2c complexTo) with(inverse bool, scale float64) func(x *core.Tensor, axes []int) *core.Tensor {
+	return func(x *core.Tensor, axes []int) *core.Tensor { return c2c(x, axes, inverse, scale) }
+}
 
 // The ways to divide by the number of points, PyTorch's norm: the transform back,
 // each by its root, or the transform forward.
@@ -28,55 +35,55 @@ const (
 )
 
 // FFT transforms x along one axis, the last unless dim names another.
-func FFT[E ~uint8](pad padWith, cut narrow, cast castTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return complexFFT(pad, cut, cast, f, fourier{along1, false, int(scaling)}, x, sizes, dim)
+func FFT[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return complexFFT(pad, cut, cast, permute, f, fourier{along1, false, int(scaling)}, x, sizes, dim)
 }
 
 // IFFT is the inverse of FFT.
-func IFFT[E ~uint8](pad padWith, cut narrow, cast castTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return complexFFT(pad, cut, cast, f, fourier{along1, true, int(scaling)}, x, sizes, dim)
+func IFFT[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return complexFFT(pad, cut, cast, permute, f, fourier{along1, true, int(scaling)}, x, sizes, dim)
 }
 
 // FFT2 transforms x along two axes, the last unless dim names others.
-func FFT2[E ~uint8](pad padWith, cut narrow, cast castTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return complexFFT(pad, cut, cast, f, fourier{along2, false, int(scaling)}, x, sizes, dim)
+func FFT2[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return complexFFT(pad, cut, cast, permute, f, fourier{along2, false, int(scaling)}, x, sizes, dim)
 }
 
 // IFFT2 is the inverse of FFT2.
-func IFFT2[E ~uint8](pad padWith, cut narrow, cast castTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return complexFFT(pad, cut, cast, f, fourier{along2, true, int(scaling)}, x, sizes, dim)
+func IFFT2[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return complexFFT(pad, cut, cast, permute, f, fourier{along2, true, int(scaling)}, x, sizes, dim)
 }
 
 // FFTN transforms x along the axes dim, or as many of the last as there are sizes,
 // or all.
-func FFTN[E ~uint8](pad padWith, cut narrow, cast castTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return complexFFT(pad, cut, cast, f, fourier{alongAll, false, int(scaling)}, x, sizes, dim)
+func FFTN[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return complexFFT(pad, cut, cast, permute, f, fourier{alongAll, false, int(scaling)}, x, sizes, dim)
 }
 
 // IFFTN is the inverse of FFTN.
-func IFFTN[E ~uint8](pad padWith, cut narrow, cast castTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return complexFFT(pad, cut, cast, f, fourier{alongAll, true, int(scaling)}, x, sizes, dim)
+func IFFTN[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return complexFFT(pad, cut, cast, permute, f, fourier{alongAll, true, int(scaling)}, x, sizes, dim)
 }
 
 // RFFT is FFT of a real x without the half of the result that is conjugate to the
 // other half.
-func RFFT[E ~uint8](pad padWith, cut narrow, cast castTo, half realTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return realFFT(pad, cut, cast, half, nil, fourier{along1, false, int(scaling)}, x, sizes, dim)
+func RFFT[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, half realTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return realFFT(pad, cut, cast, permute, half, nil, fourier{along1, false, int(scaling)}, x, sizes, dim)
 }
 
 // RFFT2 is FFT2 of a real x, the last axis as RFFT's.
-func RFFT2[E ~uint8](pad padWith, cut narrow, cast castTo, half realTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return realFFT(pad, cut, cast, half, f, fourier{along2, false, int(scaling)}, x, sizes, dim)
+func RFFT2[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, half realTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return realFFT(pad, cut, cast, permute, half, f, fourier{along2, false, int(scaling)}, x, sizes, dim)
 }
 
 // RFFTN is FFTN of a real x, the last axis as RFFT's.
-func RFFTN[E ~uint8](pad padWith, cut narrow, cast castTo, half realTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return realFFT(pad, cut, cast, half, f, fourier{alongAll, false, int(scaling)}, x, sizes, dim)
+func RFFTN[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, half realTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return realFFT(pad, cut, cast, permute, half, f, fourier{alongAll, false, int(scaling)}, x, sizes, dim)
 }
 
 // IHFFT is the conjugate of RFFT, with the scaling of the inverse transform.
-func IHFFT[E ~uint8](pad padWith, cut narrow, cast castTo, half realTo, conj conjugate, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	out := realFFT(pad, cut, cast, half, nil, fourier{along1, true, int(scaling)}, x, sizes, dim)
+func IHFFT[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, half realTo, conj conjugate, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	out := realFFT(pad, cut, cast, permute, half, nil, fourier{along1, true, int(scaling)}, x, sizes, dim)
 	if core.FirstError(out) != nil {
 		return out
 	}
@@ -86,23 +93,23 @@ func IHFFT[E ~uint8](pad padWith, cut narrow, cast castTo, half realTo, conj con
 
 // IRFFT is the inverse of RFFT: real, of sizes points or, without these, of twice
 // as many as x has less two.
-func IRFFT[E ~uint8](pad padWith, cut narrow, cast castTo, whole toReal, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return backFFT(pad, cut, cast, nil, whole, fourier{along1, true, int(scaling)}, x, sizes, dim)
+func IRFFT[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, whole toReal, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return backFFT(pad, cut, cast, permute, nil, whole, fourier{along1, true, int(scaling)}, x, sizes, dim)
 }
 
 // IRFFT2 is the inverse of RFFT2.
-func IRFFT2[E ~uint8](pad padWith, cut narrow, cast castTo, f complexTo, whole toReal, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return backFFT(pad, cut, cast, f, whole, fourier{along2, true, int(scaling)}, x, sizes, dim)
+func IRFFT2[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, f complexTo, whole toReal, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return backFFT(pad, cut, cast, permute, f, whole, fourier{along2, true, int(scaling)}, x, sizes, dim)
 }
 
 // IRFFTN is the inverse of RFFTN.
-func IRFFTN[E ~uint8](pad padWith, cut narrow, cast castTo, f complexTo, whole toReal, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return backFFT(pad, cut, cast, f, whole, fourier{alongAll, true, int(scaling)}, x, sizes, dim)
+func IRFFTN[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, f complexTo, whole toReal, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return backFFT(pad, cut, cast, permute, f, whole, fourier{alongAll, true, int(scaling)}, x, sizes, dim)
 }
 
 // HFFT is the transform of a signal whose second half is conjugate to its first,
 // which is x: IRFFT of the conjugate of x, with the scaling of the transform forward.
-func HFFT[E ~uint8](pad padWith, cut narrow, cast castTo, conj conjugate, whole toReal, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+func HFFT[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, conj conjugate, whole toReal, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
 	if t := usable(x); t != nil {
 		return t[0]
 	}
@@ -111,7 +118,7 @@ func HFFT[E ~uint8](pad padWith, cut narrow, cast castTo, conj conjugate, whole 
 		y = conj(x)
 		defer y.Release()
 	}
-	return backFFT(pad, cut, cast, nil, whole, fourier{along1, false, int(scaling)}, y, sizes, dim)
+	return backFFT(pad, cut, cast, permute, nil, whole, fourier{along1, false, int(scaling)}, y, sizes, dim)
 }
 
 // FFTShift moves the first element along each of the axes dim, or of all, to the
@@ -254,6 +261,23 @@ func (f fourier) prepare(cast castTo, x *core.Tensor, complex bool) (*chain, err
 	return c, nil
 }
 
+// along transforms along axes. An accelerator is handed a view with these behind the
+// others where the last axis is none of them, and the result is a view back: so its
+// lines are written without gaps, in the order that their axes have in memory.
+func (c *chain) along(permute withInts, axes []int, transform func(x *core.Tensor, axes []int) *core.Tensor) {
+	if core.FirstError(c.at) != nil || !c.at.Device().Accelerator() || slices.Contains(axes, c.at.Rank()-1) {
+		c.then(transform(c.at, axes))
+		return
+	}
+	moved, last := slices.Sorted(slices.Values(axes)), c.at.Rank()-len(axes)
+	order := slices.DeleteFunc(ir.HostIotaInts(0, c.at.Rank()), func(a int) bool { return slices.Contains(axes, a) })
+	order = append(order, moved...)
+	c.then(permute(c.at, order))
+	c.then(transform(c.at, ir.HostIotaInts(last, len(axes))))
+	c.then(permute(c.at, ir.HostInversePerm(order)))
+	core.Unshare(c.at)
+}
+
 // resize trims and pads a tensor with zeros to the extents points along axes.
 func (c *chain) resize(pad padWith, cut narrow, axes, points []int) {
 	if core.FirstError(c.at) != nil {
@@ -297,7 +321,7 @@ func (f fourier) plan(x *core.Tensor, sizes, dim []int) (axes, points []int, bad
 	return axes, points, nil
 }
 
-func complexFFT(pad padWith, cut narrow, cast castTo, c2c complexTo, f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor {
+func complexFFT(pad padWith, cut narrow, cast castTo, permute withInts, c2c complexTo, f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor {
 	axes, points, bad := f.plan(x, sizes, dim)
 	if bad != nil {
 		return bad
@@ -311,12 +335,12 @@ func complexFFT(pad padWith, cut narrow, cast castTo, c2c complexTo, f fourier, 
 	}
 	c.resize(pad, cut, axes, points)
 	if len(axes) > 0 {
-		c.then(c2c(c.at, axes, f.inverse, f.scale(numPoints(points))))
+		c.along(permute, axes, c2c.with(f.inverse, f.scale(numPoints(points))))
 	}
 	return c.at
 }
 
-func realFFT(pad padWith, cut narrow, cast castTo, r2c realTo, c2c complexTo, f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor {
+func realFFT(pad padWith, cut narrow, cast castTo, permute withInts, r2c realTo, c2c complexTo, f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor {
 	axes, points, bad := f.plan(x, sizes, dim)
 	if bad != nil {
 		return bad
@@ -337,14 +361,16 @@ func realFFT(pad padWith, cut narrow, cast castTo, r2c realTo, c2c complexTo, f 
 	}
 	c.resize(pad, cut, axes, points)
 	last := len(axes) - 1
-	c.then(r2c(c.at, axes[last], f.scale(numPoints(points)), 1))
+	c.along(permute, axes[last:], func(x *core.Tensor, at []int) *core.Tensor {
+		return r2c(x, at[0], f.scale(numPoints(points)), 1)
+	})
 	if last > 0 {
-		c.then(c2c(c.at, axes[:last], false, 1))
+		c.along(permute, axes[:last], c2c.with(false, 1))
 	}
 	return c.at
 }
 
-func backFFT(pad padWith, cut narrow, cast castTo, c2c complexTo, c2r toReal, f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor {
+func backFFT(pad padWith, cut narrow, cast castTo, permute withInts, c2c complexTo, c2r toReal, f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor {
 	axes, points, bad := f.plan(x, sizes, dim)
 	if bad != nil {
 		return bad
@@ -367,8 +393,10 @@ func backFFT(pad padWith, cut narrow, cast castTo, c2c complexTo, c2r toReal, f 
 	points[last] = n/2 + 1
 	c.resize(pad, cut, axes, points)
 	if last > 0 {
-		c.then(c2c(c.at, axes[:last], true, 1))
+		c.along(permute, axes[:last], c2c.with(true, 1))
 	}
-	c.then(c2r(c.at, axes[last], n, scale, 1))
+	c.along(permute, axes[last:], func(x *core.Tensor, at []int) *core.Tensor {
+		return c2r(x, at[0], n, scale, 1)
+	})
 	return c.at
 }

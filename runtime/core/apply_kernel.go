@@ -187,6 +187,15 @@ func View(a Apply, layout ir.Layout, err error) *Tensor {
 	return out
 }
 
+// Unshare has t, where it is the only handle left of its storage, be no view: such a
+// one can be changed in place while operators are recorded. It is for compositions
+// whose result is a view of what they made, and released.
+func Unshare(t *Tensor) {
+	if t.storage != nil && t.storage.refs.Load() == 1 {
+		t.view = false
+	}
+}
+
 // Custom applies a composition that has a gradient of its own: forward runs
 // without being recorded, and its results become the results of one node.
 func Custom(a Apply, forward func() []*Tensor) []*Tensor {

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,9 +11,6 @@ import (
 	"github.com/sinter-go/sinter/runtime/stream"
 )
 
-// blocking makes every launch wait for its stream.
-var blocking atomic.Bool
-
 // Environment variables that switch launch blocking on from the start: ours and
 // the one people know.
 var blockingVariables = [...]string{"SINTER_LAUNCH_BLOCKING", "CUDA_LAUNCH_BLOCKING"}
@@ -22,26 +18,26 @@ var blockingVariables = [...]string{"SINTER_LAUNCH_BLOCKING", "CUDA_LAUNCH_BLOCK
 func init() {
 	for _, name := range blockingVariables {
 		if os.Getenv(name) == "1" {
-			blocking.Store(true)
+			stream.SetBlocking(true)
 		}
 	}
 }
 
-// SetLaunchBlocking makes every operator and copy wait until its device has done it
+// SetLaunchBlocking makes every operator, copy and replay of a graph wait until its device has done it
 // (S26), so that an error of the device's is reported by the operator that caused
 // it, with the line of the program that called it (S27). It is on from the start
 // where the environment has SINTER_LAUNCH_BLOCKING=1 or CUDA_LAUNCH_BLOCKING=1.
-func SetLaunchBlocking(on bool) { blocking.Store(on) }
+func SetLaunchBlocking(on bool) { stream.SetBlocking(on) }
 
 // LaunchBlocking reports whether operators wait for their device.
-func LaunchBlocking() bool { return blocking.Load() }
+func LaunchBlocking() bool { return stream.Blocking() }
 
 // blocked waits for what was given to a stream last where operators wait.
 func blocked(drv device.Driver, dev device.Device, q device.StreamID) error {
-	if !blocking.Load() || !dev.Accelerator() || graph.Of(drv, dev.Index, q) != nil {
+	if !stream.Blocking() || graph.Of(drv, dev.Index, q) != nil {
 		return nil
 	}
-	return stream.Settle(context.Background(), drv, dev, q)
+	return stream.SettleIfBlocking(drv, dev, q)
 }
 
 // A SyncDebug says what happens where a call that was not asked to wait for a device

@@ -105,7 +105,7 @@ func (p *plan) launch() error {
 		err = p.drv.Launch(p.dev.Index, p.stream, &p.call)
 	}
 	keepAlive(p.a.In)
-	if err == nil && blocking.Load() {
+	if err == nil && LaunchBlocking() {
 		err = blocked(p.drv, p.dev, p.stream)
 	}
 	return err

@@ -105,6 +105,9 @@ func With(d Device, f func()) error {
 	if err != nil {
 		return err
 	}
+	if f == nil {
+		return nil
+	}
 	v, _ := selected.Get()
 	v[d.Kind] = d.Index
 	selected.With(v, f)

@@ -15,8 +15,9 @@ import (
 type Capture struct {
 	*work
 
-	mu     sync.Mutex // guards work.keep, and
+	mu     sync.Mutex // guards work.keep until the end, and
 	failed error      // of the first call that could not be recorded
+	over   bool
 }
 
 // captures are those under way.
@@ -102,11 +103,26 @@ func (c *Capture) Refuse(err error) error {
 }
 
 // Keep has done called when the graph is reset, or the capture fails: until then the
-// work may use what the caller holds.
+// work may use what the caller holds. After the capture it is called at once.
 func (c *Capture) Keep(done func()) {
 	c.mu.Lock()
+	over := c.over
+	if !over {
+		c.keep = append(c.keep, done)
+	}
+	c.mu.Unlock()
+	if over {
+		done()
+	}
+}
+
+// close ends the capture for those that found it while it was under way, and returns
+// the error of the first call that could not be recorded.
+func (c *Capture) close() error {
+	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.keep = append(c.keep, done)
+	c.over = true
+	return c.failed
 }
 
 // begin and end put the capture among those under way.
@@ -150,13 +166,14 @@ func record(w *work, drv device.Driver, s stream.Stream, f func() error) error {
 			if r, err := finish(); err == nil {
 				_ = r.Destroy() // the panic says more
 			}
+			_ = c.close()
 			_ = w.release()
 		}
 	}()
 	err = c.run(capturer, s, id, f)
 	r, failed := finish()
-	if err == nil {
-		err = c.failed
+	if refused := c.close(); err == nil {
+		err = refused
 	}
 	if failed != nil {
 		if err != nil && errors.Is(err, failed) || err != nil && errors.Is(err, device.ErrCapturing) {

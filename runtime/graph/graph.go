@@ -20,6 +20,7 @@
 package graph
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -52,8 +53,9 @@ type Graph struct {
 	drv device.Driver
 	err error // why there is no such device
 
-	mu   sync.Mutex // held to capture, to replay, and to reset
-	work *work      // nil before the capture and after Reset
+	mu      sync.Mutex // held to capture, to replay, and to reset
+	work    *work      // nil before the capture and after Reset
+	cleanup runtime.Cleanup
 }
 
 // work is what a capture made.
@@ -61,7 +63,8 @@ type work struct {
 	device.Recording
 	tape random.Tape
 	pool *memory.Pool
-	keep []func() // calls that let go what the work reads and writes besides
+	keep []func()      // calls that let go what the work reads and writes besides
+	done *stream.Event // behind the latest launch; nil where nothing is kept
 }
 
 // Options adjust a capture.
@@ -134,13 +137,18 @@ func (g *Graph) Capture(o Options, f func() error) error {
 		slog.Warn("The CUDA Graph is empty. Nothing was given to the captured stream; is it the one that the work goes to?", "device", g.dev.String())
 	}
 	g.work = w
-	runtime.AddCleanup(g, func(w *work) { go w.drop() }, w) // which may wait for the device
+	g.cleanup = runtime.AddCleanup(g, func(w *work) { go w.drop() }, w) // which may wait for the device
 	return nil
 }
 
 func (g *Graph) capture(o Options, f func() error) (*work, error) {
-	if g.err != nil {
+	switch {
+	case g.err != nil:
 		return nil, g.err
+	case g.drv == nil:
+		return nil, fmt.Errorf("%w: by a graph that was not made with New", ErrUnsupported)
+	case f == nil:
+		return nil, errors.New("there is no function to capture")
 	}
 	s, err := g.stream(o.Stream)
 	if err != nil {
@@ -186,7 +194,8 @@ func (g *Graph) stream(s stream.Stream) (stream.Stream, error) {
 }
 
 // Replay gives the recorded work to the calling goroutine's current stream of the
-// graph's device (P86), and returns without waiting for it.
+// graph's device (P86), and returns without waiting for it, unless launches block
+// (S26).
 func (g *Graph) Replay() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -199,21 +208,40 @@ func (g *Graph) Replay() error {
 	if !g.work.tape.Empty() {
 		g.work.tape.Advance()
 	}
-	if err := g.work.Launch(stream.CurrentID(g.dev)); err != nil {
+	on := stream.Current(g.dev)
+	err := g.work.launch(on)
+	if err == nil {
+		err = stream.SettleIfBlocking(g.drv, g.dev, on.ID())
+	}
+	if err != nil {
 		return fmt.Errorf("graph: replay: %w", err)
 	}
 	return nil
 }
 
+// launch gives the work to a stream.
+func (w *work) launch(s stream.Stream) error {
+	err := w.Launch(s.ID())
+	if err != nil || len(w.keep) == 0 {
+		return err
+	}
+	if w.done == nil {
+		w.done = stream.NewEvent()
+	}
+	return w.done.Record(s)
+}
+
 // Reset frees the recorded work, after which the graph can be captured again. Replays
-// under way are finished. Tensors in the graph's memory stay valid; what no tensor is
-// in goes back to the device, or where graphs share a pool to the others (P86).
+// under way are finished; it waits for them where they use memory of the host. Tensors
+// in the graph's memory stay valid; what no tensor is in goes back to the device, or
+// where graphs share a pool to the others (P86).
 func (g *Graph) Reset() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.work == nil {
 		return nil
 	}
+	g.cleanup.Stop()
 	err := g.work.release()
 	g.work = nil
 	if err != nil {
@@ -228,13 +256,16 @@ func (w *work) release() error {
 	if w.Recording != nil {
 		err = w.Destroy()
 	}
-	for _, done := range w.keep {
-		done()
+	if w.done != nil {
+		err = errors.Join(err, w.done.Synchronize(context.Background()))
+	}
+	for _, let := range w.keep {
+		let()
 	}
 	if w.pool != nil {
 		err = errors.Join(err, w.pool.Release())
 	}
-	w.Recording, w.keep, w.pool = nil, nil, nil
+	w.Recording, w.keep, w.done, w.pool = nil, nil, nil, nil
 	return err
 }
 

@@ -310,6 +310,22 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestMisuse uses graphs that were not made, and a capture that is over.
+func TestMisuse(t *testing.T) {
+	b := install(t)
+	x := b.block()
+	wantError(t, new(graph.Graph).Capture(graph.Options{}, func() error { return nil }), graph.ErrUnsupported, "not made with New")
+	wantError(t, graph.New(sim0).Capture(graph.Options{}, nil), nil, "no function to capture")
+	var late *graph.Capture
+	g := graph.New(sim0)
+	must(t, g.Capture(graph.Options{}, func() error { late = graph.Current(sim0); return b.call(&addOp, nil, x, x, x) }))
+	let := 0
+	if late.Keep(func() { let++ }); let != 1 {
+		t.Error("what is kept after the capture is never let go")
+	}
+	must(t, g.Reset())
+}
+
 // logged returns what f logs.
 func logged(f func()) string {
 	var b bytes.Buffer
@@ -333,6 +349,31 @@ func TestEmpty(t *testing.T) {
 		must(t, g.Capture(graph.Options{}, func() error { return b.call(&addOp, nil, x, x, x) }))
 	}); text != "" {
 		t.Errorf("logged %q", text)
+	}
+}
+
+// TestKept: what the work uses of the host is let go when the latest replay is done.
+func TestKept(t *testing.T) {
+	b := install(t)
+	x, g, side := b.block(), graph.New(sim0), stream.New(sim0, 0)
+	let := 0
+	must(t, g.Capture(graph.Options{}, func() error {
+		graph.Current(sim0).Keep(func() {
+			let++
+			if done, err := side.Query(); !done || err != nil {
+				t.Errorf("let go while a replay is under way: %v", err)
+			}
+		})
+		return b.call(&addOp, nil, x, x, x)
+	}))
+	must(t, g.Replay())
+	release, err := b.Hold(0, side.ID())
+	must(t, err)
+	must(t, side.Do(func() { must(t, g.Replay()) }))
+	time.AfterFunc(5*time.Millisecond, release)
+	must(t, g.Reset())
+	if let != 1 {
+		t.Errorf("let go %d times", let)
 	}
 }
 

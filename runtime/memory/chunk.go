@@ -276,8 +276,7 @@ type use struct {
 }
 
 // await queues an event behind the work given to stream s, which uses c. Without
-// an event it waits for the device: c is reused too late rather than too early.
-// That a stream was destroyed since it used c is no error of anybody's.
+// an event it waits for the device.
 func (a *allocator) await(c *chunk, s device.StreamID) {
 	var failed error
 	e, err := a.newEvent()
@@ -285,10 +284,7 @@ func (a *allocator) await(c *chunk, s device.StreamID) {
 		err = a.drv.RecordEvent(a.dev.Index, e, s)
 	}
 	if err != nil {
-		waited := a.drv.SyncDevice(background, a.dev.Index)
-		if gone := errors.Is(err, device.ErrInvalid); !gone || waited != nil {
-			failed = errors.Join(err, waited)
-		}
+		failed = unrecorded(a.drv, a.dev.Index, err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -314,6 +310,18 @@ func (a *allocator) await(c *chunk, s device.StreamID) {
 	}
 	a.uses[q].uses = append(a.uses[q].uses, use{e, c})
 	a.waiting++
+}
+
+// unrecorded waits for a device whose streams use memory and could not have an
+// event recorded, since memory is to be reused too late rather than too early. It
+// returns what the program must hear of: that a stream was destroyed since it used
+// the memory is no error of anybody's.
+func unrecorded(drv device.Driver, dev int, err error) error {
+	waited := drv.SyncDevice(background, dev)
+	if waited == nil && errors.Is(err, device.ErrInvalid) {
+		return nil
+	}
+	return errors.Join(err, waited)
 }
 
 func (a *allocator) newEvent() (device.EventID, error) {

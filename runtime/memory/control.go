@@ -136,10 +136,14 @@ func SetMemoryFraction(d device.Device, fraction float64) error {
 	return nil
 }
 
-// MemoryFraction returns what SetMemoryFraction set; 1 before.
+// MemoryFraction returns what SetMemoryFraction set; before, what the settings say
+// (P48), or 1.
 func MemoryFraction(d device.Device) float64 {
 	a := existing(d)
 	if a == nil {
+		if conf, err := configuration(); err == nil && conf.fraction >= 0 {
+			return conf.fraction
+		}
 		return 1
 	}
 	a.mu.Lock()

@@ -120,6 +120,9 @@ func (p *pinnedCache) reusable(class int, bytes int64) *pinned {
 	for i := len(free) - 1; i >= 0; i-- {
 		if b := free[i]; b.memory.Bytes >= bytes {
 			p.free[class] = slices.Delete(free, i, i+1)
+			if b.memory.cut {
+				p.reserve.lent++
+			}
 			return b
 		}
 	}
@@ -132,9 +135,6 @@ func (p *pinnedCache) lend(b *pinned) Block {
 	b.loan++
 	p.stats.ActiveRequests.grow(1)
 	p.stats.ActiveBytes.grow(b.memory.Bytes)
-	if b.memory.cut {
-		p.reserve.lent++
-	}
 	return Block{Memory: b.memory.Memory, Device: device.CPU, owner: b, hold: b.loan}
 }
 
@@ -197,12 +197,13 @@ func (p *pinnedCache) reuse(b *pinned) {
 // await queues an event behind the work given to a stream, which uses b. Without
 // an event it waits for the device.
 func (p *pinnedCache) await(b *pinned, at place) {
+	var failed error
 	e, err := p.newEvent(at.dev.Index)
 	if err == nil {
 		err = p.drv.RecordEvent(at.dev.Index, e, at.stream)
 	}
 	if err != nil {
-		err = errors.Join(err, p.drv.SyncDevice(background, at.dev.Index))
+		failed = unrecorded(p.drv, at.dev.Index, err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,7 +215,9 @@ func (p *pinnedCache) await(b *pinned, at place) {
 		}
 		return
 	}
-	p.late = errors.Join(p.late, fmt.Errorf("freeing pinned memory that stream %#x of %s uses: %w", uint64(at.stream), at.dev, err))
+	if failed != nil {
+		p.late = errors.Join(p.late, fmt.Errorf("freeing pinned memory that stream %#x of %s uses: %w", uint64(at.stream), at.dev, failed))
+	}
 	if e != 0 {
 		p.events[at.dev.Index] = append(p.events[at.dev.Index], e)
 	}

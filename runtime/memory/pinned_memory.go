@@ -25,7 +25,7 @@ type piece struct {
 type reserve struct {
 	whole piece
 	used  int64 // bytes cut off, from the front
-	lent  int   // blocks of it that are not free
+	lent  int   // parts of it that are in no free list
 }
 
 // get returns bytes of page-locked memory: from the reserve, or from the driver.
@@ -65,6 +65,7 @@ func (p *pinnedCache) cut(bytes int64, conf *pinnedSettings) (piece, error) {
 	}
 	m := piece{device.Memory{Host: unsafe.Add(r.whole.Host, r.used), Bytes: bytes}, false, true}
 	r.used += (bytes + unit - 1) &^ (unit - 1)
+	r.lent++
 	return m, nil
 }
 
@@ -136,7 +137,11 @@ func (p *pinnedCache) release() error {
 		return nil
 	}
 	p.poll()
+	var reserved piece
 	whole := p.reserve.lent == 0 && p.reserve.whole.Host != nil
+	if whole {
+		reserved, p.reserve = p.reserve.whole, reserve{}
+	}
 	gone := p.doomed
 	p.doomed = nil
 	for class, free := range p.free {
@@ -153,10 +158,6 @@ func (p *pinnedCache) release() error {
 	if !whole {
 		return err
 	}
-	p.mu.Lock()
-	reserved := p.reserve.whole
-	p.reserve = reserve{}
-	p.mu.Unlock()
 	return errors.Join(err, p.unlock(reserved))
 }
 

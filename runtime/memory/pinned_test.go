@@ -77,6 +77,53 @@ func TestPinnedReserve(t *testing.T) {
 	}
 }
 
+// A freeing is a driver with a hook in FreeHost.
+type freeing struct {
+	*sim.Driver
+	before func(device.Memory)
+}
+
+func (d *freeing) FreeHost(m device.Memory) error {
+	if d.before != nil {
+		d.before(m)
+	}
+	return d.Driver.FreeHost(m)
+}
+
+// TestPinnedReserveInUse allocates while the cache is emptied: what is cut from a
+// reserve stays locked.
+func TestPinnedReserveInUse(t *testing.T) {
+	r := newRig(t, sim.Config{Devices: 1})
+	r.configured(t, "pinned_reserve_segment_size_mb:1")
+	d := &freeing{Driver: r.Driver}
+	device.Install(d)
+	pin := func(bytes int64) memory.Block {
+		b, err := memory.AllocPinned(d, bytes)
+		r.must(err)
+		return b
+	}
+	r.must(pin(400 << 10).Free())
+	r.must(pin(2 << 20).Free()) // not of the reserve
+	var during memory.Block
+	gone := map[uintptr]int64{}
+	d.before = func(m device.Memory) {
+		gone[uintptr(m.Host)] = m.Bytes
+		if during.Host == nil {
+			during = pin(300 << 10)
+		}
+	}
+	r.must(memory.EmptyPinnedCache(device.KindSim))
+	for at, bytes := range gone {
+		if p := uintptr(during.Host); p >= at && p < at+uintptr(bytes) {
+			t.Errorf("a block in use was in %d bytes that went back", bytes)
+		}
+	}
+	if len(gone) != 2 {
+		t.Errorf("%d pieces went back, want 2", len(gone))
+	}
+	r.must(during.Free())
+}
+
 // TestPinnedRegistered locks memory of the program's, which goroutines touched.
 func TestPinnedRegistered(t *testing.T) {
 	r := newRig(t, sim.Config{Devices: 1})

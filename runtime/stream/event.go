@@ -20,7 +20,8 @@ var (
 // An Event marks a place in a stream's work. It gets its device when it is first
 // recorded, and belongs to it from then on: only streams of that device record
 // it, streams of any device of the kind wait for it (P17). Any goroutine may use
-// it at any time.
+// it at any time. A nil Event cannot be recorded or waited for by a stream, and
+// otherwise is like one that never was recorded.
 type Event struct {
 	timing bool
 
@@ -85,16 +86,20 @@ func giveBack(h *handle) {
 	spare.events[key] = append(spare.events[key], h)
 }
 
-// current returns the driver's event, or nil.
-func (e *Event) current() *handle {
+// current returns the driver's event and the stream that it was last recorded on; nil
+// before the first record.
+func (e *Event) current() (*handle, device.StreamID) {
+	if e == nil {
+		return nil, 0
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.handle
+	return e.handle, e.stream
 }
 
 // Device returns the device of the event; false before the first record.
 func (e *Event) Device() (device.Device, bool) {
-	if h := e.current(); h != nil {
+	if h, _ := e.current(); h != nil {
 		return h.dev, true
 	}
 	return device.Device{}, false
@@ -148,7 +153,7 @@ func (e *Event) delay(drv device.Driver, s Stream) error {
 	if e == nil {
 		return fmt.Errorf("%s: waiting for a nil event", s)
 	}
-	h := e.current()
+	h, _ := e.current()
 	if h == nil {
 		return nil
 	}
@@ -165,7 +170,7 @@ func (e *Event) delay(drv device.Driver, s Stream) error {
 // Query reports whether the work before what e marks is done; true when it was
 // never recorded (P18).
 func (e *Event) Query() (bool, error) {
-	h := e.current()
+	h, _ := e.current()
 	if h == nil {
 		return true, nil
 	}
@@ -181,9 +186,7 @@ func (e *Event) Query() (bool, error) {
 // went wrong with work of the stream that e was recorded on. The work goes on when
 // ctx ends the wait.
 func (e *Event) Synchronize(ctx context.Context) error {
-	e.mu.Lock()
-	h, on := e.handle, e.stream
-	e.mu.Unlock()
+	h, on := e.current()
 	if h == nil {
 		return nil
 	}
@@ -197,10 +200,11 @@ func (e *Event) Synchronize(ctx context.Context) error {
 // Elapsed returns the time from e to end, whose work must be done. Both must have
 // been made by NewTimingEvent and recorded on one device (P19).
 func (e *Event) Elapsed(end *Event) (time.Duration, error) {
-	if !e.timing || !end.timing {
+	if e != nil && !e.timing || end != nil && !end.timing {
 		return 0, ErrNotTiming
 	}
-	from, to := e.current(), end.current()
+	from, _ := e.current()
+	to, _ := end.current()
 	switch {
 	case from == nil || to == nil:
 		return 0, ErrNotRecorded

@@ -109,10 +109,10 @@ func (s Stream) Synchronize(ctx context.Context) error {
 	return Settle(ctx, drv, s.dev, s.id)
 }
 
-// Wait makes work given to the stream from now on wait for what e marks now. It
+// WaitEvent makes work given to the stream from now on wait for what e marks now. It
 // returns at once; an event that was never recorded is not waited for. The event
 // may be of another device of the same kind.
-func (s Stream) Wait(e *Event) error {
+func (s Stream) WaitEvent(e *Event) error {
 	drv, err := s.driver()
 	if err != nil {
 		return err
@@ -153,9 +153,9 @@ func (s Stream) WaitStream(other Stream) error {
 	return drv.WaitEvent(s.dev.Index, s.id, other.dev.Index, h.id)
 }
 
-// Record makes e mark the end of the work given to the stream so far, and returns
+// RecordEvent makes e mark the end of the work given to the stream so far, and returns
 // e, a new event if e is nil.
-func (s Stream) Record(e *Event) (*Event, error) {
+func (s Stream) RecordEvent(e *Event) (*Event, error) {
 	if e == nil {
 		e = NewEvent()
 	}

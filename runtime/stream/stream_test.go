@@ -118,9 +118,9 @@ func TestFailures(t *testing.T) {
 	good, called := stream.New(sim0, 0), false
 	for _, s := range []stream.Stream{stream.New(device.Sim(7), 0), stream.Default(device.Sim(7)), stream.Current(device.Sim(7)), stream.External(device.Sim(7), 1)} {
 		_, queried := s.Query()
-		_, recorded := s.Record(nil)
+		_, recorded := s.RecordEvent(nil)
 		for _, err := range []error{
-			s.Err(), queried, recorded, s.Synchronize(ctx), s.Do(func() { called = true }), s.WaitStream(good), good.WaitStream(s), s.Wait(stream.NewEvent()),
+			s.Err(), queried, recorded, s.Synchronize(ctx), s.Do(func() { called = true }), s.WaitStream(good), good.WaitStream(s), s.WaitEvent(stream.NewEvent()),
 		} {
 			wantError(t, err, device.ErrUnavailable, "stream on sim:7")
 		}
@@ -131,7 +131,19 @@ func TestFailures(t *testing.T) {
 	if err := stream.External(sim0, 999).Synchronize(ctx); err == nil {
 		t.Error("a handle of no stream can be waited for")
 	}
-	wantError(t, good.Wait(nil), nil, "nil event")
+	wantError(t, good.WaitEvent(nil), nil, "nil event")
+	var none *stream.Event
+	wantError(t, none.Record(good), nil, "nil event")
+	if done, err := none.Query(); !done || err != nil || none.Synchronize(ctx) != nil {
+		t.Errorf("a nil event is not done: %v", err)
+	}
+	if _, bound := none.Device(); bound {
+		t.Error("a nil event has a device")
+	}
+	for _, e := range []*stream.Event{none, stream.NewTimingEvent()} {
+		_, err := e.Elapsed(none)
+		wantError(t, err, stream.ErrNotRecorded, "")
+	}
 	if err := good.Do(nil); err != nil {
 		t.Error(err)
 	}
@@ -205,9 +217,9 @@ func TestWaits(t *testing.T) {
 	a, b, other := stream.New(sim0, 0), stream.New(sim0, 0), stream.New(sim1, 0)
 	release := hold(t, d, a)
 	must(t, b.WaitStream(a))
-	e, err := b.Record(nil)
+	e, err := b.RecordEvent(nil)
 	must(t, err)
-	must(t, other.Wait(e))
+	must(t, other.WaitEvent(e))
 	for _, s := range []stream.Stream{a, b, other} {
 		if idle(t, s) {
 			t.Errorf("%s is done before what it waits for", s)
@@ -235,7 +247,7 @@ func TestWaits(t *testing.T) {
 	must(t, e.Synchronize(ctx))
 	must(t, a.WaitStream(a))
 	must(t, a.WaitStream(stream.Stream{}))
-	must(t, a.Wait(stream.NewEvent()))
+	must(t, a.WaitEvent(stream.NewEvent()))
 }
 
 // TestHost: the host waits where a stream would queue.
@@ -244,10 +256,10 @@ func TestHost(t *testing.T) {
 	s, host := stream.New(sim0, 0), stream.Default(device.CPU)
 	for name, wait := range map[string]func(e *stream.Event) error{
 		"for a stream": func(*stream.Event) error { return host.WaitStream(s) },
-		"for an event": host.Wait,
+		"for an event": host.WaitEvent,
 	} {
 		release := hold(t, d, s)
-		e, err := s.Record(nil)
+		e, err := s.RecordEvent(nil)
 		must(t, err)
 		done := make(chan error)
 		go func() { done <- wait(e) }()
@@ -298,7 +310,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("its device is %s, %t", d, ok)
 	}
 	wantError(t, e.Record(b), device.ErrMismatch, "Event device sim:0 does not match recording stream's device sim:1")
-	if same, err := a.Record(e); same != e || err != nil {
+	if same, err := a.RecordEvent(e); same != e || err != nil {
 		t.Error("Record returned another event", err)
 	}
 }

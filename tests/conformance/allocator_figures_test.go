@@ -86,8 +86,9 @@ func TestA27(t *testing.T) {
 	}
 }
 
-// The figures have counts too: retries, errors, releases, calls of the driver, and
-// what is oversize. Before the first allocation there are no figures.
+// The figures have counts too: retries, errors, rejections, releases, calls of the
+// driver, what is oversize, and what private pools hold. Before the first allocation
+// there are no figures.
 func TestA28(t *testing.T) {
 	h := newHeap(t, "max_split_size_mb:20")
 	equal(t, "figures before the first allocation", memory.StatsMap(h.dev), map[string]int64{})

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,8 +11,8 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver"
-	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
 )
 
 // raced says that the race detector is on, which makes tests many times slower.
@@ -21,15 +22,16 @@ var raced bool
 // going on. A call that waits lets go first what it waits for, so that nothing
 // waits for ever, and what is held afterwards tells which calls waited.
 type gated struct {
-	device.Driver
+	device.Driver // never a gated one
 	device.Mapper
 	t     testing.TB
 	gates map[device.StreamID]gate // of device 0, by stream
 
 	mu       sync.Mutex // guards what follows
 	recorded map[device.EventID]device.StreamID
-	log      []string     // calls that allocate, free and wait
-	before   func(string) // called before each of them, if set
+	asked    []device.EventID // whether they are done
+	log      []string         // calls that allocate, free and wait
+	before   func(string)     // called before each of them, if set
 }
 
 // note logs a call.
@@ -60,10 +62,19 @@ type gate interface {
 	held() bool
 }
 
-// gate makes a gated driver the one of the devices under test. After the test the
-// other is back.
+// gateDriver makes a gated driver the one of the devices under test. After the test
+// the other is back. A gated driver is not gated again, since it would wait for the
+// streams that the outer one holds: what it holds is let go.
 func gateDriver(t testing.TB, inner device.Driver) *gated {
 	t.Helper()
+	if earlier, ok := inner.(*gated); ok {
+		earlier.open()
+		inner = earlier.Driver
+	}
+	// What other allocators have cached would go back with the first allocation of
+	// this one, perhaps while a stream is held.
+	runtime.GC()
+	must(t, memory.EmptyCache(device.Device{Kind: inner.Kind()}))
 	g := &gated{Driver: inner, t: t, gates: map[device.StreamID]gate{}, recorded: map[device.EventID]device.StreamID{}}
 	g.Mapper, _ = inner.(device.Mapper)
 	if g.Mapper == nil {
@@ -72,7 +83,9 @@ func gateDriver(t testing.TB, inner device.Driver) *gated {
 	before, err := device.DriverOf(inner.Kind())
 	must(t, err)
 	device.Install(g)
+	forget := letGo(g.letGo)
 	t.Cleanup(func() {
+		forget()
 		g.open()
 		for s := range g.gates { // nothing is cached for them any more
 			must(t, g.Driver.DestroyStream(0, s))
@@ -90,9 +103,10 @@ func (noMapper) CanMap(int) bool { return false }
 // stream returns a new stream of device 0 that can be held.
 func (g *gated) stream(t testing.TB) device.StreamID {
 	t.Helper()
+	defer g.patience("a new stream")()
 	s, err := g.NewStream(0, 0)
 	must(t, err)
-	if simulated, ok := g.Driver.(*sim.Driver); ok {
+	if simulated, ok := g.Driver.(holder); ok {
 		g.gates[s] = &simGate{drv: simulated, stream: s}
 	} else {
 		g.gates[s] = newGPUGate(t, s)
@@ -104,6 +118,15 @@ func (g *gated) stream(t testing.TB) device.StreamID {
 func (g *gated) open() {
 	for s := range g.gates {
 		g.release(s)
+	}
+}
+
+// letGo lets go what is held and waits for nothing.
+func (g *gated) letGo() {
+	for _, gate := range g.gates {
+		if gate.held() {
+			gate.release()
+		}
 	}
 }
 
@@ -120,16 +143,13 @@ func (g *gated) held(s device.StreamID) bool {
 	return gate != nil && gate.held()
 }
 
-// patience makes a call that is not to wait, and does, a failure of the test rather
-// than its end. The function that it returns is called after the call.
-func (g *gated) patience() (over func()) {
-	t := time.AfterFunc(20*time.Second, func() {
-		g.t.Error("a call of the driver that allocates or maps waits for streams that are held")
-		for _, gate := range g.gates {
-			if held, ok := gate.(*gpuGate); ok {
-				held.release()
-			}
-		}
+// patience makes a call that waits for a stream that is held, which would go on for
+// ever, a failure of the test rather than its end: after a while it lets all go. The
+// function that it returns is called after the call.
+func (g *gated) patience(call string) (over func()) {
+	t := time.AfterFunc(allowed()/4, func() {
+		g.t.Errorf("%s waits for a stream that is held", call)
+		g.letGo()
 	})
 	return func() { t.Stop() }
 }
@@ -138,42 +158,59 @@ func (g *gated) patience() (over func()) {
 
 func (g *gated) Alloc(dev int, bytes int64) (device.Memory, error) {
 	g.note("alloc %d", bytes)
-	defer g.patience()()
+	defer g.patience("an allocation")()
 	return g.Driver.Alloc(dev, bytes)
 }
 
 func (g *gated) Map(dev int, addr uint64, bytes, page int64) error {
 	g.note("map %d", bytes)
-	defer g.patience()()
+	defer g.patience("mapping memory")()
 	return g.Mapper.Map(dev, addr, bytes, page)
 }
 
 func (g *gated) Unmap(dev int, addr uint64, bytes, page int64) error {
 	g.note("unmap %d", bytes)
-	defer g.patience()()
+	defer g.patience("unmapping memory")()
 	return g.Mapper.Unmap(dev, addr, bytes, page)
 }
 
 func (g *gated) Free(dev int, m device.Memory) error {
 	g.note("free %d", m.Bytes)
+	defer g.patience("giving memory back")()
 	g.open()
 	return g.Driver.Free(dev, m)
 }
 
+// AllocHost and FreeHost of a GPU's driver wait for its streams.
+
+func (g *gated) AllocHost(bytes int64) (device.Memory, error) {
+	defer g.patience("page-locking memory")()
+	return g.Driver.AllocHost(bytes)
+}
+
+func (g *gated) FreeHost(m device.Memory) error {
+	defer g.patience("giving page-locked memory back")()
+	g.open()
+	return g.Driver.FreeHost(m)
+}
+
 func (g *gated) SyncDevice(ctx context.Context, dev int) error {
 	g.note("sync device")
+	defer g.patience("waiting for the device")()
 	g.open()
 	return g.Driver.SyncDevice(ctx, dev)
 }
 
 func (g *gated) SyncStream(ctx context.Context, dev int, s device.StreamID) error {
 	g.note("sync stream")
+	defer g.patience("waiting for a stream")()
 	g.release(s)
 	return g.Driver.SyncStream(ctx, dev, s)
 }
 
 func (g *gated) SyncEvent(ctx context.Context, dev int, e device.EventID) error {
 	g.note("sync event")
+	defer g.patience("waiting for an event")()
 	g.mu.Lock()
 	s := g.recorded[e]
 	g.mu.Unlock()
@@ -187,30 +224,19 @@ func (g *gated) RecordEvent(dev int, e device.EventID, s device.StreamID) error 
 	g.mu.Lock()
 	g.recorded[e] = s
 	g.mu.Unlock()
+	defer g.patience("recording an event")()
 	if err := g.Driver.RecordEvent(dev, e, s); err != nil || g.held(s) {
 		return err
 	}
 	return g.Driver.SyncStream(context.Background(), dev, s)
 }
 
-// A simGate holds a stream of the simulated accelerator.
-type simGate struct {
-	drv    *sim.Driver
-	stream device.StreamID
-	letGo  func()
+func (g *gated) EventDone(dev int, e device.EventID) (bool, error) {
+	g.mu.Lock()
+	g.asked = append(g.asked, e)
+	g.mu.Unlock()
+	return g.Driver.EventDone(dev, e)
 }
-
-func (s *simGate) hold() (err error) {
-	s.letGo, err = s.drv.Hold(0, s.stream)
-	return err
-}
-
-func (s *simGate) release() {
-	s.letGo()
-	s.letGo = nil
-}
-
-func (s *simGate) held() bool { return s.letGo != nil }
 
 // A gpuGate makes a stream of a GPU wait until a word of page-locked memory has
 // counted the holds.
@@ -218,7 +244,7 @@ type gpuGate struct {
 	api    driver.API
 	stream device.StreamID
 	word   *uint32
-	holds  uint32
+	holds  atomic.Uint32
 }
 
 // gateWords are page-locked once for the process: the driver may wait for all
@@ -251,10 +277,29 @@ func newGPUGate(t testing.TB, s device.StreamID) *gpuGate {
 }
 
 func (g *gpuGate) hold() error {
-	g.holds++
-	return g.api.StreamWaitValue32(0, driver.Stream(g.stream), driver.Ptr(uintptr(unsafe.Pointer(g.word))), g.holds)
+	at := driver.Ptr(uintptr(unsafe.Pointer(g.word)))
+	return g.api.StreamWaitValue32(0, driver.Stream(g.stream), at, g.holds.Add(1))
 }
 
-func (g *gpuGate) release() { atomic.StoreUint32(g.word, g.holds) }
+func (g *gpuGate) release() { atomic.StoreUint32(g.word, g.holds.Load()) }
 
-func (g *gpuGate) held() bool { return atomic.LoadUint32(g.word) != g.holds }
+func (g *gpuGate) held() bool { return atomic.LoadUint32(g.word) != g.holds.Load() }
+
+// A simGate holds a stream of the simulated accelerator.
+type simGate struct {
+	drv    holder
+	stream device.StreamID
+	letGo  func()
+}
+
+func (s *simGate) hold() (err error) {
+	s.letGo, err = s.drv.Hold(0, s.stream)
+	return err
+}
+
+func (s *simGate) release() {
+	s.letGo()
+	s.letGo = nil
+}
+
+func (s *simGate) held() bool { return s.letGo != nil }

@@ -18,16 +18,25 @@ type heap struct {
 	t   testing.TB
 	dev device.Device
 	drv *gated
+	// spare streams, made two at a time: none is held while another is made
+	spare []device.StreamID
 }
+
+// settingsGiven says that the settings are those of an earlier heap of the same test.
+var settingsGiven bool
 
 // newHeap returns a heap with the given settings. On the simulated accelerator the
 // device has so many bytes, 0 for the usual number. When the test ends, all that
 // was taken goes back, and it is an error if anything is left.
 func newHeap(t testing.TB, settings string, bytes ...int64) *heap {
 	t.Helper()
-	if settings != "" {
+	if settings != "" || settingsGiven { // those of the environment stay until then
 		must(t, memory.Configure(settings))
-		t.Cleanup(func() { must(t, memory.Configure("")) })
+		settingsGiven = true
+		t.Cleanup(func() {
+			must(t, memory.Configure(""))
+			settingsGiven = false
+		})
 	}
 	h := &heap{t: t, dev: one(t)}
 	if kind == device.KindSim {
@@ -128,7 +137,11 @@ func (h *heap) wantCalls(what string, calls ...string) {
 // holdStream keeps a new stream of the heap from going on.
 func (h *heap) holdStream() device.StreamID {
 	h.t.Helper()
-	s := h.drv.stream(h.t)
+	if len(h.spare) == 0 {
+		h.spare = []device.StreamID{h.drv.stream(h.t), h.drv.stream(h.t)}
+	}
+	s := h.spare[0]
+	h.spare = h.spare[1:]
 	must(h.t, h.drv.gates[s].hold())
 	return s
 }

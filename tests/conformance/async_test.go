@@ -31,6 +31,10 @@ func TestS24(t *testing.T) {
 		return y
 	}
 	warm(t, d, func() { work() })
+	if device.Count(kind) > 1 {
+		other := devices(t, 2)[1]
+		warm(t, other, func() { values(t, onesOn(other).AddScalar(1)) })
+	}
 	release := hold(t, stream.Default(d))
 	y := work() // returns
 	equal(t, "the device is done", idle(t, stream.Default(d)), false)
@@ -69,17 +73,20 @@ func TestS26(t *testing.T) {
 	d := one(t)
 	x := onesOn(d)
 	s := newStream(t, d)
-	work := func() { x.AddScalar(1) }
+	calls := map[string]func(){
+		"operator": func() { x.AddScalar(1) }, "factory": func() { tensor.Zeros([]int{2}, tensor.On(d)) },
+		"copy": func() { tensor.From([]float32{1}).To(d, tensor.NonBlocking) },
+	}
 	must(t, s.WaitStream(stream.Default(d)))
+	lockPages(t, d, 1, 2)
 	on(t, s, func() {
-		warm(t, d, work)
+		for _, call := range calls {
+			warm(t, d, call)
+		}
 		cuda.SetLaunchBlocking(true)
 		defer cuda.SetLaunchBlocking(false)
 		equal(t, "launches block", cuda.LaunchBlocking(), true)
-		for what, call := range map[string]func(){
-			"operator": work, "clearing": func() { tensor.Zeros([]int{2}, tensor.On(d)) },
-			"copy": func() { tensor.From([]float32{1}).To(d, tensor.NonBlocking) },
-		} {
+		for what, call := range calls {
 			release := hold(t, s)
 			returned := make(chan bool)
 			go func() { _ = s.Do(call); close(returned) }()
@@ -113,6 +120,10 @@ func gatherOutOfRange(d device.Device) (x, index T, call func() T) {
 // An error of the device's is found after the call that caused it returned. It comes
 // from the next call that waits, with the operators that were in flight; where
 // launches block it comes from the operator itself, with the line that called it.
+//
+// Differs: a kernel that finds wrong values among its operands, such as an index out of
+// range, leaves the device usable, and the error is told once, to who waits for the
+// kernel's stream or its device. In PyTorch the process has then lost the device.
 func TestS27(t *testing.T) {
 	d := one(t)
 	x, _, gather := gatherOutOfRange(d)
@@ -152,7 +163,7 @@ func TestFaultsOfStreams(t *testing.T) {
 		"the stream": func() error { return bad.Synchronize(background) },
 		"the device": func() error { return stream.Synchronize(background, d) },
 		"an event of the stream": func() error {
-			e, err := bad.Record(nil)
+			e, err := bad.RecordEvent(nil)
 			must(t, err)
 			return e.Synchronize(background)
 		},
@@ -216,6 +227,7 @@ func TestS30(t *testing.T) {
 		down = x.To(device.CPU, tensor.NonBlocking)
 	}
 	warm(t, d, run)
+	lockPages(t, d, 2, 4)
 	release := hold(t, stream.Default(d))
 	run()
 	equal(t, "done", idle(t, stream.Default(d)), false)

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -35,11 +36,13 @@ func TestChild(t *testing.T) {
 // with more environment, and returns what it printed.
 func child(t testing.TB, name string, env ...string) string {
 	t.Helper()
+	watch(t)
 	self, err := os.Executable()
 	must(t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), allowed())
 	defer cancel()
-	cmd := exec.CommandContext(ctx, self, "-test.run=^TestChild$", "-kind="+*kindName)
+	cmd := exec.CommandContext(ctx, self, "-test.run=^TestChild$", "-kind="+*kindName, fmt.Sprintf("-stand-in=%t", *standIn))
+	cmd.WaitDelay = time.Second // what it started may keep its output open
 	cmd.Env = append(append(os.Environ(), childVariable+"="+name), env...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

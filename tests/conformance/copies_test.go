@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/generated/tensor"
@@ -77,8 +78,13 @@ func TestP25(t *testing.T) {
 // it returns.
 func TestP26(t *testing.T) {
 	d := one(t)
+	if kind == device.KindSim {
+		slow := simulated
+		slow.Delay = time.Millisecond // before each copy
+		fresh(t, slow)
+	}
 	s := newStream(t, d)
-	for range 10 {
+	for range 3 {
 		on(t, s, func() {
 			x := tensor.Ones([]int{256}).To(d)
 			equal(t, "to the device: the current stream is done", idle(t, s), true)
@@ -110,6 +116,7 @@ func TestP27(t *testing.T) {
 	}
 	on(t, s, func() {
 		warm(t, d, run)
+		lockPages(t, d, n, 6)
 		release := hold(t, s)
 		run()
 		equal(t, "done", idle(t, s), false)
@@ -165,6 +172,9 @@ func TestP28(t *testing.T) {
 // Elements that are not next to one another are gathered first where host and
 // accelerator exchange them; between accelerators a kernel of the source writes them
 // over there, or where it cannot reach, they are gathered, too.
+//
+// Differs: what To returns has no gaps and is row-major; PyTorch keeps the order of the
+// strides of a tensor without gaps.
 func TestP29(t *testing.T) {
 	d := devices(t, 2)
 	matrix := tensor.FromOn([]float32{1, 2, 3, 4, 5, 6}, []int{2, 3})
@@ -225,6 +235,9 @@ func TestP30(t *testing.T) {
 		must(t, drv.EnablePeerAccess(0, 1))
 	}
 	equal(t, "a copy", values(t, onesOn(d[0]).To(d[1])), []float64{1, 1})
+	if kind != device.KindSim {
+		return
+	}
 	c := &counting{Driver: fresh(t, simulated)}
 	device.Install(c)
 	copies := func(from, to int) {

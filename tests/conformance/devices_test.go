@@ -114,7 +114,7 @@ func TestS2(t *testing.T) {
 
 // Without a guard the current device is the one with index 0, in every goroutine.
 func TestS3(t *testing.T) {
-	d := devices(t, 1)
+	d := devices(t, min(2, max(1, device.Count(kind))))
 	equal(t, "the current device", device.Current(kind), d[0])
 	within(t, d[len(d)-1], func() {
 		seen := make(chan device.Device)
@@ -268,6 +268,9 @@ func TestS12(t *testing.T) {
 // take operands on both; the result is on the first one's, and the current streams
 // of both devices order the work. Other operators still refuse, and all do again
 // once it is disabled.
+//
+// Differs: PyTorch today refuses all such operators, whether or not the devices reach
+// each other's memory; the documents allow them where a program asked for it.
 func TestS13(t *testing.T) {
 	d := devices(t, 2)
 	must(t, device.EnablePeerAccess(d[0], d[1]))
@@ -448,8 +451,9 @@ func TestP35(t *testing.T) {
 	if _, err := os.Stat("/proc/self/maps"); err == nil {
 		equal(t, "libraries of a process that asked nothing", child(t, "libraries"), "")
 	}
-	if kind == device.KindCUDA {
+	if onGPU() {
 		equal(t, "devices of a process that hid them before the first use", child(t, "hide"), "0")
+		return
 	}
 	fresh(t, sim.Config{})
 	equal(t, "devices of a driver without any", device.Count(device.KindSim), 0)
@@ -461,7 +465,7 @@ func libraries(t *testing.T) {
 	maps, err := os.ReadFile("/proc/self/maps")
 	must(t, err)
 	for line := range strings.Lines(string(maps)) {
-		for _, name := range []string{"libcuda", "libcublas", "libcudnn", "libnvrtc"} {
+		for _, name := range []string{"libcuda", "libcublas", "libcudnn", "libcufft", "libnvrtc", "libnvidia-ml"} {
 			if strings.Contains(line, name) {
 				fmt.Print(line)
 			}
@@ -513,7 +517,7 @@ func TestP37(t *testing.T) {
 	for i := range count {
 		p, err := cuda.GetDeviceProperties(cuda.Device(i))
 		must(t, err)
-		if p.Name == "" || p.UUID == "" || seen[p.UUID] || p.TotalMemory <= 0 || kind == device.KindCUDA && (p.Major < 7 || p.Multiprocessors < 1) {
+		if p.Name == "" || p.UUID == "" || seen[p.UUID] || p.TotalMemory <= 0 || onGPU() && (p.Major < 7 || p.Multiprocessors < 1) {
 			t.Errorf("device %d: %+v", i, p)
 		}
 		seen[p.UUID] = true
@@ -542,7 +546,7 @@ func TestP37(t *testing.T) {
 // Differs: there is no way by NVML, which PyTorch has for processes that fork: a Go
 // program does not.
 func TestP38(t *testing.T) {
-	if kind == device.KindSim {
+	if !onGPU() {
 		drv := fresh(t, sim.Config{Devices: 2})
 		equal(t, "devices", device.Count(device.KindSim), 2)
 		_, err := drv.Properties(1)

@@ -45,10 +45,10 @@ func TestP11(t *testing.T) {
 	d := one(t)
 	a, b := newStream(t, d), newStream(t, d)
 	release := hold(t, a)
-	e, err := a.Record(nil)
+	e, err := a.RecordEvent(nil)
 	must(t, err)
 	must(t, b.Synchronize(background)) // what it was given so far waits for nothing
-	must(t, b.Wait(e))
+	must(t, b.WaitEvent(e))
 	done, err := e.Query()
 	must(t, err)
 	equal(t, "done: the event, its stream, the one that waits", []bool{done, idle(t, a), idle(t, b)}, []bool{false, false, false})
@@ -58,7 +58,7 @@ func TestP11(t *testing.T) {
 	done, err = e.Query()
 	must(t, err)
 	equal(t, "done afterwards", []bool{done, idle(t, a), idle(t, b)}, []bool{true, true, true})
-	again, err := a.Record(e)
+	again, err := a.RecordEvent(e)
 	must(t, err)
 	if again != e {
 		t.Error("recording an event returned another one")
@@ -69,7 +69,7 @@ func TestP11(t *testing.T) {
 	must(t, err)
 	equal(t, "done once recorded again", done, false)
 	moved()
-	fails(t, "waiting for a nil event", b.Wait(nil), nil, "nil event")
+	fails(t, "waiting for a nil event", b.WaitEvent(nil), nil, "nil event")
 }
 
 // An event has no timing unless it is asked for, and no device before it is first
@@ -81,7 +81,7 @@ func TestP17(t *testing.T) {
 	if on, ok := e.Device(); ok {
 		t.Errorf("before the first record it is of %s", on)
 	}
-	must(t, b.Wait(e)) // waits for nothing
+	must(t, b.WaitEvent(e)) // waits for nothing
 	must(t, e.Record(a))
 	on, ok := e.Device()
 	equal(t, "the device", on, d[0])
@@ -90,7 +90,7 @@ func TestP17(t *testing.T) {
 		"Event device "+d[0].String()+" does not match recording stream's device "+d[1].String())
 	release := hold(t, a)
 	must(t, e.Record(a))
-	must(t, b.Wait(e))
+	must(t, b.WaitEvent(e))
 	if idle(t, b) {
 		t.Error("another device's stream did not wait")
 	}
@@ -109,7 +109,7 @@ func TestP18(t *testing.T) {
 	equal(t, "done", done, true)
 	must(t, e.Synchronize(background))
 	s := newStream(t, d)
-	must(t, s.Wait(e))
+	must(t, s.WaitEvent(e))
 	equal(t, "a stream that waits for it is done", idle(t, s), true)
 }
 
@@ -204,7 +204,7 @@ func TestP21(t *testing.T) {
 	}
 	warm(t, d, work)
 	release := hold(t, held)
-	e, err := held.Record(nil)
+	e, err := held.RecordEvent(nil)
 	must(t, err)
 	ctx, cancel := context.WithCancel(background)
 	waits := map[string]func(context.Context) error{

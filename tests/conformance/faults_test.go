@@ -306,7 +306,7 @@ func saysLost(t testing.TB, d device.Device, x T, s stream.Stream, e *stream.Eve
 // TestLost: a device that its work makes useless says so, and why, in every later
 // call. Other devices and the host go on, nothing hangs, and no goroutine is left.
 func TestLost(t *testing.T) {
-	if kind == device.KindCUDA { // it is lost for the whole process
+	if onGPU() { // it is lost for the whole process
 		equal(t, "in a process of its own", child(t, "lost"), "lost and told")
 		return
 	}
@@ -323,7 +323,7 @@ func TestLost(t *testing.T) {
 	y := x.MulScalar(2).AddScalar(1).Sqrt() // the second is the end
 	must(t, y.Err())
 	must(t, e.Record(stream.Default(d)))
-	must(t, s.Wait(e))
+	must(t, s.WaitEvent(e))
 	for _, wait := range []func(context.Context) error{s.Synchronize, e.Synchronize, stream.Default(d).Synchronize} {
 		go func() { waiting <- wait(background) }()
 	}
@@ -429,7 +429,7 @@ func TestCancelledWaits(t *testing.T) {
 	release := hold(t, s)
 	var y T
 	on(t, s, func() { y = x.AddScalar(1) })
-	e, err := s.Record(nil)
+	e, err := s.RecordEvent(nil)
 	must(t, err)
 	ended, cancel := context.WithCancel(background)
 	cancel()

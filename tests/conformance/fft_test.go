@@ -49,7 +49,7 @@ func transformed(t *testing.T, d device.Device, rows, n int) {
 	}
 }
 
-// TestS49 Every accelerator keeps the plans of Fourier transforms that were used
+// Every accelerator keeps the plans of Fourier transforms that were used
 // last. A transform of a geometry that was seen before uses its plan; another one
 // makes its own.
 //
@@ -73,7 +73,7 @@ func TestS49(t *testing.T) {
 	equal(t, "plans after the same again", c.Size(), 2)
 }
 
-// TestS50 The cache has a bound, because plans may hold device memory: beyond it
+// The cache has a bound, because plans may hold device memory: beyond it
 // the plan that was used least recently goes, and a lower bound makes plans go at
 // once. A plan that a call uses is not destroyed before the call has returned.
 func TestS50(t *testing.T) {
@@ -130,7 +130,7 @@ func TestS50(t *testing.T) {
 	equal(t, "a replay after its plan was dropped", got, []complex64{12, 0, 0, 0})
 }
 
-// TestS51 The bound can be read and set for each device; it is 4,096 at first. A
+// The bound can be read and set for each device; it is 4,096 at first. A
 // negative one is refused and changes nothing.
 func TestS51(t *testing.T) {
 	d := one(t)
@@ -144,7 +144,7 @@ func TestS51(t *testing.T) {
 	equal(t, "the bound after a refused one", c.MaxSize(), 10)
 }
 
-// TestS52 The number of plans that a device keeps can be read. Reading it, and
+// The number of plans that a device keeps can be read. Reading it, and
 // transforms that fail, add none.
 func TestS52(t *testing.T) {
 	d := one(t)
@@ -158,7 +158,7 @@ func TestS52(t *testing.T) {
 	equal(t, "plans after one transform", c.Size(), 1)
 }
 
-// TestS53 Clear drops every plan of a device, and transforms go on as before.
+// Clear drops every plan of a device, and transforms go on as before.
 func TestS53(t *testing.T) {
 	d := one(t)
 	c := cacheOf(t, d)
@@ -172,7 +172,7 @@ func TestS53(t *testing.T) {
 	equal(t, "plans after another transform", c.Size(), 1)
 }
 
-// TestS54 A handle without an index is the cache of the device that is current when
+// A handle without an index is the cache of the device that is current when
 // it is used; with a device value or an index it is that device's. Devices do not
 // share plans or bounds, and a device that is not there is an error.
 func TestS54(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver"
-	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/stream"
@@ -24,23 +23,38 @@ func hold(t testing.TB, s stream.Stream) (release func()) {
 	t.Helper()
 	must(t, s.Err())
 	if kind == device.KindCUDA {
-		return holdGPU(t, s)
+		must(t, ready())
 	}
 	drv, err := device.DriverOf(s.Device().Kind)
 	must(t, err)
-	simulated, ok := drv.(*sim.Driver)
+	simulated, ok := drv.(holder)
 	if !ok {
-		t.Fatalf("no simulated driver provides %s", s.Device())
+		return holdGPU(t, s)
 	}
 	release, err = simulated.Hold(s.Device().Index, s.ID())
 	must(t, err)
+	return untilEnd(t, release)
+}
+
+// A holder is a driver whose streams can be held: a simulated one.
+type holder interface {
+	Hold(dev int, s device.StreamID) (release func(), err error)
+}
+
+// untilEnd has release called once: by the function that it returns, by the end of
+// the test, or when the test has taken too long.
+func untilEnd(t testing.TB, release func()) func() {
 	release = sync.OnceFunc(release)
-	t.Cleanup(release)
+	forget := letGo(release)
+	t.Cleanup(func() {
+		release()
+		forget()
+	})
 	return release
 }
 
-// words is page-locked memory that the streams of a GPU wait for, a word for each
-// time. It is made before anything is held, and lasts as long as the process.
+// words is page-locked memory that the streams of GPUs wait for, a word for each time.
+// It is made before anything is held, and lasts as long as the process.
 type words struct {
 	first unsafe.Pointer
 	used  atomic.Int64
@@ -48,26 +62,42 @@ type words struct {
 
 const wordsEach = 1 << 14
 
-var wordsOf sync.Map // device.Device to func() (*words, error)
-
-func newWords(api driver.API, d device.Device) (*words, error) {
+var theWords = sync.OnceValues(func() (*words, error) {
 	const size = int64(unsafe.Sizeof(uint32(0)))
-	p, err := api.MemHostAlloc(d.Index, wordsEach*size, driver.HostPortable|driver.HostMapped)
+	api, err := driver.Open()
+	if err != nil {
+		return nil, err
+	}
+	p, err := api.MemHostAlloc(0, wordsEach*size, driver.HostPortable|driver.HostMapped)
 	if err != nil {
 		return nil, err
 	}
 	clear(unsafe.Slice((*uint32)(p), wordsEach))
-	return &words{first: p}, warmUp(d)
-}
+	return &words{first: p}, nil
+})
 
-// warmUp has a GPU load the kernels that most tests use while something is held.
+// ready has all GPUs do once what most tests do while something is held.
+var ready = sync.OnceValue(func() error {
+	var errs []error
+	for i := range device.Count(kind) {
+		errs = append(errs, warmUp(device.Device{Kind: kind, Index: i}))
+	}
+	return errors.Join(errs...)
+})
+
+// warmUp has a GPU load the kernels that most tests use, and reach the others.
 func warmUp(d device.Device) error {
 	on := tensor.On(d)
 	x := tensor.Ones([]int{2}, on).AddScalar(1).MulScalar(2).Add(tensor.Full([]int{2}, 3, on)).Sub(tensor.Zeros([]int{2}, on))
-	errs := []error{x.MulScalarInPlace(1), x.AddScalarInPlace(1), x.Clone().CopyFrom(x)}
-	for _, y := range []T{x, x.Sum(), x.Mul(x), x.To(d)} {
+	errs := []error{
+		x.MulScalarInPlace(1), x.AddScalarInPlace(1), x.MulScalarInPlace(0.5), x.AddScalarInPlace(0.5), x.Clone().CopyFrom(x), x.AddScalar(0.5).Err(),
+	}
+	for _, y := range []T{x, x.Sum(), x.Mul(x)} {
 		_, err := tensor.Data[float64](y.ToType(tensor.Float64))
 		errs = append(errs, err)
+	}
+	for i := range device.Count(d.Kind) {
+		errs = append(errs, x.To(device.Device{Kind: d.Kind, Index: i}).CPU().Err())
 	}
 	return errors.Join(append(errs, stream.Synchronize(context.Background(), d))...)
 }
@@ -76,19 +106,16 @@ func holdGPU(t testing.TB, s stream.Stream) func() {
 	t.Helper()
 	api, err := driver.Open()
 	must(t, err)
-	dev := s.Device()
-	load, _ := wordsOf.LoadOrStore(dev, sync.OnceValues(func() (*words, error) { return newWords(api, dev) }))
-	w, err := load.(func() (*words, error))()
+	w, err := theWords()
 	must(t, err)
+	dev := s.Device()
 	at := w.used.Add(1) - 1
 	if at >= wordsEach {
-		t.Fatalf("%s was held %d times in one process", dev, at)
+		t.Fatalf("streams were held %d times in one process", at)
 	}
 	word := unsafe.Add(w.first, at*int64(unsafe.Sizeof(uint32(0))))
 	must(t, api.StreamWaitValue32(dev.Index, driver.Stream(s.ID()), driver.Ptr(uintptr(word)), 1))
-	release := sync.OnceFunc(func() { atomic.StoreUint32((*uint32)(word), 1) })
-	t.Cleanup(release)
-	return release
+	return untilEnd(t, func() { atomic.StoreUint32((*uint32)(word), 1) })
 }
 
 // idle reports whether all work given to s is done.

@@ -158,7 +158,7 @@ func set(t testing.TB, flag string, p cuda.FP32Precision) {
 	must(t, cuda.SetFP32Precision(level, p))
 }
 
-// TestS19: what is made of matrix products or convolutions follows their flags with
+// What is made of matrix products or convolutions follows their flags with
 // its gradients: linear layers, convolutions of one to three axes, cdist, tensordot,
 // affine grids and what is sampled at them, adaptive log-softmax, LSTM, GRU and RNN.
 //

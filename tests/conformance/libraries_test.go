@@ -19,7 +19,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/stream"
 )
 
-// TestP75: matrix products of a stream work in one block of memory, which the first
+// Matrix products of a stream work in one block of memory, which the first
 // that needs it takes from the device's caching allocator and which stays until it
 // is cleared. CUBLAS_WORKSPACE_CONFIG sets its size, :SIZE:COUNT in KiB any number
 // of times, and :0:0 none; it is 8320 KiB otherwise, on compute capability 9.0
@@ -46,7 +46,7 @@ func TestP75(t *testing.T) {
 		}
 	}
 	must(t, cuda.ClearWorkspaces())
-	if kind == device.KindCUDA {
+	if onGPU() {
 		workspaceOnDevice(t, one(t))
 	}
 }
@@ -97,16 +97,16 @@ func workspaceOnDevice(t *testing.T, d device.Device) {
 	must(t, cuda.ClearWorkspaces())
 }
 
-// TestP76: any number of goroutines compute products and convolutions on one
+// Any number of goroutines compute products and convolutions on one
 // device at once, each on a stream of its own, without disturbing one another.
 //
 // Differs: PyTorch keeps the libraries' handles by thread. Goroutines have none:
-// cuBLASLt's handle may be used by all at once, and cuDNN has one for each stream,
-// which one goroutine at a time uses.
+// cuBLASLt's handle may be used by all at once, and of cuDNN's a few are kept, each of
+// which is of one call at a time, on whichever stream.
 func TestP76(t *testing.T) {
 	d := one(t)
 	n, rounds := 64, 50
-	if kind == device.KindSim {
+	if !onGPU() {
 		n, rounds = 6, 5
 	}
 	var wg sync.WaitGroup
@@ -145,10 +145,13 @@ var cacheVariables = []string{
 	"XDG_CACHE_HOME", "HOME", "LocalAppData", "home",
 }
 
-// TestP77: a kernel that is compiled at run time is compiled once a process, or
+// A kernel that is compiled at run time is compiled once a process, or
 // once ever where a directory keeps it: that of SINTER_KERNEL_CACHE_PATH, else of
 // PYTORCH_KERNEL_CACHE_PATH, else sinter/kernels of the user's cache directory.
 // SINTER_USE_KERNEL_CACHE=0, or USE_PYTORCH_KERNEL_CACHE=0, keeps nothing.
+//
+// Differs: this project's variables come first, and the directory of the user's cache
+// is its own, as two programs' kernels are not the same.
 func TestP77(t *testing.T) {
 	own, theirs, home := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, c := range []struct {
@@ -184,7 +187,7 @@ func TestP77(t *testing.T) {
 	}
 }
 
-// TestP78: a cached kernel's file is named after the kernel's module, architecture,
+// A cached kernel's file is named after the kernel's module, architecture,
 // kind of code, compiler's version, length of the source and its hash. It is
 // written under another name first, so that nobody reads half of it. A directory
 // that cannot be used is told of once, and kernels are compiled. Code is SASS where

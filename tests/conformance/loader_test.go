@@ -48,6 +48,9 @@ func TestS58(t *testing.T) {
 	}
 }
 
+// plain is a dataset that knows nothing of page-locked memory.
+type plain struct{ data.Dataset }
+
 // A loader with Pin returns its batches in page-locked memory, however they
 // are prepared, so that moving one to an accelerator need not block.
 func TestS71(t *testing.T) {
@@ -58,6 +61,9 @@ func TestS71(t *testing.T) {
 	for _, prefetch := range []int{0, 2} {
 		for _, pin := range []bool{false, true} {
 			l := &data.Loader{Dataset: numbers(t, 6), BatchSize: 4, Pin: pin, Prefetch: prefetch}
+			if prefetch == 0 {
+				l.Dataset = plain{l.Dataset}
+			}
 			for batch, err := range l.Epoch(t.Context()) {
 				must(t, err)
 				for k, field := range batch {
@@ -85,7 +91,7 @@ func TestLoaderOverlaps(t *testing.T) {
 	must(t, err)
 	l := &data.Loader{Dataset: set, BatchSize: 1, Prefetch: 2, Pin: true, Device: dev}
 	main := stream.New(dev, 0)
-	lockPages(t, dev, 16, 6)
+	lockPages(t, dev, 16, 16)
 	must(t, main.Do(func() { // gets what the loop needs, for which a held GPU might wait
 		for batch, err := range l.Epoch(t.Context()) {
 			must(t, err)
@@ -118,6 +124,47 @@ func TestLoaderOverlaps(t *testing.T) {
 	}
 	if len(sums) != 4 {
 		t.Errorf("%d batches while the stream was held, want all 4", len(sums))
+	}
+}
+
+// TestLoaderBlocks: the page-locked memory that a batch was gathered in is not used for
+// another before its copy to the accelerator is done.
+func TestLoaderBlocks(t *testing.T) {
+	dev := one(t)
+	if kind == device.KindSim {
+		fresh(t, sim.Config{Devices: 1, Async: true})
+	}
+	live(t, dev)
+	const columns = 16
+	set, err := data.Tensors(tensor.Arange(0, 4*columns, 1).ToType(tensor.Float32).Reshape(4, columns))
+	must(t, err)
+	l := &data.Loader{Dataset: set, BatchSize: 1, Pin: true, Device: dev}
+	lockPages(t, dev, columns, 16)
+	main := stream.New(dev, 0)
+	epoch := func() (batches []T) {
+		for batch, err := range l.Epoch(t.Context()) {
+			must(t, err)
+			batches = append(batches, batch[0])
+		}
+		return batches
+	}
+	var batches []T
+	must(t, main.Do(func() {
+		for _, b := range epoch() { // gets what the loop needs, for which a held GPU might wait
+			b.Release()
+		}
+		release := hold(t, main)
+		batches = epoch()
+		release()
+	}))
+	must(t, main.Synchronize(context.Background()))
+	for i, b := range batches {
+		want := make([]float64, columns)
+		for k := range want {
+			want[k] = float64(i*columns + k)
+		}
+		equal(t, "batch", values(t, b), want)
+		b.Release()
 	}
 }
 

@@ -4,7 +4,8 @@
 // these comments and of what the runs recorded.
 //
 // The tests run on simulated accelerators, or with -kind cuda on the GPUs of the
-// machine. Those that cannot run there skip and say what they need.
+// machine. Those that cannot run there skip and say what they need. With -stand-in
+// simulated accelerators stand for the GPUs, which tries what the tests do there.
 package conformance_test
 
 import (
@@ -28,7 +29,10 @@ import (
 // T is the tensor type.
 type T = tensor.Tensor
 
-var kindName = flag.String("kind", "sim", "the devices under test: sim or cuda")
+var (
+	kindName = flag.String("kind", "sim", "the devices under test: sim or cuda")
+	standIn  = flag.Bool("stand-in", false, "with -kind cuda: simulated accelerators stand for the GPUs, for work on the tests; it shows nothing of a GPU")
+)
 
 // kind is that of the devices under test.
 var kind device.Kind
@@ -43,23 +47,33 @@ var simulated = sim.Config{
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	var stand *wary
 	switch *kindName {
 	case "sim":
 		kind = device.KindSim
 		device.Install(sim.New(simulated))
 	case "cuda":
 		kind = device.KindCUDA
+		if *standIn {
+			stand = newWary()
+			device.Install(stand)
+		}
 	default:
 		os.Stderr.WriteString("-kind: want sim or cuda, have " + *kindName + "\n")
 		os.Exit(2)
 	}
-	os.Exit(m.Run())
+	status := m.Run()
+	if stand != nil && stand.complaints > 0 {
+		status = 1
+	}
+	os.Exit(status)
 }
 
 // devices returns the first n devices of the kind under test; without as many, the
 // test is skipped.
 func devices(t testing.TB, n int) []device.Device {
 	t.Helper()
+	watch(t)
 	if have := device.Count(kind); have < n {
 		t.Skipf("needs %d devices, there are %d", n, have)
 	}
@@ -76,10 +90,14 @@ func one(t testing.TB) device.Device {
 	return devices(t, 1)[0]
 }
 
+// onGPU reports whether the devices under test are GPUs, not what stands for them.
+func onGPU() bool { return kind == device.KindCUDA && !*standIn }
+
 // hardware skips the test on simulated accelerators.
 func hardware(t testing.TB, why string) {
 	t.Helper()
-	if kind == device.KindSim {
+	watch(t)
+	if !onGPU() {
 		t.Skipf("needs a GPU: %s", why)
 	}
 }
@@ -88,6 +106,7 @@ func hardware(t testing.TB, why string) {
 // After the test the usual ones are back.
 func fresh(t testing.TB, c sim.Config) *sim.Driver {
 	t.Helper()
+	watch(t)
 	if kind != device.KindSim {
 		t.Skip("needs the simulated accelerator")
 	}

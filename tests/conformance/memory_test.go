@@ -119,10 +119,13 @@ func TestS45(t *testing.T) {
 	dev := one(t)
 	live(t, dev)
 	x := tensor.Arange(0, 1000, 1, tensor.On(dev))
+	must(t, x.Err())
+	allocated, reserved := memory.Allocated(dev), memory.Reserved(dev)
 	must(t, memory.EmptyCache(dev))
-	before := memory.Allocated(dev)
-	must(t, memory.EmptyCache(dev))
-	equal(t, "allocated", memory.Allocated(dev), before)
+	equal(t, "allocated", memory.Allocated(dev), allocated)
+	if left := memory.Reserved(dev); left < 2*mib || left > reserved {
+		t.Errorf("%d bytes are reserved, %d before, want the tensor's segment at least", left, reserved)
+	}
 	v := values(t, x)
 	if v[0] != 0 || v[999] != 999 {
 		t.Errorf("the tensor holds %v ... %v, want 0 ... 999", v[0], v[999])
@@ -175,9 +178,9 @@ func init() { children["configured"] = configured }
 // commas between, lists in brackets, whitespace not counting, True and False. What
 // is unknown or malformed is an error. A program can set the same text.
 func TestP39(t *testing.T) {
-	one(t)
+	dev := one(t)
 	a, b, c := "roundup_power2_divisions:4", "roundup_power2_divisions:2", "roundup_power2_divisions:1"
-	for _, e := range []struct {
+	for i, e := range []struct {
 		env  []string
 		want string
 	}{
@@ -185,12 +188,15 @@ func TestP39(t *testing.T) {
 		{[]string{"PYTORCH_CUDA_ALLOC_CONF=" + c}, c + "|5120|<nil>"},
 		{[]string{"PYTORCH_CUDA_ALLOC_CONF=" + c, "PYTORCH_ALLOC_CONF=" + b}, b + "|6144|<nil>"},
 		{[]string{"PYTORCH_CUDA_ALLOC_CONF=" + c, "PYTORCH_ALLOC_CONF=" + b, "SINTER_ALLOC_CONF=" + a}, a + "|5120|<nil>"},
+		{[]string{"SINTER_ALLOC_CONF=foo:1"}, "|0|sim:0: cannot allocate 5000 bytes: environment variable SINTER_ALLOC_CONF: invalid allocator settings: Unrecognized key 'foo'"},
 	} {
-		equal(t, strings.Join(e.env, " "), child(t, "configured", e.env...), e.want)
-	}
-	out := child(t, "configured", "SINTER_ALLOC_CONF=foo:1")
-	if !strings.Contains(out, "SINTER_ALLOC_CONF") || !strings.Contains(out, "Unrecognized key 'foo'") {
-		t.Errorf("an unknown key in the environment: %s", out)
+		t.Run(fmt.Sprintf("variables %d", i), func(t *testing.T) {
+			t.Parallel() // each is a process
+			want := strings.Replace(e.want, "sim:0", dev.String(), 1)
+			if got := child(t, "configured", e.env...); !strings.HasPrefix(got, want) {
+				t.Errorf("with %q settings, bytes and error are %q, want %q", e.env, got, want)
+			}
+		})
 	}
 	t.Cleanup(func() { must(t, memory.Configure("")) })
 	for _, good := range []string{
@@ -380,8 +386,15 @@ func TestP47(t *testing.T) {
 // fraction is what a process does that shows its memory limit.
 func fraction(t *testing.T) {
 	h := newHeap(t, "", 1<<30)
+	before := memory.MemoryFraction(h.dev)
 	_, err := h.try(0, 1)
-	fmt.Println(memory.MemoryFraction(h.dev), err)
+	_, over := h.try(0, 600<<20)
+	if kind == device.KindCUDA { // has more than that
+		p, infoErr := h.drv.Properties(0)
+		must(t, infoErr)
+		_, over = h.try(0, p.TotalMemory/2)
+	}
+	fmt.Println(before, memory.MemoryFraction(h.dev), err, errors.Is(over, device.ErrOutOfMemory))
 }
 
 func init() { children["fraction"] = fraction }
@@ -390,7 +403,7 @@ func init() { children["fraction"] = fraction }
 // outside of 0 to 1 it is an error.
 func TestP48(t *testing.T) {
 	one(t)
-	equal(t, "a half", child(t, "fraction", "PYTORCH_CUDA_ALLOC_CONF=per_process_memory_fraction:0.5"), "0.5 <nil>")
+	equal(t, "a half", child(t, "fraction", "PYTORCH_CUDA_ALLOC_CONF=per_process_memory_fraction:0.5"), "0.5 0.5 <nil> true")
 	for _, bad := range []string{"-0.1", "1.1"} {
 		if err := memory.Configure("per_process_memory_fraction:" + bad); err == nil || !strings.Contains(err.Error(), "per_process_memory_fraction is invalid") {
 			t.Errorf("%s: %v", bad, err)

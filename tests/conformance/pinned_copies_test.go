@@ -64,7 +64,8 @@ func TestS67(t *testing.T) {
 // cannot be pinned.
 //
 // Differs: there is no type for storages; to pin one, pin a tensor that spans it. The
-// kind of accelerator may be named, and is otherwise the one there is.
+// kind of accelerator may be named, and is otherwise the one there is. PyTorch keeps a
+// view's strides, where this copy is contiguous.
 func TestS68(t *testing.T) {
 	dev := one(t)
 	x := tensor.From([]float32{1, 2, 3, 4, 5, 6}, 2, 3)

@@ -307,6 +307,60 @@ func TestInverses(t *testing.T) {
 	}
 }
 
+// TestMovedAxes: on an accelerator transforms that leave the last axis alone give a
+// view of lines without gaps. It can be changed in place and has the derivatives that
+// a result on the CPU has.
+func TestMovedAxes(t *testing.T) {
+	real := tensor.Randn([]int{4, 3, 5}, tensor.OfType(tensor.Float64))
+	complex := tensor.Complex(real, real.Flip(0))
+	for _, c := range []struct {
+		name    string
+		dim     []int
+		x       T
+		strides []int
+	}{
+		{"fft", []int{0}, complex, []int{1, 20, 4}},
+		{"ifft", []int{1}, complex, []int{15, 1, 3}},
+		{"fftn", []int{1, 0}, complex, []int{3, 1, 12}},
+		{"fftn", []int{0, 2}, complex, []int{15, 5, 1}},
+		{"rfft", []int{0}, real, []int{1, 15, 3}},
+		{"irfft", []int{-2}, complex, []int{20, 1, 4}},
+		{"irfftn", []int{0, 1}, complex, []int{20, 1, 4}},
+	} {
+		what := fmt.Sprintf("%s along %v", c.name, c.dim)
+		run := func(d device.Device) (layout []int, out, slope []complex128) {
+			leaf := c.x.To(d).Detach().RequireGrad()
+			y := tensor.Wrap(transforms[c.name](leaf.Handle(), nil, c.dim, 0))
+			layout = y.Strides()
+			must(t, y.MulScalarInPlace(3))
+			square := y.Mul(y.Conj()).Mul(y)
+			if y.DType().IsComplex() {
+				square = square.Real()
+			}
+			g, err := tensor.Gradients([]T{square.Sum()}, []T{leaf})
+			must(t, err)
+			return layout, numbers(t, y), numbers(t, g[0])
+		}
+		layout, out, slope := run(device.Sim(0))
+		_, wantOut, wantSlope := run(device.CPU)
+		if !slices.Equal(layout, c.strides) {
+			t.Errorf("%s: strides %v, want %v", what, layout, c.strides)
+		}
+		for i, w := range wantOut {
+			if cmplx.Abs(out[i]-w) > 1e-9 {
+				t.Errorf("%s: element %d is %v, want %v", what, i, out[i], w)
+				break
+			}
+		}
+		for i, w := range wantSlope {
+			if cmplx.Abs(slope[i]-w) > 1e-9*max(1, cmplx.Abs(w)) {
+				t.Errorf("%s: element %d of the derivative is %v, want %v", what, i, slope[i], w)
+				break
+			}
+		}
+	}
+}
+
 func TestOut(t *testing.T) {
 	x := tensor.Ones([]int{2, 4})
 	dst := tensor.Zeros([]int{2, 4}, tensor.OfType(tensor.Complex64))

@@ -10,16 +10,21 @@
 #                                          lines a step; under out/gpu/log are the logs,
 #                                          and as record.md a section for that document
 #
-# build takes package patterns, ./backend/cuda/... and ./tests/gpu if none are
-# given, and GOARCH for another architecture than amd64. run takes the flags of
+# build takes package patterns, those of all packages whose tests run on a GPU if none
+# are given, and GOARCH for another architecture than amd64. run takes the flags of
 # test binaries, such as -test.v, -test.run=Launch or -test.bench=. ; each runs in
 # its package's directory, as go test does. It fails if one fails, after running the
 # others.
 #
 # check has the steps
-#   tests      every test binary, -long
+#   tests      every test binary but that of ./tests/conformance, -long
+#   conformance
+#              the tests of ./tests/conformance, each in a process of its own that may
+#              take 40 s, JOBS (8) at once; one that failed runs again alone, and that
+#              counts. CONFORMANCE has their flags (-kind cuda). The log,
+#              conformance.txt, is for go run ./tests/conformance/report -record NAME
 #   soak       64 goroutines with two streams each, for SOAK (3m)
-#   programs   the digits and TF32 examples on the GPU, digits without one
+#   programs   the examples on the GPU, digits without one too
 #   memcheck   compute-sanitizer over the operators' tests
 #   racecheck  compute-sanitizer over reductions, scans and kernels written by hand
 # all of them if none is named. A step that takes longer than LIMIT (540 s) fails. The
@@ -28,10 +33,16 @@ set -eu
 cd "$(dirname "$0")/../.."
 root=$PWD
 log=$root/out/gpu/log
-programs='./examples/digits ./examples/tf32 ./cmd/bench'
+packages='./backend/cuda/... ./optim ./tests/gpu ./tests/conformance'
+examples='threedevices streams timing factories fftcache graphs'
+programs='./examples/digits ./examples/tf32 ./examples/agnostic ./cmd/bench'
+for example in $examples; do
+  programs="$programs ./examples/$example"
+done
 
 build() {
-  [ $# -gt 0 ] || set -- ./backend/cuda/... ./tests/gpu
+  # shellcheck disable=SC2086 # packages are words
+  [ $# -gt 0 ] || set -- $packages
   rm -rf out/gpu
   module=$(go list -m)
   export CGO_ENABLED=0 GOOS=linux GOARCH="${GOARCH:-amd64}"
@@ -70,7 +81,10 @@ run() {
     directory=${binary#out/gpu/}
     directory=${directory%.test}
     echo "== $directory"
-    (cd "$directory" && "$root/$binary" "$@") || status=1
+    kind=
+    [ "$directory" != tests/conformance ] || kind='-kind cuda'
+    # shellcheck disable=SC2086 # kind is words
+    (cd "$directory" && "$root/$binary" $kind "$@") || status=1
   done
   return $status
 }
@@ -147,12 +161,67 @@ step_tests() {
   for binary in $(find out/gpu -name '*.test' | sort); do
     package=${binary#out/gpu/}
     package=${package%.test}
+    [ "$package" != tests/conformance ] || continue
     flags=
     [ "$package" != tests/gpu ] || flags='-long -test.parallel=64'
     # shellcheck disable=SC2086 # flags are words
     (cd "$package" && tried "$package" "$root/$binary" -test.v $flags) || bad=1
   done
   return $bad
+}
+
+# conform TEST runs one conformance test in the current directory, with its output in
+# a log of its own. A process that did not end well counts as the test's failure.
+conform() {
+  one=$log/conformance/$1.txt
+  began=$(date +%s)
+  result=0
+  # shellcheck disable=SC2086 # flags are words
+  timeout -k 5 40 "$root/out/gpu/tests/conformance.test" -test.v ${CONFORMANCE:--kind cuda} -test.run "^$1\$" >"$one" 2>&1 </dev/null || result=$?
+  if [ $result -ne 0 ] && ! grep -q "^--- FAIL: $1 " "$one"; then
+    sed -i "/^--- [A-Z]*: $1 /d" "$one"
+    printf '\nthe process ended with status %s\n--- FAIL: %s (%s.00s)\n' $result "$1" $(($(date +%s) - began)) >>"$one"
+  fi
+}
+
+# conformed TEST says whether a test ran and did not fail.
+conformed() { grep -qE "^--- (PASS|SKIP): $1 " "$log/conformance/$1.txt"; }
+
+step_conformance() {
+  binary=$root/out/gpu/tests/conformance.test
+  [ -x "$binary" ] || { echo 'build has left out ./tests/conformance'; return 1; }
+  rm -rf "$log/conformance"
+  mkdir -p "$log/conformance"
+  begin=$(date +%s)
+  list=$("$binary" -test.list '^Test' | grep '^Test')
+  (
+    cd tests/conformance
+    # The tests are dealt out; each process goes through its part.
+    i=0
+    while [ $i -lt "${JOBS:-8}" ]; do
+      echo "$list" | awk "NR % ${JOBS:-8} == $i" | while read -r test; do conform "$test"; done &
+      i=$((i + 1))
+    done
+    wait
+    # Tests look at the memory of the whole device, and at times.
+    for test in $list; do
+      ! conformed "$test" || continue
+      [ $(($(date +%s) - begin)) -lt "${LIMIT:-540}" ] || continue
+      cp "$log/conformance/$test.txt" "$log/conformance/$test.first"
+      conform "$test"
+    done
+  )
+  result=0
+  for test in $list; do
+    cat "$log/conformance/$test.txt"
+    conformed "$test" || result=1
+  done >"$(logged conformance)"
+  for first in "$log"/conformance/*.first; do
+    [ -e "$first" ] || continue
+    test=$(basename "$first" .first)
+    ! conformed "$test" || echo "  failed beside others, passed alone: $test"
+  done
+  verdict conformance $result $(($(date +%s) - begin))
 }
 
 step_soak() {
@@ -172,6 +241,15 @@ step_programs() {
   grep -hE '^trained|peak memory|^test accuracy|, on ' "$log"/digits_*.txt || true
   tried 'tf32' out/gpu/bin/tf32 || bad=1
   cat "$log/tf32.txt"
+  tried 'agnostic' out/gpu/bin/agnostic || bad=1
+  gpus=$(nvidia-smi -L | grep -c '^GPU')
+  for example in $examples; do
+    if [ "$example" = threedevices ] && [ "$gpus" -lt 2 ]; then
+      echo "threedevices wants two GPUs at least, there is $gpus"
+      continue
+    fi
+    tried "$example" "out/gpu/bin/$example" -device cuda || bad=1
+  done
   return $bad
 }
 
@@ -218,7 +296,7 @@ step_memcheck() {
 step_racecheck() { sanitized racecheck '^Test(Reductions|Scans|Kernels|Large)$' -test.parallel=1; }
 
 check() {
-  [ $# -gt 0 ] || set -- tests soak programs memcheck racecheck
+  [ $# -gt 0 ] || set -- tests conformance soak programs memcheck racecheck
   unpack
   mkdir -p "$log"
   printf '### %s\n\n`tests/gpu/gpu.sh check %s`\n\n| | |\n| --- | --- |\n' "$(date -u +%F)" "$*" >"$log/record.md"

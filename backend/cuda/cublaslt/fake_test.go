@@ -171,32 +171,40 @@ func TestFakeErrorsPass(t *testing.T) {
 
 const statusNotSupportedResult = uintptr(statusNotSupported)
 
+// TestFakeManyGoroutines has goroutines multiply on one stream: no product reads
+// what another left in the workspace, which is cleared all the while.
 func TestFakeManyGoroutines(t *testing.T) {
 	f := newFake(t)
 	gpus := make([]*librarytest.GPU, 8)
 	for i := range gpus {
-		gpus[i] = librarytest.NewOn(t, f.api, 32<<20)
+		gpus[i] = librarytest.NewOn(t, f.api, 1<<20)
 	}
 	shape, strides := []int{2, 2}, []int{2, 1}
 	var all sync.WaitGroup
 	for i, g := range gpus {
-		x := g.Tensor(ir.Float32, []complex128{1, 2, 3, 4}, shape, strides)
-		bias := g.Tensor(ir.Float32, []complex128{complex(float64(i), 0), 0}, []int{2}, []int{1})
+		v := complex(float64(i+1), 0)
+		x := g.Tensor(ir.Float32, []complex128{v, 2, 3, 4}, shape, strides)
+		bias := g.Tensor(ir.Float32, []complex128{v, 0}, []int{2}, []int{1})
 		d := g.Tensor(ir.Float32, make([]complex128, 4), shape, strides)
+		want := []complex128{v*v + 6 + v, 2*v + 8, 3*v + 12 + v, 22}
 		all.Go(func() {
-			for range 500 {
+			for n := range 100 {
 				if err := f.multiply(g, x, x, d, bias, Identity, true); err != nil {
 					t.Error(err)
 					return
 				}
+				if diff := cmp.Diff(want, g.Values(d)); diff != "" {
+					t.Errorf("goroutine %d, product %d (-want +got):\n%s", i, n, diff)
+					return
+				}
+				if n%10 != i {
+					continue
+				}
+				if err := f.workspaces.clear(); err != nil {
+					t.Error(err)
+				}
 			}
 		})
-		defer func() {
-			want := []complex128{complex(7+float64(i), 0), 10, complex(15+float64(i), 0), 22}
-			if diff := cmp.Diff(want, g.Values(d)); diff != "" {
-				t.Errorf("goroutine %d (-want +got):\n%s", i, diff)
-			}
-		}()
 	}
 	all.Wait()
 }

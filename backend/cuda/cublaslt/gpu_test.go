@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/library"
 	"github.com/sinter-go/sinter/backend/cuda/library/librarytest"
 	"github.com/sinter-go/sinter/ir"
@@ -250,6 +251,62 @@ func TestGPUManyGoroutines(t *testing.T) {
 	for i, g := range gpus {
 		if string(g.Get(d[i].Addr, n*n*4)) != string(first) {
 			t.Errorf("goroutine %d has other bits", i)
+		}
+	}
+}
+
+// onStream is a GPU of a test whose products go to another's stream.
+type onStream struct {
+	*librarytest.GPU
+	stream driver.Stream
+}
+
+func (g onStream) Stream() driver.Stream { return g.stream }
+
+// TestGPUOneStream has goroutines multiply rows by columns on one stream, which the
+// library does in two kernels: one leaves partial sums in the workspace.
+func TestGPUOneStream(t *testing.T) {
+	owner := machine(t, 1<<20)
+	const goroutines, products = 16, 200
+	for _, dt := range []ir.DType{ir.Float32, ir.Float64} {
+		for _, k := range []int{3, 63, 5000} {
+			var all sync.WaitGroup
+			var got [goroutines]ir.View
+			gpus := make([]onStream, goroutines)
+			shape := ir.View{DType: dt, Shape: []int{k}, Strides: []int{1}}
+			for i := range gpus {
+				g := onStream{librarytest.New(t, 64<<20), owner.Stream()}
+				values := make([]complex128, k)
+				for j := range values {
+					values[j] = complex(float64(i-7), 0)
+				}
+				x := g.Tensor(dt, values, shape.Shape, shape.Strides)
+				got[i] = ir.View{Addr: g.Alloc(products * 512), DType: dt, Shape: []int{products}, Strides: []int{512 / dt.Size()}}
+				gpus[i] = g
+				run := func(n int) error {
+					return MatMul(g, x, x, ir.View{Addr: got[i].Addr + uint64(512*n), DType: dt, Shape: []int{}, Strides: []int{}}, false)
+				}
+				must(t, run(0)) // from here on the stream has its workspace
+				all.Go(func() {
+					for n := range products {
+						if err := run(n); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
+			owner.Sync()
+			for i, g := range gpus {
+				want := complex(float64(k*(i-7)*(i-7)), 0)
+				for n, v := range g.Values(got[i]) {
+					if v != want {
+						t.Errorf("%s, %d elements, goroutine %d, product %d: %v, want %v", dt, k, i, n, v, want)
+						break
+					}
+				}
+			}
 		}
 	}
 }

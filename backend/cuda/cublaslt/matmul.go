@@ -144,10 +144,11 @@ func (d *device) run(g library.GPU, geo *geometry, bias uint64, of kind) error {
 	if p.err != nil {
 		return d.located(p.err)
 	}
-	workspace, err := d.workspaces.of(g, p.workspace)
+	workspace, lent, err := d.workspaces.lend(g, p.workspace)
 	if err != nil {
 		return err
 	}
+	defer lent.back()
 	if err := d.api.Enter(d.ordinal); err != nil {
 		return err
 	}

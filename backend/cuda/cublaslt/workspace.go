@@ -66,18 +66,25 @@ func configuration() string {
 }
 
 // workspaces are the memory that products on a device's streams work in, one block
-// a stream: products of one stream follow one another.
+// a stream.
 type workspaces struct {
 	once  sync.Once
 	bytes int64 // of each
 
+	making sync.Mutex // held by the one goroutine that adds to held
+
 	mu   sync.RWMutex
-	held map[driver.Stream]held
+	held map[driver.Stream]*workspace
 }
 
-type held struct {
+// A workspace is that of one stream. A product may be several kernels, of which one
+// reads what the one before left here, and goroutines may share a stream: who
+// enqueues a product holds mu until all of it is enqueued, so that no kernel of
+// another product, and no other owner of the memory, comes in between.
+type workspace struct {
+	mu      sync.Mutex
 	addr    uint64
-	release func() error
+	release func() error // nil when the memory has been given back
 }
 
 // limit returns the bytes that an algorithm may work in. The environment is read
@@ -87,49 +94,86 @@ func (w *workspaces) limit(capability int) int64 {
 	return w.bytes
 }
 
-// of returns memory for a call that needs so many bytes: the stream's workspace,
-// which the first call allocates. A call that is recorded, to run again when the
-// workspace may be gone, gets memory of its own, and so does one that finds no room
-// for a workspace.
-func (w *workspaces) of(g library.GPU, bytes int64) (uint64, error) {
+// lend returns memory for a call that needs so many bytes: the stream's workspace,
+// which the first call allocates and the caller gives back when the call is
+// enqueued. A call that is recorded, to run again when the workspace may be gone,
+// gets memory of its own, and so does one that finds no workspace and no room for
+// it: lent is nil then.
+func (w *workspaces) lend(g library.GPU, bytes int64) (addr uint64, lent *workspace, err error) {
 	if bytes == 0 {
-		return 0, nil
+		return 0, nil, nil
 	}
-	if bytes > w.bytes || g.Recording() {
-		return g.Scratch(bytes)
+	for bytes <= w.bytes && !g.Recording() {
+		own := w.of(g)
+		if own == nil {
+			break
+		}
+		own.mu.Lock()
+		if own.release != nil {
+			return own.addr, own, nil
+		}
+		own.mu.Unlock() // it was cleared before it was locked
 	}
-	s := g.Stream()
-	w.mu.RLock()
-	h, ok := w.held[s]
-	w.mu.RUnlock()
-	if ok {
-		return h.addr, nil
+	addr, err = g.Scratch(bytes)
+	return addr, nil, err
+}
+
+// back ends the use of a workspace; of nil nothing.
+func (s *workspace) back() {
+	if s != nil {
+		s.mu.Unlock()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if h, ok := w.held[s]; ok {
-		return h.addr, nil
+}
+
+// of returns the workspace of g's stream; nil where there is no room for one, or
+// another goroutine is making one. It holds nothing that another call waits for
+// while it allocates: a program that is told of memory running out may clear the
+// workspaces, or multiply.
+func (w *workspaces) of(g library.GPU) *workspace {
+	stream := g.Stream()
+	if own := w.find(stream); own != nil {
+		return own
+	}
+	if !w.making.TryLock() {
+		return nil
+	}
+	defer w.making.Unlock()
+	if own := w.find(stream); own != nil {
+		return own
 	}
 	addr, release, err := g.Keep(w.bytes)
 	if err != nil {
-		return g.Scratch(bytes)
+		return nil
 	}
+	own := &workspace{addr: addr, release: release}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.held == nil {
-		w.held = map[driver.Stream]held{}
+		w.held = map[driver.Stream]*workspace{}
 	}
-	w.held[s] = held{addr, release}
-	return addr, nil
+	w.held[stream] = own
+	return own
 }
 
-// clear gives all workspaces back.
+func (w *workspaces) find(s driver.Stream) *workspace {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.held[s]
+}
+
+// clear gives all workspaces back, each when no product that uses it is being
+// enqueued.
 func (w *workspaces) clear() error {
 	w.mu.Lock()
 	gone := w.held
 	w.held = nil
 	w.mu.Unlock()
 	var failed []error
-	for _, h := range gone {
-		failed = append(failed, h.release())
+	for _, s := range gone {
+		s.mu.Lock()
+		failed = append(failed, s.release())
+		s.release = nil
+		s.mu.Unlock()
 	}
 	return errors.Join(failed...)
 }

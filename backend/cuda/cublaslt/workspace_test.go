@@ -3,6 +3,7 @@ package cublaslt
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -47,8 +48,9 @@ func TestWorkspaceOfStream(t *testing.T) {
 	var got []uint64
 	ask := func(bytes int64) {
 		t.Helper()
-		addr, err := w.of(g, bytes)
+		addr, lent, err := w.lend(g, bytes)
 		must(t, err)
+		lent.back()
 		got = append(got, addr)
 	}
 	ask(0)
@@ -75,5 +77,53 @@ func TestWorkspaceOfStream(t *testing.T) {
 	}
 	if g.released != 2 {
 		t.Errorf("%d released, want 2", g.released)
+	}
+}
+
+// TestWorkspaceIsLentToOne: while a product that works in a stream's workspace is
+// being enqueued, no other product of the stream is given it, and it is not given
+// back to the allocator.
+func TestWorkspaceIsLentToOne(t *testing.T) {
+	t.Setenv(WorkspaceVariables[0], ":64:2")
+	var w workspaces
+	w.limit(90)
+	g := &keeping{stream: 1}
+	addr, lent, err := w.lend(g, 1000)
+	must(t, err)
+	other, theirs, err := w.lend(&keeping{stream: 2}, 1000)
+	must(t, err)
+	theirs.back()
+	if lent == theirs {
+		t.Errorf("streams 1 and 2 share the workspace at %d, %d", addr, other)
+	}
+
+	type loan struct {
+		addr uint64
+		err  error
+	}
+	second, cleared := make(chan loan), make(chan error)
+	go func() {
+		addr, lent, err := w.lend(g, 1000)
+		lent.back()
+		second <- loan{addr, err}
+	}()
+	select {
+	case l := <-second:
+		t.Fatalf("a second product works at %d while the first at %d is being enqueued", l.addr, addr)
+	case <-time.After(20 * time.Millisecond):
+	}
+	go func() { cleared <- w.clear() }()
+	select {
+	case err := <-cleared:
+		t.Fatalf("cleared while a product is being enqueued: %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	lent.back()
+	must(t, <-cleared)
+	if l := <-second; l.err != nil || l.addr == 0 {
+		t.Errorf("the second product: %+v", l)
+	}
+	if want := len(g.kept); g.released != 1 || want > 2 {
+		t.Errorf("%d workspaces made on the stream, %d released", want, g.released)
 	}
 }

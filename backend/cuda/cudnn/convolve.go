@@ -73,7 +73,7 @@ func Convolve(g library.GPU, direction Direction, v Convolution) error {
 
 // run enqueues one call of the library.
 func (d *device) run(g library.GPU, k *key, first, second, result uint64) error {
-	h, p, err := d.prepare(g.Stream(), k)
+	p, err := d.prepare(g.Stream(), k)
 	if err != nil {
 		return d.located(err)
 	}
@@ -81,44 +81,38 @@ func (d *device) run(g library.GPU, k *key, first, second, result uint64) error 
 	if err != nil {
 		return err
 	}
-	return d.located(d.call(h, k, p, workspace, first, second, result))
+	return d.located(d.call(g.Stream(), k, p, workspace, first, second, result))
 }
 
-// prepare returns the handle of a stream and the plan of a problem. It leaves the
-// device again: taking scratch memory may make another device's context current,
-// as blocks of that one are given back.
-func (d *device) prepare(s driver.Stream, k *key) (*handle, *plan, error) {
+// prepare returns the plan of a problem. It leaves the device again: taking scratch
+// memory may make another device's context current, as blocks of that one are given
+// back.
+func (d *device) prepare(s driver.Stream, k *key) (*plan, error) {
 	if err := d.api.Enter(d.ordinal); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer d.api.Leave()
-	h, err := d.on(s)
-	if err != nil {
-		return nil, nil, err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	p := d.find(h, k)
-	return h, p, p.err
+	p := d.find(s, k)
+	return p, p.err
 }
 
 // call makes the plan's call of the library.
-func (d *device) call(h *handle, k *key, p *plan, workspace, first, second, result uint64) error {
+func (d *device) call(s driver.Stream, k *key, p *plan, workspace, first, second, result uint64) error {
 	if err := d.api.Enter(d.ordinal); err != nil {
 		return err
 	}
 	defer d.api.Leave()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	c := dl.Get()
-	defer c.Free()
-	at := c.Keep(unsafe.Pointer(p))
-	one, zero := at+unsafe.Offsetof(p.one), at+unsafe.Offsetof(p.zero)
-	r := &d.of[k.direction]
-	err := d.check(r.name, r.run.Call(c, h.address, one, p.first, uintptr(first), p.second, uintptr(second),
-		p.conv, p.algorithm, uintptr(workspace), uintptr(p.workspace), zero, p.result, uintptr(result)))
-	runtime.KeepAlive(p) // its descriptors go with it
-	return err
+	return d.with(s, func(h uintptr) error {
+		c := dl.Get()
+		defer c.Free()
+		at := c.Keep(unsafe.Pointer(p))
+		one, zero := at+unsafe.Offsetof(p.one), at+unsafe.Offsetof(p.zero)
+		r := &d.of[k.direction]
+		err := d.check(r.name, r.run.Call(c, h, one, p.first, uintptr(first), p.second, uintptr(second),
+			p.conv, p.algorithm, uintptr(workspace), uintptr(p.workspace), zero, p.result, uintptr(result)))
+		runtime.KeepAlive(p) // its descriptors go with it
+		return err
+	})
 }
 
 // located returns err with the device's name.

@@ -123,27 +123,26 @@ func (f *functions) check(call string, result uintptr) error {
 	return err
 }
 
-// A handle is the library's, of one stream. Its calls must not overlap.
-type handle struct {
-	mu      sync.Mutex
-	address uintptr
-}
-
 // A device is the library's state for one device.
 type device struct {
 	*functions
 	api     driver.API
 	ordinal int
+	handles handles
 
-	mu      sync.Mutex
-	handles map[driver.Stream]*handle
-	plans   map[key]*plan
-	err     error // of making a handle: the library does not work here
+	mu    sync.Mutex
+	plans map[key]*plan
 
 	unused struct {
 		mu   sync.Mutex // held for an append or a swap alone
 		list []descriptors
 	}
+}
+
+func newDevice(f *functions, api driver.API, ordinal int) *device {
+	d := &device{functions: f, api: api, ordinal: ordinal, plans: map[key]*plan{}}
+	d.handles.init()
+	return d
 }
 
 // maxPlans bounds the plans that are kept. When there are more, all go.
@@ -166,39 +165,15 @@ func deviceOf(api driver.API, dev int) (*device, error) {
 		devices.list = append(devices.list, nil)
 	}
 	if devices.list[dev] == nil {
-		devices.list[dev] = &device{
-			functions: f, api: api, ordinal: dev,
-			handles: map[driver.Stream]*handle{}, plans: map[key]*plan{},
-		}
+		devices.list[dev] = newDevice(f, api, dev)
 	}
 	return devices.list[dev], nil
 }
 
-// on returns the handle of a stream. The device is entered.
-func (d *device) on(s driver.Stream) (*handle, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if h := d.handles[s]; h != nil || d.err != nil {
-		return h, d.err
-	}
-	c := dl.Get()
-	defer c.Free()
-	if err := d.check("cudnnCreate", d.create.Call(c, c.Addr(0))); err != nil {
-		d.err = fmt.Errorf("%w: cuDNN: %w", library.ErrUnusable, err)
-		return nil, d.err
-	}
-	h := &handle{address: c.Words[0]}
-	if err := d.check("cudnnSetStream", d.setStream.Call(c, h.address, uintptr(s))); err != nil {
-		return nil, err
-	}
-	d.handles[s] = h
-	return h, nil
-}
-
-// find returns the plan of a problem, which it makes by h where there is none.
+// find returns the plan of a problem, which it makes for stream s where there is none.
 // That the library does not take a problem is kept as well; other errors may pass.
-// The device is entered and h held.
-func (d *device) find(h *handle, k *key) *plan {
+// The device is entered.
+func (d *device) find(s driver.Stream, k *key) *plan {
 	d.mu.Lock()
 	p := d.plans[*k]
 	d.mu.Unlock()
@@ -208,7 +183,7 @@ func (d *device) find(h *handle, k *key) *plan {
 	d.destroyUnused()
 	p = new(plan)
 	own := *k // the library reads it: k stays on its stack
-	p.err = d.make(h, p, &own)
+	p.err = d.with(s, func(h uintptr) error { return d.make(h, p, &own) })
 	runtime.AddCleanup(p, d.drop, p.descriptors)
 	if p.err != nil && !errors.Is(p.err, ErrUnsupported) {
 		return p

@@ -4,11 +4,14 @@ import (
 	_ "embed"
 	"errors"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
+	"github.com/sinter-go/sinter/backend/cuda/library"
 	"github.com/sinter-go/sinter/backend/cuda/library/librarytest"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -19,16 +22,16 @@ var fakeSource []byte
 // entering is a driver that counts how often device 0 is entered now.
 type entering struct {
 	driver.API
-	inside, entered int
+	inside, entered atomic.Int32
 }
 
 func (e *entering) Enter(int) error {
-	e.inside++
-	e.entered++
+	e.inside.Add(1)
+	e.entered.Add(1)
 	return nil
 }
 
-func (e *entering) Leave() { e.inside-- }
+func (e *entering) Leave() { e.inside.Add(-1) }
 
 // scratching is a GPU whose allocator makes other contexts current, as those of
 // several devices do.
@@ -40,7 +43,7 @@ type scratching struct {
 }
 
 func (s *scratching) Scratch(bytes int64) (uint64, error) {
-	if s.taken++; s.api.inside != 0 {
+	if s.taken++; s.api.inside.Load() != 0 {
 		s.t.Errorf("%d bytes of scratch are taken between entering the device and calling the library", bytes)
 	}
 	return s.GPU.Scratch(bytes)
@@ -52,8 +55,7 @@ func newFake(t *testing.T) (*scratching, *device, *dl.Library) {
 	f, err := resolve(lib)
 	must(t, err)
 	api := &entering{API: librarytest.Host()}
-	d := &device{functions: f, api: api, ordinal: 3, handles: map[driver.Stream]*handle{}, plans: map[key]*plan{}}
-	return &scratching{GPU: librarytest.NewOn(t, api, 1<<20), api: api, t: t}, d, lib
+	return &scratching{GPU: librarytest.NewOn(t, api, 1<<20), api: api, t: t}, newDevice(f, api, 3), lib
 }
 
 // TestFakeContext has the device's context current in calls of the library, also
@@ -64,16 +66,16 @@ func TestFakeContext(t *testing.T) {
 		for range 2 { // the second time with a plan
 			v := problems[2].convolution(ir.Float32)
 			k, _ := keyOf(direction, &v)
-			entered, taken := g.api.entered, g.taken
+			entered, taken := g.api.entered.Load(), g.taken
 			must(t, d.run(g, &k, 1, 2, 3))
-			if g.taken != taken+1 || g.api.entered != entered+2 || g.api.inside != 0 {
+			if g.taken != taken+1 || g.api.entered.Load() != entered+2 || g.api.inside.Load() != 0 {
 				t.Errorf("direction %d: scratch %d times, entered %d times, still inside %d",
-					direction, g.taken-taken, g.api.entered-entered, g.api.inside)
+					direction, g.taken-taken, g.api.entered.Load()-entered, g.api.inside.Load())
 			}
 		}
 	}
-	if len(d.plans) != int(directions) || len(d.handles) != 1 {
-		t.Errorf("%d plans, %d handles", len(d.plans), len(d.handles))
+	if len(d.plans) != int(directions) || d.handles.made != 1 {
+		t.Errorf("%d plans, %d handles", len(d.plans), d.handles.made)
 	}
 }
 
@@ -111,6 +113,86 @@ func TestFakeDescriptors(t *testing.T) {
 	}
 }
 
+// ask calls a function of the fake's with numbers.
+func ask(t *testing.T, lib *dl.Library, name string, args ...uintptr) int {
+	t.Helper()
+	f, err := lib.Func(name)
+	must(t, err)
+	c := dl.Get()
+	defer c.Free()
+	return int(f.Call(c, args...))
+}
+
+// on is a GPU on another stream.
+type on struct {
+	*scratching
+	stream driver.Stream
+}
+
+func (o on) Stream() driver.Stream { return o.stream }
+
+// TestFakeStreams: one handle serves any number of streams, one after the other, and
+// each call runs on its own; nothing is kept of a stream that others made.
+func TestFakeStreams(t *testing.T) {
+	g, d, lib := newFake(t)
+	v := problems[2].convolution(ir.Float32)
+	k, _ := keyOf(Forward, &v)
+	sum := 0
+	for s := 1; s <= 100; s++ {
+		must(t, d.run(on{g, driver.Stream(s)}, &k, 1, 2, 3))
+		if sum += s; ask(t, lib, "fake_used") != sum {
+			t.Fatalf("call %d did not run on its stream", s)
+		}
+	}
+	if made := ask(t, lib, "fake_made"); made != 1 {
+		t.Errorf("%d handles for 100 streams in turn, want 1", made)
+	}
+}
+
+// TestFakeHandles: calls of many goroutines have handles of their own, of which there
+// are no more than the bound, nor than the library has.
+func TestFakeHandles(t *testing.T) {
+	v := problems[2].convolution(ir.Float32)
+	k, _ := keyOf(Forward, &v)
+	for most, want := range map[int]int{64: maxHandles, 3: 3} {
+		g, d, lib := newFake(t)
+		must(t, d.run(g, &k, 1, 2, 3))
+		before := ask(t, lib, "fake_used")
+		ask(t, lib, "fake_most", uintptr(most))
+		ask(t, lib, "fake_delay", 500)
+		const callers, calls = 4 * maxHandles, 10
+		p, err := d.prepare(1, &k)
+		must(t, err)
+		var all sync.WaitGroup
+		failed := make(chan error, callers*calls)
+		sum := 0
+		for s := 1; s <= callers; s++ {
+			sum += s * calls
+			all.Go(func() {
+				for range calls {
+					failed <- d.call(driver.Stream(s), &k, p, 4096, 1, 2, 3)
+				}
+			})
+		}
+		all.Wait()
+		close(failed)
+		for err := range failed {
+			must(t, err)
+		}
+		if used := ask(t, lib, "fake_used") - before; used != sum {
+			t.Errorf("the streams' sum is %d, want %d: a call ran on another's stream", used, sum)
+		}
+		if made := ask(t, lib, "fake_made"); made > want {
+			t.Errorf("%d handles where the library has %d, want at most %d", made, most, want)
+		}
+	}
+	g, d, lib := newFake(t)
+	ask(t, lib, "fake_most", 0)
+	if err := d.run(g, &k, 1, 2, 3); !errors.Is(err, library.ErrUnusable) {
+		t.Errorf("without any handle: %v, want ErrUnusable", err)
+	}
+}
+
 // TestFakeErrors: errors name the call and the device, and say whether another
 // way may work.
 func TestFakeErrors(t *testing.T) {
@@ -131,7 +213,7 @@ func TestFakeErrors(t *testing.T) {
 		fail.Call(f, c.status)
 		f.Free()
 		err := d.run(g, &k, 1, 2, 3)
-		if err == nil || err.Error() != c.want || errors.Is(err, ErrUnsupported) != c.unsupported || g.api.inside != 0 {
+		if err == nil || err.Error() != c.want || errors.Is(err, ErrUnsupported) != c.unsupported || g.api.inside.Load() != 0 {
 			t.Errorf("status %d: %v, want %s", c.status, err, c.want)
 		}
 	}

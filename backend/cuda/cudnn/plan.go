@@ -109,8 +109,8 @@ type candidate struct {
 // maxWorkspace is the most memory an algorithm may work in.
 const maxWorkspace = 1 << 30
 
-// make fills p for the problem k.
-func (d *device) make(h *handle, p *plan, k *key) error {
+// make fills p for the problem k, with a handle.
+func (d *device) make(h uintptr, p *plan, k *key) error {
 	if err := d.describe(p, k); err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func dense(shape []int32) (strides [2 + maxSpatial]int32, ok bool) {
 
 // choose sets p's algorithm: the first that the heuristics name, that works, and
 // that gives equal bits for equal calls; without the last where none does.
-func (d *device) choose(h *handle, p *plan, k *key) error {
+func (d *device) choose(h uintptr, p *plan, k *key) error {
 	c := dl.Get()
 	defer c.Free()
 	r := &d.of[k.direction]
@@ -213,7 +213,7 @@ func (d *device) choose(h *handle, p *plan, k *key) error {
 		return err
 	}
 	var list [16]candidate
-	result := r.heuristic.Call(c, h.address, p.first, p.second, p.conv, p.result,
+	result := r.heuristic.Call(c, h, p.first, p.second, p.conv, p.result,
 		uintptr(len(list)), c.Addr(0), c.Keep(unsafe.Pointer(&list)))
 	if err := d.check("heuristics of "+r.name, result); err != nil {
 		return err
@@ -235,7 +235,7 @@ func (d *device) choose(h *handle, p *plan, k *key) error {
 
 // take makes l p's algorithm, if it computes the problem within the bounds that
 // the flags and memory set.
-func (d *device) take(h *handle, p *plan, k *key, l *candidate) bool {
+func (d *device) take(h uintptr, p *plan, k *key, l *candidate) bool {
 	c := dl.Get()
 	defer c.Free()
 	mode := uintptr(l.math)
@@ -246,7 +246,7 @@ func (d *device) take(h *handle, p *plan, k *key, l *candidate) bool {
 		return false
 	}
 	r := &d.of[k.direction]
-	if int32(r.workspace.Call(c, h.address, p.first, p.second, p.conv, p.result, uintptr(l.algorithm), c.Addr(0))) != statusSuccess {
+	if int32(r.workspace.Call(c, h, p.first, p.second, p.conv, p.result, uintptr(l.algorithm), c.Addr(0))) != statusSuccess {
 		return false
 	}
 	if c.Words[0] > maxWorkspace {

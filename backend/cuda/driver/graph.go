@@ -34,7 +34,8 @@ type GraphAPI interface {
 	GraphNodes(dev int, g Graph) (int, error)
 	GraphDestroy(dev int, g Graph) error
 	// GraphInstantiate makes g's work ready. Later changes of g, and its end, make
-	// no difference to that.
+	// no difference to that; but g's nodes, by which those of the GraphExec are named,
+	// end with g.
 	GraphInstantiate(dev int, g Graph) (GraphExec, error)
 	// GraphLaunch gives the work to a stream, as one piece of work. Launches of one
 	// GraphExec follow one another, whatever their streams.
@@ -42,7 +43,8 @@ type GraphAPI interface {
 	// GraphExecDestroy returns at once; launches that are under way are finished.
 	GraphExecDestroy(dev int, x GraphExec) error
 	// SetKernelNode gives the kernel of a node new parameters in the launches to
-	// come; l.Stream is not used, and the kernel must be of the same context.
+	// come. The node is one of the graph that x was made of, which is not destroyed
+	// yet. l.Stream is not used, and the kernel must be of the same context.
 	SetKernelNode(dev int, x GraphExec, n GraphNode, l Launch) error
 }
 

@@ -52,7 +52,8 @@ func TestVirtualMemory(t *testing.T) {
 		must(t, api.MemSetAccess(0, base+page, page, 0))
 		check(base + page - 8)
 
-		if err := api.MemUnmap(0, base+4*page, page); !errors.Is(err, InvalidValue) {
+		// NVIDIA's driver takes it for nothing to do, others may refuse it.
+		if err := api.MemUnmap(0, base+4*page, page); err != nil && !errors.Is(err, InvalidValue) {
 			t.Errorf("MemUnmap of what is not mapped: %v", err)
 		}
 		if _, err := api.MemCreate(0, 1<<50); !errors.Is(err, OutOfMemory) {

@@ -120,6 +120,17 @@ func (d *Driver) noteEvent(dev int, e device.EventID, s device.StreamID) {
 	k.marked.Store(int32(len(k.events)))
 }
 
+// forget notes that an event is no more: its handle may become another's.
+func (k *captures) forget(e device.EventID) {
+	if k.marked.Load() == 0 {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.events, driver.Event(e))
+	k.marked.Store(int32(len(k.events)))
+}
+
 // refuseEvent is refuse for what an event marks in a capture.
 func (d *Driver) refuseEvent(dev int, e device.EventID) error {
 	k := &d.captures
@@ -172,31 +183,40 @@ func (d *Driver) CaptureOf(dev int, s device.StreamID) device.CaptureID {
 
 // EndCapture ends the capture that began on s.
 func (d *Driver) EndCapture(dev int, s device.StreamID) (device.Recording, error) {
-	api, err := d.use(dev)
-	if err != nil {
-		return nil, err
-	}
-	c := d.captures.remove(dev, s)
+	c := d.captures.remove(dev, s) // also of a device that was lost meanwhile
 	if c == nil {
 		return nil, fmt.Errorf("no capture began on stream %#x of cuda:%d", uint64(s), dev)
 	}
-	g, err := api.StreamEndCapture(dev, driver.Stream(s))
-	if c.failed != nil {
-		err = c.failed
-	} else if err != nil {
-		err = fmt.Errorf("%w: %w", device.ErrCapturing, err)
-	}
-	r := &recording{d: d, dev: dev, calls: c.calls, staged: c.staged, faults: c.faults}
+	r, failed := c.take(d)
+	api, err := d.use(dev)
 	if err == nil {
-		err = r.instantiate(api, g)
+		if r.graph, err = api.StreamEndCapture(dev, driver.Stream(s)); err != nil {
+			err = fmt.Errorf("%w: %w", device.ErrCapturing, d.failed(dev, err))
+		}
+		if failed != nil {
+			err = failed
+		}
 	}
-	if g != 0 {
-		err = errors.Join(err, api.GraphDestroy(dev, g))
+	if err == nil {
+		err = r.instantiate(api)
+	}
+	if len(r.calls) == 0 {
+		err = errors.Join(err, r.destroyGraph())
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.Destroy())
 	}
 	return r, nil
+}
+
+// take returns what was recorded, or why it is of no use. It leaves nothing behind:
+// events refer to c until they are recorded again.
+func (c *capture) take(d *Driver) (*recording, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := &recording{d: d, dev: c.dev, calls: c.calls, staged: c.staged, faults: c.faults}
+	c.calls, c.staged, c.faults = nil, nil, nil
+	return r, c.failed
 }
 
 // remove takes out the capture that began on a stream; nil where there is none.
@@ -281,6 +301,7 @@ type recording struct {
 	dev    int
 	nodes  int
 	exec   driver.GraphExec // 0 where there are no nodes
+	graph  driver.Graph     // whose nodes calls names, 0 where there are no calls
 	calls  []*refreshed
 	staged []memory.Block
 	faults []int
@@ -289,11 +310,20 @@ type recording struct {
 // replayOp stands for a recording among the operators of a stream.
 var replayOp = &ir.Op{Name: "graph replay"}
 
-func (r *recording) instantiate(api driver.API, g driver.Graph) (err error) {
-	if r.nodes, err = api.GraphNodes(r.dev, g); err == nil && r.nodes > 0 {
-		r.exec, err = api.GraphInstantiate(r.dev, g)
+func (r *recording) instantiate(api driver.API) (err error) {
+	if r.nodes, err = api.GraphNodes(r.dev, r.graph); err == nil && r.nodes > 0 {
+		r.exec, err = api.GraphInstantiate(r.dev, r.graph)
 	}
 	return err
+}
+
+// destroyGraph destroys what exec was made of, after which no node can be changed.
+func (r *recording) destroyGraph() error {
+	g := r.graph
+	if r.graph = 0; g == 0 {
+		return nil
+	}
+	return r.d.api.GraphDestroy(r.dev, g)
 }
 
 // Nodes returns how many nodes the graph has.
@@ -331,9 +361,9 @@ func (r *recording) Launch(s device.StreamID) error {
 
 // Destroy destroys the graph, whose launches under way go on.
 func (r *recording) Destroy() error {
-	var err error
+	err := r.destroyGraph()
 	if r.exec != 0 {
-		err = r.d.api.GraphExecDestroy(r.dev, r.exec)
+		err = errors.Join(err, r.d.api.GraphExecDestroy(r.dev, r.exec))
 		r.exec = 0
 	}
 	for _, b := range r.staged {

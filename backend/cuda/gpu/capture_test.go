@@ -96,7 +96,7 @@ func (g *graphAPI) ModuleLoad(int, []byte) (driver.Module, error)          { ret
 func (g *graphAPI) MemFreeHost(int, unsafe.Pointer) error                  { return nil }
 func (g *graphAPI) MemFree(int, driver.Ptr) error                          { return nil }
 func (g *graphAPI) GraphNodes(int, driver.Graph) (int, error)              { return int(g.last), nil }
-func (g *graphAPI) GraphDestroy(int, driver.Graph) error                   { return nil }
+func (g *graphAPI) GraphDestroy(int, driver.Graph) error                   { return g.note("forget nodes") }
 func (g *graphAPI) StreamBeginCapture(int, driver.Stream) error            { g.capturing = true; return nil }
 func (g *graphAPI) GraphExecDestroy(int, driver.GraphExec) error           { return g.note("destroy") }
 func (g *graphAPI) GraphLaunch(int, driver.GraphExec, driver.Stream) error { return g.note("launch") }
@@ -151,7 +151,7 @@ func valueIn(l driver.Launch) float32 {
 }
 
 // TestRefresh: attributes that change are given to the kernels' nodes, and nothing is
-// when they do not.
+// when they do not. The graph that has the nodes is there until then.
 func TestRefresh(t *testing.T) {
 	api := &graphAPI{}
 	d := &Driver{open: func() (driver.API, error) { return api, nil }}
@@ -178,9 +178,45 @@ func TestRefresh(t *testing.T) {
 	changed = false
 	must(t, r.Launch(0))
 	must(t, r.Destroy())
-	want := []string{"kernel of 1", "copy", "kernel of 9", "copy", "launch", "node 1 of 8: 2", "launch", "launch", "launch", "destroy"}
+	want := []string{"kernel of 1", "copy", "kernel of 9", "copy", "launch", "node 1 of 8: 2", "launch", "launch", "launch", "forget nodes", "destroy"}
 	if diff := cmp.Diff(want, api.log); diff != "" || r.Nodes() != 4 {
 		t.Errorf("%d nodes; %s", r.Nodes(), diff)
+	}
+
+	api.log = nil
+	r = record(t, d, device.CaptureOptions{}, func(s device.StreamID) { must(t, d.Launch(0, s, fillCall(64, 4, 1))) })
+	must(t, r.Launch(0))
+	must(t, r.Destroy())
+	want = []string{"kernel of 1", "copy", "forget nodes", "launch", "destroy"}
+	if diff := cmp.Diff(want, api.log); diff != "" {
+		t.Errorf("where nothing changes: %s", diff)
+	}
+}
+
+// lostInCapture is a driver that finds its context useless while a stream is captured.
+type lostInCapture struct{ *graphAPI }
+
+func (l lostInCapture) Synchronize(int) error {
+	return &driver.Error{Call: "cuCtxSynchronize", Code: driver.IllegalAddress}
+}
+
+// TestCaptureOfLost: the capture of a device that is lost meanwhile can be ended, and
+// is none afterwards.
+func TestCaptureOfLost(t *testing.T) {
+	api := &graphAPI{}
+	d := &Driver{open: func() (driver.API, error) { return lostInCapture{api}, nil }}
+	s, err := d.NewStream(0, 0)
+	must(t, err)
+	_, err = d.BeginCapture(0, s, device.CaptureOptions{})
+	must(t, err)
+	if err := d.failed(0, d.api.Synchronize(0)); !errors.Is(err, device.ErrLost) {
+		t.Fatal(err)
+	}
+	if _, err := d.EndCapture(0, s); !errors.Is(err, device.ErrLost) {
+		t.Error(err)
+	}
+	if n := d.captures.under.Load(); n != 0 {
+		t.Errorf("%d captures are under way", n)
 	}
 }
 

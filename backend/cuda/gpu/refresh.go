@@ -137,9 +137,6 @@ func (d *Driver) recorderOf(dev int) (*recorder, error) {
 	if err := d.prepare(dev); err != nil {
 		return nil, err
 	}
-	if err := d.prepare(dev); err != nil {
-		return nil, err
-	}
 	g := &d.gpus[dev]
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -162,6 +162,7 @@ func (d *Driver) DestroyEvent(dev int, e device.EventID) error {
 	if err != nil {
 		return err
 	}
+	d.captures.forget(e)
 	return d.failed(dev, api.EventDestroy(dev, driver.Event(e)))
 }
 

@@ -85,15 +85,18 @@ func libraryFFTC2R(g library.GPU, c *ir.Call) error {
 	}
 	x, d := c.In[0], c.Out[0]
 	f := fourier{g, c.Plans, x.DType}
-	if x, err = g.Dense(x, x.DType); err != nil {
-		return err
-	}
-	weighed, err := scratchView(g, x.Shape, x.DType)
+	dense, err := g.Dense(x, x.DType)
 	if err != nil {
 		return err
 	}
+	weighed := dense
+	if dense.Addr == x.Addr {
+		if weighed, err = scratchView(g, x.Shape, x.DType); err != nil {
+			return err
+		}
+	}
 	outer, along, inner := around(x.Shape, b.axis)
-	if err := f.weigh(weighed.Addr, x.Addr, outer, inner, along*inner, b); err != nil {
+	if err := f.weigh(weighed.Addr, dense.Addr, outer, inner, along*inner, b); err != nil {
 		return err
 	}
 	out, err := contiguous(g, d, d.DType)
@@ -126,17 +129,21 @@ func (f *fourier) aligned(x ir.View) (ir.View, error) {
 }
 
 // stage enqueues one transform of x to out along at most cufft.MaxRank axes. Where
-// the library knows no layout like theirs, the axes are moved last in copies.
+// the library knows no layout like theirs, and where copies and a transform of
+// neighbours are faster than it, the axes are moved last in copies.
 func (f *fourier) stage(g library.GPU, lib *cufft.Library, kind cufft.Kind, x, out ir.View, axes []int, inverse bool) error {
-	if p, ok := f.describe(kind, x, out, axes); ok {
+	if p, ok := f.describe(kind, x, out, axes); ok && !f.scattered(&p) {
 		return lib.Run(g, f.plans, &p, x.Addr, out.Addr, inverse)
 	}
-	from, err := g.Dense(lastAxes(x, axes...), x.DType)
-	if err != nil {
-		return err
+	from, to := lastAxes(x, axes...), lastAxes(out, axes...)
+	moved := to
+	if !to.IsContiguous() {
+		var err error
+		if to, err = scratchView(g, moved.Shape, out.DType); err != nil {
+			return err
+		}
 	}
-	moved := lastAxes(out, axes...)
-	to, err := scratchView(g, moved.Shape, out.DType)
+	from, err := f.gathered(kind, from, to)
 	if err != nil {
 		return err
 	}
@@ -148,10 +155,29 @@ func (f *fourier) stage(g library.GPU, lib *cufft.Library, kind cufft.Kind, x, o
 	if !ok {
 		return fmt.Errorf("%w: shape %v, axes %v", cufft.ErrUnsupported, x.Shape, axes)
 	}
-	if err := lib.Run(g, f.plans, &p, from.Addr, to.Addr, inverse); err != nil {
+	if err := lib.Run(g, f.plans, &p, from.Addr, to.Addr, inverse); err != nil || to.Addr == moved.Addr {
 		return err
 	}
 	return g.Store(moved, to)
+}
+
+// gathered returns x without gaps: x itself, or a copy, which is where the result
+// goes if that may be overwritten.
+func (f *fourier) gathered(kind cufft.Kind, x, to ir.View) (ir.View, error) {
+	if kind != cufft.C2C || x.IsContiguous() {
+		return f.Dense(x, x.DType)
+	}
+	return to, f.Store(to, x)
+}
+
+// onePass is the bytes of a line that a multiprocessor can hold: a longer one goes
+// through memory at least twice.
+const onePass = 128 << 10
+
+// scattered reports whether p is of lines that take several passes, with gaps between
+// their points, which cost each of the passes more than a copy does.
+func (f *fourier) scattered(p *cufft.Problem) bool {
+	return p.Rank == 1 && (p.InStride > 1 || p.OutStride > 1) && p.N[0]*int64(f.dtype.Size()) > onePass
 }
 
 // describe returns the plan's problem; ok is false where the other axes of x and out

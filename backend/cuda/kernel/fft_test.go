@@ -100,6 +100,10 @@ func TestFourierLengths(t *testing.T) {
 		}
 		checkAxis(t, s, dt, []int{2, 1 << 17}, 1, dense)
 		checkAxis(t, s, dt, []int{100003}, 0, dense)
+		// Long lines whose points have gaps, in the operand and in both.
+		checkAxis(t, s, dt, []int{3, 1 << 15}, 1, transposed)
+		checkAxis(t, s, dt, []int{1 << 15, 3}, 0, dense)
+		checkAxis(t, s, dt, []int{2, 20000, 2}, 1, dense)
 	}
 }
 

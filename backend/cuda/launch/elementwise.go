@@ -12,9 +12,11 @@ import (
 const (
 	elementwiseThreads = 256 // of a block, at most
 	unaryThreads       = 128 // of a block that reads one contiguous operand
+	fewThreads         = 64  // of a block, where the device is not filled
 	vectorsEach        = 2   // vectors a thread of the contiguous loop
 	stridedEach        = 4   // elements a thread of the strided loop
 	vectorBytes        = 16
+	warp               = 32 // threads
 )
 
 // elementwise computes a body over an iteration space.
@@ -316,16 +318,31 @@ func vectorsOf(widest int) (width, each int64) {
 	return min(8, int64(vectorBytes/widest)), vectorsEach
 }
 
-// contiguousShape chooses the blocks of a loop over contiguous operands: small ones
-// for one operand, or where larger ones would not fill the device.
+// contiguousShape chooses the blocks of a loop over contiguous operands. A thread of
+// a full block has all its vectors under way at once; one of the last block, where
+// that is not full, does them one after the other. A kernel that is over after one
+// vector is that one's delay long, so few elements are one block of a vector a
+// thread, and more are cut so that such threads have one, where that is possible.
 func (x *Context) contiguousShape(e *elements) (grid, block driver.Dim3) {
 	width, each := vectorsOf(e.widest)
+	if vectors := (e.count + width - 1) / width; vectors <= elementwiseThreads {
+		return driver.Dim3{X: 1, Y: 1, Z: 1}, driver.Dim3{X: uint32(vectors+warp-1) &^ (warp - 1), Y: 1, Z: 1}
+	}
 	threads := int64(elementwiseThreads)
 	if len(x.views)-bits.OnesCount32(e.numbers) == 1 {
 		threads = unaryThreads
 	}
-	for filled := width * each * int64(x.device.sms); threads > 64 && e.count < threads*filled; {
+	filled := width * each * int64(x.device.sms)
+	for threads > fewThreads && e.count < threads*filled { // larger ones would not fill the device
 		threads /= 2
+	}
+	if e.count < fewThreads*filled {
+		for t := threads; t <= elementwiseThreads; t *= 2 {
+			if e.count&(t*width*each-1) <= t*width {
+				threads = t
+				break
+			}
+		}
 	}
 	per := threads * width * each // a power of two
 	blocks := min((e.count+per-1)>>bits.TrailingZeros64(uint64(per)), space.Limit-1)

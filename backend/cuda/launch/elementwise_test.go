@@ -194,6 +194,22 @@ func devicePositions(r *reader, loop string, dt ir.DType) (out []position) {
 	return out
 }
 
+// TestContiguousCover: the blocks of every count cover it, and none too many.
+func TestContiguousCover(t *testing.T) {
+	_, d := newFake(t)
+	x := &Context{device: d, views: make([]ir.View, 2)}
+	for count := int64(1); count < 1<<17; count += 37 {
+		for _, widest := range []int{1, 4, 8, 16} {
+			width, each := vectorsOf(widest)
+			grid, block := x.contiguousShape(&elements{count: count, widest: widest})
+			all := int64(grid.X) * int64(block.X) * width * each
+			if all < count || all-count >= int64(block.X)*width*each || block.X%warp != 0 || block.X > elementwiseThreads {
+				t.Fatalf("%d elements of %d bytes: %d blocks of %d threads", count, widest, grid.X, block.X)
+			}
+		}
+	}
+}
+
 // TestStored lists which kernel calls of mixed dtypes run, and what is converted.
 func TestStored(t *testing.T) {
 	compare := operator(2, "x < y")
@@ -331,7 +347,11 @@ func TestContiguousShape(t *testing.T) {
 		{"vectors of 8 bytes", ir.Uint8, 1 << 26, "dd", 1 << 14, 256},
 		{"vectors of one", ir.Complex128, 1 << 20, "dd", 1 << 11, 256},
 		{"half as large to fill the device", ir.Float32, 1 << 18, "dd", 1 << 8, 128},
-		{"the smallest", ir.Float32, 1000, "d", 2, 64},
+		{"the smallest", ir.Float32, 4096, "d", 8, 64},
+		{"a vector a thread", ir.Float32, 1000, "dn", 1, 256},
+		{"threads without work", ir.Float32, 129, "dd", 1, 64},
+		{"a last block with two", ir.Float32, 4000, "dd", 8, 64},
+		{"a last block with one", ir.Float32, 1500, "dd", 2, 128},
 	}
 	for _, tt := range tests {
 		f, d := newFake(t)

@@ -1,15 +1,42 @@
 // A cuDNN for tests without a GPU. It computes nothing: it names one algorithm
-// for every problem, and fails to run it when told to.
+// for every problem, and fails to run it when told to. A handle that is used by two
+// threads at once, or runs on no stream, is an error of the device.
 #include <stdint.h>
+#include <unistd.h>
 
 static int failing, live;
 
 void fake_fail(int status) { failing = status; }
 int fake_live(void) { return live; } /* descriptors made and not destroyed */
 
-int cudnnCreate(void** handle) { *handle = &failing; return 0; }
+enum { HANDLES = 64 };
+static struct handle { int busy; void* stream; } handles[HANDLES];
+static int made, most = HANDLES, delay;
+static uintptr_t used; /* the sum of the streams of all runs */
+
+int fake_made(void) { return made; }
+void fake_most(int n) { most = n; }
+void fake_delay(int microseconds) { delay = microseconds; }
+uintptr_t fake_used(void) { return used; }
+
+int cudnnCreate(void** handle) {
+  if (made >= most) return 1001;
+  *handle = &handles[made++];
+  return 0;
+}
+
+static int run(struct handle* h) {
+  int result = failing;
+  if (__sync_lock_test_and_set(&h->busy, 1)) return 5001;
+  if (delay) usleep(delay);
+  if (!h->stream) result = 5002;
+  __sync_fetch_and_add(&used, (uintptr_t)h->stream);
+  __sync_lock_release(&h->busy);
+  return result;
+}
+
 const char* cudnnGetErrorString(int status) { return status ? "FAKE_STATUS" : "FAKE_SUCCESS"; }
-int cudnnSetStream(void* handle, void* stream) { return 0; }
+int cudnnSetStream(void* handle, void* stream) { ((struct handle*)handle)->stream = stream; return 0; }
 
 #define DESCRIPTOR(NAME) \
   int cudnnCreate##NAME##Descriptor(void** d) { *d = &failing; live++; return 0; } \
@@ -43,7 +70,7 @@ struct candidate {
   } \
   int cudnnConvolution##NAME(void* h, void* alpha, void* a, void* x, void* b, void* y, void* c, int algorithm, void* workspace, \
                              uint64_t bytes, void* beta, void* d, void* z) { \
-    return workspace != 0 && bytes == 4096 ? failing : 2000; \
+    return workspace != 0 && bytes == 4096 ? run(h) : 2000; \
   }
 DIRECTION(Forward)
 DIRECTION(BackwardData)

@@ -41,7 +41,7 @@ typedef struct { Context* owner; int kind; } Object;
 enum { STREAM = 11, EVENT, MODULE, FUNCTION, GRAPH, EXEC };
 typedef struct { Object o; struct timespec at; int recorded, flags; } Event;
 typedef struct { Object o; char name[64]; } Function;
-typedef struct Node { struct Node* next; Function* f; char params[64]; long long threads; char* at; unsigned char value; } Node;
+typedef struct Node { struct Node* next; Function* f; char params[64]; long long threads; char* at; unsigned char value, gone; } Node;
 typedef struct { Object o; Node* first; Node** end; size_t nodes; } Graph; // a GraphExec, too
 typedef struct { Object o; int flags, priority; Graph* capture; } Stream;
 typedef struct { Context* owner; long long bytes; } Header; // before each allocation, 64 bytes
@@ -426,8 +426,13 @@ int cuStreamGetCaptureInfo_v2(Stream* s, int* status, uint64_t* id, Graph** g, N
   return OK;
 }
 int cuGraphGetNodes(Graph* g, void** nodes, size_t* n) { CHECK(g, GRAPH); *n = g->nodes; return nodes ? VALUE : OK; }
-// Nodes live on: those of a GraphExec are the graph's own.
-int cuGraphDestroy(void* g) { CHECK(g, GRAPH); free(g); return OK; }
+// Nodes live on, for those of a GraphExec are the graph's own; but nobody can name them.
+int cuGraphDestroy(Graph* g) {
+  CHECK(g, GRAPH);
+  for (Node* n = g->first; n; n = n->next) n->gone = 1;
+  free(g);
+  return OK;
+}
 int cuGraphInstantiateWithFlags(Graph** x, Graph* g, unsigned long long flags) {
   CHECK(g, GRAPH);
   if (flags) return VALUE;
@@ -450,7 +455,7 @@ typedef struct { Function* f; unsigned grid[3], block[3], shared; void** params;
 int cuGraphExecKernelNodeSetParams_v2(Graph* x, Node* n, NodeParams* p) {
   CHECK(x, EXEC);
   CHECK(p->f, FUNCTION);
-  if (!n || n->f != p->f || p->params || p->kernel || p->context || !p->extra) return VALUE;
+  if (!n || n->gone || n->f != p->f || p->params || p->kernel || p->context || !p->extra) return VALUE;
   if (p->extra[0] != (void*)1 || p->extra[2] != (void*)2 || p->extra[4] || *(size_t*)p->extra[3] > sizeof n->params) return VALUE;
   memcpy(n->params, p->extra[1], *(size_t*)p->extra[3]);
   n->threads = (long long)p->grid[0] * p->grid[1] * p->grid[2] * p->block[0] * p->block[1] * p->block[2];
