@@ -32,14 +32,15 @@ func TestGraphs(t *testing.T) {
 	if err := cuda.NewGraph(device.CPU).Replay(); err == nil || !strings.Contains(err.Error(), "Expected a cuda device, but got: cpu") {
 		t.Errorf("a graph of the host: %v", err)
 	}
-	if err := cuda.NewGraph(cuda.Device(7)).Capture(cuda.GraphOptions{}, nil); !errors.Is(err, device.ErrUnavailable) {
+	nothing := func() error { return nil }
+	if err := cuda.NewGraph(cuda.Device(7)).Capture(cuda.GraphOptions{}, nothing); !errors.Is(err, device.ErrUnavailable) {
 		t.Errorf("a graph of no device: %v", err)
 	}
-	err = g.Capture(cuda.GraphOptions{Stream: cuda.DefaultStream(cuda.Device(1))}, nil)
+	err = g.Capture(cuda.GraphOptions{Stream: cuda.DefaultStream(cuda.Device(1))}, nothing)
 	if !errors.Is(err, graph.ErrDefaultStream) {
 		t.Errorf("capture on the default stream: %v", err)
 	}
-	if err := g.Capture(cuda.GraphOptions{Pool: pool}, nil); !errors.Is(err, memory.ErrPoolReleased) {
+	if err := g.Capture(cuda.GraphOptions{Pool: pool}, nothing); !errors.Is(err, memory.ErrPoolReleased) {
 		t.Errorf("a pool that was released: %v", err)
 	}
 	if cuda.IsCurrentStreamCapturing(cuda.Device(7)) {

@@ -72,7 +72,9 @@ var (
 	// ErrOutOfMemory is wrapped when a device has no room for an allocation.
 	ErrOutOfMemory = errors.New("out of memory")
 	// ErrLost is wrapped by every call on a device that work has made unusable for the
-	// rest of the process. What was on it is lost; other devices are not concerned.
+	// rest of the process. What was on it is lost. Other devices are not concerned
+	// where the driver allows it: CUDA may answer an illegal address of one GPU by
+	// refusing all GPUs to the process, and then they are lost as well.
 	ErrLost = errors.New("device lost")
 )
 
