@@ -43,17 +43,14 @@ var modelVariants = []modelVariant{
 
 const mib = 1 << 20
 
-// TestAllocatorModel does 100,000 random steps, on GPUs a quarter of them, on the
-// allocator and on a model of it that shares no code, and compares addresses,
-// divisions, merges, the layout of memory, what waits, and every figure after each.
-// Neither overlaps a block in use nor reuses one before its events.
+// TestAllocatorModel does 100,000 random steps on the allocator and on a model of
+// it that shares no code, and compares addresses, divisions, merges, the layout of
+// memory, what waits, and every figure after each. Neither overlaps a block in use
+// nor reuses one before its events.
 func TestAllocatorModel(t *testing.T) {
 	steps := randomSteps
-	switch {
-	case testing.Short() || raced:
+	if testing.Short() || raced {
 		steps /= 25
-	case kind == device.KindCUDA: // whose driver takes its time
-		steps /= 4
 	}
 	for i, v := range modelVariants {
 		t.Run(v.name, func(t *testing.T) {

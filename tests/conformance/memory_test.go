@@ -45,16 +45,20 @@ func TestS40(t *testing.T) {
 // device says that it is not free.
 func TestS41(t *testing.T) {
 	h := newHeap(t, "")
+	size, slack := int64(64*mib), int64(0)
+	if onGPU() { // other programs may use it meanwhile
+		size, slack = 8<<30, 1<<30
+	}
 	before, _, err := h.drv.MemoryInfo(0)
 	must(t, err)
-	h.free(h.take(64 * mib))
+	h.free(h.take(size))
 	cached, _, err := h.drv.MemoryInfo(0)
 	must(t, err)
 	h.empty()
 	after, _, err := h.drv.MemoryInfo(0)
 	must(t, err)
-	if cached > before-64*mib || after < cached+64*mib {
-		t.Errorf("%d bytes are free at first, %d with 64 MiB cached, %d after", before, cached, after)
+	if cached > before-size+slack || after < cached+size-slack {
+		t.Errorf("%d bytes are free at first, %d with %d cached, %d after", before, cached, size, after)
 	}
 }
 
