@@ -243,6 +243,7 @@ step_programs() {
   cat "$log/tf32.txt"
   tried 'agnostic' out/gpu/bin/agnostic || bad=1
   gpus=$(nvidia-smi -L | grep -c '^GPU')
+  [ -z "${CUDA_VISIBLE_DEVICES+set}" ] || gpus=$(echo "$CUDA_VISIBLE_DEVICES" | awk -F, '{ print NF }')
   for example in $examples; do
     if [ "$example" = threedevices ] && [ "$gpus" -lt 2 ]; then
       echo "threedevices wants two GPUs at least, there is $gpus"
