@@ -75,6 +75,8 @@ def operand(spec):
     shape, dtype = list(spec["shape"]), getattr(torch, spec["dtype"])
     where = spec.get("where", "")
     place = device if where == "" else torch.device("cpu")
+    if where == "peer":
+        place = torch.device(device.type, (device.index or 0) + 1)
     if spec.get("transposed"):
         shape[-1], shape[-2] = shape[-2], shape[-1]
     if spec.get("below"):

@@ -62,7 +62,7 @@ type operand struct {
 	DType      string `json:"dtype"`
 	Below      int    `json:"below,omitempty"`
 	Transposed bool   `json:"transposed,omitempty"` // lies in memory with the last two axes swapped
-	Where      string `json:"where,omitempty"`      // "host" or "pinned"; "" for the device
+	Where      string `json:"where,omitempty"`      // "host", "pinned" or "peer", the next device; "" for the device
 }
 
 var dtypes = map[string]tensor.DType{
@@ -90,6 +90,8 @@ func (o operand) make(dev device.Device) (T, error) {
 	switch o.Where {
 	case "pinned":
 		opts = append(opts, tensor.Pinned())
+	case "peer":
+		opts = append(opts, tensor.On(device.Device{Kind: dev.Kind, Index: dev.Index + 1}))
 	case "":
 		opts = append(opts, tensor.On(dev))
 	}

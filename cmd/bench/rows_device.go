@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // streamRows are kernels on long vectors, whose time is that of memory. Bytes
@@ -152,8 +153,8 @@ func (p *plan) convolutionRows() []row {
 	return grouped("Convolution", measured(deviceTime, milliseconds, rows))
 }
 
-// copyRows are copies between the host and the device. Each side reads and writes
-// memory that it made before.
+// copyRows are copies between the host and the device, and from another device
+// where there is one. Each side reads and writes memory that it made before.
 func (p *plan) copyRows() []row {
 	v := f32(p.copies)
 	bytes := float64(v.bytes())
@@ -170,6 +171,10 @@ func (p *plan) copyRows() []row {
 			rows[i].torch = "a.copy_(b)"
 			rows[i].ours = action(func(x []T) error { return x[0].CopyFrom(x[1]) })
 		}
+	}
+	if device.Count(p.dev.Kind) > p.dev.Index+1 {
+		rows = append(rows, row{name: "device to device, peers", in: []operand{v, v.on("peer")}, work: bytes,
+			ours: action(func(x []T) error { return x[0].CopyFrom(x[1], tensor.NonBlocking) }), torch: "a.copy_(b, non_blocking=True)"})
 	}
 	return grouped(fmt.Sprintf("Copies of %s float32", size(p.copies)), measured(wallTime, bandwidth, rows))
 }
