@@ -23,10 +23,11 @@ func init() {
 	}
 }
 
-// SetLaunchBlocking makes every operator, copy and replay of a graph wait until its device has done it
-// (S26), so that an error of the device's is reported by the operator that caused
-// it, with the line of the program that called it (S27). It is on from the start
-// where the environment has SINTER_LAUNCH_BLOCKING=1 or CUDA_LAUNCH_BLOCKING=1.
+// SetLaunchBlocking makes every operator, copy and replay of a graph wait until its
+// device has done it (S26), so that an error of the device's is reported by the
+// operator that caused it, with the line of the program that called it (S27). It is
+// on from the start where the environment has SINTER_LAUNCH_BLOCKING=1 or
+// CUDA_LAUNCH_BLOCKING=1.
 func SetLaunchBlocking(on bool) { stream.SetBlocking(on) }
 
 // LaunchBlocking reports whether operators wait for their device.

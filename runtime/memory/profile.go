@@ -76,11 +76,12 @@ type Site struct {
 
 // Profile makes the allocators of all devices keep where the memory comes from
 // that the program holds, or stop that. Memory that was allocated before is not
-// counted. An allocation costs about a microsecond more meanwhile.
+// counted. Each allocation walks the Go stack meanwhile.
 func Profile(on bool) { setWatch(func(w *watch) { w.profile = on }) }
 
 // ProfileOf returns where the memory comes from that is held on a device, and
-// that was held at the peak since Profile was turned on; most bytes first.
+// that was held at the peak since Profile was turned on; most bytes first. Bytes are
+// those asked for.
 func ProfileOf(d device.Device) []Site {
 	drainDropped()
 	a := existing(d)
