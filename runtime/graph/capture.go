@@ -176,7 +176,7 @@ func record(w *work, drv device.Driver, s stream.Stream, f func() error) error {
 		err = refused
 	}
 	if failed != nil {
-		if err != nil && errors.Is(err, failed) || err != nil && errors.Is(err, device.ErrCapturing) {
+		if errors.Is(err, failed) || errors.Is(err, device.ErrCapturing) {
 			return err
 		}
 		return errors.Join(err, failed)

@@ -53,9 +53,10 @@ type Graph struct {
 	drv device.Driver
 	err error // why there is no such device
 
-	mu      sync.Mutex // held to capture, to replay, and to reset
-	work    *work      // nil before the capture and after Reset
-	cleanup runtime.Cleanup
+	mu        sync.Mutex // held to replay and to reset
+	capturing bool       // a capture of it is under way, which does not hold mu
+	work      *work      // nil before the capture and after Reset
+	cleanup   runtime.Cleanup
 }
 
 // work is what a capture made.
@@ -124,20 +125,52 @@ func (g *Graph) Nodes() int {
 // is then as before, and the device usable. Where f gave the device nothing there is
 // a warning in the log (P85).
 func (g *Graph) Capture(o Options, f func() error) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.work != nil {
-		return fmt.Errorf("graph: capture: %w", ErrCaptured)
+	if err := g.begin(); err != nil {
+		return fmt.Errorf("graph: capture: %w", err)
 	}
-	w, err := g.capture(o, f)
+	var w *work
+	var err error
+	defer func() { g.end(w) }() // also where f panics
+	w, err = g.capture(o, f)
 	if err != nil {
 		return fmt.Errorf("graph: capture: %w", err)
 	}
 	if w.Nodes() == 0 {
 		slog.Warn("The CUDA Graph is empty. Nothing was given to the captured stream; is it the one that the work goes to?", "device", g.dev.String())
 	}
-	g.work = w
-	g.cleanup = runtime.AddCleanup(g, func(w *work) { go w.drop() }, w) // which may wait for the device
+	return nil
+}
+
+// begin marks the graph as being captured.
+func (g *Graph) begin() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.idle(); err != nil {
+		return err
+	}
+	if g.work != nil {
+		return ErrCaptured
+	}
+	g.capturing = true
+	return nil
+}
+
+// end takes the mark away and gives the graph its work, nil where there is none.
+func (g *Graph) end(w *work) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.capturing = false; w != nil {
+		g.work = w
+		g.cleanup = runtime.AddCleanup(g, func(w *work) { go w.drop() }, w) // which may wait for the device
+	}
+}
+
+// idle returns an error while the graph is being captured: what is called by the
+// function that is captured cannot wait for its end. The caller holds g.mu.
+func (g *Graph) idle() error {
+	if g.capturing {
+		return fmt.Errorf("%w: the graph itself is being captured", device.ErrCapturing)
+	}
 	return nil
 }
 
@@ -199,6 +232,9 @@ func (g *Graph) stream(s stream.Stream) (stream.Stream, error) {
 func (g *Graph) Replay() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if err := g.idle(); err != nil {
+		return fmt.Errorf("graph: replay: %w", err)
+	}
 	if g.work == nil {
 		if g.err != nil {
 			return fmt.Errorf("graph: replay: %w", g.err)
@@ -238,6 +274,9 @@ func (w *work) launch(s stream.Stream) error {
 func (g *Graph) Reset() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if err := g.idle(); err != nil {
+		return fmt.Errorf("graph: reset: %w", err)
+	}
 	if g.work == nil {
 		return nil
 	}

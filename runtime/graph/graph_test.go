@@ -190,6 +190,27 @@ func TestPools(t *testing.T) {
 	wantError(t, first.Capture(graph.Options{Pool: memory.NewPool(device.Sim(1), memory.PoolOptions{})}, work), device.ErrMismatch, "pool of sim:1")
 }
 
+// TestInsideItself: what the captured function asks of its own graph is refused, and
+// the capture goes on.
+func TestInsideItself(t *testing.T) {
+	b := install(t)
+	x := b.block()
+	g := graph.New(sim0)
+	must(t, g.Capture(graph.Options{}, func() error {
+		wantError(t, g.Replay(), device.ErrCapturing, "graph: replay: ")
+		wantError(t, g.Reset(), device.ErrCapturing, "graph: reset: ")
+		wantError(t, g.Capture(graph.Options{}, func() error { return nil }), device.ErrCapturing, "graph: capture: ")
+		if g.Pool() != nil || g.Nodes() != 0 {
+			t.Errorf("a graph that is being captured has pool %v and %d nodes", g.Pool(), g.Nodes())
+		}
+		return b.call(&drawOp, []ir.Value{ir.IntValue(5), ir.IntValue(0)}, x)
+	}))
+	must(t, g.Replay())
+	if got := b.get(x); got != 5000 {
+		t.Errorf("x has %v, want 5000", got)
+	}
+}
+
 // TestRandom: every replay draws what the operators would have drawn in its place.
 func TestRandom(t *testing.T) {
 	b := install(t)
@@ -212,7 +233,9 @@ func TestRandom(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	check(3000, 0+b.get(y))
+	if got := b.get(x); got != 3000 {
+		t.Errorf("after the capture alone x has %v, want 3000", got)
+	}
 	must(t, g.Replay())
 	check(3002, 7000)
 	must(t, draw(x))
