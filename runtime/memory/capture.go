@@ -1,10 +1,6 @@
 package memory
 
-import (
-	"slices"
-
-	"github.com/sinter-go/sinter/runtime/device"
-)
+import "github.com/sinter-go/sinter/runtime/device"
 
 // CaptureBegun says that a capture begins on d. Until as many CaptureEnded, no
 // event is asked whether it is done, blocks that are freed with recorded streams
@@ -14,6 +10,7 @@ func CaptureBegun(d device.Device) {
 	if a := captured(d); a != nil {
 		a.mu.Lock()
 		a.capturing++
+		underWay.Add(1)
 		a.mu.Unlock()
 		pinnedOf(a.drv).captureBegun()
 	}
@@ -28,7 +25,11 @@ func CaptureEnded(d device.Device) {
 	}
 	a.mu.Lock()
 	var freed []*chunk
-	if a.capturing = max(0, a.capturing-1); a.capturing == 0 {
+	if a.capturing > 0 {
+		a.capturing--
+		underWay.Add(-1)
+	}
+	if a.capturing == 0 {
 		freed, a.deferred = a.deferred, nil
 	}
 	streams := make([][]device.StreamID, len(freed))
@@ -76,7 +77,7 @@ func (p *pinnedCache) captureEnded() {
 	}
 	copies := make([][]place, len(freed))
 	for i, b := range freed {
-		copies[i], b.copies = slices.Clone(b.copies), nil
+		copies[i], b.copies = b.copies, nil
 	}
 	p.mu.Unlock()
 	for i, b := range freed {
