@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -122,9 +121,7 @@ func (a *allocator) adopt(addr uint64, bytes int64, r request) *chunk {
 		c.oversized = true
 		a.stats.oversizeSegments.grow(1)
 	}
-	if watching.Load() != nil {
-		a.trace(TraceSegmentAlloc, addr, bytes, r.stream, r.pool.arena.id)
-	}
+	a.trace(TraceSegmentAlloc, addr, bytes, r.stream, r.pool.arena.id)
 	return c
 }
 
@@ -181,34 +178,19 @@ func (a *allocator) syncUses() error {
 }
 
 // relief has what OnPressure was given.
-var relief struct {
-	mu    sync.Mutex
-	calls []*func(device.Device)
-}
+var relief calls[func(device.Device)]
 
 // OnPressure makes f be called whenever an allocation on an accelerator needs
 // more memory from the driver, before the driver is asked: f may free blocks that
 // the program can do without. It is called without locks, perhaps by several
 // goroutines at a time. Remove ends that.
-func OnPressure(f func(device.Device)) (remove func()) {
-	relief.mu.Lock()
-	defer relief.mu.Unlock()
-	call := &f
-	relief.calls = append(relief.calls, call)
-	return func() {
-		relief.mu.Lock()
-		defer relief.mu.Unlock()
-		relief.calls = slices.DeleteFunc(slices.Clone(relief.calls), func(c *func(device.Device)) bool { return c == call })
-	}
-}
+func OnPressure(f func(device.Device)) (remove func()) { return relief.add(f) }
 
 // relieve makes the calls and reports whether there were any.
 func relieve(d device.Device) bool {
-	relief.mu.Lock()
-	calls := relief.calls
-	relief.mu.Unlock()
-	for _, f := range calls {
+	list := relief.now()
+	for _, f := range list {
 		(*f)(d)
 	}
-	return len(calls) > 0
+	return len(list) > 0
 }

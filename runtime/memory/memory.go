@@ -74,7 +74,9 @@ func AllocPinned(drv device.Driver, bytes int64) (Block, error) {
 	return pinnedOf(drv).alloc(bytes)
 }
 
-// Free gives the block back. It waits for nothing. Memory of a device is reused
+// Free gives the block back. It waits for nothing, but where the memory goes to the
+// driver at once: with caching off (P54), and where the settings say that so large
+// a page-locked block is not kept (P50). Memory of a device is reused
 // at once by work on its own stream, which comes after what was given to the
 // stream before; with other streams recorded, it is reused when their work is
 // done (A13, A15). Freeing twice is an error that wraps ErrFreed. What a driver

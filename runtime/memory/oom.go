@@ -3,9 +3,7 @@ package memory
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
-	"sync"
 
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -135,10 +133,7 @@ func (a *allocator) inPrivate() (bytes int64) {
 }
 
 // observers has what OnOutOfMemory was given.
-var observers struct {
-	mu    sync.Mutex
-	calls []*func(device.Device, int64, int64, int64)
-}
+var observers calls[func(d device.Device, requested, limit, free int64)]
 
 // OnOutOfMemory makes f be called once for each allocation on an accelerator that
 // fails for lack of memory: with the bytes that the driver was or would have been
@@ -147,27 +142,16 @@ var observers struct {
 // is returned, without locks, perhaps by several goroutines at a time. Remove ends
 // that.
 func OnOutOfMemory(f func(d device.Device, requested, limit, free int64)) (remove func()) {
-	observers.mu.Lock()
-	defer observers.mu.Unlock()
-	call := &f
-	observers.calls = append(observers.calls, call)
-	return func() {
-		observers.mu.Lock()
-		defer observers.mu.Unlock()
-		observers.calls = slices.DeleteFunc(slices.Clone(observers.calls), func(c *func(device.Device, int64, int64, int64)) bool { return c == call })
-	}
+	return observers.add(f)
 }
 
 // observed tells the observers of e.
 func observed(e *OutOfMemoryError) {
-	observers.mu.Lock()
-	calls := observers.calls
-	observers.mu.Unlock()
 	limit := e.Limit
 	if limit == 0 {
 		limit = e.Total
 	}
-	for _, f := range calls {
+	for _, f := range observers.now() {
 		(*f)(e.Device, e.Tried, limit, e.Free)
 	}
 }

@@ -29,9 +29,9 @@ type place struct {
 }
 
 // A pinnedCache caches the page-locked memory of one driver, in blocks of powers
-// of two that are never divided (A34), but where the settings say otherwise. Its lock is held for bookkeeping and for
-// asking events whether they are done, never while waiting or in another call of
-// the driver.
+// of two that are never divided (A34), but where the settings say otherwise. Its
+// lock is held for bookkeeping and for asking events whether they are done, never
+// while waiting or in another call of the driver.
 type pinnedCache struct {
 	drv device.Driver
 

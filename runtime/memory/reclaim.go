@@ -189,9 +189,7 @@ func (a *allocator) disown(gone []*chunk) []device.Memory {
 		if c.oversized {
 			a.stats.oversizeSegments.shrink(1)
 		}
-		if watching.Load() != nil {
-			a.trace(TraceSegmentFree, c.addr, c.size, c.stream, c.pool.arena.id)
-		}
+		a.trace(TraceSegmentFree, c.addr, c.size, c.stream, c.pool.arena.id)
 		a.drop(c)
 	}
 	return free

@@ -12,7 +12,7 @@ import (
 // those without memory are chunkUnmapped, begin and end between pages, and are
 // listed in their pool. Chunks become unmapped and mapped only with a.growing held.
 type room struct {
-	size, page int64
+	page int64 // bytes, of which memory is mapped in multiples
 }
 
 // mapper returns the driver's part for rooms; nil where a request's segments do not
@@ -117,7 +117,7 @@ func (a *allocator) newRoom(r request, m device.Mapper) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.newChunk()
-	c.pool, c.set, c.stream, c.room = r.pool, r.pool.set(r.stream), r.stream, &room{size, page}
+	c.pool, c.set, c.stream, c.room = r.pool, r.pool.set(r.stream), r.stream, &room{page}
 	c.addr, c.size = addr, size
 	a.list(c)
 	c.bareIn()
@@ -151,9 +151,7 @@ func (a *allocator) mapped(c *chunk, bytes int64) *chunk {
 		a.cut(c, bytes).bareIn()
 	}
 	a.reserve(c, bytes)
-	if watching.Load() != nil {
-		a.trace(TraceSegmentMap, c.addr, bytes, c.stream, c.pool.arena.id)
-	}
+	a.trace(TraceSegmentMap, c.addr, bytes, c.stream, c.pool.arena.id)
 	whole, _, _ := a.merge(c)
 	return whole
 }
@@ -189,9 +187,7 @@ func (a *allocator) evict(which func(*arena) bool) []*chunk {
 			}
 			c.state = chunkUnmapped
 			a.unreserve(c, c.size)
-			if watching.Load() != nil {
-				a.trace(TraceSegmentUnmap, c.addr, c.size, c.stream, c.pool.arena.id)
-			}
+			a.trace(TraceSegmentUnmap, c.addr, c.size, c.stream, c.pool.arena.id)
 			gone = append(gone, c)
 		}
 	}

@@ -40,12 +40,11 @@ const unlimited = math.MaxInt64
 // The intervals that have divisions of their own: from 1 MiB, and sizes below it,
 // to 32 GiB and sizes above.
 const (
-	numDivisions   = 16
-	firstDivided   = 20 // log2 of the first interval's start
-	maxThreads     = 128
-	minLargeMiB    = directSize >> 20
-	settingsEnv    = "SINTER_ALLOC_CONF"
-	settingsOption = "allocator settings"
+	numDivisions = 16
+	firstDivided = 20 // log2 of the first interval's start
+	maxThreads   = 128
+	minLargeMiB  = directSize >> 20
+	settingsEnv  = "SINTER_ALLOC_CONF"
 )
 
 func defaults() *settings {

@@ -1,11 +1,6 @@
 package memory
 
-import (
-	"cmp"
-	"slices"
-
-	"github.com/sinter-go/sinter/runtime/device"
-)
+import "github.com/sinter-go/sinter/runtime/device"
 
 // A Snapshot is the state of allocators at one moment of each device (A30), with
 // the trace of what led there where history is recorded.
@@ -100,7 +95,6 @@ func (a *allocator) snapshot() []Segment {
 			list = append(list, s)
 		}
 	}
-	slices.SortFunc(list, func(s, t Segment) int { return cmp.Compare(s.Address, t.Address) })
 	a.trace(TraceSnapshot, 0, a.stats.activeBytes.sum(), 0, PoolID{})
 	return list
 }
