@@ -31,8 +31,8 @@ type capture struct {
 	failed  error             // of the first call that could not be recorded
 }
 
-// A node is a copy, a clearing or a launch. One of the two fields before the last
-// is set.
+// A node is a copy, a clearing or a launch: run does it, or where that is nil the
+// call is run.
 type node struct {
 	run     func() error
 	call    *ir.Call // whose attributes refresh sets before every launch
@@ -279,6 +279,7 @@ type recording struct {
 	dev   *accelerator
 	nodes []*node
 	last  chan struct{} // closed when the latest launch is done; nil before the first
+	gone  bool          // destroyed
 }
 
 // Nodes returns how many pieces of work there are.
@@ -331,10 +332,10 @@ func (r *recording) Launch(s device.StreamID) error {
 
 // Destroy forgets the work. Launches that are under way go on.
 func (r *recording) Destroy() error {
-	if r.nodes == nil {
+	if r.gone {
 		return nil
 	}
-	r.nodes = nil
+	r.nodes, r.gone = nil, true
 	r.dev.count(func(c *Counters) { c.LiveGraphs-- })
 	return nil
 }

@@ -222,6 +222,9 @@ func TestCaptureErrors(t *testing.T) {
 	wantError(t, err, "given recorded work")
 	check(t, work.Launch(s))
 	check(t, work.Destroy())
+	if n := r.Counters(0).LiveGraphs; n != 0 {
+		t.Errorf("%d recordings live", n)
+	}
 	r.begin(s, device.CaptureOptions{})
 	wantError(t, r.DestroyStream(0, s), "cannot be destroyed")
 	_, err = r.EndCapture(0, s)

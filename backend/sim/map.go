@@ -164,10 +164,8 @@ func (r *reservation) at(off, n int64) (unsafe.Pointer, error) {
 }
 
 func fillGarbage(data []byte) {
-	for i := range 8 {
-		data[i] = garbage & 0xff
-	}
-	for n := 8; n < len(data); n *= 2 {
+	data[0] = garbage
+	for n := 1; n < len(data); n *= 2 {
 		copy(data[n:], data[:n])
 	}
 }

@@ -18,8 +18,8 @@ const (
 	// alignment is what addresses are multiples of. Blocks are as far apart at
 	// least, so that an access past the end of one is not in the next.
 	alignment = 512
-	// garbage is what memory holds before it is written.
-	garbage = 0xa5a5a5a5a5a5a5a5
+	// garbage is what every byte of memory holds before it is written.
+	garbage = 0xa5
 )
 
 // memory is one device's memory.
@@ -126,10 +126,7 @@ func (m *memory) at(addr uint64, n int64) (unsafe.Pointer, error) {
 func (b *block) base() unsafe.Pointer {
 	b.once.Do(func() {
 		b.data = make([]uint64, (b.bytes+7)/8)
-		b.data[0] = garbage
-		for n := 1; n < len(b.data); n *= 2 {
-			copy(b.data[n:], b.data[:n])
-		}
+		fillGarbage(unsafe.Slice((*byte)(unsafe.Pointer(&b.data[0])), 8*len(b.data)))
 	})
 	return unsafe.Pointer(&b.data[0])
 }

@@ -47,7 +47,7 @@ type Driver struct {
 	streams map[device.StreamID]*stream
 	ending  []*stream // destroyed, perhaps with work that is not done
 	events  map[device.EventID]*event
-	nextID  uint64 // of streams and events
+	nextID  uint64 // of streams, events and captures
 }
 
 var (

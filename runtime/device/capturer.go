@@ -10,7 +10,7 @@ import (
 // captured: what is recorded is not done, so nobody can wait for it or read it.
 var ErrCapturing = errors.New("not possible while a stream is captured")
 
-// A CaptureID names a capture, unique in the process; 0 is none.
+// A CaptureID names a capture, unique among those of its driver; 0 is none.
 type CaptureID uint64
 
 // A Capturer is a Driver that can record the work given to streams, to do it again
