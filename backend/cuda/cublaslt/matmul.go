@@ -142,7 +142,7 @@ func (d *device) run(g library.GPU, geo *geometry, bias uint64, of kind) error {
 	k.limit = d.workspaces.limit(g.Capability())
 	p := d.find(&k)
 	if p.err != nil {
-		return d.located(p.err)
+		return library.Located(d.ordinal, p.err)
 	}
 	workspace, lent, err := d.workspaces.lend(g, p.workspace)
 	if err != nil {
@@ -156,15 +156,7 @@ func (d *device) run(g library.GPU, geo *geometry, bias uint64, of kind) error {
 	err = d.call(c, p, geo, bias, workspace, uintptr(g.Stream()))
 	c.Free()
 	d.api.Leave()
-	return d.located(err)
-}
-
-// located returns err with the device's name.
-func (d *device) located(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("cuda:%d: %w", d.ordinal, err)
+	return library.Located(d.ordinal, err)
 }
 
 func (d *device) call(c *dl.Frame, p *plan, geo *geometry, bias, workspace uint64, stream uintptr) error {

@@ -75,13 +75,13 @@ func Convolve(g library.GPU, direction Direction, v Convolution) error {
 func (d *device) run(g library.GPU, k *key, first, second, result uint64) error {
 	p, err := d.prepare(g.Stream(), k)
 	if err != nil {
-		return d.located(err)
+		return library.Located(d.ordinal, err)
 	}
 	workspace, err := g.Scratch(p.workspace)
 	if err != nil {
 		return err
 	}
-	return d.located(d.call(g.Stream(), k, p, workspace, first, second, result))
+	return library.Located(d.ordinal, d.call(g.Stream(), k, p, workspace, first, second, result))
 }
 
 // prepare returns the plan of a problem. It leaves the device again: taking scratch
@@ -113,12 +113,4 @@ func (d *device) call(s driver.Stream, k *key, p *plan, workspace, first, second
 		runtime.KeepAlive(p) // its descriptors go with it
 		return err
 	})
-}
-
-// located returns err with the device's name.
-func (d *device) located(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("cuda:%d: %w", d.ordinal, err)
 }

@@ -35,7 +35,7 @@ var process = sync.OnceValues(func() (*Library, error) {
 type Library struct {
 	functions
 	retired struct {
-		mu   sync.Mutex
+		mu   sync.Mutex // held for an append or a swap alone
 		list []retired
 	}
 }
@@ -77,7 +77,7 @@ const (
 	statusNotSupported status = 16
 )
 
-var statusNames = map[status]string{
+var statusNames = [...]string{
 	1: "CUFFT_INVALID_PLAN", statusAllocFailed: "CUFFT_ALLOC_FAILED", statusInvalidType: "CUFFT_INVALID_TYPE",
 	statusInvalidValue: "CUFFT_INVALID_VALUE", 5: "CUFFT_INTERNAL_ERROR", 6: "CUFFT_EXEC_FAILED",
 	statusSetupFailed: "CUFFT_SETUP_FAILED", statusInvalidSize: "CUFFT_INVALID_SIZE", statusUnaligned: "CUFFT_UNALIGNED_DATA",
@@ -93,9 +93,9 @@ func check(call string, result uintptr) error {
 	if s == 0 {
 		return nil
 	}
-	name := statusNames[s]
-	if name == "" {
-		name = "error"
+	name := "error"
+	if uint(s) < uint(len(statusNames)) && statusNames[s] != "" {
+		name = statusNames[s]
 	}
 	err := fmt.Errorf("%s: %s (%d)", call, name, s)
 	switch s {

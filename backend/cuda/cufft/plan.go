@@ -1,7 +1,6 @@
 package cufft
 
 import (
-	"fmt"
 	"sync"
 	"unsafe"
 
@@ -88,13 +87,9 @@ type key struct{ Problem }
 // Memory to work in is scratch of the call. The error wraps ErrUnsupported where
 // the library does not compute p.
 func (l *Library) Run(g library.GPU, plans ir.Plans, p *Problem, in, out uint64, inverse bool) error {
-	err := plans.Use(key{*p}, func() (any, error) { return l.plan(g, p) }, func(any any) error {
+	return library.Located(g.Device(), plans.Use(key{*p}, func() (any, error) { return l.plan(g, p) }, func(any any) error {
 		return any.(*plan).run(g, in, out, inverse)
-	})
-	if err != nil {
-		return fmt.Errorf("cuda:%d: %w", g.Device(), err)
-	}
-	return nil
+	}))
 }
 
 // plan makes the plan of p on g's device.
@@ -217,16 +212,19 @@ func (made *plan) retire() {
 	l.retired.list = append(l.retired.list, retired{made.device, made.handle})
 }
 
-// destroyRetired destroys the plans that were retired, as far as it can.
+// destroyRetired destroys the plans that were retired, as far as it can. It holds no
+// lock while it waits for devices: leaveGraph must not.
 func (l *Library) destroyRetired(api driver.API) {
 	l.retired.mu.Lock()
-	defer l.retired.mu.Unlock()
-	if len(l.retired.list) == 0 {
+	list := l.retired.list
+	l.retired.list = nil
+	l.retired.mu.Unlock()
+	if len(list) == 0 {
 		return
 	}
 	idle := map[int]bool{}
 	var left []retired
-	for _, r := range l.retired.list {
+	for _, r := range list {
 		done, asked := idle[r.device]
 		if !asked {
 			done = !memory.Capturing(device.CUDA(r.device)) && api.Synchronize(r.device) == nil
@@ -241,5 +239,7 @@ func (l *Library) destroyRetired(api driver.API) {
 		c.Free()
 		api.Leave()
 	}
-	l.retired.list = left
+	l.retired.mu.Lock()
+	defer l.retired.mu.Unlock()
+	l.retired.list = append(l.retired.list, left...)
 }

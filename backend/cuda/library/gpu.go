@@ -1,6 +1,8 @@
 package library
 
 import (
+	"fmt"
+
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -18,4 +20,12 @@ type GPU interface {
 	// Recording reports whether work on the device is being recorded, to run again
 	// when what Keep returned may have been given back.
 	Recording() bool
+}
+
+// Located returns err, of a call of a library, with the name of its device.
+func Located(dev int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("cuda:%d: %w", dev, err)
 }
