@@ -158,12 +158,12 @@ func (d *Driver) BeginCapture(dev int, s device.StreamID, o device.CaptureOption
 		return 0, fmt.Errorf("%w: stream %#x of cuda:%d is captured already", device.ErrCapturing, uint64(s), dev)
 	}
 	if err := api.StreamBeginCapture(dev, driver.Stream(s)); err != nil {
-		return 0, err
+		return 0, d.failed(dev, err)
 	}
 	info, err := api.StreamCaptureInfo(dev, driver.Stream(s))
 	if err != nil {
 		_, gone := api.StreamEndCapture(dev, driver.Stream(s))
-		return 0, errors.Join(err, gone)
+		return 0, d.failed(dev, errors.Join(err, gone))
 	}
 	k := &d.captures
 	k.mu.Lock()
@@ -198,7 +198,7 @@ func (d *Driver) EndCapture(dev int, s device.StreamID) (device.Recording, error
 		}
 	}
 	if err == nil {
-		err = r.instantiate(api)
+		err = d.failed(dev, r.instantiate(api))
 	}
 	if len(r.calls) == 0 {
 		err = errors.Join(err, r.destroyGraph())
@@ -250,7 +250,7 @@ func (d *Driver) captureCall(dev int, s device.StreamID, c *ir.Call) (bool, erro
 	}
 	call, err := d.recordCall(dev, s, c)
 	if err != nil {
-		return true, err
+		return true, d.failed(dev, err)
 	}
 	call.refresh = refresh
 	into.mu.Lock()
@@ -347,7 +347,7 @@ func (r *recording) Launch(s device.StreamID) error {
 	r.d.gpus[r.dev].lanes.of(s).follow(r.faults)
 	for _, c := range r.calls {
 		if err := r.d.refreshCall(r.dev, r.exec, c); err != nil {
-			return err
+			return r.d.failed(r.dev, err)
 		}
 	}
 	if err := api.GraphLaunch(r.dev, r.exec, driver.Stream(s)); err != nil {

@@ -78,14 +78,23 @@ func (d *Driver) get() (driver.API, error) {
 	return d.api, d.err
 }
 
-// use is get for a call on a device, which was not lost.
-func (d *Driver) use(dev int) (driver.API, error) {
+// known is get for a call about a device that there is.
+func (d *Driver) known(dev int) (driver.API, error) {
 	api, err := d.get()
 	if err != nil {
 		return nil, fmt.Errorf("%w: cuda:%d: %w", device.ErrUnavailable, dev, err)
 	}
 	if uint(dev) >= uint(len(d.gpus)) {
 		return nil, fmt.Errorf("%w: cuda:%d: this process sees %d cuda devices", device.ErrInvalid, dev, len(d.gpus))
+	}
+	return api, nil
+}
+
+// use is known for a call on a device, which was not lost.
+func (d *Driver) use(dev int) (driver.API, error) {
+	api, err := d.known(dev)
+	if err != nil {
+		return nil, err
 	}
 	if lost := d.gpus[dev].lost.Load(); lost != nil {
 		return nil, *lost
