@@ -23,6 +23,17 @@ func lines(t *testing.T, dev device.Device, epochs int) (first string, losses []
 	return all[0], all[1:]
 }
 
+// TestChoose looks at the choice where there is no GPU. It comes before the tests that
+// simulate one.
+func TestChoose(t *testing.T) {
+	if cuda.IsAvailable() {
+		t.Skip("there is a GPU, or a simulated one from another test")
+	}
+	if d := choose(false); d != device.CPU {
+		t.Errorf("without a GPU the choice is %s", d)
+	}
+}
+
 // TestRun trains on the CPU and on a simulated GPU, which the same program calls
 // cuda:0, and compares the losses.
 func TestRun(t *testing.T) {
@@ -56,15 +67,5 @@ func TestLearns(t *testing.T) {
 	}
 	if len(values) != 4 || values[3] > 0.02 || values[3] > values[0] {
 		t.Errorf("losses %v", values)
-	}
-}
-
-// TestChoose looks at the choice where there is no GPU.
-func TestChoose(t *testing.T) {
-	if cuda.IsAvailable() {
-		t.Skip("there is a GPU, or a simulated one from another test")
-	}
-	if d := choose(false); d != device.CPU {
-		t.Errorf("without a GPU the choice is %s", d)
 	}
 }

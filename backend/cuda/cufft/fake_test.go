@@ -95,7 +95,7 @@ func near(t *testing.T, what string, got, want []complex128, bound float64) {
 		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
 	}
 	for i := range want {
-		if cmplx.Abs(got[i]-want[i]) > bound {
+		if !(cmplx.Abs(got[i]-want[i]) <= bound) {
 			t.Errorf("%s: number %d is %v, want %v", what, i, got[i], want[i])
 			return
 		}

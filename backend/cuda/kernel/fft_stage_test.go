@@ -63,7 +63,7 @@ func TestStageLayouts(t *testing.T) {
 				}
 				want := dftAlong(x, shape, axis)
 				for i, v := range g.Values(out) {
-					if cmplx.Abs(v-want[i]) > 1e-9 {
+					if !(cmplx.Abs(v-want[i]) <= 1e-9) {
 						t.Fatalf("%s: number %d is %v, want %v", what, i, v, want[i])
 					}
 				}

@@ -72,6 +72,9 @@ func TestTool(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command")
 	}
+	if out, err := exec.Command("go", "tool", "-n", "pprof").CombinedOutput(); err != nil {
+		t.Skipf("no go tool pprof: %v\n%s", err, out)
+	}
 	file := filepath.Join(t.TempDir(), "device.pb.gz")
 	if err := os.WriteFile(file, written(t), 0o600); err != nil {
 		t.Fatal(err)
@@ -80,7 +83,7 @@ func TestTool(t *testing.T) {
 		cmd := exec.Command("go", "tool", "pprof", "-top", "-sample_index="+c.index, file)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
-			t.Skipf("go tool pprof: %v\n%s", err, out)
+			t.Fatalf("go tool pprof: %v\n%s", err, out)
 		}
 		if !strings.Contains(string(out), "Showing nodes accounting for "+c.want+",") || !strings.Contains(string(out), "p.New") {
 			t.Errorf("%s: want %s in\n%s", c.index, c.want, out)
