@@ -12,9 +12,9 @@
 //
 // Layers are made on the CPU with float32 parameters, drawn from the calling
 // goroutine's random generator as PyTorch draws them, unless On and OfType or
-// tensor.WithDefaults say otherwise. A layer asked for with sizes that cannot be carries the error in its
-// parameters, so it comes out of Forward, of To and of an optimizer. Parameters and
-// buffers belong to no tensor.Scope.
+// tensor.WithDefaults say otherwise. A layer asked for with sizes that cannot be
+// carries the error in its parameters, so it comes out of Forward, of To and of an
+// optimizer. Parameters and buffers belong to no tensor.Scope.
 package nn
 
 import (

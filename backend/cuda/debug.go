@@ -2,10 +2,10 @@ package cuda
 
 import "github.com/sinter-go/sinter/runtime/core"
 
-// SetLaunchBlocking makes every operator, copy and replay of a graph wait until its device has done it
-// (S26), so that an error of the device's appears at the operator that caused it,
-// with the line of the program that called it (S27). It is on from the start where
-// the environment has CUDA_LAUNCH_BLOCKING=1 or SINTER_LAUNCH_BLOCKING=1.
+// SetLaunchBlocking makes every operator, copy and replay of a graph wait until its
+// device has done it (S26), so that an error of the device's appears at the operator
+// that caused it, with the line of the program that called it (S27). It is on from the
+// start where the environment has CUDA_LAUNCH_BLOCKING=1 or SINTER_LAUNCH_BLOCKING=1.
 func SetLaunchBlocking(on bool) { core.SetLaunchBlocking(on) }
 
 // LaunchBlocking reports whether operators wait for their device.

@@ -184,8 +184,6 @@ func (f fourier) axes(shape, sizes, dim []int) (axes, points []int, err error) {
 	switch {
 	case f.along == along1 && (len(sizes) > 1 || len(dim) > 1):
 		return nil, nil, fmt.Errorf("%w: want one number of points and one axis at most, have %v and %v", ir.ErrShape, sizes, dim)
-	case sized && named && len(sizes) != len(dim):
-		return nil, nil, fmt.Errorf("%w: %d numbers of points for %d axes", ir.ErrShape, len(sizes), len(dim))
 	case !named && len(sizes) > rank:
 		return nil, nil, fmt.Errorf("%w: %d numbers of points for shape %v", ir.ErrShape, len(sizes), shape)
 	case !named && f.along == along1:

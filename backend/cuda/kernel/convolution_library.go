@@ -70,7 +70,7 @@ func pointwise(direction cudnn.Direction, a []ir.Value, x, weight ir.View) bool 
 // three times as long for 16-bit floats in this layout.
 func multiplyPoints(g library.GPU, direction cudnn.Direction, x, weight, y ir.View) error {
 	tf32 := precision.ConvTF32()
-	result := map[cudnn.Direction]*ir.View{cudnn.Forward: &y, cudnn.GradInput: &x, cudnn.GradWeight: &weight}[direction]
+	result := [...]*ir.View{cudnn.Forward: &y, cudnn.GradInput: &x, cudnn.GradWeight: &weight}[direction]
 	for _, v := range []*ir.View{&x, &weight, &y} {
 		if v == result {
 			continue
