@@ -1,0 +1,6 @@
+//go:build !amd64
+
+package simd
+
+// detect returns Portable: there is no assembly for this architecture.
+func detect() Level { return Portable }

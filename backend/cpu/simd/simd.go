@@ -1,0 +1,70 @@
+// Package simd says which vector instructions the CPU backend uses. The choice is
+// made once, when the program starts: the best that the processor and the system
+// offer, or what SINTER_CPU asks for. The package knows nothing of kernels.
+package simd
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// A Level is a set of vector instructions. Each has those of the levels below it.
+type Level uint8
+
+// The levels.
+const (
+	// Portable is plain Go, on every architecture.
+	Portable Level = iota
+	// AVX2 is x86-64-v3: AVX2 with FMA, F16C, BMI1 and BMI2; 256-bit vectors.
+	AVX2
+	// AVX512 is x86-64-v4: AVX-512 F, CD, BW, DQ and VL; 512-bit vectors and masks.
+	AVX512
+	// AMX adds tiles of bfloat16 and AVX512-BF16.
+	AMX
+)
+
+var names = [...]string{"portable", "avx2", "avx512", "amx"}
+
+// String returns the level's name, as SINTER_CPU has it.
+func (l Level) String() string {
+	if int(l) < len(names) {
+		return names[l]
+	}
+	return fmt.Sprintf("Level(%d)", uint8(l))
+}
+
+// Variable is the environment variable that forces a level.
+const Variable = "SINTER_CPU"
+
+var (
+	available      = detect()
+	active, failed = choose(os.Getenv(Variable), available)
+)
+
+// Active returns the level that kernels use.
+func Active() Level { return active }
+
+// Available returns the best level that the processor and the system offer.
+func Available() Level { return available }
+
+// Err says why the level that the environment asks for cannot be used: it has no
+// such name, or the processor lacks it. Kernels are not to be run then.
+func Err() error { return failed }
+
+// choose returns the level for a value of the variable.
+func choose(value string, available Level) (Level, error) {
+	if value == "" {
+		return available, nil
+	}
+	for l, name := range names {
+		if !strings.EqualFold(value, name) {
+			continue
+		}
+		if Level(l) > available {
+			return available, fmt.Errorf("%s=%s: this processor has %s at most", Variable, value, available)
+		}
+		return Level(l), nil
+	}
+	return available, fmt.Errorf("%s=%s is not one of %s", Variable, value, strings.Join(names[:], ", "))
+}
