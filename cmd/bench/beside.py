@@ -71,6 +71,23 @@ def mlp(optimizer, rate, how="eager"):
     return replay
 
 
+def digits():
+    """Returns step(images, labels) of the digits example: images of 8 by 8."""
+    model = nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
+        nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Dropout(0.3), nn.Linear(512, 64), nn.ReLU(), nn.Dropout(0.3), nn.Linear(64, 10),
+    ).to(device)
+    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def step(images, labels):
+        opt.zero_grad()
+        F.cross_entropy(model(images), labels).backward()
+        opt.step()
+
+    return step
+
+
 def operand(spec):
     shape, dtype = list(spec["shape"]), getattr(torch, spec["dtype"])
     where = spec.get("where", "")
@@ -83,6 +100,8 @@ def operand(spec):
         x = torch.randint(0, spec["below"], shape, dtype=dtype, device=place)
     else:
         x = torch.randn(shape, dtype=dtype, device=place)
+    if spec.get("positive"):
+        x = x.abs() + 0.01
     if where == "pinned":
         x = x.pin_memory()
     return x.transpose(-1, -2) if spec.get("transposed") else x
@@ -95,9 +114,11 @@ class Work:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = ask["tf32"]
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = True
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = True
+        if ask["threads"]:
+            torch.set_num_threads(ask["threads"])
         names = "abc"[: len(ask["in"])]
         sets = [tuple(operand(o) for o in ask["in"]) for _ in range(ask["sets"])]
-        space = {"torch": torch, "nn": nn, "F": F, "device": device, "mlp": mlp, **dict(zip(names, sets[0]))}
+        space = {"torch": torch, "nn": nn, "F": F, "device": device, "mlp": mlp, "digits": digits, **dict(zip(names, sets[0]))}
         exec(ask["setup"], space)
         statement = ask["statement"]
         if len(sets) > 1:

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cuda"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/library"
@@ -30,18 +31,24 @@ type machine struct {
 	Go         string            `json:"go"`
 	Version    string            `json:"version"` // of the sources
 	PyTorch    string            `json:"pytorch,omitempty"`
+	Native     string            `json:"native,omitempty"` // the compiler and library of the native side
+	Vectors    string            `json:"vectors"`          // the instructions that CPU kernels use
 }
 
-func describe(dev device.Device, t *torchSide) machine {
+func describe(dev device.Device, t *torchSide, n *nativeSide) machine {
 	m := machine{
 		Date: time.Now().UTC().Format(time.DateOnly), Device: "cpu", Processor: found("/proc/cpuinfo", `(?m)^model name\s*:\s*(.+)$`),
 		Cores: runtime.GOMAXPROCS(0), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Version: version(),
+		Vectors: simd.Active().String(),
 	}
 	if dev.Kind == device.KindCUDA {
 		m.describeGPU(dev)
 	}
 	if t != nil {
 		m.PyTorch = fmt.Sprintf("%s on %s, %d threads", t.about.Version, t.about.Device, t.about.Threads)
+	}
+	if n != nil {
+		m.Native = n.about.Version
 	}
 	return m
 }
@@ -97,8 +104,11 @@ func (m *machine) print(w io.Writer) {
 	if m.Capability != "" {
 		fmt.Fprintf(w, " (compute capability %s), driver %s, CUDA %s", m.Capability, m.Driver, m.CUDA)
 	}
-	fmt.Fprintf(w, "; %s, %d cores, %s, %s, version %s\n", m.Processor, m.Cores, m.System, m.Go, m.Version)
+	fmt.Fprintf(w, "; %s, %d cores, %s, %s, %s, version %s\n", m.Processor, m.Cores, m.Vectors, m.System, m.Go, m.Version)
 	if m.PyTorch != "" {
 		fmt.Fprintf(w, "PyTorch %s\n", m.PyTorch)
+	}
+	if m.Native != "" {
+		fmt.Fprintf(w, "native: %s\n", m.Native)
 	}
 }

@@ -1,7 +1,8 @@
 // Command bench measures sinter on the machine it runs on, and beside it PyTorch
 // where python3 can import torch: the host's cost of a call, the bandwidth that
 // kernels reach, matrix products, copies, training steps, the first operator of a
-// process.
+// process. On a CPU every row has one thread, then two, and beside it is also what
+// gcc makes of plain loops and, where the system has it, OpenBLAS.
 //
 //	go run ./cmd/bench [-device cpu|cuda] [-rows regexp] [-json file] [-torch auto|off] [-quick] [-compiled] [-misses]
 //
@@ -105,7 +106,16 @@ func run(ctx context.Context, w io.Writer, s settings) error {
 			defer t.close()
 		}
 	}
-	rep := report{Machine: describe(dev, b.torch), Quick: s.quick}
+	if dev.Kind == device.KindCPU && !s.quick {
+		n, err := startNative(ctx)
+		if err != nil {
+			fmt.Fprintf(w, "without the native side: %v\n", err)
+		} else {
+			b.native = n
+			defer n.close()
+		}
+	}
+	rep := report{Machine: describe(dev, b.torch, b.native), Quick: s.quick}
 	for _, r := range choice(b.plan.rows(s.compiled), match) {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/sinter-go/sinter/backend/cuda"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -25,6 +26,8 @@ type bench struct {
 	plan  plan
 	ours  *ourSide
 	torch *torchSide // nil without PyTorch
+
+	native *nativeSide // nil without gcc, and on a GPU
 }
 
 func newBench(dev device.Device, quick bool) *bench {
@@ -41,36 +44,57 @@ type figure struct {
 // errNone says that a side has no such work.
 var errNone = errors.New("not there")
 
+var none = figure{err: errNone}
+
+// numSides counts ours, PyTorch's and the native one.
+const numSides = 3
+
+// figures are those of one row, by side.
+type figures [numSides]figure
+
 // measure measures a row on both sides, in turns.
 func (b *bench) measure(ctx context.Context, r row) outcome {
 	if r.fact != nil {
 		v, err := r.fact(ctx, b)
-		return newOutcome(&r, figure{median: v * r.unit.scale, least: v * r.unit.scale, most: v * r.unit.scale, err: err}, figure{err: errNone})
+		f := figure{median: v, least: v, most: v, err: err}
+		return newOutcome(&r, figures{f, none, none})
 	}
 	if err := setFlags(r.tf32); err != nil {
-		return newOutcome(&r, figure{err: err}, figure{err: errNone})
+		return newOutcome(&r, figures{{err: err}, none, none})
+	}
+	if r.threads > 0 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(r.threads))
 	}
 	runtime.GC()
-	sides := [2]side{}
-	figures := [2]figure{{err: errNone}, {err: errNone}}
+	var sides [numSides]side
+	figures := figures{none, none, none}
 	if r.ours != nil {
 		sides[0] = b.ours
 	}
 	if r.torch != "" && b.torch != nil {
 		sides[1] = b.torch
 	}
-	var calls [2]int
+	if r.native != "" && b.native != nil {
+		sides[2] = b.native
+	}
+	var calls [numSides]int
 	for i, s := range sides {
 		if s != nil {
 			calls[i], figures[i].err = b.ready(s, &r)
 		}
 	}
-	var rounds [2][]float64
+	var rounds [numSides][]float64
 	for k := range b.plan.rounds {
 		for j := range sides {
-			i := (j + k) % 2 // who goes first alternates
+			i := (j + k) % numSides // who goes first changes
 			if figures[i].err != nil || ctx.Err() != nil {
 				continue
+			}
+			switch {
+			case r.idle:
+				time.Sleep(idleness)
+			case r.threads > 1:
+				time.Sleep(parking)
 			}
 			t, err := sides[i].batch(calls[i])
 			figures[i].err = err
@@ -88,8 +112,13 @@ func (b *bench) measure(ctx context.Context, r row) outcome {
 			figures[i] = figure{median: median(rounds[i]), least: slices.Min(rounds[i]), most: slices.Max(rounds[i])}
 		}
 	}
-	return newOutcome(&r, figures[0], figures[1])
+	return newOutcome(&r, figures)
 }
+
+const (
+	idleness = 80 * time.Millisecond // that all threads rest before a call which follows idleness
+	parking  = 20 * time.Millisecond // after which no side's threads spin any more
+)
 
 // ready prepares a row on a side, warms it up, and returns how many calls make a
 // batch long enough to be measured.
@@ -100,7 +129,13 @@ func (b *bench) ready(s side, r *row) (int, error) {
 	if _, err := s.batch(2); err != nil { // compiles, loads, tunes
 		return 0, err
 	}
+	if r.idle {
+		return 1, nil
+	}
 	most := maxCalls
+	if r.again {
+		most = maxAgain
+	}
 	if r.clock == hostTime {
 		most = maxQueued
 	}
@@ -120,6 +155,7 @@ func (b *bench) ready(s side, r *row) (int, error) {
 const (
 	maxCalls  = 4096
 	maxQueued = 900
+	maxAgain  = 1 << 18 // calls of some nanoseconds
 )
 
 // setFlags sets our flags of precision; beside.py sets PyTorch's alike.

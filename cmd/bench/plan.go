@@ -18,7 +18,7 @@ type plan struct {
 	batch    float64 // seconds
 	rounds   int
 	spread   int64 // bytes that operands rotate through, more than caches hold
-	judged   bool  // there are targets: they are for GPUs
+	judged   bool  // there are targets: they are not for small sizes
 }
 
 // The sizes of readings.md on a GPU; smaller ones on a CPU, of which a quick run
@@ -27,10 +27,10 @@ func planFor(dev device.Device, quick bool) plan {
 	p := plan{
 		dev: dev, elements: 64 << 20, side: 8192, keys: 16 << 20, copies: 64 << 20,
 		squares: []int{512, 1024, 4096, 8192}, limit: 1e15, batch: 0.015, rounds: 9, spread: 256 << 20,
-		judged: dev.Accelerator() && !quick,
+		judged: !quick,
 	}
 	if dev.Kind == device.KindCPU {
-		p.elements, p.side, p.keys, p.squares, p.limit, p.batch, p.rounds, p.spread = 4<<20, 1024, 1<<18, []int{256, 512}, 4e8, 0.05, 5, 64<<20
+		p.elements, p.side, p.keys, p.squares, p.limit, p.batch, p.rounds, p.spread = 4<<20, 1024, 1<<18, []int{256, 512}, 2e10, 0.02, 7, 64<<20
 	}
 	if quick {
 		p.elements, p.side, p.keys, p.copies, p.squares, p.limit, p.batch, p.rounds, p.spread = 1<<14, 64, 1<<10, 1<<16, []int{32}, 2e6, 1e-4, 3, 0
@@ -45,18 +45,29 @@ func (p *plan) sets(r *row) int {
 	for _, in := range r.in {
 		bytes += in.bytes()
 	}
-	if r.clock == hostTime || bytes == 0 {
+	if r.clock == hostTime || r.again || bytes == 0 {
 		return 1
 	}
 	return int(min(most, max(1, (p.spread+bytes-1)/bytes)))
 }
 
 // rows returns all rows for the device.
-func (p *plan) rows(compiled bool) (out []row) {
-	parts := [][]row{p.hostRows(), p.streamRows(), p.rowRows(), p.fusedRows(compiled), p.productRows(), p.convolutionRows(), p.fourierRows(), p.trainingRows(compiled)}
-	if p.dev.Accelerator() {
-		parts = append(parts, p.copyRows(), p.loaderRows(), p.tf32Rows(), p.graphRows(), p.processRows())
+func (p *plan) rows(compiled bool) []row {
+	if !p.dev.Accelerator() {
+		parts := [][]row{p.cpuRows(), p.fusedRows(compiled), p.fourierRows()}
+		for i := range parts[2] {
+			parts[2][i].targets = nil // they are for a library's
+		}
+		return p.kept(parts)
 	}
+	return p.kept([][]row{
+		p.hostRows(), p.streamRows(), p.rowRows(), p.fusedRows(compiled), p.productRows(), p.convolutionRows(), p.fourierRows(),
+		p.trainingRows(compiled), p.copyRows(), p.loaderRows(), p.tf32Rows(), p.graphRows(), p.processRows(),
+	})
+}
+
+// kept joins parts, without targets where these are not for the plan.
+func (p *plan) kept(parts [][]row) (out []row) {
 	for _, part := range parts {
 		out = append(out, part...)
 	}

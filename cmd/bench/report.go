@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 )
@@ -24,9 +25,12 @@ type outcome struct {
 	Ours    *number  `json:"ours,omitempty"`
 	PyTorch *number  `json:"pytorch,omitempty"`
 	Ratio   float64  `json:"ratio,omitempty"` // ours over PyTorch's
+	Native  *number  `json:"native,omitempty"`
+	Beside  float64  `json:"native_ratio,omitempty"` // ours over the native side's
 	Targets []judged `json:"targets,omitempty"`
 	Failed  string   `json:"failed,omitempty"`         // why we have no figure
 	Other   string   `json:"pytorch_failed,omitempty"` // why PyTorch has none
+	Missing string   `json:"native_failed,omitempty"`  // why the native side has none
 
 	targets []target
 }
@@ -46,7 +50,7 @@ type judged struct {
 	Met  bool    `json:"met"`
 }
 
-func newOutcome(r *row, ours, torch figure) outcome {
+func newOutcome(r *row, f figures) outcome {
 	o := outcome{Group: r.group, Name: r.name, Unit: r.unit.name, targets: r.targets}
 	show := func(f figure) (*number, string) {
 		switch {
@@ -55,13 +59,20 @@ func newOutcome(r *row, ours, torch figure) outcome {
 		case f.err != nil:
 			return nil, f.err.Error()
 		}
+		if r.fact != nil {
+			return &number{f.median, f.least, f.most}, ""
+		}
 		a, b := r.value(f.least), r.value(f.most)
 		return &number{r.value(f.median), min(a, b), max(a, b)}, ""
 	}
-	o.Ours, o.Failed = show(ours)
-	o.PyTorch, o.Other = show(torch)
+	o.Ours, o.Failed = show(f[0])
+	o.PyTorch, o.Other = show(f[1])
+	o.Native, o.Missing = show(f[2])
 	if o.Ours != nil && o.PyTorch != nil {
 		o.Ratio = o.Ours.Value / o.PyTorch.Value
+	}
+	if o.Ours != nil && o.Native != nil {
+		o.Beside = o.Ours.Value / o.Native.Value
 	}
 	return o
 }
@@ -69,22 +80,64 @@ func newOutcome(r *row, ours, torch figure) outcome {
 // near is how much slower than PyTorch still matches it.
 const near = 0.98
 
-// meanRow is the row of the products' geometric mean.
-const meanRow = "geometric mean of ours over PyTorch's"
+// A mean is a geometric mean of the ratios in a group, and what it should reach.
+type mean struct {
+	group, of string
+	least     float64
+}
 
-// judge holds every row against its targets, and adds the geometric mean of the
-// products.
-func (r *report) judge() {
+// means are those of the tables.
+func means() []mean {
+	all := []mean{{productGroup, byPyTorch, 0.99}}
+	for _, threads := range cpuThreads {
+		for _, kind := range []string{"float32", "float64"} {
+			group := withThreads(cpuProducts(kind), threads)
+			all = append(all, mean{group, byPyTorch, 0.98}, mean{group, byNative, 1})
+		}
+	}
+	return all
+}
+
+// name is the row that shows m.
+func (m mean) name() string {
+	if m.of == byPyTorch {
+		return "geometric mean of ours over PyTorch's"
+	}
+	return "geometric mean of ours over OpenBLAS's"
+}
+
+// add appends m's row after those of its group, if they have ratios.
+func (m mean) add(rows []outcome) []outcome {
 	var logs float64
-	var products int
+	count, last := 0, -1
+	for i, o := range rows {
+		if o.Group != m.group {
+			continue
+		}
+		last = i
+		ratio := o.Ratio
+		if m.of == byNative {
+			ratio = o.Beside
+		}
+		if ratio > 0 {
+			logs += math.Log(ratio)
+			count++
+		}
+	}
+	if count == 0 {
+		return rows
+	}
+	v := math.Exp(logs / float64(count))
+	t := atLeast(m.least, absolute)
+	return slices.Insert(rows, last+1, outcome{Group: m.group, Name: m.name(), Ours: &number{v, v, v},
+		Targets: []judged{{t.String(), m.least, v >= m.least}}})
+}
+
+// judge holds every row against its targets, and adds geometric means.
+func (r *report) judge() {
 	rows := map[string]*outcome{}
 	for i := range r.Rows {
-		o := &r.Rows[i]
-		rows[o.Name] = o
-		if o.Group == productGroup && o.Ratio > 0 {
-			logs += math.Log(o.Ratio)
-			products++
-		}
+		rows[r.Rows[i].Name] = &r.Rows[i]
 	}
 	for i := range r.Rows {
 		o := &r.Rows[i]
@@ -94,11 +147,8 @@ func (r *report) judge() {
 			}
 		}
 	}
-	if products > 0 {
-		mean := math.Exp(logs / float64(products))
-		t := atLeast(0.99, absolute)
-		r.Rows = append(r.Rows, outcome{Group: productGroup, Name: meanRow, Ours: &number{mean, mean, mean},
-			Targets: []judged{{t.String(), t.atLeast, mean >= t.atLeast}}})
+	for _, m := range means() {
+		r.Rows = m.add(r.Rows)
 	}
 }
 
@@ -113,6 +163,11 @@ func (t target) need(o *outcome, rows map[string]*outcome) (float64, bool) {
 			return 0, false
 		}
 		reference = o.PyTorch.Value
+	case byNative:
+		if o.Native == nil {
+			return 0, false
+		}
+		reference = o.Native.Value
 	default:
 		r := rows[t.of]
 		if r == nil || r.Ours == nil {
@@ -177,7 +232,7 @@ func (o *outcome) missed() bool {
 func (r *report) print(w io.Writer, misses bool) error {
 	r.Machine.print(w)
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	group, judgedRows, missed := "", 0, 0
+	group, wide, judgedRows, missed := "", false, 0, 0
 	for i := range r.Rows {
 		o := &r.Rows[i]
 		if len(o.Targets) > 0 {
@@ -190,9 +245,14 @@ func (r *report) print(w io.Writer, misses bool) error {
 		}
 		if o.Group != group {
 			group = o.Group
-			fmt.Fprintf(tab, "\n%s\tours\tPyTorch\tratio\tshould be\tmet\n", group)
+			wide = slices.ContainsFunc(r.Rows[i:], func(o outcome) bool { return o.Group == group && o.Native != nil })
+			native := ""
+			if wide {
+				native = "\tnative\tratio"
+			}
+			fmt.Fprintf(tab, "\n%s\tours\tPyTorch\tratio%s\tshould be\tmet\n", group, native)
 		}
-		o.print(tab)
+		o.print(tab, wide)
 	}
 	if err := tab.Flush(); err != nil {
 		return err
@@ -201,10 +261,19 @@ func (r *report) print(w io.Writer, misses bool) error {
 	return err
 }
 
-func (o *outcome) print(w io.Writer) {
-	ratio, should, met := "-", "", ""
-	if o.Ratio > 0 {
-		ratio = fmt.Sprintf("%.3f", o.Ratio)
+// ratio writes a ratio, or that there is none.
+func ratio(v float64) string {
+	if v > 0 {
+		return fmt.Sprintf("%.3f", v)
+	}
+	return "-"
+}
+
+// print writes the row's line, wide with the native side's figure.
+func (o *outcome) print(w io.Writer, wide bool) {
+	native, should, met := "", "", ""
+	if wide {
+		native = fmt.Sprintf("\t%s\t%s", o.Native, ratio(o.Beside))
 	}
 	for i, t := range o.Targets {
 		if i > 0 {
@@ -215,8 +284,8 @@ func (o *outcome) print(w io.Writer) {
 	if len(o.Targets) > 0 {
 		met = map[bool]string{true: "NO", false: "yes"}[o.missed()]
 	}
-	fmt.Fprintf(w, "%s, %s\t%s\t%s\t%s\t%s\t%s\n", o.Name, o.Unit, o.Ours, o.PyTorch, ratio, should, met)
-	for _, failure := range [][2]string{{"failed", o.Failed}, {"PyTorch failed", o.Other}} {
+	fmt.Fprintf(w, "%s, %s\t%s\t%s\t%s%s\t%s\t%s\n", o.Name, o.Unit, o.Ours, o.PyTorch, ratio(o.Ratio), native, should, met)
+	for _, failure := range [][2]string{{"failed", o.Failed}, {"PyTorch failed", o.Other}, {"the native side failed", o.Missing}} {
 		if failure[1] != "" {
 			fmt.Fprintf(w, "  %s: %s\n", failure[0], failure[1])
 		}

@@ -22,9 +22,16 @@ type row struct {
 	work  float64 // bytes, operations or keys a call, for units that are rates
 	tf32  bool    // lets products of float32 use TF32, on both sides
 
+	threads int  // that all sides use; 0: as many as they choose
+	again   bool // one set of operands, which caches may hold
+	idle    bool // all sides sleep before a batch, which is one call
+
 	ours  maker  // nil: there is no such thing here yet
 	torch string // a Python statement on operands a, b, c; "" for none
 	setup string // Python before it: torch, F and what beside.py defines are there
+
+	limit  bool   // a fact about the machine, that native tells
+	native string // work of the native side with its numbers and %d for the threads; "" for none
 
 	// fact, if not nil, is measured in place of ours, in the row's unit, as often as
 	// its own nature asks for.
@@ -62,6 +69,7 @@ type operand struct {
 	DType      string `json:"dtype"`
 	Below      int    `json:"below,omitempty"`
 	Transposed bool   `json:"transposed,omitempty"` // lies in memory with the last two axes swapped
+	Positive   bool   `json:"positive,omitempty"`   // above 0
 	Where      string `json:"where,omitempty"`      // "host", "pinned" or "peer", the next device; "" for the device
 }
 
@@ -109,6 +117,9 @@ func (o operand) make(dev device.Device) (T, error) {
 	default:
 		x = tensor.Randn(shape, opts...)
 	}
+	if o.Positive {
+		x = x.Abs().AddScalar(0.01)
+	}
 	if o.Transposed {
 		x = x.Transpose(-1, -2)
 	}
@@ -137,6 +148,7 @@ var (
 	microseconds = unit{"us", false, 1e-6}
 	milliseconds = unit{"ms", false, 1e-3}
 	bandwidth    = unit{"GB/s", true, 1e9}
+	gigaflops    = unit{"GFLOP/s", true, 1e9}
 	teraflops    = unit{"TFLOP/s", true, 1e12}
 	gigakeys     = unit{"Gkeys/s", true, 1e9}
 	allocations  = unit{"allocs", false, 1}
@@ -154,6 +166,7 @@ func (r *row) value(seconds float64) float64 {
 // What targets refer to beside names of rows.
 const (
 	byPyTorch = "PyTorch" // PyTorch's figure of the same row
+	byNative  = "native"  // the native side's figure of the same row
 	absolute  = ""        // the number itself
 )
 

@@ -71,11 +71,7 @@ func transposed(x []T) T {
 	return out
 }
 
-func sorted(x []T) T {
-	values, indices := x[0].Sort(0)
-	indices.Release()
-	return values
-}
+func sorted(x []T) T { return sortedAlong(x[0], 0) }
 
 // fusedRows are chains that a compiler makes one kernel of. We run them eagerly.
 func (p *plan) fusedRows(compiled bool) []row {

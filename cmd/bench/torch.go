@@ -19,21 +19,26 @@ import (
 var script string
 
 // torchSide runs rows in a python3 that has PyTorch.
-type torchSide struct {
+type torchSide struct{ *process }
+
+// A process answers lines with lines of JSON.
+type process struct {
+	name    string
 	command *exec.Cmd
 	ask     io.WriteCloser
 	answers chan answer
 	patient time.Duration // longest wait for an answer
-	about   answer
+	about   answer        // the line that it begins with
 }
 
-// An answer is a line of beside.py.
+// An answer is a line of beside.py, or of native.c.
 type answer struct {
 	Error   string  `json:"error"`
 	Seconds float64 `json:"seconds"`
 	Version string  `json:"version"`
 	Device  string  `json:"device"`
 	Threads int     `json:"threads"`
+	Work    float64 `json:"work"` // of a call, where the row does not say it
 }
 
 // startTorch starts python3 with PyTorch on a device. The error says why there is
@@ -45,7 +50,13 @@ func startTorch(ctx context.Context, dev device.Device) (*torchSide, error) {
 
 // startSide starts a command that talks as beside.py does.
 func startSide(command *exec.Cmd) (*torchSide, error) {
-	t := &torchSide{command: command, patient: 5 * time.Minute}
+	p, err := startProcess(command, "PyTorch's side")
+	return &torchSide{p}, err
+}
+
+// startProcess starts a command that answers lines.
+func startProcess(command *exec.Cmd, name string) (*process, error) {
+	t := &process{name: name, command: command, patient: 5 * time.Minute}
 	said := &tail{}
 	t.command.Stderr = said
 	var err error
@@ -66,7 +77,7 @@ func startSide(command *exec.Cmd) (*torchSide, error) {
 		for lines.Scan() {
 			var a answer
 			if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
-				a.Error = fmt.Sprintf("PyTorch's side said %q", lines.Text())
+				a.Error = fmt.Sprintf("%s said %q", name, lines.Text())
 			}
 			t.answers <- a
 		}
@@ -79,18 +90,18 @@ func startSide(command *exec.Cmd) (*torchSide, error) {
 }
 
 // await returns the next answer.
-func (t *torchSide) await() (answer, error) {
+func (t *process) await() (answer, error) {
 	select {
 	case a, open := <-t.answers:
 		switch {
 		case !open:
-			return a, errors.New("PyTorch's side ended")
+			return a, errors.New(t.name + " ended")
 		case a.Error != "":
 			return a, errors.New(a.Error)
 		}
 		return a, nil
 	case <-time.After(t.patient):
-		return answer{}, fmt.Errorf("PyTorch's side did not answer for %s", t.patient)
+		return answer{}, fmt.Errorf("%s did not answer for %s", t.name, t.patient)
 	}
 }
 
@@ -100,8 +111,13 @@ func (t *torchSide) do(what map[string]any) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if _, err := t.ask.Write(append(line, '\n')); err != nil {
-		return answer{}, fmt.Errorf("asking PyTorch's side: %w", err)
+	return t.say(string(line))
+}
+
+// say asks for something by a line.
+func (t *process) say(line string) (answer, error) {
+	if _, err := io.WriteString(t.ask, line+"\n"); err != nil {
+		return answer{}, fmt.Errorf("asking %s: %w", t.name, err)
 	}
 	return t.await()
 }
@@ -112,7 +128,7 @@ func (t *torchSide) prepare(r *row, sets int) error {
 		in = []operand{}
 	}
 	_, err := t.do(map[string]any{
-		"do": "prepare", "in": in, "sets": sets, "statement": r.torch, "setup": r.setup, "clock": r.clock, "tf32": r.tf32,
+		"do": "prepare", "in": in, "sets": sets, "statement": r.torch, "setup": r.setup, "clock": r.clock, "tf32": r.tf32, "threads": r.threads,
 	})
 	return err
 }
@@ -128,7 +144,7 @@ func (t *torchSide) drop() error {
 }
 
 // close ends the process.
-func (t *torchSide) close() {
+func (t *process) close() {
 	_ = t.ask.Close()
 	for range t.answers { // until it ends
 	}

@@ -40,6 +40,11 @@ def get_num_threads():
     return 3
 
 
+def set_num_threads(n):
+    if n < 1:
+        raise RuntimeError("expected a positive number of threads")
+
+
 backends = SimpleNamespace(
     cuda=SimpleNamespace(matmul=SimpleNamespace()),
     cudnn=SimpleNamespace(),

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+//go:embed native/native.c
+var nativeSource []byte
+
+// nativeSide runs rows in a C program: loops as gcc compiles them, memcpy, and
+// products by OpenBLAS.
+type nativeSide struct {
+	*process
+	directory string  // holds the program
+	work      float64 // of a call of what was prepared, where that is a limit
+}
+
+// startNative compiles the program with gcc and starts it. The error says why
+// there is none.
+func startNative(ctx context.Context) (*nativeSide, error) {
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		return nil, err
+	}
+	n := &nativeSide{}
+	if n.directory, err = os.MkdirTemp("", "sinter-bench"); err != nil {
+		return nil, err
+	}
+	source, program := filepath.Join(n.directory, "native.c"), filepath.Join(n.directory, "native")
+	if err := os.WriteFile(source, nativeSource, 0o600); err != nil {
+		return nil, errors.Join(err, n.remove())
+	}
+	out, err := exec.CommandContext(ctx, gcc, "-Ofast", "-march=native", "-fopenmp", "-o", program, source, "-ldl", "-lm").CombinedOutput()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("gcc: %w: %.500s", err, out), n.remove())
+	}
+	command := exec.CommandContext(ctx, program)
+	command.Env = append(os.Environ(), "OMP_WAIT_POLICY=active", "GOMP_SPINCOUNT=100000") // a pause between turns parks them
+	if n.process, err = startProcess(command, "the native side"); err != nil {
+		return nil, errors.Join(err, n.remove())
+	}
+	return n, nil
+}
+
+func (n *nativeSide) remove() error { return os.RemoveAll(n.directory) }
+
+func (n *nativeSide) close() {
+	n.process.close()
+	_ = n.remove()
+}
+
+func (n *nativeSide) prepare(r *row, _ int) error {
+	a, err := n.say("prepare " + r.native)
+	n.work = a.Work
+	return err
+}
+
+func (n *nativeSide) batch(calls int) (float64, error) {
+	a, err := n.say(fmt.Sprint("batch ", calls))
+	return a.Seconds, err
+}
+
+func (n *nativeSide) drop() error {
+	_, err := n.say("drop")
+	return err
+}
+
+// limitOf measures what only the native side has, as a rate in unit u: the best of
+// the rounds, since it stands for what the machine can do.
+func limitOf(what string, u unit) func(context.Context, *bench) (float64, error) {
+	return func(_ context.Context, b *bench) (float64, error) {
+		if b.native == nil {
+			return 0, errNone
+		}
+		calls, err := b.ready(b.native, &row{native: what})
+		best := 0.0
+		for range b.plan.rounds {
+			if err != nil {
+				return 0, err
+			}
+			var t float64
+			t, err = b.native.batch(calls)
+			best = max(best, b.native.work*float64(calls)/t/u.scale)
+		}
+		return best, errors.Join(err, b.native.drop())
+	}
+}
