@@ -15,7 +15,8 @@
 // The table has a line a row: the figures, ours over PyTorch's, and what the row
 // should reach. -json writes the same with the spread of the rounds. -compiled
 // adds what PyTorch compiles or replays from a graph, which takes it minutes, and
-// what there is no operator for here yet;
+// what there is no operator for here yet; an interrupt ends the run with the rows
+// so far;
 // -misses prints the rows alone that miss their target or failed.
 package main
 
@@ -116,27 +117,29 @@ func run(ctx context.Context, w io.Writer, s settings) error {
 		}
 	}
 	rep := report{Machine: describe(dev, b.torch, b.native), Quick: s.quick}
-	for _, r := range choice(b.plan.rows(s.compiled), match) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		rep.Rows = append(rep.Rows, b.measure(ctx, r))
-	}
-	if len(rep.Rows) == 0 {
+	rows := choice(b.plan.rows(s.compiled), match)
+	if len(rows) == 0 {
 		return errors.New("flag -rows matches no row")
+	}
+	for _, r := range rows {
+		o := b.measure(ctx, r)
+		if ctx.Err() != nil { // the rows before it are worth showing
+			break
+		}
+		rep.Rows = append(rep.Rows, o)
 	}
 	rep.judge()
 	if err := rep.print(w, s.misses); err != nil {
 		return err
 	}
 	if s.json == "" {
-		return nil
+		return ctx.Err()
 	}
 	text, err := json.MarshalIndent(rep, "", " ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(s.json, append(text, '\n'), 0o644)
+	return errors.Join(os.WriteFile(s.json, append(text, '\n'), 0o644), ctx.Err())
 }
 
 // choice returns the rows that match, and before them those they refer to.
