@@ -1,0 +1,373 @@
+package x86
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/sinter-go/sinter/gen/simd/lane"
+)
+
+// Registers of loops: AX the elements left or the last index at which the code can
+// start, CX the index, BX the address of the arrays' addresses, R11 to R13 scratch.
+var pointers = []string{"DX", "SI", "DI", "R8", "R9", "R10"}
+
+// An array is what a loop reads or writes.
+type array struct {
+	t    lane.Type
+	read bool
+	used bool
+}
+
+// loop is the code of one element-wise loop.
+type loop struct {
+	isa      ISA
+	pool     *pool
+	p        *lane.Prog
+	lanes    int
+	arrays   []array
+	scalars  string // the operand that holds the scalars' address
+	index    string
+	hoisted  []vdef // constants and scalars in registers throughout, the last register first
+	main     *allocator
+	copies   int // vectors that main computes
+	single   *allocator
+	tail     *allocator
+	array    func(k int) (reg, before string)
+	frameLow int // bytes in the frame below the slots
+}
+
+// Loop adds an element-wise loop over n elements, with the type of ir.Loop:
+//
+//	func <name><isa>(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+//
+// where p holds the results' arrays, then the inputs'. A result may be an input's
+// array. If the program has scalars, s is a *[K]uint64 of their bits in its stead.
+func (f *File) Loop(name string, p *lane.Prog, isa ISA) error {
+	l, err := f.newLoop(p, isa)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	sig, scalars := scalarsParam(p)
+	l.scalars, l.index = scalars+"+32(FP)", "index+56(FP)"
+	size := 64
+	if len(p.Scalars()) > 0 {
+		l.index, size = "index+40(FP)", 48
+	}
+	l.array = func(k int) (string, string) {
+		if k < len(pointers) {
+			return pointers[k], ""
+		}
+		return "R13", fmt.Sprintf("MOVQ %d(BX), R13", 8*k)
+	}
+	if err := l.allocate(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	var b strings.Builder
+	b.WriteString("\tMOVQ n+0(FP), AX\n\tMOVQ p_base+8(FP), BX\n")
+	for k := range min(len(l.arrays), len(pointers)) {
+		fmt.Fprintf(&b, "\tMOVQ %d(BX), %s\n", 8*k, pointers[k])
+	}
+	l.print(&b)
+	f.function(name+isa.String(), fmt.Sprintf("n int, p []unsafe.Pointer, %s, index int64", sig), b.String(), l.frame(), size)
+	return nil
+}
+
+// scalarsParam is the declaration of a function's scalars, and their address's name
+// in the assembly.
+func scalarsParam(p *lane.Prog) (decl, name string) {
+	if k := len(p.Scalars()); k > 0 {
+		return fmt.Sprintf("s *[%d]uint64", k), "s"
+	}
+	return "s []ir.Scalar", "s_base"
+}
+
+// function adds a function.
+func (f *File) function(name, params, body string, frame, args int) {
+	flags := "0"
+	if frame == 0 && !strings.Contains(body, "CALL ") {
+		flags = "NOSPLIT"
+	}
+	fmt.Fprintf(&f.text, "\nTEXT ·%s(SB), %s, $%d-%d\n%s\tVZEROUPPER\n\tRET\n", name, flags, frame, args, body)
+	fmt.Fprintf(&f.decls, "//go:noescape\nfunc %s(%s)\n\n", name, params)
+	f.usesUnsafe = true
+}
+
+// newLoop describes the loop of a program.
+func (f *File) newLoop(p *lane.Prog, isa ISA) (*loop, error) {
+	p = legalize(p, isa)
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	outs := p.Outs()
+	if len(outs) == 0 {
+		return nil, fmt.Errorf("x86: a loop without results")
+	}
+	l := &loop{isa: isa, pool: &f.pool, p: p, lanes: isa.vectorBytes() / widest(p)}
+	for _, v := range outs {
+		l.arrays = append(l.arrays, array{t: p.Type(v), used: true})
+	}
+	live := p.Live()
+	for _, t := range p.Args() {
+		l.arrays = append(l.arrays, array{t: t, read: true})
+	}
+	for v := 1; v < p.Len(); v++ {
+		if n := p.Node(lane.V(v)); live[v] && n.Op == lane.OpArg {
+			l.arrays[len(outs)+int(n.Imm)].used = true
+		}
+	}
+	return l, nil
+}
+
+// code selects copies of the body, stores included.
+func (l *loop) code(copies int) (*selector, error) {
+	s := newSelector(l.p, l.isa, l.lanes)
+	outs := len(l.p.Outs())
+	s.arg = func(i int, t lane.Type) vreg {
+		return s.atHome(vdef{bytes: s.size(t), home: homeArray, at: outs + i, size: t.Size(), skip: s.skip})
+	}
+	err := s.interleave(copies, func(int) {
+		for i := range outs {
+			s.insts = append(s.insts, inst{form: store, src: []vreg{s.out(i)}, at: i, size: l.arrays[i].t.Size(), skip: s.skip})
+		}
+	})
+	return s, err
+}
+
+// allocate selects and allocates the loop's code.
+func (l *loop) allocate() error {
+	one, err := l.code(1)
+	if err != nil {
+		return err
+	}
+	copies := 4
+	switch n := len(one.insts); {
+	case one.calls || n > 120:
+		copies = 1
+	case n > 50:
+		copies = 2
+	}
+	low := 0
+	if one.calls {
+		low = l.isa.preserved()
+	}
+	for ; ; copies /= 2 {
+		many, err := l.code(copies)
+		if err != nil {
+			return err
+		}
+		if err = l.hoist(one, many, low); err != nil && copies == 1 {
+			return err
+		}
+		if l.copies = copies; copies == 1 || err == nil && l.main.spills == 0 {
+			return nil
+		}
+	}
+}
+
+// hoist allocates the code of one vector, of the tail, and of many vectors, with as
+// many invariants in registers of their own as suits the last. Registers below low
+// are not for them.
+func (l *loop) hoist(one, many *selector, low int) error {
+	list := one.invariants()
+	best := -1.0
+	var failed error
+	for n := min(len(list), l.isa.registers()-low); n >= 0; n-- {
+		main, err := l.attempt(many, list[:n], false, nil)
+		if err != nil {
+			failed = err
+			continue
+		}
+		if best >= 0 && main.cost >= best {
+			continue
+		}
+		single, err := l.attempt(one, list[:n], false, nil)
+		if err != nil {
+			failed = err
+			continue
+		}
+		tail, err := l.attempt(one, list[:n], true, nil)
+		if err != nil {
+			failed = err
+			continue
+		}
+		best = main.cost
+		l.main, l.single, l.tail, l.hoisted = main, single, tail, list[:n]
+		if main.spills == 0 { // fewer would only be read from memory instead
+			break
+		}
+	}
+	if best < 0 {
+		return failed
+	}
+	return nil
+}
+
+// pin is the registers of hoisted values by the values' numbers in s, and all those
+// registers.
+func (l *loop) pin(s *selector, hoisted []vdef) (map[vreg]int, map[int]bool) {
+	pinned, taken := map[vreg]int{}, map[int]bool{}
+	for i, d := range hoisted {
+		r := l.isa.registers() - 1 - i
+		taken[r] = true
+		if v, ok := s.homes[d]; ok {
+			pinned[v] = r
+		}
+	}
+	return pinned, taken
+}
+
+// attempt allocates code with some invariants in registers, within those that
+// usable allows, if it is given.
+func (l *loop) attempt(s *selector, hoisted []vdef, tail bool, usable func(r int) bool) (*allocator, error) {
+	pinned, taken := l.pin(s, hoisted)
+	a := newAllocator(s, pinned, func(r int) bool {
+		return !taken[r] && (r != maskBase+tailMask || !tail) && (usable == nil || usable(r))
+	}, l.pool)
+	a.masked = tail
+	a.sites = sites{scalars: l.scalars, index: l.index, buffers: map[int]int{}}
+	if tail && l.isa == AVX2 {
+		for k, x := range l.arrays {
+			if x.used && x.t.Size() < 4 {
+				a.sites.buffers[k] = a.frame
+				a.frame += l.isa.vectorBytes()
+			}
+		}
+	}
+	return a, a.run()
+}
+
+// invariants are the constants and scalars of the code, those used most first.
+func (s *selector) invariants() []vdef {
+	uses := map[vdef]int{}
+	var list []vdef
+	for _, in := range s.insts {
+		for _, v := range in.src {
+			d := s.defs[v]
+			if d.home != homeConst && d.home != homeScalar {
+				continue
+			}
+			if uses[d] == 0 {
+				list = append(list, d)
+			}
+			uses[d]++
+			if d.home == homeScalar {
+				uses[d] += 2 // it is no memory operand
+			}
+		}
+	}
+	sort.SliceStable(list, func(i, j int) bool { return uses[list[i]] > uses[list[j]] })
+	return list
+}
+
+// frame is the size of the function's frame.
+func (l *loop) frame() int { return l.frameLow + max(l.main.frame, l.single.frame, l.tail.frame) }
+
+// print writes the loops: several vectors at a time, single vectors, the tail. AX
+// holds the number of elements and CX is free.
+func (l *loop) print(b *strings.Builder) {
+	place := &place{pool: l.pool, array: l.array, frame: l.frameLow}
+	l.printInvariants(b, place)
+	b.WriteString("\tXORQ CX, CX\n")
+	if step := l.lanes * l.copies; l.copies > 1 {
+		fmt.Fprintf(b, "\tSUBQ $%d, AX\n\tJLT singles\n\tPCALIGN $32\nmain:\n", step)
+		place.print(b, l.main.code)
+		fmt.Fprintf(b, "\tADDQ $%d, CX\n\tCMPQ CX, AX\n\tJLE main\nsingles:\n", step)
+		if l.isa == AVX512 {
+			l.printMasked(b, place, step)
+			return
+		}
+		fmt.Fprintf(b, "\tADDQ $%d, AX\n", step-l.lanes)
+	} else {
+		fmt.Fprintf(b, "\tSUBQ $%d, AX\n", l.lanes)
+	}
+	l.printRest(b, place)
+}
+
+// printMasked writes the loop over what several vectors at a time leave, fewer than
+// 256 elements, each under the mask of those that are left. AX holds the number of
+// elements less step.
+func (l *loop) printMasked(b *strings.Builder, place *place, step int) {
+	fmt.Fprintf(b, "\tADDQ $%d, AX\n\tSUBQ CX, AX\n\tJEQ done\nmasked:\n", step)
+	l.printTail(b, place)
+	fmt.Fprintf(b, "\tADDQ $%d, CX\n\tSUBQ $%d, AX\n\tJGT masked\ndone:\n", l.lanes, l.lanes)
+}
+
+// printRest writes the loop over single vectors from index CX on, and the tail. AX
+// holds the number of elements less those of a vector.
+func (l *loop) printRest(b *strings.Builder, place *place) {
+	b.WriteString("\tCMPQ CX, AX\n\tJGT tail\n\tPCALIGN $32\nsingle:\n")
+	place.print(b, l.single.code)
+	fmt.Fprintf(b, "\tADDQ $%d, CX\n\tCMPQ CX, AX\n\tJLE single\ntail:\n\tADDQ $%d, AX\n\tSUBQ CX, AX\n\tJEQ done\n", l.lanes, l.lanes)
+	l.printTail(b, place)
+	b.WriteString("done:\n")
+}
+
+// printInvariants loads the hoisted values.
+func (l *loop) printInvariants(b *strings.Builder, place *place) {
+	s := l.single.selector
+	pinned, _ := l.pin(s, l.hoisted)
+	a := newAllocator(s, nil, nil, l.pool)
+	a.sites = l.single.sites
+	for _, d := range l.hoisted {
+		a.load(s.homes[d], pinned[s.homes[d]])
+	}
+	place.print(b, a.code)
+}
+
+// printTail writes the code for the last AX elements, fewer than lanes.
+func (l *loop) printTail(b *strings.Builder, place *place) {
+	if l.isa == AVX512 {
+		all := ^uint64(0) >> (64 - l.lanes) // not more: a register of bytes has room for others
+		fmt.Fprintf(b, "\tMOVQ $%d, R12\n\tBZHIQ AX, R12, R12\n\tKMOVQ R12, K%d\n", int64(all), tailMask)
+	}
+	copies := func(read bool) {
+		for k, x := range l.arrays {
+			if at, ok := l.tail.sites.buffers[k]; ok && x.read == read {
+				l.printCopy(b, k, x.t.Size(), l.frameLow+at, read)
+			}
+		}
+	}
+	copies(true)
+	masked := l.isa == AVX2 && l.hasWide()
+	if masked {
+		fmt.Fprintf(b, "\tLEAQ %s, R11\n\tNEGQ AX\n", l.pool.ref(tailTable))
+	}
+	place.print(b, l.tail.code)
+	if masked {
+		b.WriteString("\tNEGQ AX\n")
+	}
+	copies(false)
+}
+
+// hasWide reports whether an array has elements that AVX2 can move under a mask.
+func (l *loop) hasWide() bool {
+	for _, x := range l.arrays {
+		if x.t.Size() >= 4 {
+			return true
+		}
+	}
+	return false
+}
+
+// printCopy copies the last elements of an array into the frame or out of it.
+func (l *loop) printCopy(b *strings.Builder, k, size, at int, in bool) {
+	reg, before := l.array(k)
+	if before != "" {
+		fmt.Fprintf(b, "\t%s\n", before)
+	}
+	fmt.Fprintf(b, "\tLEAQ (%s)(CX*%d), R13\n", reg, size)
+	load, store, word := "MOVBLZX", "MOVB", "MOVQ"
+	if size == 2 {
+		load, store = "MOVWLZX", "MOVW"
+	}
+	label := fmt.Sprintf("out%d", k)
+	from, to := fmt.Sprintf("%d(SP)(R12*%d)", at, size), fmt.Sprintf("(R13)(R12*%d)", size)
+	if in {
+		label, from, to = fmt.Sprintf("in%d", k), to, from
+		for i := 0; i < l.isa.vectorBytes(); i += 8 {
+			fmt.Fprintf(b, "\t%s $0, %d(SP)\n", word, at+i)
+		}
+	}
+	fmt.Fprintf(b, "\tXORL R12, R12\n%s:\n\t%s %s, R11\n\t%s R11, %s\n\tINCQ R12\n\tCMPQ R12, AX\n\tJLT %s\n", label, load, from, store, to, label)
+}

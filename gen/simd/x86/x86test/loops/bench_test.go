@@ -1,0 +1,37 @@
+//go:build amd64
+
+package loops
+
+import (
+	"fmt"
+	"testing"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/gen/simd/x86"
+)
+
+// BenchmarkLoops times light and heavy loops within the caches.
+func BenchmarkLoops(b *testing.B) {
+	for _, name := range []string{"sumF32", "expLikeF32", "callF32"} {
+		for _, n := range []int{16, 2048, 16384, 65536, 1 << 20} {
+			x, y, z := make([]float32, n), make([]float32, n), make([]float32, n)
+			for i := range x {
+				x[i], y[i] = float32(i%37)*0.3-5, 1
+			}
+			p := []unsafe.Pointer{unsafe.Pointer(&z[0]), unsafe.Pointer(&x[0]), unsafe.Pointer(&y[0])}
+			for _, isa := range x86.ISAs {
+				if isa == x86.AVX512 && simd.Available() < simd.AVX512 {
+					continue
+				}
+				f := loops[name][isa]
+				b.Run(fmt.Sprintf("%s/%d/%v", name, n, isa), func(b *testing.B) {
+					for range b.N {
+						f(n, p, nil, 0)
+					}
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/elem")
+				})
+			}
+		}
+	}
+}
