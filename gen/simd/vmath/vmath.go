@@ -1,0 +1,207 @@
+// Package vmath writes the assembly of package backend/cpu/vmath: the functions of
+// mathlib as subroutines over one vector, and loops that call them.
+package vmath
+
+import (
+	"fmt"
+	"go/format"
+	"math"
+	"strings"
+
+	"github.com/sinter-go/sinter/gen/simd/asm"
+	"github.com/sinter-go/sinter/gen/simd/lane"
+	"github.com/sinter-go/sinter/gen/simd/mathlib"
+	"github.com/sinter-go/sinter/gen/simd/x86"
+)
+
+const (
+	dir = "backend/cpu/vmath"
+	doc = "docs/vector-math.md"
+)
+
+// sets are mathlib's names of the instruction sets.
+var sets = map[x86.ISA]mathlib.Set{x86.AVX2: mathlib.AVX2, x86.AVX512: mathlib.AVX512}
+
+// Files returns the package's assembly, its tables of loops and of functions, and
+// the document that lists the functions.
+func Files(by string) ([]asm.File, error) {
+	var all []asm.File
+	for _, part := range []func(string) ([]asm.File, error){subroutines, loops, tables, document} {
+		files, err := part(by)
+		if err != nil {
+			return nil, fmt.Errorf("vmath: %w", err)
+		}
+		all = append(all, files...)
+	}
+	return all, nil
+}
+
+// subroutines is a file of assembly for each dtype and instruction set. A function
+// with a fast program is three subroutines: one that tests its argument and goes on
+// in one of the two others.
+func subroutines(by string) ([]asm.File, error) {
+	var all []asm.File
+	for _, t := range []lane.Type{lane.F32, lane.F64} {
+		for _, isa := range x86.ISAs {
+			f := x86.NewFile(dir, "vmath", strings.ToLower(fmt.Sprintf("%v_%v", t, isa)), by)
+			var tests strings.Builder
+			for _, fn := range mathlib.Table() {
+				if fn.Type != t {
+					continue
+				}
+				if err := subroutine(f, &tests, fn, isa); err != nil {
+					return nil, err
+				}
+			}
+			files, err := f.Files()
+			if err != nil {
+				return nil, err
+			}
+			files[0].Data = append(files[0].Data, tests.String()...)
+			all = append(all, files...)
+		}
+	}
+	return all, nil
+}
+
+func subroutine(f *x86.File, tests *strings.Builder, fn mathlib.Func, isa x86.ISA) error {
+	full, err := fn.Prog(sets[isa])
+	if err != nil {
+		return err
+	}
+	fast, limit, err := fn.Fast(sets[isa])
+	if err != nil {
+		return err
+	}
+	if fast == nil {
+		return f.Subroutine(fn.Name, full, isa)
+	}
+	if err := f.Subroutine(fn.Name+"Fast", fast, isa); err != nil {
+		return err
+	}
+	if err := f.Subroutine(fn.Name+"Full", full, isa); err != nil {
+		return err
+	}
+	test(tests, fn, limit, isa)
+	return nil
+}
+
+// test writes the subroutine that goes on in the fast one if the magnitude of the
+// first argument is below limit in all lanes. It uses a register that no argument
+// is in.
+func test(b *strings.Builder, fn mathlib.Func, limit float64, isa x86.ISA) {
+	suffix, size, lanes := "PS", 4, 8
+	abs, bits := uint64(1<<31-1), uint64(math.Float32bits(float32(limit)))
+	if fn.Type == lane.F64 {
+		suffix, size, lanes = "PD", 8, 4
+		abs, bits = 1<<63-1, math.Float64bits(limit)
+	}
+	name := fmt.Sprintf("%sBelow%v", fn.Name, isa)
+	fmt.Fprintf(b, "\nDATA %s<>+0(SB)/%d, $%#x\nGLOBL %s<>(SB), RODATA|NOPTR, $%d\n", name+"Abs", size, abs, name+"Abs", size)
+	fmt.Fprintf(b, "DATA %s<>+0(SB)/%d, $%#x\nGLOBL %s<>(SB), RODATA|NOPTR, $%d\n", name, size, bits, name, size)
+	fmt.Fprintf(b, "\n// %s of %v lanes, by their magnitude.\nTEXT %s, NOSPLIT, $0-0\n", fn.Name, fn.Type, x86.Symbol(fn.Name, fn.Type, isa))
+	r := "Y9"
+	wide := "VBROADCASTS" + suffix[1:]
+	if isa == x86.AVX512 {
+		fmt.Fprintf(b, "\t%s %sAbs<>(SB), Z15\n", wide, name)
+		fmt.Fprintf(b, "\tVAND%s Z15, Z0, Z15\n", suffix)
+		op := map[int]string{4: "KORTESTW", 8: "KORTESTB"}[size]
+		fmt.Fprintf(b, "\tVCMP%s.BCST $0x11, %s<>(SB), Z15, K1\n\t%s K1, K1\n\tJCC full\n", suffix, name, op)
+	} else {
+		fmt.Fprintf(b, "\t%s %sAbs<>(SB), %s\n", wide, name, r)
+		fmt.Fprintf(b, "\tVAND%s %s, Y0, %s\n", suffix, r, r)
+		fmt.Fprintf(b, "\t%s %s<>(SB), Y8\n", wide, name)
+		fmt.Fprintf(b, "\tVCMP%s $0x11, Y8, %s, %s\n\tVMOVMSK%s %s, R12\n\tCMPL R12, $%d\n\tJNE full\n", suffix, r, r, suffix, r, 1<<lanes-1)
+	}
+	fmt.Fprintf(b, "\tJMP %s\n\nfull:\n\tJMP %s\n", x86.Symbol(fn.Name+"Fast", fn.Type, isa), x86.Symbol(fn.Name+"Full", fn.Type, isa))
+}
+
+// loopName is the Go function that applies a function to arrays, less the
+// instruction set.
+func loopName(fn mathlib.Func) string {
+	return fn.Name + map[lane.Type]string{lane.F32: "F32", lane.F64: "F64"}[fn.Type]
+}
+
+// loops are element-wise loops that call the subroutines.
+func loops(by string) ([]asm.File, error) {
+	f := x86.NewFile(dir, "vmath", "loops", by)
+	for _, fn := range mathlib.Table() {
+		var p lane.Prog
+		args := make([]lane.V, fn.Arity)
+		for i := range args {
+			args[i] = p.Arg(i, fn.Type)
+		}
+		p.Out(p.Call(fn.Name, args...))
+		for _, isa := range x86.ISAs {
+			if err := f.Loop(loopName(fn), &p, isa); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return f.Files()
+}
+
+// tables are the functions' names and bounds, and where there is assembly, the loops.
+func tables(by string) ([]asm.File, error) {
+	head := fmt.Sprintf("// Code generated by %s. DO NOT EDIT.\n\n", by)
+	var list, table strings.Builder
+	list.WriteString(head + "package vmath\n\nvar functions = []Function{\n")
+	table.WriteString(head + "//go:build amd64\n\npackage vmath\n\nimport \"github.com/sinter-go/sinter/ir\"\n\n" +
+		"// table holds the loops of a function for AVX2 and AVX-512.\nvar table = map[key][2]ir.Loop{\n")
+	for _, fn := range mathlib.Table() {
+		dtype := map[lane.Type]string{lane.F32: "ir.Float32", lane.F64: "ir.Float64"}[fn.Type]
+		fmt.Fprintf(&list, "{%q, %s, %d, %g},\n", fn.Name, dtype, fn.Arity, fn.ULP)
+		fmt.Fprintf(&table, "{%q, %s}: {%sAVX2, %[3]sAVX512},\n", fn.Name, dtype, loopName(fn))
+	}
+	list.WriteString("}\n")
+	table.WriteString("}\n")
+	text := strings.Replace(list.String(), "package vmath\n", "package vmath\n\nimport \"github.com/sinter-go/sinter/ir\"\n", 1)
+	files := []asm.File{{Path: dir + "/functions.go", Data: []byte(text)}, {Path: dir + "/table_amd64.go", Data: []byte(table.String())}}
+	for i, file := range files {
+		data, err := format.Source(file.Data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file.Path, err)
+		}
+		files[i].Data = data
+	}
+	return files, nil
+}
+
+// document is the table of functions for readers.
+func document(by string) ([]asm.File, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "<!-- Code generated by %s. DO NOT EDIT. -->\n\n# Vector mathematics\n\n", by)
+	b.WriteString(`The CPU backend computes these functions in whole vectors on processors with AVX2 or
+AVX-512. The error is the greatest over the whole domain, in units in the last place
+of the exact result (below the normal numbers, units of the least one); the tests of
+backend/cpu/vmath hold every available instruction set to it. Operations is how many
+the program of a vector has, for AVX2 and AVX-512, where conversions between dtypes
+count once a value; a second number is that of the program for arguments of common
+size, which is taken when a whole vector has such. Functions that are not listed, and
+other architectures, are computed by package ir/num. expneg is exp for arguments that
+are not positive; gelu stands for the expression that the operator has.
+
+| function | dtype | error | operations, AVX2 | AVX-512 | method |
+|---|---|---|---|---|---|
+`)
+	for _, fn := range mathlib.Table() {
+		fmt.Fprintf(&b, "| %s | %v | %g |", fn.Name, fn.Type, fn.ULP)
+		for _, isa := range x86.ISAs {
+			full, err := fn.Prog(sets[isa])
+			if err != nil {
+				return nil, err
+			}
+			fast, _, err := fn.Fast(sets[isa])
+			if err != nil {
+				return nil, err
+			}
+			fmt.Fprintf(&b, " %d", full.Weight())
+			if fast != nil {
+				fmt.Fprintf(&b, ", %d", fast.Weight())
+			}
+			b.WriteString(" |")
+		}
+		fmt.Fprintf(&b, " %s |\n", fn.Method)
+	}
+	return []asm.File{{Path: doc, Data: []byte(b.String())}}, nil
+}
