@@ -58,12 +58,81 @@ func TestGoldenBuilds(t *testing.T) {
 			write(t, filepath.Join(dir, "go.mod"), strings.Join([]string{
 				"module example.com/user", "go 1.26.0", "require " + emit.Module + " v0.0.0",
 				"replace " + emit.Module + " => " + root, ""}, "\n\n"))
-			cmd := exec.Command("go", "vet", "-mod=mod", "./...")
-			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=", "GOWORK=off")
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("go vet: %v\n%s", err, out)
+			goCommand(t, dir, "vet", "-mod=mod", "./...")
+			if name == "elementwise" {
+				write(t, filepath.Join(dir, "cpu", "vectors_test.go"), vectorsTest)
+				goCommand(t, dir, "test", "-mod=mod", "./cpu")
 			}
 		})
 	}
 }
+
+// goCommand runs the go command in a module that has all it needs.
+func goCommand(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("go %s: %v\n%s", args[0], err, out)
+	}
+}
+
+// vectorsTest runs the assembly loops of another module, which call functions of
+// this one, beside the portable ones.
+const vectorsTest = `package cpu
+
+import (
+	"math"
+	"testing"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/ir"
+)
+
+func TestVectors(t *testing.T) {
+	const n = 37
+	list := Vectors()
+	if simd.Available() >= simd.AVX2 && len(list) == 0 {
+		t.Error("there are no loops")
+	}
+	run := func(loop ir.Loop, d ir.DType) (out []float64) {
+		var memory [5][n]float64 // the result first
+		for k := range memory {
+			for i := range n {
+				v := float64(i-n/2)/4 + float64(k)
+				if d == ir.Float32 {
+					(*[n]float32)(unsafe.Pointer(&memory[k]))[i] = float32(v)
+				} else {
+					memory[k][i] = v
+				}
+			}
+		}
+		p := make([]unsafe.Pointer, len(memory))
+		for k := range p {
+			p[k] = unsafe.Pointer(&memory[k])
+		}
+		loop(n, p, []ir.Scalar{ir.FloatScalar(0.5)}, 0)
+		for i := range n {
+			if d == ir.Float32 {
+				out = append(out, float64((*[n]float32)(p[0])[i]))
+			} else {
+				out = append(out, memory[0][i])
+			}
+		}
+		return out
+	}
+	for i := range list {
+		l := &list[i]
+		want := run(l.At(simd.Portable), l.DType)
+		for level := simd.AVX2; level <= simd.Available(); level++ {
+			for k, got := range run(l.At(level), l.DType) {
+				if !(math.Abs(got-want[k]) <= 1e-5*(1+math.Abs(want[k]))) {
+					t.Errorf("%s of %s at %s: element %d is %v, want %v", l.Op, l.DType, level, k, got, want[k])
+				}
+			}
+		}
+	}
+}
+`

@@ -137,7 +137,7 @@ func hasParam(op *schema.Op, name string) bool {
 }
 
 // loopNames are what emitted loops call their own variables.
-var loopNames = []string{"n", "p", "s", "i", "q", "v", "a", "b", "acc", "out", "xs", "sum", "total", "identity", "results", "other"}
+var loopNames = []string{"n", "p", "s", "i", "q", "v", "a", "b", "acc", "out", "xs", "sum", "total", "identity", "results", "other", "lanes", "m", "full", "j", "part"}
 
 // loopLocal returns the Go name of an operand or an argument inside a loop.
 func loopLocal(name string) string {

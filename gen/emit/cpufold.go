@@ -60,7 +60,7 @@ type folder struct {
 // folds prints a reduction or a scan.
 func (f *goFile) folds(op *schema.Op) {
 	var table []jen.Code
-	for _, v := range op.Variants {
+	for at, v := range op.Variants {
 		parts := map[ir.DType]*fold{}
 		for _, d := range computeDTypes(op) {
 			p, err := checkFold(v, d)
@@ -80,11 +80,23 @@ func (f *goFile) folds(op *schema.Op) {
 		for _, fam := range fams {
 			d := fam.dtypes[0]
 			w := &folder{f, op, base + fam.suffix, fam, parts[d], fam.types(), parts[d].accTypes(d, fam.types())}
-			f.Comment("// " + w.name + ": init " + v.Init.String() + ", map " + v.Map.String() + ", combine " + v.Combine.String() + ", finish " + v.Finish.String())
-			w.all()
+			kind := w.usual(v)
+			if kind != "" {
+				w.usualParts()
+			} else {
+				f.Comment("// " + w.name + ": init " + v.Init.String() + ", map " + v.Map.String() + ", combine " + v.Combine.String() + ", finish " + v.Finish.String())
+				w.all(v)
+			}
 			for _, d := range fam.dtypes {
-				out := parts[d].finish.Result()
-				entries = append(entries, jen.Add(dtypeName(d)).Op(":").Add(fam.instance(w.name+"Loops", d)).Call(dtypeName(parts[d].acc), dtypeName(out)))
+				acc, out := dtypeName(parts[d].acc), dtypeName(parts[d].finish.Result())
+				loops := fam.instance(w.name+"Loops", d).Call(acc, out)
+				if kind != "" {
+					loops = w.usualLoops(kind, d, out)
+				} else {
+					anyOrder := op.Kind == ir.Reduction && usualFolds[v.Combine.String()].kind != ""
+					f.e.ownFolds = append(f.e.ownFolds, ownFold{op, v, at, d, parts[d], anyOrder})
+				}
+				entries = append(entries, jen.Add(dtypeName(d)).Op(":").Add(loops))
 			}
 		}
 		table = append(table, jen.Values(entries...))
@@ -95,7 +107,7 @@ func (f *goFile) folds(op *schema.Op) {
 }
 
 // all prints the scalar functions, the loops, and the function that collects them.
-func (w *folder) all() {
+func (w *folder) all(v schema.Variant) {
 	if !isIdentity(w.fold.mapped, w.op.Params[0].Name) {
 		w.scalarFunc(w.name+"Map", w.fam, w.x, w.fold.mapped)
 	}
@@ -113,7 +125,11 @@ func (w *folder) all() {
 		items = append(items, field(fieldName, item))
 	}
 	add("Init", "Start", w.start)
-	add("Fold", "Fold", w.foldLoop)
+	if w.rounds(v) {
+		add("Fold", "Fold", w.laneLoop)
+	} else {
+		add("Fold", "Fold", w.foldLoop)
+	}
 	add("Rows", "Rows", w.rowsLoop)
 	add("Merge", "Merge", w.merge)
 	add("Finish", "End", w.end)
@@ -279,6 +295,67 @@ func (w *folder) foldLoop(name string) {
 		jen.For(jen.List(jen.Id("_"), jen.Id("v")).Op(":=").Range().Add(at("4*q", ""))).Block(
 			a(3).Op("=").Add(w.combine(a(3), w.mapOf(jen.Id("v"))))),
 		jen.Op("*").Id("total").Op("=").Add(w.combine(w.combine(a(0), a(1)), w.combine(a(2), a(3)))))
+	w.fn(name, w.accAndX(s), nil, body...)
+}
+
+// rounds reports whether the order of a usual way of combining shows in results, so
+// that it must be the one of package fold.
+func (w *folder) rounds(v schema.Variant) bool {
+	kind := usualFolds[v.Combine.String()].kind
+	return kind == "Sum" || kind == "Prod"
+}
+
+// laneLoop prints a fold in the order of package fold: element i goes to accumulator
+// i modulo their number in 256 bytes, and halves of them are combined. Eight
+// accumulators, an eighth of all apart, are folded at once; the first three halvings
+// combine just these.
+//
+//	lanes := fold.Lanes[T]()
+//	m, full := lanes/8, n/lanes*lanes
+//	for j := range m {
+//		a0, ..., a7 := identity, ..., identity
+//		for p := j; p < full; p += lanes { a0 = combine(a0, xs[p]); a1 = combine(a1, xs[p+m]) ... }
+//		if p := full+j; p < n { a0 = combine(a0, xs[p]) } ...
+//		part[j] = combine(combine(combine(a0, a4), combine(a2, a6)), combine(combine(a1, a5), combine(a3, a7)))
+//	}
+//	for m /= 2; m > 0; m /= 2 { for j := range m { part[j] = combine(part[j], part[j+m]) } }
+//	*total = combine(*total, part[0])
+func (w *folder) laneLoop(name string) {
+	s, pre := w.setup(w.fold.init, w.fold.mapped, w.fold.comb)
+	var accs, starts, steps, rest []jen.Code
+	a := func(i int) code { return jen.Id(fmt.Sprintf("a%d", i)) }
+	where := func(i int) code {
+		return goExpr([]string{"p", "p + m", "p + 2*m", "p + 3*m", "p + 4*m", "p + 5*m", "p + 6*m", "p + 7*m"}[i])
+	}
+	for i := range 8 {
+		accs, starts = append(accs, a(i)), append(starts, jen.Id("identity"))
+		step := a(i).Op("=").Add(w.combine(a(i), w.mapOf(jen.Id("xs").Index(where(i)))))
+		steps = append(steps, step)
+		rest = append(rest, jen.If(where(i).Op("<").Id("n")).Block(step.Clone()))
+	}
+	four := func(i int) code { return w.combine(w.combine(a(i), a(i+4)), w.combine(a(i+2), a(i+6))) }
+	part := func(index code) code { return jen.Id("part").Index(index) }
+	body := append([]jen.Code{
+		jen.List(jen.Id("total"), jen.Id("xs")).Op(":=").List(jen.Parens(jen.Op("*").Id(w.a.T)).Call(jen.Id("acc")), sliceOf(jen.Id("x"), w.x.T)),
+	}, pre...)
+	inner := []jen.Code{
+		jen.List(accs...).Op(":=").List(starts...),
+		jen.Id("p").Op(":=").Id("j"),
+		jen.For(jen.Empty(), jen.Id("p").Op("<").Id("full"), jen.Id("p").Op("+=").Id("lanes")).Block(steps...),
+	}
+	inner = append(inner, rest...)
+	inner = append(inner, part(jen.Id("j")).Op("=").Add(w.combine(four(0), four(1))))
+	half := jen.Id("m").Op("/=").Lit(2)
+	body = append(body,
+		jen.Id("identity").Op(":=").Add(w.identity()),
+		jen.Var().Id("part").Index(jen.Lit(32)).Id(w.a.T),
+		jen.Id("lanes").Op(":=").Qual(foldPath, "Lanes").Types(jen.Id(w.a.T)).Call(),
+		jen.List(jen.Id("m"), jen.Id("full")).Op(":=").List(jen.Id("lanes").Op("/").Lit(8), jen.Id("n").Op("/").Id("lanes").Op("*").Id("lanes")),
+		jen.For(jen.Id("j").Op(":=").Range().Id("m")).Block(inner...),
+		jen.For(half, jen.Id("m").Op(">").Lit(0), half.Clone()).Block(
+			jen.For(jen.Id("j").Op(":=").Range().Id("m")).Block(
+				part(jen.Id("j")).Op("=").Add(w.combine(part(jen.Id("j")), part(jen.Id("j").Op("+").Id("m")))))),
+		jen.Op("*").Id("total").Op("=").Add(w.combine(jen.Op("*").Id("total"), part(jen.Lit(0)))))
 	w.fn(name, w.accAndX(s), nil, body...)
 }
 

@@ -53,7 +53,7 @@ func Files(spec *schema.Spec, target Target) ([]File, error) {
 	e := newEmitter(spec, target)
 	artefacts := []func(){
 		e.checkNames,
-		e.cpuPackage, e.cudaPackage, e.kernelSources,
+		e.cpuPackage, e.vectorLoops, e.foldVectors, e.cudaPackage, e.kernelSources,
 		e.opsPackage, e.tensorPackage, e.casesPackage,
 		e.reference, e.capabilities,
 	}
@@ -97,6 +97,7 @@ type emitter struct {
 	fused      map[*schema.Op]map[string]*schema.Op
 	derivedOps map[*schema.Op]bool
 	goNames    map[string]bool       // Go names of fused operators
+	ownFolds   []ownFold             // reductions that package fold has no loops for
 	modules    map[*schema.Op]string // CUDA source of every operator whose device code is emitted
 }
 

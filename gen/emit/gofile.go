@@ -60,7 +60,7 @@ func (e *emitter) fileBase(base string) string {
 // so that imports need no alias.
 func (e *emitter) importNames() map[string]string {
 	names := map[string]string{}
-	for _, p := range []string{irPath, numPath, corePath, devicePath, streamPath, randomPath, optestPath, allPath} {
+	for _, p := range []string{irPath, numPath, corePath, devicePath, streamPath, randomPath, optestPath, allPath, vectorPath} {
 		names[p] = path.Base(p)
 	}
 	for _, p := range []string{"ops", "cpu", "cuda", "tensor", "opcases", "kernels"} {

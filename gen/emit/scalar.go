@@ -271,8 +271,8 @@ func printedText(g *expr.Graph, types expr.GoTypes) string {
 	return fmt.Sprint(c.Lets, c.Result, g.Root.Kind)
 }
 
-// scalarRead prints the value of scalar argument name of op, from the loop's s.
-func scalarRead(op *schema.Op, in input, types expr.GoTypes) code {
+// scalarSlot returns the position of scalar argument name of op in a loop's s.
+func scalarSlot(op *schema.Op, name string) int {
 	k := 0
 	for _, p := range op.Attrs() {
 		switch p.Type {
@@ -280,12 +280,17 @@ func scalarRead(op *schema.Op, in input, types expr.GoTypes) code {
 		default:
 			continue
 		}
-		if p.Name == in.name {
+		if p.Name == name {
 			break
 		}
 		k++
 	}
-	v := jen.Id("s").Index(jen.Lit(k))
+	return k
+}
+
+// scalarRead prints the value of scalar argument name of op, from the loop's s.
+func scalarRead(op *schema.Op, in input, types expr.GoTypes) code {
+	v := jen.Id("s").Index(jen.Lit(scalarSlot(op, in.name)))
 	typ := kindType(in.kind, types)
 	switch {
 	case in.kind == expr.BoolKind || typ == "bool":

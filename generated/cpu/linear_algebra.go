@@ -129,9 +129,9 @@ func rowDistance[T num.Float](m, a, b T) T {
 }
 
 func rowDistanceLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, m, aValue, bValue := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	out, mValue, aValue, bValue := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
 	for i := range out {
-		out[i] = rowDistance(m[i], aValue[i], bValue[i])
+		out[i] = rowDistance(mValue[i], aValue[i], bValue[i])
 	}
 }
 

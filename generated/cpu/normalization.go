@@ -104,9 +104,9 @@ func layerNormAffineGrad[T num.Float](g, x, mean, rstd, m, c T) T {
 }
 
 func layerNormAffineGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, g, x, mean, rstd, m, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n), unsafe.Slice((*T)(p[5]), n), unsafe.Slice((*T)(p[6]), n)
+	out, g, x, mean, rstd, mValue, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n), unsafe.Slice((*T)(p[5]), n), unsafe.Slice((*T)(p[6]), n)
 	for i := range out {
-		out[i] = layerNormAffineGrad(g[i], x[i], mean[i], rstd[i], m[i], c[i])
+		out[i] = layerNormAffineGrad(g[i], x[i], mean[i], rstd[i], mValue[i], c[i])
 	}
 }
 
@@ -177,9 +177,9 @@ func layerNormAffineGradGradRstd[T num.Float](dy, g, x, mean, rstd, m, c T) T {
 }
 
 func layerNormAffineGradGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, g, x, mean, rstd, m, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n), unsafe.Slice((*T)(p[5]), n), unsafe.Slice((*T)(p[6]), n), unsafe.Slice((*T)(p[7]), n)
+	out, dy, g, x, mean, rstd, mValue, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n), unsafe.Slice((*T)(p[5]), n), unsafe.Slice((*T)(p[6]), n), unsafe.Slice((*T)(p[7]), n)
 	for i := range out {
-		out[i] = layerNormAffineGradGradRstd(dy[i], g[i], x[i], mean[i], rstd[i], m[i], c[i])
+		out[i] = layerNormAffineGradGradRstd(dy[i], g[i], x[i], mean[i], rstd[i], mValue[i], c[i])
 	}
 }
 
@@ -213,9 +213,9 @@ func layerNormGrad[T num.Float](g, y, rstd, m, c T) T {
 }
 
 func layerNormGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, g, y, rstd, m, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n), unsafe.Slice((*T)(p[5]), n)
+	out, g, y, rstd, mValue, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n), unsafe.Slice((*T)(p[5]), n)
 	for i := range out {
-		out[i] = layerNormGrad(g[i], y[i], rstd[i], m[i], c[i])
+		out[i] = layerNormGrad(g[i], y[i], rstd[i], mValue[i], c[i])
 	}
 }
 
@@ -267,9 +267,9 @@ func layerNormGradGradRstd[T num.Float](dy, g, y, m, c T) T {
 }
 
 func layerNormGradGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, g, y, m, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n), unsafe.Slice((*T)(p[5]), n)
+	out, dy, g, y, mValue, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n), unsafe.Slice((*T)(p[5]), n)
 	for i := range out {
-		out[i] = layerNormGradGradRstd(dy[i], g[i], y[i], m[i], c[i])
+		out[i] = layerNormGradGradRstd(dy[i], g[i], y[i], mValue[i], c[i])
 	}
 }
 

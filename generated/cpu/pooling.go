@@ -20,9 +20,9 @@ func adaptiveWeights[T num.Float](n, m, index int64) T {
 func adaptiveWeightsLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	out := unsafe.Slice((*T)(p[0]), n)
 	nValue := s[0].Int()
-	m := s[1].Int()
+	mValue := s[1].Int()
 	for i := range out {
-		out[i] = adaptiveWeights[T](nValue, m, index+int64(i))
+		out[i] = adaptiveWeights[T](nValue, mValue, index+int64(i))
 	}
 }
 

@@ -3,667 +3,111 @@
 package cpu
 
 import (
+	fold "github.com/sinter-go/sinter/backend/cpu/fold"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
 )
 
-// allBool: init true, map x != 0, combine a && b, finish a
-func allBoolMap(x bool) bool {
-	return x != false
-}
-
-func allBoolCombine(a, b bool) bool {
-	return a && b
-}
-
-func allBoolStart(n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := true
-	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
-		a[i] = identity
-	}
-}
-
-func allBoolFold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	total, xs := (*bool)(acc), unsafe.Slice((*bool)(x), n)
-	identity := true
-	a0, a1, a2, a3 := *total, identity, identity, identity
-	q := n / 4
-	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
-	for i := range x0 {
-		a0 = allBoolCombine(a0, allBoolMap(x0[i]))
-		a1 = allBoolCombine(a1, allBoolMap(x1[i]))
-		a2 = allBoolCombine(a2, allBoolMap(x2[i]))
-		a3 = allBoolCombine(a3, allBoolMap(x3[i]))
-	}
-	for _, v := range xs[4*q:] {
-		a3 = allBoolCombine(a3, allBoolMap(v))
-	}
-	*total = allBoolCombine(allBoolCombine(a0, a1), allBoolCombine(a2, a3))
-}
-
-func allBoolRows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	a, xs := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(x), n)
-	for i := range a {
-		a[i] = allBoolCombine(a[i], allBoolMap(xs[i]))
-	}
-}
-
-func allBoolMerge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
-	a, other := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(b), n)
-	for i := range a {
-		a[i] = allBoolCombine(a[i], other[i])
-	}
-}
-
-func allBoolEnd(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	results, a := unsafe.Slice((*bool)(out), n), unsafe.Slice((*bool)(acc), n)
-	copy(results, a)
-}
-
-func allBoolLoops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
-		Acc:    acc,
-		Out:    out,
-		Init:   allBoolStart,
-		Fold:   allBoolFold,
-		Rows:   allBoolRows,
-		Merge:  allBoolMerge,
-		Finish: allBoolEnd,
-	}
-}
-
-// allInt: init true, map x != 0, combine a && b, finish a
-func allIntMap[T num.Int](x T) bool {
-	return x != 0
-}
-
-func allIntCombine(a, b bool) bool {
-	return a && b
-}
-
-func allIntStart[T num.Int](n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := true
-	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
-		a[i] = identity
-	}
-}
-
-func allIntFold[T num.Int](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	total, xs := (*bool)(acc), unsafe.Slice((*T)(x), n)
-	identity := true
-	a0, a1, a2, a3 := *total, identity, identity, identity
-	q := n / 4
-	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
-	for i := range x0 {
-		a0 = allIntCombine(a0, allIntMap(x0[i]))
-		a1 = allIntCombine(a1, allIntMap(x1[i]))
-		a2 = allIntCombine(a2, allIntMap(x2[i]))
-		a3 = allIntCombine(a3, allIntMap(x3[i]))
-	}
-	for _, v := range xs[4*q:] {
-		a3 = allIntCombine(a3, allIntMap(v))
-	}
-	*total = allIntCombine(allIntCombine(a0, a1), allIntCombine(a2, a3))
-}
-
-func allIntRows[T num.Int](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	a, xs := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*T)(x), n)
-	for i := range a {
-		a[i] = allIntCombine(a[i], allIntMap(xs[i]))
-	}
-}
-
-func allIntMerge[T num.Int](n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
-	a, other := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(b), n)
-	for i := range a {
-		a[i] = allIntCombine(a[i], other[i])
-	}
-}
-
-func allIntEnd[T num.Int](n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	results, a := unsafe.Slice((*bool)(out), n), unsafe.Slice((*bool)(acc), n)
-	copy(results, a)
-}
-
-func allIntLoops[T num.Int](acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
-		Acc:    acc,
-		Out:    out,
-		Init:   allIntStart[T],
-		Fold:   allIntFold[T],
-		Rows:   allIntRows[T],
-		Merge:  allIntMerge[T],
-		Finish: allIntEnd[T],
-	}
-}
-
-// allFloat: init true, map x != 0, combine a && b, finish a
-func allFloatMap[T num.Float](x T) bool {
-	return x != 0
-}
-
-func allFloatCombine(a, b bool) bool {
-	return a && b
-}
-
-func allFloatStart[T num.Float](n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := true
-	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
-		a[i] = identity
-	}
-}
-
-func allFloatFold[T num.Float](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	total, xs := (*bool)(acc), unsafe.Slice((*T)(x), n)
-	identity := true
-	a0, a1, a2, a3 := *total, identity, identity, identity
-	q := n / 4
-	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
-	for i := range x0 {
-		a0 = allFloatCombine(a0, allFloatMap(x0[i]))
-		a1 = allFloatCombine(a1, allFloatMap(x1[i]))
-		a2 = allFloatCombine(a2, allFloatMap(x2[i]))
-		a3 = allFloatCombine(a3, allFloatMap(x3[i]))
-	}
-	for _, v := range xs[4*q:] {
-		a3 = allFloatCombine(a3, allFloatMap(v))
-	}
-	*total = allFloatCombine(allFloatCombine(a0, a1), allFloatCombine(a2, a3))
-}
-
-func allFloatRows[T num.Float](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	a, xs := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*T)(x), n)
-	for i := range a {
-		a[i] = allFloatCombine(a[i], allFloatMap(xs[i]))
-	}
-}
-
-func allFloatMerge[T num.Float](n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
-	a, other := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(b), n)
-	for i := range a {
-		a[i] = allFloatCombine(a[i], other[i])
-	}
-}
-
-func allFloatEnd[T num.Float](n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	results, a := unsafe.Slice((*bool)(out), n), unsafe.Slice((*bool)(acc), n)
-	copy(results, a)
-}
-
-func allFloatLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
-		Acc:    acc,
-		Out:    out,
-		Init:   allFloatStart[T],
-		Fold:   allFloatFold[T],
-		Rows:   allFloatRows[T],
-		Merge:  allFloatMerge[T],
-		Finish: allFloatEnd[T],
-	}
-}
-
-// allComplex64: init true, map x != 0, combine a && b, finish a
-func allComplex64Map(x complex64) bool {
-	return x != 0
-}
-
-func allComplex64Combine(a, b bool) bool {
-	return a && b
-}
-
-func allComplex64Start(n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := true
-	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
-		a[i] = identity
-	}
-}
-
-func allComplex64Fold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	total, xs := (*bool)(acc), unsafe.Slice((*complex64)(x), n)
-	identity := true
-	a0, a1, a2, a3 := *total, identity, identity, identity
-	q := n / 4
-	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
-	for i := range x0 {
-		a0 = allComplex64Combine(a0, allComplex64Map(x0[i]))
-		a1 = allComplex64Combine(a1, allComplex64Map(x1[i]))
-		a2 = allComplex64Combine(a2, allComplex64Map(x2[i]))
-		a3 = allComplex64Combine(a3, allComplex64Map(x3[i]))
-	}
-	for _, v := range xs[4*q:] {
-		a3 = allComplex64Combine(a3, allComplex64Map(v))
-	}
-	*total = allComplex64Combine(allComplex64Combine(a0, a1), allComplex64Combine(a2, a3))
-}
-
-func allComplex64Rows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	a, xs := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*complex64)(x), n)
-	for i := range a {
-		a[i] = allComplex64Combine(a[i], allComplex64Map(xs[i]))
-	}
-}
-
-func allComplex64Merge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
-	a, other := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(b), n)
-	for i := range a {
-		a[i] = allComplex64Combine(a[i], other[i])
-	}
-}
-
-func allComplex64End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	results, a := unsafe.Slice((*bool)(out), n), unsafe.Slice((*bool)(acc), n)
-	copy(results, a)
-}
-
-func allComplex64Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
-		Acc:    acc,
-		Out:    out,
-		Init:   allComplex64Start,
-		Fold:   allComplex64Fold,
-		Rows:   allComplex64Rows,
-		Merge:  allComplex64Merge,
-		Finish: allComplex64End,
-	}
-}
-
-// allComplex128: init true, map x != 0, combine a && b, finish a
-func allComplex128Map(x complex128) bool {
-	return x != 0
-}
-
-func allComplex128Combine(a, b bool) bool {
-	return a && b
-}
-
-func allComplex128Start(n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := true
-	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
-		a[i] = identity
-	}
-}
-
-func allComplex128Fold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	total, xs := (*bool)(acc), unsafe.Slice((*complex128)(x), n)
-	identity := true
-	a0, a1, a2, a3 := *total, identity, identity, identity
-	q := n / 4
-	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
-	for i := range x0 {
-		a0 = allComplex128Combine(a0, allComplex128Map(x0[i]))
-		a1 = allComplex128Combine(a1, allComplex128Map(x1[i]))
-		a2 = allComplex128Combine(a2, allComplex128Map(x2[i]))
-		a3 = allComplex128Combine(a3, allComplex128Map(x3[i]))
-	}
-	for _, v := range xs[4*q:] {
-		a3 = allComplex128Combine(a3, allComplex128Map(v))
-	}
-	*total = allComplex128Combine(allComplex128Combine(a0, a1), allComplex128Combine(a2, a3))
-}
-
-func allComplex128Rows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	a, xs := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*complex128)(x), n)
-	for i := range a {
-		a[i] = allComplex128Combine(a[i], allComplex128Map(xs[i]))
-	}
-}
-
-func allComplex128Merge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
-	a, other := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(b), n)
-	for i := range a {
-		a[i] = allComplex128Combine(a[i], other[i])
-	}
-}
-
-func allComplex128End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	results, a := unsafe.Slice((*bool)(out), n), unsafe.Slice((*bool)(acc), n)
-	copy(results, a)
-}
-
-func allComplex128Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
-		Acc:    acc,
-		Out:    out,
-		Init:   allComplex128Start,
-		Fold:   allComplex128Fold,
-		Rows:   allComplex128Rows,
-		Merge:  allComplex128Merge,
-		Finish: allComplex128End,
-	}
-}
-
 // All holds the loops of all, by variant and compute dtype.
 var All = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Bool: allBoolLoops(ir.Bool, ir.Bool), ir.Uint8: allIntLoops[uint8](ir.Bool, ir.Bool), ir.Int8: allIntLoops[int8](ir.Bool, ir.Bool), ir.Int16: allIntLoops[int16](ir.Bool, ir.Bool), ir.Int32: allIntLoops[int32](ir.Bool, ir.Bool), ir.Int64: allIntLoops[int64](ir.Bool, ir.Bool), ir.Float32: allFloatLoops[float32](ir.Bool, ir.Bool), ir.Float64: allFloatLoops[float64](ir.Bool, ir.Bool), ir.Complex64: allComplex64Loops(ir.Bool, ir.Bool), ir.Complex128: allComplex128Loops(ir.Bool, ir.Bool)},
-}
-
-// anyBool: init false, map x != 0, combine a || b, finish a
-func anyBoolMap(x bool) bool {
-	return x != false
-}
-
-func anyBoolCombine(a, b bool) bool {
-	return a || b
-}
-
-func anyBoolStart(n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := false
-	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
-		a[i] = identity
-	}
-}
-
-func anyBoolFold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	total, xs := (*bool)(acc), unsafe.Slice((*bool)(x), n)
-	identity := false
-	a0, a1, a2, a3 := *total, identity, identity, identity
-	q := n / 4
-	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
-	for i := range x0 {
-		a0 = anyBoolCombine(a0, anyBoolMap(x0[i]))
-		a1 = anyBoolCombine(a1, anyBoolMap(x1[i]))
-		a2 = anyBoolCombine(a2, anyBoolMap(x2[i]))
-		a3 = anyBoolCombine(a3, anyBoolMap(x3[i]))
-	}
-	for _, v := range xs[4*q:] {
-		a3 = anyBoolCombine(a3, anyBoolMap(v))
-	}
-	*total = anyBoolCombine(anyBoolCombine(a0, a1), anyBoolCombine(a2, a3))
-}
-
-func anyBoolRows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	a, xs := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(x), n)
-	for i := range a {
-		a[i] = anyBoolCombine(a[i], anyBoolMap(xs[i]))
-	}
-}
-
-func anyBoolMerge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
-	a, other := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(b), n)
-	for i := range a {
-		a[i] = anyBoolCombine(a[i], other[i])
-	}
-}
-
-func anyBoolEnd(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	results, a := unsafe.Slice((*bool)(out), n), unsafe.Slice((*bool)(acc), n)
-	copy(results, a)
-}
-
-func anyBoolLoops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
-		Acc:    acc,
-		Out:    out,
-		Init:   anyBoolStart,
-		Fold:   anyBoolFold,
-		Rows:   anyBoolRows,
-		Merge:  anyBoolMerge,
-		Finish: anyBoolEnd,
-	}
-}
-
-// anyInt: init false, map x != 0, combine a || b, finish a
-func anyIntMap[T num.Int](x T) bool {
-	return x != 0
-}
-
-func anyIntCombine(a, b bool) bool {
-	return a || b
-}
-
-func anyIntStart[T num.Int](n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := false
-	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
-		a[i] = identity
-	}
-}
-
-func anyIntFold[T num.Int](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	total, xs := (*bool)(acc), unsafe.Slice((*T)(x), n)
-	identity := false
-	a0, a1, a2, a3 := *total, identity, identity, identity
-	q := n / 4
-	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
-	for i := range x0 {
-		a0 = anyIntCombine(a0, anyIntMap(x0[i]))
-		a1 = anyIntCombine(a1, anyIntMap(x1[i]))
-		a2 = anyIntCombine(a2, anyIntMap(x2[i]))
-		a3 = anyIntCombine(a3, anyIntMap(x3[i]))
-	}
-	for _, v := range xs[4*q:] {
-		a3 = anyIntCombine(a3, anyIntMap(v))
-	}
-	*total = anyIntCombine(anyIntCombine(a0, a1), anyIntCombine(a2, a3))
-}
-
-func anyIntRows[T num.Int](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	a, xs := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*T)(x), n)
-	for i := range a {
-		a[i] = anyIntCombine(a[i], anyIntMap(xs[i]))
-	}
-}
-
-func anyIntMerge[T num.Int](n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
-	a, other := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(b), n)
-	for i := range a {
-		a[i] = anyIntCombine(a[i], other[i])
-	}
-}
-
-func anyIntEnd[T num.Int](n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	results, a := unsafe.Slice((*bool)(out), n), unsafe.Slice((*bool)(acc), n)
-	copy(results, a)
-}
-
-func anyIntLoops[T num.Int](acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
-		Acc:    acc,
-		Out:    out,
-		Init:   anyIntStart[T],
-		Fold:   anyIntFold[T],
-		Rows:   anyIntRows[T],
-		Merge:  anyIntMerge[T],
-		Finish: anyIntEnd[T],
-	}
-}
-
-// anyFloat: init false, map x != 0, combine a || b, finish a
-func anyFloatMap[T num.Float](x T) bool {
-	return x != 0
-}
-
-func anyFloatCombine(a, b bool) bool {
-	return a || b
-}
-
-func anyFloatStart[T num.Float](n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := false
-	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
-		a[i] = identity
-	}
-}
-
-func anyFloatFold[T num.Float](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	total, xs := (*bool)(acc), unsafe.Slice((*T)(x), n)
-	identity := false
-	a0, a1, a2, a3 := *total, identity, identity, identity
-	q := n / 4
-	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
-	for i := range x0 {
-		a0 = anyFloatCombine(a0, anyFloatMap(x0[i]))
-		a1 = anyFloatCombine(a1, anyFloatMap(x1[i]))
-		a2 = anyFloatCombine(a2, anyFloatMap(x2[i]))
-		a3 = anyFloatCombine(a3, anyFloatMap(x3[i]))
-	}
-	for _, v := range xs[4*q:] {
-		a3 = anyFloatCombine(a3, anyFloatMap(v))
-	}
-	*total = anyFloatCombine(anyFloatCombine(a0, a1), anyFloatCombine(a2, a3))
-}
-
-func anyFloatRows[T num.Float](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	a, xs := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*T)(x), n)
-	for i := range a {
-		a[i] = anyFloatCombine(a[i], anyFloatMap(xs[i]))
-	}
-}
-
-func anyFloatMerge[T num.Float](n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
-	a, other := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(b), n)
-	for i := range a {
-		a[i] = anyFloatCombine(a[i], other[i])
-	}
-}
-
-func anyFloatEnd[T num.Float](n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	results, a := unsafe.Slice((*bool)(out), n), unsafe.Slice((*bool)(acc), n)
-	copy(results, a)
-}
-
-func anyFloatLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
-		Acc:    acc,
-		Out:    out,
-		Init:   anyFloatStart[T],
-		Fold:   anyFloatFold[T],
-		Rows:   anyFloatRows[T],
-		Merge:  anyFloatMerge[T],
-		Finish: anyFloatEnd[T],
-	}
-}
-
-// anyComplex64: init false, map x != 0, combine a || b, finish a
-func anyComplex64Map(x complex64) bool {
-	return x != 0
-}
-
-func anyComplex64Combine(a, b bool) bool {
-	return a || b
-}
-
-func anyComplex64Start(n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := false
-	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
-		a[i] = identity
-	}
-}
-
-func anyComplex64Fold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	total, xs := (*bool)(acc), unsafe.Slice((*complex64)(x), n)
-	identity := false
-	a0, a1, a2, a3 := *total, identity, identity, identity
-	q := n / 4
-	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
-	for i := range x0 {
-		a0 = anyComplex64Combine(a0, anyComplex64Map(x0[i]))
-		a1 = anyComplex64Combine(a1, anyComplex64Map(x1[i]))
-		a2 = anyComplex64Combine(a2, anyComplex64Map(x2[i]))
-		a3 = anyComplex64Combine(a3, anyComplex64Map(x3[i]))
-	}
-	for _, v := range xs[4*q:] {
-		a3 = anyComplex64Combine(a3, anyComplex64Map(v))
-	}
-	*total = anyComplex64Combine(anyComplex64Combine(a0, a1), anyComplex64Combine(a2, a3))
-}
-
-func anyComplex64Rows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	a, xs := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*complex64)(x), n)
-	for i := range a {
-		a[i] = anyComplex64Combine(a[i], anyComplex64Map(xs[i]))
-	}
-}
-
-func anyComplex64Merge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
-	a, other := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(b), n)
-	for i := range a {
-		a[i] = anyComplex64Combine(a[i], other[i])
-	}
-}
-
-func anyComplex64End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	results, a := unsafe.Slice((*bool)(out), n), unsafe.Slice((*bool)(acc), n)
-	copy(results, a)
-}
-
-func anyComplex64Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
-		Acc:    acc,
-		Out:    out,
-		Init:   anyComplex64Start,
-		Fold:   anyComplex64Fold,
-		Rows:   anyComplex64Rows,
-		Merge:  anyComplex64Merge,
-		Finish: anyComplex64End,
-	}
-}
-
-// anyComplex128: init false, map x != 0, combine a || b, finish a
-func anyComplex128Map(x complex128) bool {
-	return x != 0
-}
-
-func anyComplex128Combine(a, b bool) bool {
-	return a || b
-}
-
-func anyComplex128Start(n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := false
-	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
-		a[i] = identity
-	}
-}
-
-func anyComplex128Fold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	total, xs := (*bool)(acc), unsafe.Slice((*complex128)(x), n)
-	identity := false
-	a0, a1, a2, a3 := *total, identity, identity, identity
-	q := n / 4
-	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
-	for i := range x0 {
-		a0 = anyComplex128Combine(a0, anyComplex128Map(x0[i]))
-		a1 = anyComplex128Combine(a1, anyComplex128Map(x1[i]))
-		a2 = anyComplex128Combine(a2, anyComplex128Map(x2[i]))
-		a3 = anyComplex128Combine(a3, anyComplex128Map(x3[i]))
-	}
-	for _, v := range xs[4*q:] {
-		a3 = anyComplex128Combine(a3, anyComplex128Map(v))
-	}
-	*total = anyComplex128Combine(anyComplex128Combine(a0, a1), anyComplex128Combine(a2, a3))
-}
-
-func anyComplex128Rows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	a, xs := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*complex128)(x), n)
-	for i := range a {
-		a[i] = anyComplex128Combine(a[i], anyComplex128Map(xs[i]))
-	}
-}
-
-func anyComplex128Merge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
-	a, other := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(b), n)
-	for i := range a {
-		a[i] = anyComplex128Combine(a[i], other[i])
-	}
-}
-
-func anyComplex128End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	results, a := unsafe.Slice((*bool)(out), n), unsafe.Slice((*bool)(acc), n)
-	copy(results, a)
-}
-
-func anyComplex128Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
-		Acc:    acc,
-		Out:    out,
-		Init:   anyComplex128Start,
-		Fold:   anyComplex128Fold,
-		Rows:   anyComplex128Rows,
-		Merge:  anyComplex128Merge,
-		Finish: anyComplex128End,
-	}
+	{ir.Bool: fold.Loops(fold.All, ir.Bool, ir.Bool, nil), ir.Uint8: fold.Loops(fold.All, ir.Uint8, ir.Bool, nil), ir.Int8: fold.Loops(fold.All, ir.Int8, ir.Bool, nil), ir.Int16: fold.Loops(fold.All, ir.Int16, ir.Bool, nil), ir.Int32: fold.Loops(fold.All, ir.Int32, ir.Bool, nil), ir.Int64: fold.Loops(fold.All, ir.Int64, ir.Bool, nil), ir.Float32: fold.Loops(fold.All, ir.Float32, ir.Bool, nil), ir.Float64: fold.Loops(fold.All, ir.Float64, ir.Bool, nil), ir.Complex64: fold.Loops(fold.All, ir.Complex64, ir.Bool, nil), ir.Complex128: fold.Loops(fold.All, ir.Complex128, ir.Bool, nil)},
 }
 
 // Any holds the loops of any, by variant and compute dtype.
 var Any = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Bool: anyBoolLoops(ir.Bool, ir.Bool), ir.Uint8: anyIntLoops[uint8](ir.Bool, ir.Bool), ir.Int8: anyIntLoops[int8](ir.Bool, ir.Bool), ir.Int16: anyIntLoops[int16](ir.Bool, ir.Bool), ir.Int32: anyIntLoops[int32](ir.Bool, ir.Bool), ir.Int64: anyIntLoops[int64](ir.Bool, ir.Bool), ir.Float32: anyFloatLoops[float32](ir.Bool, ir.Bool), ir.Float64: anyFloatLoops[float64](ir.Bool, ir.Bool), ir.Complex64: anyComplex64Loops(ir.Bool, ir.Bool), ir.Complex128: anyComplex128Loops(ir.Bool, ir.Bool)},
+	{ir.Bool: fold.Loops(fold.Any, ir.Bool, ir.Bool, nil), ir.Uint8: fold.Loops(fold.Any, ir.Uint8, ir.Bool, nil), ir.Int8: fold.Loops(fold.Any, ir.Int8, ir.Bool, nil), ir.Int16: fold.Loops(fold.Any, ir.Int16, ir.Bool, nil), ir.Int32: fold.Loops(fold.Any, ir.Int32, ir.Bool, nil), ir.Int64: fold.Loops(fold.Any, ir.Int64, ir.Bool, nil), ir.Float32: fold.Loops(fold.Any, ir.Float32, ir.Bool, nil), ir.Float64: fold.Loops(fold.Any, ir.Float64, ir.Bool, nil), ir.Complex64: fold.Loops(fold.Any, ir.Complex64, ir.Bool, nil), ir.Complex128: fold.Loops(fold.Any, ir.Complex128, ir.Bool, nil)},
+}
+
+// Max holds the loops of max, by variant and compute dtype.
+var Max = []*[ir.NumDTypes]*ir.ReduceLoops{
+	{ir.Uint8: fold.Loops(fold.Max, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Max, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Max, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Max, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Max, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Max, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Max, ir.Float64, ir.Float64, nil)},
+}
+
+func meanFloatFinish[T num.Float](a T, count int64) T {
+	return a / T(count)
+}
+
+func meanFloatEnd[T num.Float](n int, out, acc unsafe.Pointer, _ []ir.Scalar, count int64) {
+	results, a := unsafe.Slice((*T)(out), n), unsafe.Slice((*T)(acc), n)
+	for i := range results {
+		results[i] = meanFloatFinish(a[i], count)
+	}
+}
+
+func meanComplex64Finish(a complex64, count int64) complex64 {
+	return a / complex64(complex(float32(count), 0))
+}
+
+func meanComplex64End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, count int64) {
+	results, a := unsafe.Slice((*complex64)(out), n), unsafe.Slice((*complex64)(acc), n)
+	for i := range results {
+		results[i] = meanComplex64Finish(a[i], count)
+	}
+}
+
+func meanComplex128Finish(a complex128, count int64) complex128 {
+	return a / complex128(complex(float64(count), 0))
+}
+
+func meanComplex128End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, count int64) {
+	results, a := unsafe.Slice((*complex128)(out), n), unsafe.Slice((*complex128)(acc), n)
+	for i := range results {
+		results[i] = meanComplex128Finish(a[i], count)
+	}
+}
+
+// Mean holds the loops of mean, by variant and compute dtype.
+var Mean = []*[ir.NumDTypes]*ir.ReduceLoops{
+	{ir.Float32: fold.Loops(fold.Sum, ir.Float32, ir.Float32, meanFloatEnd[float32]), ir.Float64: fold.Loops(fold.Sum, ir.Float64, ir.Float64, meanFloatEnd[float64]), ir.Complex64: fold.Loops(fold.Sum, ir.Complex64, ir.Complex64, meanComplex64End), ir.Complex128: fold.Loops(fold.Sum, ir.Complex128, ir.Complex128, meanComplex128End)},
+}
+
+// Min holds the loops of min, by variant and compute dtype.
+var Min = []*[ir.NumDTypes]*ir.ReduceLoops{
+	{ir.Uint8: fold.Loops(fold.Min, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Min, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Min, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Min, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Min, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Min, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Min, ir.Float64, ir.Float64, nil)},
+}
+
+// Prod holds the loops of prod, by variant and compute dtype.
+var Prod = []*[ir.NumDTypes]*ir.ReduceLoops{
+	{ir.Uint8: fold.Loops(fold.Prod, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Prod, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Prod, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Prod, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Prod, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Prod, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Prod, ir.Float64, ir.Float64, nil), ir.Complex64: fold.Loops(fold.Prod, ir.Complex64, ir.Complex64, nil), ir.Complex128: fold.Loops(fold.Prod, ir.Complex128, ir.Complex128, nil)},
+}
+
+// root: sqrt(x)
+func root[T num.Float](x T) T {
+	return num.Sqrt(x)
+}
+
+func rootLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = root(x[i])
+	}
+}
+
+// Root holds the loops of root, by variant and compute dtype.
+var Root = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: rootLoop[float32], ir.Float64: rootLoop[float64]},
+}
+
+// rootOf: pow(x, 1/p)
+func rootOf[T num.Float](x, p T) T {
+	return num.Pow(x, 1/p)
+}
+
+func rootOfLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	pValue := T(s[0].Float())
+	for i := range out {
+		out[i] = rootOf(x[i], pValue)
+	}
+}
+
+// RootOf holds the loops of root_of, by variant and compute dtype.
+var RootOf = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: rootOfLoop[float32], ir.Float64: rootOfLoop[float64]},
+}
+
+// Sum holds the loops of sum, by variant and compute dtype.
+var Sum = []*[ir.NumDTypes]*ir.ReduceLoops{
+	{ir.Uint8: fold.Loops(fold.Sum, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Sum, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Sum, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Sum, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Sum, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Sum, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Sum, ir.Float64, ir.Float64, nil), ir.Complex64: fold.Loops(fold.Sum, ir.Complex64, ir.Complex64, nil), ir.Complex128: fold.Loops(fold.Sum, ir.Complex128, ir.Complex128, nil)},
 }

@@ -1,0 +1,56 @@
+package vector
+
+import (
+	"math"
+	"testing"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// named returns a loop that adds its number to n's.
+func named(number int, ran *int) ir.Loop {
+	return func(n int, _ []unsafe.Pointer, _ []ir.Scalar, _ int64) { *ran = 10*n + number }
+}
+
+func TestInstall(t *testing.T) {
+	var ran int
+	table := Table{{}, {ir.Float32: named(1, &ran), ir.Int8: named(4, &ran)}}
+	list := []Loop{
+		{Op: "both", Table: &table, Variant: 1, DType: ir.Float32, AVX2: named(2, &ran), AVX512: named(3, &ran)},
+		{Op: "less", Table: &table, Variant: 1, DType: ir.Int8, AVX2: named(5, &ran)},
+	}
+	Install(list)
+	for i, want := range [][4]int{{1, 2, 3, 3}, {4, 5, 5, 5}} {
+		for level, number := range want {
+			list[i].At(simd.Level(level))(7, nil, nil, 0)
+			if ran != 70+number {
+				t.Errorf("%s at %s: loop %d ran, want %d", list[i].Op, simd.Level(level), ran-70, number)
+			}
+		}
+		table[1][list[i].DType](7, nil, nil, 0)
+		if number := want[simd.Active()]; ran != 70+number {
+			t.Errorf("%s: the table runs loop %d, want %d", list[i].Op, ran-70, number)
+		}
+	}
+}
+
+func TestScalars(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		got, want uint64
+	}{
+		{"Float32", Float32(ir.FloatScalar(0.1)), uint64(math.Float32bits(0.1))},
+		{"Float32 of an integer", Float32(ir.IntScalar(-3)), uint64(math.Float32bits(-3))},
+		{"Float64", Float64(ir.FloatScalar(0.1)), math.Float64bits(0.1)},
+		{"Int", Int(ir.IntScalar(-2)), ^uint64(1)},
+		{"Int of a fraction", Int(ir.FloatScalar(-2.5)), ^uint64(1)},
+		{"true", Bool(ir.FloatScalar(0.5)), 1},
+		{"false", Bool(ir.BoolScalar(false)), 0},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s: %#x, want %#x", test.name, test.got, test.want)
+		}
+	}
+}

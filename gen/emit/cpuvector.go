@@ -1,0 +1,332 @@
+package emit
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/sinter-go/sinter/gen/schema"
+	"github.com/sinter-go/sinter/gen/simd/lane"
+	lanes "github.com/sinter-go/sinter/gen/simd/lower"
+	"github.com/sinter-go/sinter/gen/simd/mathlib"
+	"github.com/sinter-go/sinter/gen/simd/x86"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/expr"
+)
+
+const (
+	vectorPath = Module + "/backend/cpu/vector"
+	vmathPath  = Module + "/backend/cpu/vmath"
+)
+
+// instructionSets are what loops are lowered to, as package vector names them.
+var instructionSets = []x86.ISA{x86.AVX2, x86.AVX512}
+
+// vectors are the assembly loops of one schema.
+type vectors struct {
+	e         *emitter
+	functions map[string]string // names of the assembly, by program and instruction set
+	wrappers  map[string]string // by function and the conversions of its arguments
+	entries   []vectorEntry
+	lines     map[string]int // of assembly, by group
+}
+
+// A vectorEntry is one entry of an operator's table.
+type vectorEntry struct {
+	op      *schema.Op
+	variant int
+	dtype   ir.DType
+	loops   []string // Go functions by instruction set; "" where there is none
+	reason  string   // why one is missing
+}
+
+// vectorLoops emits the assembly of the element-wise operators, a file a group, and
+// the lists that put it into the tables.
+func (e *emitter) vectorLoops() {
+	vs := &vectors{e: e, functions: map[string]string{}, wrappers: map[string]string{}, lines: map[string]int{}}
+	var lists []jen.Code
+	for _, g := range e.groups {
+		if vs.group(g) {
+			lists = append(lists, jen.Id(listName(g)))
+		}
+	}
+	e.vectorLists(lists)
+	if e.std {
+		e.vectorReference(vs)
+	}
+}
+
+func listName(g *group) string { return local(g.file) + "Vectors" }
+
+// group emits the assembly of a group's operators and the list of it; false if there
+// is none.
+func (vs *vectors) group(g *group) bool {
+	e := vs.e
+	code := x86.NewFile(path.Join(e.target.Dir, "cpu"), "cpu", g.file+"_loops", Module+"/gen from "+e.target.Source)
+	f := e.goFile("cpu", g.file+"_vectors_amd64.go", "")
+	f.HeaderComment("//go:build amd64") // the name says nothing where it ends in .sinter.go
+	var rowsOf []jen.Code
+	for _, op := range g.ops {
+		if op.Kind != ir.Elementwise {
+			continue
+		}
+		for i := range op.Variants {
+			for _, d := range computeDTypes(op) {
+				entry := vs.lower(code, f, op, i, d)
+				vs.entries = append(vs.entries, entry)
+				if row := entry.row(); row != nil {
+					rowsOf = append(rowsOf, row)
+				}
+			}
+		}
+	}
+	if len(rowsOf) == 0 {
+		return false
+	}
+	vs.write(code, g)
+	f.doc(listName(g) + " are the assembly loops of the group " + g.name + ".")
+	f.Var().Id(listName(g)).Op("=").Index().Qual(vectorPath, "Loop").Add(rows(rowsOf...))
+	f.done()
+	return true
+}
+
+// write adds the files of a group's assembly, which may be all in other groups'.
+func (vs *vectors) write(code *x86.File, g *group) {
+	if code.Empty() {
+		return
+	}
+	files, err := code.Files()
+	if err != nil {
+		vs.e.errs = append(vs.e.errs, err)
+	}
+	for _, file := range files {
+		vs.e.add(file.Path, file.Data)
+		if strings.HasSuffix(file.Path, ".s") {
+			vs.lines[g.name] = bytes.Count(file.Data, []byte("\n"))
+		}
+	}
+}
+
+// row prints an entry of a list, nothing where no instruction set has a loop.
+func (v vectorEntry) row() jen.Code {
+	items := []jen.Code{
+		field("Op", jen.Lit(v.op.Name)), field("Table", jen.Op("&").Id(v.op.GoName)),
+		field("Variant", jen.Lit(v.variant)), field("DType", dtypeName(v.dtype)),
+	}
+	some := false
+	for i, name := range v.loops {
+		if name != "" {
+			some = true
+			items = append(items, field(instructionSets[i].String(), jen.Id(name)))
+		}
+	}
+	if !some {
+		return nil
+	}
+	return jen.Values(items...)
+}
+
+// lower adds the assembly of one entry to a file, unless the same is there already.
+func (vs *vectors) lower(code *x86.File, f *goFile, op *schema.Op, variant int, d ir.DType) vectorEntry {
+	entry := vectorEntry{op: op, variant: variant, dtype: d, loops: make([]string, len(instructionSets))}
+	v := op.Variants[variant]
+	g, err := v.Expr.Check(d)
+	if err != nil {
+		return entry // the portable loops reported it
+	}
+	inputs := laneInputs(op, g)
+	lowered, each := realGraph(v, g)
+	for i, isa := range instructionSets {
+		prog, err := lowerLoop(lowered, inputs, isa)
+		if err != nil {
+			entry.reason = err.Error()
+			continue
+		}
+		if isa == x86.AVX512 && entry.loops[0] != "" && streams(prog) {
+			entry.loops[i] = entry.loops[0]
+			continue
+		}
+		key := isa.String() + lanes.Key(prog)
+		name, ok := vs.functions[key]
+		if !ok {
+			base := variantName(op, v) + dtypeConst[d]
+			if err := code.Loop(base, prog, isa); err != nil {
+				entry.reason = err.Error()
+				continue
+			}
+			name = base + isa.String()
+			vs.functions[key] = name
+		}
+		entry.loops[i] = vs.wrapped(f, name, each, len(prog.Scalars()), inputs, g)
+	}
+	return entry
+}
+
+// laneInputs says where the names of g are read.
+func laneInputs(op *schema.Op, g *expr.Graph) []lanes.Input {
+	var out []lanes.Input
+	for _, in := range inputsOf(g) {
+		l := lanes.Input{Name: in.name, Kind: in.kind, Index: operandIndex(op, in.name)}
+		if l.Index < 0 && (in.name != "index" || hasParam(op, "index")) {
+			l.Scalar, l.Index = true, scalarSlot(op, in.name)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// mathSets are the sets of functions by instruction set.
+var mathSets = map[x86.ISA]mathlib.Set{x86.AVX2: mathlib.AVX2, x86.AVX512: mathlib.AVX512}
+
+// inlined is the most operations of a loop whose functions are put in place of their
+// calls, which is faster, but takes room.
+const inlined = 90
+
+// lowerLoop returns the program of a loop.
+func lowerLoop(g *expr.Graph, inputs []lanes.Input, isa x86.ISA) (*lane.Prog, error) {
+	prog, err := lanes.Program(g, inputs, caller(isa, false))
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := mathlib.Idiom(prog); ok {
+		return f.Prog(mathSets[isa])
+	}
+	if whole, err := lanes.Program(g, inputs, caller(isa, true)); err == nil && whole.Weight() <= inlined {
+		prog = whole
+	}
+	return lanes.Neutral(prog), nil
+}
+
+// caller adds functions to programs, calls of them or, where inline asks for it and
+// it is as fast, what they do.
+func caller(isa x86.ISA, inline bool) lanes.Caller {
+	return func(p *lane.Prog, name string, args ...lane.V) lane.V {
+		if name == lanes.Quotient {
+			if isa == x86.AVX2 { // whose conversions cost more than the processor's division
+				return 0
+			}
+			return lanes.LongQuotient(p, args[0], args[1])
+		}
+		f, ok := mathlib.Lookup(name, p.Type(args[0]))
+		if !ok {
+			return 0
+		}
+		if inline && f.Inlinable() {
+			if sub, err := f.Prog(mathSets[isa]); err == nil {
+				return p.Inline(sub, args...)[0]
+			}
+		}
+		return p.Call(name, args...)
+	}
+}
+
+// streams reports whether a loop does next to nothing with what it reads: vectors of
+// 256 bits then go through the second cache faster than those of 512.
+func streams(p *lane.Prog) bool {
+	if p.Weight() > 1 || len(p.Args()) == 0 {
+		return false
+	}
+	for i, live := range p.Live() {
+		switch n := p.Node(lane.V(i)); {
+		case !live || n.Op <= lane.OpIndex:
+		case n.Op == lane.OpAnd || n.Op == lane.OpOr || n.Op == lane.OpXor:
+		case n.Op > lane.OpSqrt || n.Op == lane.OpMul && n.Type.IsInt():
+			return false
+		}
+	}
+	return true
+}
+
+// wrapped returns the name of a Go function that is a loop: the assembly itself, or
+// one that converts its arguments, and counts every element as each of them:
+//
+//	func <name>Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+//		<name>(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+//	}
+func (vs *vectors) wrapped(f *goFile, name string, each, scalars int, inputs []lanes.Input, g *expr.Graph) string {
+	if scalars == 0 && each == 1 {
+		return name
+	}
+	bits := make([]jen.Code, scalars)
+	text := fmt.Sprint(name, " ", each)
+	for i := range bits {
+		bits[i] = jen.Lit(0)
+	}
+	for _, in := range inputs {
+		if in.Scalar {
+			convert := scalarBits(g.KindDType(in.Kind))
+			bits[in.Index] = jen.Qual(vectorPath, convert).Call(jen.Id("s").Index(jen.Lit(in.Index)))
+			text += fmt.Sprint(" ", in.Index, convert)
+		}
+	}
+	if old, ok := vs.wrappers[text]; ok {
+		return old
+	}
+	loop := name + "Loop"
+	for n := 2; slices.Contains(vs.wrapperNames(), loop); n++ {
+		loop = fmt.Sprint(name, "Loop", n)
+	}
+	vs.wrappers[text] = loop
+	n, s := jen.Id("n"), jen.Id("s")
+	if each > 1 {
+		n = jen.Lit(each).Op("*").Id("n")
+	}
+	if scalars > 0 {
+		s = jen.Op("&").Index(jen.Lit(scalars)).Uint64().Values(bits...)
+	}
+	f.Func().Id(loop).Params(jen.Id("n").Int(), jen.Id("p").Index().Qual("unsafe", "Pointer"), jen.Id("s").Index().Add(irName("Scalar")), jen.Id("index").Int64()).Block(
+		jen.Id(name).Call(n, jen.Id("p"), s, jen.Id("index")))
+	f.Line()
+	return loop
+}
+
+func (vs *vectors) wrapperNames() []string {
+	var names []string
+	for _, n := range vs.wrappers {
+		names = append(names, n)
+	}
+	return names
+}
+
+// scalarBits is the function of package vector that gives a scalar's bits.
+func scalarBits(d ir.DType) string {
+	switch {
+	case d == ir.Bool:
+		return "Bool"
+	case d == ir.Float32:
+		return "Float32"
+	case d == ir.Float64:
+		return "Float64"
+	case d == ir.Complex64:
+		return "Complex64"
+	}
+	return "Int"
+}
+
+// vectorLists emits what enters the loops into the tables, and the function that
+// gives them to tests, on all architectures.
+func (e *emitter) vectorLists(lists []jen.Code) {
+	f := e.goFile("cpu", "vector_amd64.go", "")
+	f.HeaderComment("//go:build amd64") // the name says nothing where it ends in .sinter.go
+	f.Anon(vmathPath)                   // the functions that the loops call
+	f.doc("vectors are the lists of the groups.")
+	f.Var().Id("vectors").Op("=").Index().Index().Qual(vectorPath, "Loop").Add(rows(lists...))
+	f.Line()
+	f.Func().Id("init").Params().Block(
+		jen.For(jen.List(jen.Id("_"), jen.Id("list")).Op(":=").Range().Id("vectors")).Block(
+			jen.Qual(vectorPath, "Install").Call(jen.Id("list"))))
+	f.Line()
+	f.doc("Vectors returns the assembly loops of all operators, for tests.")
+	f.Func().Id("Vectors").Params().Index().Qual(vectorPath, "Loop").Block(
+		jen.Return(jen.Qual("slices", "Concat").Call(jen.Id("vectors").Op("..."))))
+	f.done()
+	f = e.goFile("cpu", "vector_other.go", "")
+	f.HeaderComment("//go:build !amd64")
+	f.doc("Vectors returns nothing: there is no assembly for this architecture.")
+	f.Func().Id("Vectors").Params().Index().Qual(vectorPath, "Loop").Block(jen.Return(jen.Nil()))
+	f.done()
+}

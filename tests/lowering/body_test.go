@@ -1,0 +1,109 @@
+package lowering_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/sinter-go/sinter/backend/cpu/vector"
+	"github.com/sinter-go/sinter/generated/cpu"
+	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/expr"
+)
+
+// A body is one lowered body for one compute dtype, and what it was lowered from.
+type body struct {
+	vector.Loop
+	op     *ir.Op
+	graph  *expr.Graph
+	in     []ir.DType // of the operands
+	params []expr.Param
+	placed bool // it reads the element's index
+}
+
+func (b *body) String() string { return fmt.Sprintf("%s/%d/%s", b.Op, b.Variant, b.DType) }
+
+var paramKinds = map[ir.AttrKind]expr.ParamKind{
+	ir.AttrScalar: expr.ScalarParam, ir.AttrFloat: expr.FloatParam, ir.AttrInt: expr.IntParam, ir.AttrBool: expr.BoolParam,
+}
+
+// bodies returns everything that has assembly.
+func bodies(t *testing.T) []*body {
+	t.Helper()
+	known := map[string]*ir.Op{}
+	for _, op := range ops.Descriptors() {
+		known[op.Name] = op
+	}
+	var out []*body
+	for _, l := range cpu.Vectors() {
+		op := known[l.Op]
+		if op == nil {
+			t.Fatalf("no descriptor is called %s", l.Op)
+		}
+		b := &body{Loop: l, op: op}
+		env := expr.Env{}
+		for _, o := range op.In {
+			env.Operands = append(env.Operands, expr.Operand{Name: o.Name, Fixed: o.Fixed})
+			d := l.DType
+			if o.Fixed != ir.Invalid {
+				d = o.Fixed.Compute()
+			}
+			b.in = append(b.in, d)
+		}
+		for _, a := range op.Attrs {
+			if kind, ok := paramKinds[a.Kind]; ok {
+				b.params = append(b.params, expr.Param{Name: a.Name, Kind: kind})
+			}
+		}
+		env.Params = b.params
+		e, err := expr.Parse(op.Bodies[l.Variant].Expr, env)
+		if err == nil {
+			b.graph, err = e.Check(l.DType)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", b, err)
+		}
+		for _, v := range b.graph.Values {
+			b.placed = b.placed || v.Op == expr.OpName && v.Name == "index" || v.Name == "uniform" || v.Name == "normal" || v.Name == "random_bits"
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// calls counts the functions in b that are not computed to the last place.
+func (b *body) calls() int {
+	n := 0
+	for _, v := range b.graph.Values {
+		if v.Op == expr.OpCall && b.graph.KindDType(v.Kind).IsFloat() && (inexact[v.Name] || v.Name == "normal") {
+			n++
+		}
+	}
+	return n
+}
+
+// scalars returns sets of arguments to try.
+func (b *body) scalars() [][]ir.Scalar {
+	if len(b.params) == 0 {
+		return [][]ir.Scalar{nil}
+	}
+	floats := []float64{1, 0.5, -2.25, 3, 0, 17}
+	ints := []int64{3, 1, 7, 64, -5, 0}
+	var sets [][]ir.Scalar
+	for k := range 3 {
+		var set []ir.Scalar
+		for i, p := range b.params {
+			at := (k + i*(k+1)) % len(floats)
+			switch {
+			case p.Kind == expr.BoolParam, b.DType == ir.Bool && p.Kind != expr.IntParam:
+				set = append(set, ir.BoolScalar(at%2 == 0))
+			case p.Kind == expr.IntParam, b.DType.IsInt():
+				set = append(set, ir.IntScalar(ints[at]))
+			default:
+				set = append(set, ir.FloatScalar(floats[at]))
+			}
+		}
+		sets = append(sets, set)
+	}
+	return sets
+}
