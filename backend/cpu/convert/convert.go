@@ -11,6 +11,7 @@ package convert
 import (
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -37,9 +38,10 @@ type half interface {
 }
 
 // funcs is indexed by destination, then source.
-var funcs = table()
+var funcs = table(simd.Active())
 
-func table() *[ir.NumDTypes][ir.NumDTypes]Func {
+// table returns the conversions of a level.
+func table(level simd.Level) *[ir.NumDTypes][ir.NumDTypes]Func {
 	var t [ir.NumDTypes][ir.NumDTypes]Func
 	fromReal[uint8](&t, ir.Uint8)
 	fromReal[int8](&t, ir.Int8)
@@ -54,54 +56,17 @@ func table() *[ir.NumDTypes][ir.NumDTypes]Func {
 	fromHalf[ir.Half](&t, ir.Float16)
 	fromHalf[ir.BF16](&t, ir.BFloat16)
 	fromBool(&t)
-	fromComplex64(&t)
-	fromComplex128(&t)
-
 	t[ir.Float16][ir.Float32] = narrow16
 	t[ir.BFloat16][ir.Float32] = narrowBF16
 	t[ir.Float32][ir.Float16] = widen16
 	t[ir.Float32][ir.BFloat16] = widenBF16
+	useVectors(&t, level)
+	fromComplex64(&t)
+	fromComplex128(&t)
 	for d := ir.Bool; d < ir.NumDTypes; d++ {
 		t[d][d] = Copy(d.Size())
 	}
 	return &t
-}
-
-// Copy returns the conversion between equal dtypes of the given size in bytes.
-func Copy(size int) Func {
-	switch size {
-	case 1:
-		return move[uint8]
-	case 2:
-		return move[uint16]
-	case 4:
-		return move[uint32]
-	case 8:
-		return move[uint64]
-	}
-	return move[[2]uint64]
-}
-
-// at returns the i-th T after p.
-func at[T any](p unsafe.Pointer, i int) *T {
-	return (*T)(unsafe.Add(p, i*int(unsafe.Sizeof(*new(T)))))
-}
-
-func move[T any](n int, dst unsafe.Pointer, dstStep int, src unsafe.Pointer, srcStep int) {
-	switch {
-	case n <= 0:
-	case dstStep == 1 && srcStep == 1:
-		copy(unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(src), n))
-	case dstStep == 1 && srcStep == 0:
-		v, out := *(*T)(src), unsafe.Slice((*T)(dst), n)
-		for i := range out {
-			out[i] = v
-		}
-	default:
-		for i := range n {
-			*at[T](dst, i*dstStep) = *at[T](src, i*srcStep)
-		}
-	}
 }
 
 // loops below are written out once a kind of conversion: a conversion passed as

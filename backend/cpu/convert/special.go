@@ -73,7 +73,11 @@ func narrowBF16(n int, dst unsafe.Pointer, dstStep int, src unsafe.Pointer, srcS
 
 func widen16(n int, dst unsafe.Pointer, dstStep int, src unsafe.Pointer, srcStep int) {
 	for i := range n {
-		*at[float32](dst, i*dstStep) = at[ir.Half](src, i*srcStep).Float32()
+		f := at[ir.Half](src, i*srcStep).Float32()
+		if f != f { // as the instruction does, NaN becomes quiet
+			f = math.Float32frombits(math.Float32bits(f) | 1<<22)
+		}
+		*at[float32](dst, i*dstStep) = f
 	}
 }
 
@@ -118,9 +122,9 @@ func fromComplex64(t *[ir.NumDTypes][ir.NumDTypes]Func) {
 	for to := ir.Uint8; to < ir.Complex64; to++ {
 		t[to][ir.Complex64] = realParts(t[to][ir.Float32])
 	}
-	t[ir.Float32][ir.Complex64] = realParts(move[float32])
-	t[ir.Float16][ir.Complex64] = realParts(narrow16)
-	t[ir.BFloat16][ir.Complex64] = realParts(narrowBF16)
+	t[ir.Float32][ir.Complex64] = realParts(plain[uint32])
+	t[ir.Float16][ir.Complex64] = realParts(t[ir.Float16][ir.Float32])
+	t[ir.BFloat16][ir.Complex64] = realParts(t[ir.BFloat16][ir.Float32])
 	t[ir.Bool][ir.Complex64] = convBool[complex64]
 	t[ir.Complex128][ir.Complex64] = func(n int, dst unsafe.Pointer, dstStep int, src unsafe.Pointer, srcStep int) {
 		for i := range n {
@@ -133,7 +137,7 @@ func fromComplex128(t *[ir.NumDTypes][ir.NumDTypes]Func) {
 	for to := ir.Uint8; to < ir.Complex64; to++ {
 		t[to][ir.Complex128] = realParts(t[to][ir.Float64])
 	}
-	t[ir.Float64][ir.Complex128] = realParts(move[float64])
+	t[ir.Float64][ir.Complex128] = realParts(plain[uint64])
 	t[ir.Bool][ir.Complex128] = convBool[complex128]
 	t[ir.Complex64][ir.Complex128] = func(n int, dst unsafe.Pointer, dstStep int, src unsafe.Pointer, srcStep int) {
 		for i := range n {

@@ -12,6 +12,9 @@ import (
 const (
 	// grain is the least number of elements worth another processor.
 	grain = 8 * 1024
+	// pieces is how many pieces large work is cut into, about: few enough for what
+	// each needs to be ready not to count.
+	pieces = 64
 	// longRun bounds one call of a loop that needs no buffers. Assembly cannot
 	// be preempted: this keeps the collector from waiting for it.
 	longRun = 64 * 1024
@@ -27,9 +30,17 @@ type elementwise struct {
 	scalars []ir.Scalar
 	row     int // tiles stop at multiples of row; 0: they need not
 	run     int // elements in one call of loop, at most
+	stream  stream
+	grid    grid
+	cover   func(lo, hi int) // span, as a value that is made once
+	blocks  func(lo, hi int) // blockSpan
 }
 
-var elementwises = sync.Pool{New: func() any { return new(elementwise) }}
+var elementwises = sync.Pool{New: func() any {
+	e := new(elementwise)
+	e.cover, e.blocks = e.span, e.blockSpan
+	return e
+}}
 
 func runElementwise(c *ir.Call) error {
 	loop := pick(c, c.Op.CPU.Elementwise)
@@ -50,10 +61,14 @@ func runElementwise(c *ir.Call) error {
 	e := elementwises.Get().(*elementwise)
 	e.loop, e.scalars = loop, c.Scalars
 	e.prepare(c)
-	if n <= grain {
+	switch {
+	case !e.flat() && e.grid.make(c, e):
+		pool.For(e.grid.units(), e.grid.grain(), e.blocks)
+	case n <= grain:
 		e.span(0, n)
-	} else {
-		pool.For(n, e.grain(), e.span)
+	default:
+		e.stream.make(c, e)
+		pool.For(n, e.grain(n), e.cover)
 	}
 	e.release()
 	return nil
@@ -91,12 +106,26 @@ func (e *elementwise) prepare(c *ir.Call) {
 	}
 }
 
-// grain is a whole number of rows where tiles stop at rows.
-func (e *elementwise) grain() int {
-	if e.row == 0 {
-		return grain
+// flat reports whether the elements of every view have equal distances.
+func (e *elementwise) flat() bool {
+	for i := range e.args {
+		if !e.args[i].Flat() {
+			return false
+		}
 	}
-	return (grain + e.row - 1) / e.row * e.row
+	return true
+}
+
+// grain is a whole number of rows where tiles stop at rows, and of cache lines.
+func (e *elementwise) grain(n int) int {
+	if e.stream.on {
+		return e.stream.grain()
+	}
+	each := max(grain, n/pieces&^(grain-1))
+	if e.row == 0 {
+		return each
+	}
+	return (each + e.row - 1) / e.row * e.row
 }
 
 // release drops every pointer into tensors' memory.
@@ -104,27 +133,40 @@ func (e *elementwise) release() {
 	for i := range e.args {
 		e.args[i].Clear()
 	}
+	e.grid.clear()
+	e.stream.clear()
 	e.scalars = nil
 	elementwises.Put(e)
 }
 
 // span computes the elements [lo, hi) of the iteration space.
 func (e *elementwise) span(lo, hi int) {
-	s := tile.Borrow(len(e.args))
+	s := tile.Borrow(len(e.args) + 1)
 	defer s.Return()
-	p := s.Pointers(len(e.args))
+	if e.stream.on {
+		lo = e.streamSpan(lo, hi, s)
+	}
 	for lo < hi {
 		n := min(hi-lo, e.run)
 		if e.row != 0 {
 			n = min(n, e.row-lo%e.row)
 		}
-		p[0] = e.args[0].Target(lo, n, s.Buffer(0))
-		for i := 1; i < len(p); i++ {
-			p[i] = e.args[i].Load(lo, n, s.Buffer(i))
-		}
-		out := p[0]
-		e.loop(n, p, e.scalars, int64(lo))
-		e.args[0].Store(lo, n, out)
+		e.piece(lo, n, s)
 		lo += n
 	}
+}
+
+// piece computes n elements from lo on with one call of the loop. It is not inlined:
+// the collector can stop a goroutine where a function begins, and nowhere in assembly.
+//
+//go:noinline
+func (e *elementwise) piece(lo, n int, s *tile.Scratch) {
+	p := s.Pointers(len(e.args))
+	p[0] = e.args[0].Target(lo, n, s.Buffer(0))
+	for i := 1; i < len(p); i++ {
+		p[i] = e.args[i].Load(lo, n, s.Buffer(i))
+	}
+	out := p[0]
+	e.loop(n, p, e.scalars, int64(lo))
+	e.args[0].Store(lo, n, out)
 }

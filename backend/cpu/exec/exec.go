@@ -18,6 +18,9 @@ import (
 // operand of an element-wise call, and must not overlap one otherwise. Errors do
 // not name the operator: the caller does.
 func Run(c *ir.Call) error {
+	if c.Flat && runFlat(c) {
+		return nil
+	}
 	switch c.Op.Kind {
 	case ir.Elementwise:
 		return runElementwise(c)

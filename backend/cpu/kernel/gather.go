@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/move"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -17,7 +19,7 @@ const moveWork = 8 * 1024
 func indices(c *ir.Call, i, axis, n int) ([]int64, error) {
 	index := in[int64](c, i, ir.Int64)
 	for k, v := range index {
-		if v < 0 || v >= int64(n) {
+		if uint64(v) >= uint64(n) { // or negative
 			return nil, fmt.Errorf("index %d at position %v is out of range for axis %d with %d elements (want 0 to %d)",
 				v, coordinates(c.In[i].Shape, k), axis, n, n-1)
 		}
@@ -96,12 +98,17 @@ func Gather(c *ir.Call) error {
 func gather[T any](out, x unsafe.Pointer, w *walk, index []int64) {
 	size := int(unsafe.Sizeof(*new(T)))
 	dst := unsafe.Slice((*T)(out), len(index))
-	pool.For(w.rows(), max(1, moveWork/w.row), func(lo, hi int) {
+	row, step, inner := w.row, w.step*size, w.inner*size
+	pool.For(w.rows(), max(1, moveWork/row), func(lo, hi int) {
 		for r := lo; r < hi; r++ {
-			base := w.base(r)
-			to := dst[r*w.row : (r+1)*w.row]
-			for j, i := range index[r*w.row : (r+1)*w.row] {
-				to[j] = *(*T)(unsafe.Add(x, (base+j*w.inner+int(i)*w.step)*size))
+			from := unsafe.Add(x, w.base(r)*size)
+			to, at := dst[r*row:(r+1)*row], index[r*row:(r+1)*row]
+			if inner == 0 && step == size {
+				move.Take(simd.Active(), size, unsafe.Pointer(&to[0]), from, at)
+				continue
+			}
+			for j, i := range at {
+				to[j] = *(*T)(unsafe.Add(from, j*inner+int(i)*step))
 			}
 		}
 	})
@@ -124,9 +131,11 @@ func IndexSelect(c *ir.Call) error {
 	src := unsafe.Slice((*byte)(from.Ptr), outer*along*size)
 	dst := unsafe.Slice((*byte)(d.Ptr), outer*len(index)*size)
 	pool.For(outer*len(index), max(1, moveWork/inner), func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			i := r/len(index)*along + int(index[r%len(index)])
-			copy(dst[r*size:(r+1)*size], src[i*size:])
+		for lo < hi {
+			part, first := src[lo/len(index)*along*size:], lo%len(index)
+			list := index[first:min(len(index), first+hi-lo)]
+			move.TakeRows(simd.Active(), unsafe.Pointer(&dst[lo*size]), unsafe.Pointer(&part[0]), list, size)
+			lo += len(list)
 		}
 	})
 	tile.Finish(out, d)

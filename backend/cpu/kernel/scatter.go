@@ -3,7 +3,9 @@ package kernel
 import (
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/move"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -95,22 +97,38 @@ func (s *scattering) each(f func(index []int64, to, from int)) {
 
 func scatter[T any](s *scattering) {
 	size := int(unsafe.Sizeof(*new(T)))
+	out, src := s.out.Ptr, s.src.Ptr
+	step, inner, fromInner := s.to.step*size, s.to.inner*size, s.from.inner*size
 	s.each(func(index []int64, to, from int) {
+		out, src := unsafe.Add(out, to*size), unsafe.Add(src, from*size)
 		for j, i := range index {
-			*(*T)(unsafe.Add(s.out.Ptr, (to+j*s.to.inner+int(i)*s.to.step)*size)) =
-				*(*T)(unsafe.Add(s.src.Ptr, (from+j*s.from.inner)*size))
+			*(*T)(unsafe.Add(out, j*inner+int(i)*step)) = *(*T)(unsafe.Add(src, j*fromInner))
 		}
 	})
 }
 
 func scatterAdd[T number](s *scattering) {
 	size := int(unsafe.Sizeof(*new(T)))
+	out, src := s.out.Ptr, s.src.Ptr
+	step, inner, fromInner := s.to.step*size, s.to.inner*size, s.from.inner*size
 	s.each(func(index []int64, to, from int) {
+		out, src := unsafe.Add(out, to*size), unsafe.Add(src, from*size)
+		if inner == 0 && fromInner == size && len(index) > 0 {
+			addRow(out, unsafe.Slice((*T)(src), len(index)), index, step)
+			return
+		}
 		for j, i := range index {
-			*(*T)(unsafe.Add(s.out.Ptr, (to+j*s.to.inner+int(i)*s.to.step)*size)) +=
-				*(*T)(unsafe.Add(s.src.Ptr, (from+j*s.from.inner)*size))
+			*(*T)(unsafe.Add(out, j*inner+int(i)*step)) += *(*T)(unsafe.Add(src, j*fromInner))
 		}
 	})
+}
+
+// addRow adds elements to those of one row, which are step bytes apart, in order.
+func addRow[T number](out unsafe.Pointer, src []T, index []int64, step int) {
+	src = src[:len(index)]
+	for j, i := range index {
+		*(*T)(unsafe.Add(out, int(i)*step)) += src[j]
+	}
 }
 
 var scatterAdds = table[func(s *scattering)]{
@@ -181,6 +199,10 @@ func IndexAdd(c *ir.Call) error {
 		pool.For(outer*parts, max(1, moveWork/(min(inner, columns)*len(index))), func(lo, hi int) {
 			for ; lo < hi; lo++ {
 				o, from := lo/parts, lo%parts*columns
+				if parts == 1 && move.AddRows(simd.Active(), c.Compute, unsafe.Add(d.Ptr, o*along*inner*size),
+					unsafe.Add(src.Ptr, o*len(index)*inner*size), index, inner*size) {
+					continue
+				}
 				add(unsafe.Add(d.Ptr, o*along*inner*size), unsafe.Add(src.Ptr, o*len(index)*inner*size),
 					index, along, inner, from, min(from+columns, inner))
 			}

@@ -3,7 +3,10 @@ package tile
 import (
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/cache"
+	"github.com/sinter-go/sinter/backend/cpu/move"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -14,10 +17,7 @@ const grain = 16 * Size
 // and must not overlap it. Strides of src may be negative.
 func Copy(dst, src ir.View) {
 	n := dst.NumElements()
-	if n == 0 {
-		return
-	}
-	if copyBlocks(dst, src) {
+	if n == 0 || copyRuns(dst, src, n) || copyBlocks(dst, src) {
 		return
 	}
 	to, from := Of(dst, dst.DType), Of(src, dst.DType)
@@ -33,6 +33,89 @@ func Copy(dst, src ir.View) {
 			m := min(Size, hi-lo)
 			to.Scatter(dst.Ptr, lo, m, from.Load(lo, m, s.Buffer(0)))
 		}
+	})
+}
+
+// leastRun is the bytes from which runs are copied one by one.
+const leastRun = 32
+
+// copyRuns copies the n elements where both sides hold runs of elements of one dtype
+// without gaps. It reports false, and does nothing, where they do not.
+func copyRuns(dst, src ir.View, n int) bool {
+	if dst.DType != src.DType {
+		return false
+	}
+	size := dst.DType.Size()
+	if dst.IsContiguous() && src.IsContiguous() {
+		copyFlat(dst, src, n*size)
+		return true
+	}
+	p := pair(dst, src)
+	last := len(p.shape) - 1
+	if last < 0 || p.dst[last] != 1 || p.src[last] != 1 || p.shape[last]*size < leastRun {
+		return false
+	}
+	if last == 0 {
+		copyFlat(dst, src, n*size)
+		return true
+	}
+	run, outer := p.shape[last]*size, p.shape[:last]
+	rows := outer[last-1]
+	pool.For(n/p.shape[last], max(1, grain/p.shape[last]), func(lo, hi int) {
+		for lo < hi {
+			to, from, r := 0, 0, lo
+			for a := last - 1; a >= 0; a-- {
+				at := r % outer[a]
+				r /= outer[a]
+				to, from = to+at*p.dst[a], from+at*p.src[a]
+			}
+			count := min(hi-lo, rows-lo%rows)
+			for i := range count {
+				copyBytes(unsafe.Add(dst.Ptr, (to+i*p.dst[last-1])*size), unsafe.Add(src.Ptr, (from+i*p.src[last-1])*size), run)
+			}
+			lo += count
+		}
+	})
+	return true
+}
+
+func copyBytes(dst, src unsafe.Pointer, n int) {
+	copy(unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n))
+}
+
+const (
+	// pieceBytes is what one processor copies at a time.
+	pieceBytes = 256 << 10
+	// aheadBytes is from where to where memory is asked for that is streamed soon.
+	aheadBytes = 4096
+)
+
+// lastCache is how many bytes both sides of a copy have that is written past the
+// caches, at least.
+var lastCache = cache.Last
+
+// copyFlat copies bytes that have no gaps on either side.
+func copyFlat(dst, src ir.View, n int) {
+	stream := move.Stream(simd.Active())
+	if 2*n < lastCache() || !stream.Usable() {
+		pool.For(n, pieceBytes, func(lo, hi int) { copyBytes(unsafe.Add(dst.Ptr, lo), unsafe.Add(src.Ptr, lo), hi-lo) })
+		return
+	}
+	pool.For(n, pieceBytes, func(lo, hi int) {
+		to, from, n := unsafe.Add(dst.Ptr, lo), unsafe.Add(src.Ptr, lo), hi-lo
+		if past := int(uintptr(to) % move.Line); past != 0 {
+			head := min(n, move.Line-past)
+			copyBytes(to, from, head)
+			to, from, n = unsafe.Add(to, head), unsafe.Add(from, head), n-head
+		}
+		for at := 0; at < n; at += 1024 {
+			lines := min(1024, n-at) &^ (move.Line - 1)
+			stream.Write(unsafe.Add(to, at), unsafe.Add(from, at), lines, unsafe.Add(from, at), unsafe.Add(from, at), aheadBytes)
+			if rest := min(1024, n-at) - lines; rest > 0 {
+				copyBytes(unsafe.Add(to, at+lines), unsafe.Add(from, at+lines), rest)
+			}
+		}
+		stream.Fence()
 	})
 }
 

@@ -92,6 +92,12 @@ func (o *Operand) Clear() { o.ptr = nil }
 // Ptr returns the address of the first element.
 func (o *Operand) Ptr() unsafe.Pointer { return o.ptr }
 
+// At returns the address of the element at position i.
+func (o *Operand) At(i int) unsafe.Pointer { return unsafe.Add(o.ptr, o.Offset(i)*o.size) }
+
+// Size returns the bytes of a stored element.
+func (o *Operand) Size() int { return o.size }
+
 // Row returns the length of the operand's rows: runs of positions, starting at
 // multiples of it, whose elements have equal distances.
 func (o *Operand) Row() int { return o.inner }
@@ -137,7 +143,11 @@ func (o *Operand) LoadFrom(base unsafe.Pointer, lo, n int, buf *Buffer) unsafe.P
 		return o.repeat(unsafe.Add(base, o.Offset(lo)*o.size), n, buf)
 	}
 	buf.source = nil
-	o.Gather(base, lo, n, buf.Ptr())
+	if len(o.shape) == 1 {
+		o.load(n, buf.Ptr(), 1, unsafe.Add(base, lo*o.step*o.size), o.step)
+	} else {
+		o.Gather(base, lo, n, buf.Ptr())
+	}
 	return buf.Ptr()
 }
 
@@ -182,7 +192,11 @@ func (o *Operand) Store(lo, n int, from unsafe.Pointer) { o.StoreAt(o.ptr, lo, n
 
 // StoreAt is Store for the same layout at another address.
 func (o *Operand) StoreAt(base unsafe.Pointer, lo, n int, from unsafe.Pointer) {
-	if o.inPlace(base, lo, n) == nil {
+	switch {
+	case o.inPlace(base, lo, n) != nil:
+	case len(o.shape) == 1:
+		o.store(n, unsafe.Add(base, lo*o.step*o.size), o.step, from, 1)
+	default:
 		o.Scatter(base, lo, n, from)
 	}
 }

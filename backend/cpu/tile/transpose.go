@@ -4,7 +4,10 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/convert"
+	"github.com/sinter-go/sinter/backend/cpu/move"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/scratch"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -15,6 +18,8 @@ import (
 const (
 	blockJump = 16 // along the axis dst runs along
 	blockRun  = 64 // along the axis src runs along
+	turnRows  = 32 // blockJump where blocks are transposed in registers
+	leastSide = 8  // of either axis for blocks to be worth it
 )
 
 // A pairing is the iteration space of a copy with both sides' strides.
@@ -58,41 +63,98 @@ func nearest(strides []int) int {
 	return best
 }
 
-// copyBlocks copies where the two sides run along different axes, as a
-// transposition does. It reports false, and does nothing, where they do not.
-func copyBlocks(dst, src ir.View) bool {
+// A crossing is a copy whose two sides run along different axes, as in a
+// transposition: dst along jump, src along run.
+type crossing struct {
+	pairing          // the other axes
+	dst, src         ir.View
+	width            int // extent of jump
+	dstJump, srcJump int
+	length           int // extent of run
+	dstRun, srcRun   int
+	dstSize, srcSize int
+	conv             convert.Func
+}
+
+// cross returns the crossing of a copy, or reports that it is none.
+func cross(dst, src ir.View) (x crossing, ok bool) {
 	p := pair(dst, src)
 	if len(p.shape) < 2 {
-		return false
+		return x, false
 	}
 	jump, run := nearest(p.dst), nearest(p.src)
-	if jump == run || p.shape[jump] < blockJump || p.shape[run] < blockJump || p.src[run] == 0 {
-		return false
+	if jump == run || p.shape[jump] < leastSide || p.shape[run] < leastSide || p.src[run] == 0 {
+		return x, false
 	}
-	width, dstJump, srcJump := p.take(jump)
+	x = crossing{dst: dst, src: src, dstSize: dst.DType.Size(), srcSize: src.DType.Size(), conv: convert.Between(dst.DType, src.DType)}
+	x.width, x.dstJump, x.srcJump = p.take(jump)
 	if run > jump {
 		run--
 	}
-	length, dstRun, srcRun := p.take(run)
-	conv := convert.Between(dst.DType, src.DType)
-	dstSize, srcSize := dst.DType.Size(), src.DType.Size()
-	blocks := (length + blockRun - 1) / blockRun
-	pool.For(ir.NumElements(p.shape)*blocks, max(1, grain/(width*min(length, blockRun))), func(lo, hi int) {
+	x.length, x.dstRun, x.srcRun = p.take(run)
+	x.pairing = p
+	return x, true
+}
+
+// copyBlocks copies where the two sides run along different axes. It reports false,
+// and does nothing, where they do not.
+func copyBlocks(dst, src ir.View) bool {
+	x, ok := cross(dst, src)
+	if !ok {
+		return false
+	}
+	block := x.strided
+	if x.dstJump == 1 && x.srcRun == 1 {
+		block = x.turned()
+	}
+	blocks := (x.length + blockRun - 1) / blockRun
+	pool.For(ir.NumElements(x.shape)*blocks, max(1, grain/(x.width*min(x.length, blockRun))), func(lo, hi int) {
 		for u := lo; u < hi; u++ {
 			to, from, r := 0, 0, u/blocks
-			for a := len(p.shape) - 1; a >= 0; a-- {
-				at := r % p.shape[a]
-				r /= p.shape[a]
-				to, from = to+at*p.dst[a], from+at*p.src[a]
+			for a := len(x.shape) - 1; a >= 0; a-- {
+				at := r % x.shape[a]
+				r /= x.shape[a]
+				to, from = to+at*x.pairing.dst[a], from+at*x.pairing.src[a]
 			}
 			first := u % blocks * blockRun
-			for j := 0; j < width; j += blockJump {
-				for i := first; i < min(first+blockRun, length); i++ {
-					conv(min(blockJump, width-j), unsafe.Add(dst.Ptr, (to+i*dstRun+j*dstJump)*dstSize), dstJump,
-						unsafe.Add(src.Ptr, (from+i*srcRun+j*srcJump)*srcSize), srcJump)
-				}
-			}
+			block(to+first*x.dstRun, from+first*x.srcRun, min(blockRun, x.length-first))
 		}
 	})
 	return true
+}
+
+// strided copies n elements along run, and all along jump, from element offset from
+// to element offset to.
+func (x *crossing) strided(to, from, n int) {
+	for j := 0; j < x.width; j += blockJump {
+		for i := range n {
+			x.conv(min(blockJump, x.width-j), unsafe.Add(x.dst.Ptr, (to+i*x.dstRun+j*x.dstJump)*x.dstSize), x.dstJump,
+				unsafe.Add(x.src.Ptr, (from+i*x.srcRun+j*x.srcJump)*x.srcSize), x.srcJump)
+		}
+	}
+}
+
+// turned returns what strided does, by transposing blocks, for sides whose elements
+// follow each other.
+func (x *crossing) turned() func(to, from, n int) {
+	turn := move.Transpose(simd.Active(), x.srcSize)
+	if x.dst.DType == x.src.DType {
+		return func(to, from, n int) {
+			for j := 0; j < x.width; j += turnRows {
+				turn(unsafe.Add(x.dst.Ptr, (to+j)*x.dstSize), unsafe.Add(x.src.Ptr, (from+j*x.srcJump)*x.srcSize),
+					x.dstRun*x.dstSize, x.srcJump*x.srcSize, min(turnRows, x.width-j), n)
+			}
+		}
+	}
+	return func(to, from, n int) {
+		room := scratch.Get(turnRows * blockRun * x.srcSize)
+		defer room.Put()
+		for j := 0; j < x.width; j += turnRows {
+			rows := min(turnRows, x.width-j)
+			turn(room.Ptr(), unsafe.Add(x.src.Ptr, (from+j*x.srcJump)*x.srcSize), rows*x.srcSize, x.srcJump*x.srcSize, rows, n)
+			for i := range n {
+				x.conv(rows, unsafe.Add(x.dst.Ptr, (to+j+i*x.dstRun)*x.dstSize), 1, unsafe.Add(room.Ptr(), i*rows*x.srcSize), 1)
+			}
+		}
+	}
 }
