@@ -158,6 +158,20 @@ type ReduceLoops struct {
 	// Prefix is for scans: it folds n consecutive elements of x into the one
 	// accumulator and writes the finished value after each to out.
 	Prefix func(n int, out, acc, x unsafe.Pointer, s []Scalar)
+
+	// The rest may be nil, and is quicker where it is not.
+
+	// Lines folds each of rows rows of n elements, at most 1024 and stride bytes
+	// apart, and sets an accumulator for each.
+	Lines func(rows, n, stride int, accs, x unsafe.Pointer, s []Scalar)
+	// Blocks folds each of count blocks of 1024 consecutive elements of x, merges the
+	// results pairwise and sets the one accumulator; count is 1, 2, 4, 8 or 16.
+	Blocks func(count int, acc, x unsafe.Pointer, s []Scalar)
+	// Grid is Rows for rows rows of n elements, stride bytes apart, in order.
+	Grid func(rows, n, stride int, acc, x unsafe.Pointer, s []Scalar)
+	// Next, for scans, is Grid that writes the finished accumulators after each row
+	// to a row of out; these are outStride bytes apart.
+	Next func(rows, n, outStride, stride int, out, acc, x unsafe.Pointer, s []Scalar)
 }
 
 // CUDAKernels names the device code of an operator: Module and Symbol, or Launch

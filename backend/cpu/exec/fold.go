@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// block is how many elements are folded one after the other. Blocks are
-	// then merged pairwise: 0 with 1, 2 with 3, then these, and so on.
+	// block is how many elements a loop folds at once, in an order of its own.
+	// Blocks are then merged pairwise: 0 with 1, 2 with 3, then these, and so on.
 	block = 1024
 	// group is how many elements one processor folds at least: a power of two
 	// of blocks, so that merging groups continues the tree inside them.
@@ -30,9 +30,9 @@ type tree struct {
 }
 
 // newTree returns a tree for up to n rows of width accumulators. Release it.
-func newTree(loops *ir.ReduceLoops, scalars []ir.Scalar, width, n int) *tree {
+func newTree(loops *ir.ReduceLoops, scalars []ir.Scalar, width, n int) tree {
 	size := (width*loops.Acc.Size() + 63) &^ 63
-	return &tree{
+	return tree{
 		loops: loops, scalars: scalars, width: width, size: size,
 		rows: scratch.Get(size * (bits.Len(uint(n)) + 1)),
 	}
@@ -46,13 +46,14 @@ func (t *tree) top() unsafe.Pointer { return t.row(t.depth) }
 
 func (t *tree) row(i int) unsafe.Pointer { return unsafe.Add(t.rows.Ptr(), i*t.size) }
 
-// push adds the row that top returned.
-func (t *tree) push() {
+// push adds the row that top returned, in which n rows are merged already: a power
+// of two that divides how many were added before.
+func (t *tree) push(n int) {
 	t.depth++
-	for i := t.added; i&1 != 0; i >>= 1 {
+	for i := t.added / n; i&1 != 0; i >>= 1 {
 		t.mergeTop()
 	}
-	t.added++
+	t.added += n
 }
 
 func (t *tree) mergeTop() {

@@ -2,7 +2,8 @@ package exec
 
 import (
 	"fmt"
-	"slices"
+	"math/bits"
+	"sync"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/convert"
@@ -15,16 +16,33 @@ import (
 // A reduction is a reduction call made ready. Its space is split into the kept
 // axes and the reduced ones; both are walked in row-major order.
 type reduction struct {
-	loops   *ir.ReduceLoops
-	scalars []ir.Scalar
-	x       ir.View
-	out     ir.View
-	compute ir.DType
-	count   int          // elements folded into each result
-	reduced tile.Operand // x along the reduced axes, from any start
-	load    convert.Func // x to the compute dtype
-	store   convert.Func // results to out
+	loops        *ir.ReduceLoops
+	scalars      []ir.Scalar
+	x            ir.View
+	out          ir.View
+	compute      ir.DType
+	count        int // elements folded into each result
+	kept, folded axes
+	reduced      tile.Operand // x along the reduced axes, from any start
+	inPlace      bool         // all reduced elements of a result are one run
+	load         convert.Func // x to the compute dtype
+	store        convert.Func // results to out
+	run          func(r *reduction, lo, hi int)
+	room         [16]byte // the accumulator of a single result
+	grouped               // where results are few
+	columns               // where rows are folded into rows
 }
+
+// grouped is the state of a reduction of few results of many elements.
+type grouped struct {
+	groups int
+	accs   *scratch.Block // of each group of each result
+}
+
+var reductions = sync.Pool{New: func() any { return new(reduction) }}
+
+// Run does a piece of the work, as pool.Runner.
+func (r *reduction) Run(lo, hi int) { r.run(r, lo, hi) }
 
 func runReduction(c *ir.Call) error {
 	loops := pick(c, c.Op.CPU.Reduce)
@@ -34,139 +52,127 @@ func runReduction(c *ir.Call) error {
 	if len(c.Out) != 1 || len(c.In) != 1 {
 		return fmt.Errorf("%d results and %d operands for 1 and 1", len(c.Out), len(c.In))
 	}
-	r := &reduction{
-		loops: loops, scalars: c.Scalars, x: c.In[0], out: c.Out[0],
-		compute: c.Compute, count: int(c.ReducedCount()),
-		load:  convert.Between(c.Compute, c.In[0].DType),
-		store: convert.Between(c.Out[0].DType, loops.Out),
+	r := reductions.Get().(*reduction)
+	r.loops, r.scalars, r.x, r.out = loops, c.Scalars, c.In[0], c.Out[0]
+	r.compute, r.count = c.Compute, int(c.ReducedCount())
+	r.load, r.store = convert.Between(c.Compute, c.In[0].DType), convert.Between(c.Out[0].DType, loops.Out)
+	split(c, &r.kept, &r.folded)
+	if r.kept.n != 0 {
+		r.reduced.InitAxes(r.x.Ptr, r.x.DType, r.folded.shape, r.folded.steps, c.Compute)
+		r.inPlace = r.reduced.Contiguous()
+		if a := rowAxis(&r.kept, &r.folded); a >= 0 {
+			r.runRows(a)
+		} else {
+			r.runFolds()
+		}
 	}
-	kept, folded := split(c)
-	if kept.n == 0 {
-		return nil
-	}
-	r.reduced.InitAxes(r.x.Ptr, r.x.DType, folded.shape, folded.steps, c.Compute)
-	if a := rowAxis(&kept, &folded); a >= 0 {
-		r.runRows(kept, folded, a)
-	} else {
-		r.runFolds(kept)
-	}
+	r.release()
 	return nil
 }
 
-// axes are some axes of the iteration space.
-type axes struct {
-	n     int // positions
-	shape []int
-	steps []int // of x
-	outs  []int // of out
+// release drops every pointer into tensors' memory.
+func (r *reduction) release() {
+	r.loops, r.scalars, r.x, r.out, r.accs = nil, nil, ir.View{}, ir.View{}, nil
+	r.reduced.Clear()
+	reductions.Put(r)
 }
 
-// split separates the kept axes of c's space from the reduced ones. Neighbours
-// that are one run in both views are joined.
-func split(c *ir.Call) (kept, folded axes) {
-	kept.n, folded.n = 1, 1
-	next := 0
-	for i, d := range c.Space {
-		to := &kept
-		if next < len(c.Axes) && c.Axes[next] == i {
-			to = &folded
-			next++
-		}
-		to.add(d, c.In[0].Strides[i], c.Out[0].Strides[i])
-	}
-	return kept, folded
-}
-
-func (a *axes) add(extent, step, out int) {
-	a.n *= extent
-	if extent == 1 {
-		return
-	}
-	if last := len(a.shape) - 1; last >= 0 && a.steps[last] == step*extent && a.outs[last] == out*extent {
-		a.shape[last] *= extent
-		a.steps[last], a.outs[last] = step, out
-		return
-	}
-	a.shape, a.steps, a.outs = append(a.shape, extent), append(a.steps, step), append(a.outs, out)
-}
-
-// offsets returns how far position i is from the first, in x and in out.
-func (a *axes) offsets(i int) (x, out int) {
-	for k := len(a.shape) - 1; k >= 0; k-- {
-		if k == 0 {
-			return x + i*a.steps[0], out + i*a.outs[0]
-		}
-		q := i / a.shape[k]
-		m := i - q*a.shape[k]
-		x, out, i = x+m*a.steps[k], out+m*a.outs[k], q
-	}
-	return x, out
-}
-
-// without returns the axes other than k.
-func (a *axes) without(k int) axes {
-	b := axes{n: a.n / a.shape[k]}
-	for i := range a.shape {
-		if i != k {
-			b.shape, b.steps, b.outs = append(b.shape, a.shape[i]), append(b.steps, a.steps[i]), append(b.outs, a.outs[i])
-		}
-	}
-	return b
-}
-
-// shortestRow is the extent from which whole rows are folded into rows of
-// accumulators.
-const shortestRow = 8
-
-// rowAxis returns the kept axis along which x lies closer together than along
-// any reduced one, or -1: then each result is folded by itself.
-func rowAxis(kept, folded *axes) int {
-	if len(folded.shape) == 0 || folded.n == 0 {
-		return -1
-	}
-	return kept.nearest(slices.Min(folded.steps))
-}
-
-// nearest returns the axis with the smallest step of x below the given one, or
-// -1 where there is none that is worth working along.
-func (a *axes) nearest(step int) int {
-	best := -1
-	for i, s := range a.steps {
-		if a.shape[i] >= shortestRow && s < step {
-			best, step = i, s
-		}
-	}
-	return best
-}
-
-// groups returns how many groups the reduced elements make.
-func (r *reduction) groups() int { return (r.count + group - 1) / group }
+// groupCount returns how many groups the reduced elements make.
+func (r *reduction) groupCount() int { return (r.count + group - 1) / group }
 
 // batch is how many results are finished at once when each is folded by itself.
 const batch = 256
 
 // runFolds folds the elements of each result by themselves.
-func (r *reduction) runFolds(kept axes) {
-	if g := r.groups(); g > 1 && kept.n < 64 {
-		r.foldGroups(kept, g)
+func (r *reduction) runFolds() {
+	if r.single() {
 		return
 	}
-	pool.For(kept.n, max(1, grain/max(r.count, 1)), func(lo, hi int) {
-		s := tile.Borrow(3)
-		defer s.Return()
-		t := newTree(r.loops, r.scalars, 1, r.count/block+1)
-		defer t.release()
-		for ; lo < hi; lo += batch {
-			n := min(batch, hi-lo)
-			accs := s.Buffer(1).Ptr()
-			r.loops.Init(n, accs, r.scalars)
-			for i := range n {
-				x, _ := kept.offsets(lo + i)
-				r.fold(t, unsafe.Add(accs, i*r.loops.Acc.Size()), r.at(x), 0, r.count, s.Buffer(0))
-			}
-			r.finish(&kept, lo, n, accs, s.Buffer(2))
+	if g := r.groupCount(); g > 1 && r.kept.n < 64 {
+		r.foldGroups(g)
+		return
+	}
+	r.run = (*reduction).folds
+	if least := max(1, grain/max(r.count, 1)); r.kept.n > least {
+		pool.Run(r.kept.n, least, r)
+	} else {
+		r.folds(0, r.kept.n)
+	}
+}
+
+// single computes the result, if it is one of few elements in their place.
+func (r *reduction) single() bool {
+	if r.kept.n != 1 || !r.inPlace || r.out.DType != r.loops.Out || r.count == 0 {
+		return false
+	}
+	acc := unsafe.Pointer(&r.room)
+	switch blocks := r.count / block; {
+	case r.count <= block && r.loops.Lines != nil:
+		r.loops.Lines(1, r.count, 0, acc, r.x.Ptr, r.scalars)
+	case blocks*block == r.count && blocks&(blocks-1) == 0 && blocks <= group/block && r.loops.Blocks != nil:
+		r.loops.Blocks(blocks, acc, r.x.Ptr, r.scalars)
+	default:
+		return false
+	}
+	r.loops.Finish(1, r.out.Ptr, acc, r.scalars, int64(r.count))
+	return true
+}
+
+// folds computes the results at kept positions [lo, hi).
+func (r *reduction) folds(lo, hi int) {
+	s := tile.Borrow(3)
+	defer s.Return()
+	t := newTree(r.loops, r.scalars, 1, r.count/block+1)
+	defer t.release()
+	size := r.loops.Acc.Size()
+	for ; lo < hi; lo += batch {
+		n := min(batch, hi-lo)
+		accs := s.Buffer(1).Ptr()
+		if r.count > 0 && r.count <= block && r.loops.Lines != nil && (r.inPlace || r.dense()) {
+			r.lines(lo, n, accs, s.Buffer(0).Ptr())
+			r.finish(lo, n, accs, s.Buffer(2))
+			continue
 		}
-	})
+		r.loops.Init(n, accs, r.scalars)
+		for i := range n {
+			x, _ := r.kept.offsets(lo + i)
+			r.fold(&t, unsafe.Add(accs, i*size), r.at(x), 0, r.count, s.Buffer(0))
+		}
+		r.finish(lo, n, accs, s.Buffer(2))
+	}
+}
+
+// dense reports whether the elements of neighbouring results follow one another
+// without gaps: then they are converted together.
+func (r *reduction) dense() bool {
+	last := len(r.kept.shape) - 1
+	return len(r.folded.shape) == 1 && r.folded.steps[0] == 1 && (last < 0 || r.kept.steps[last] == r.count)
+}
+
+// lines folds the elements of n results from kept position lo on, in place or else
+// from a buffer.
+func (r *reduction) lines(lo, n int, accs, buf unsafe.Pointer) {
+	last, extent, step := len(r.kept.shape)-1, 1, 0
+	if last >= 0 {
+		extent, step = r.kept.shape[last], r.kept.steps[last]*r.x.DType.Size()
+	}
+	for n > 0 {
+		x, _ := r.kept.offsets(lo)
+		m := min(n, extent-lo%extent)
+		for rest, from := m, r.at(x); rest > 0; {
+			some := min(rest, max(1, group/r.count))
+			if r.inPlace {
+				r.loops.Lines(some, r.count, step, accs, from, r.scalars)
+			} else {
+				some = min(rest, tile.Size/r.count)
+				r.load(some*r.count, buf, 1, from, 1)
+				r.loops.Lines(some, r.count, r.count*r.compute.Size(), accs, buf, r.scalars)
+			}
+			accs, from = unsafe.Add(accs, some*r.loops.Acc.Size()), unsafe.Add(from, some*step)
+			rest -= some
+		}
+		lo, n = lo+m, n-m
+	}
 }
 
 // fold folds the reduced positions [lo, hi) of the elements at base into *acc,
@@ -179,48 +185,60 @@ func (r *reduction) fold(t *tree, acc, base unsafe.Pointer, lo, hi int, buf *til
 		}
 		return
 	}
-	for ; lo < hi; lo += block {
-		n := min(block, hi-lo)
+	for lo < hi {
 		top := t.top()
+		if n := (hi - lo) / block; n > 0 && r.inPlace && r.loops.Blocks != nil {
+			n = t.fits(n)
+			r.loops.Blocks(n, top, unsafe.Add(base, lo*r.x.DType.Size()), r.scalars)
+			t.push(n)
+			lo += n * block
+			continue
+		}
+		n := min(block, hi-lo)
 		r.loops.Init(1, top, r.scalars)
 		r.loops.Fold(n, top, r.reduced.LoadFrom(base, lo, n, buf), r.scalars)
-		t.push()
+		t.push(1)
+		lo += n
 	}
 	convert.Copy(r.loops.Acc.Size())(1, acc, 1, t.root(), 1)
 }
 
 // foldGroups folds few results of many elements: groups of elements in
 // parallel, then the groups of each result.
-func (r *reduction) foldGroups(kept axes, groups int) {
+func (r *reduction) foldGroups(groups int) {
 	size := r.loops.Acc.Size()
-	accs := scratch.Get(kept.n * groups * size)
-	defer accs.Put()
-	pool.For(kept.n*groups, 1, func(lo, hi int) {
-		s := tile.Borrow(1)
-		defer s.Return()
-		t := newTree(r.loops, r.scalars, 1, group/block)
-		defer t.release()
-		for i := lo; i < hi; i++ {
-			x, _ := kept.offsets(i / groups)
-			from := i % groups * group
-			acc := unsafe.Add(accs.Ptr(), i*size)
-			r.loops.Init(1, acc, r.scalars)
-			r.fold(t, acc, r.at(x), from, min(from+group, r.count), s.Buffer(0))
-		}
-	})
+	r.grouped = grouped{groups, scratch.Get(r.kept.n * groups * size)}
+	defer r.accs.Put()
+	r.run = (*reduction).someGroups
+	pool.Run(r.kept.n*groups, 1, r)
 	s := tile.Borrow(2)
 	defer s.Return()
 	t := newTree(r.loops, r.scalars, 1, groups)
 	defer t.release()
 	move := convert.Copy(size)
-	for k := range kept.n {
+	for k := range r.kept.n {
 		for g := range groups {
-			move(1, t.top(), 1, unsafe.Add(accs.Ptr(), (k*groups+g)*size), 1)
-			t.push()
+			move(1, t.top(), 1, unsafe.Add(r.accs.Ptr(), (k*groups+g)*size), 1)
+			t.push(1)
 		}
 		move(1, unsafe.Add(s.Buffer(0).Ptr(), k*size), 1, t.root(), 1)
 	}
-	r.finish(&kept, 0, kept.n, s.Buffer(0).Ptr(), s.Buffer(1))
+	r.finish(0, r.kept.n, s.Buffer(0).Ptr(), s.Buffer(1))
+}
+
+// someGroups folds groups [lo, hi), counted over all results.
+func (r *reduction) someGroups(lo, hi int) {
+	s := tile.Borrow(1)
+	defer s.Return()
+	t := newTree(r.loops, r.scalars, 1, group/block)
+	defer t.release()
+	for i := lo; i < hi; i++ {
+		x, _ := r.kept.offsets(i / r.groups)
+		from := i % r.groups * group
+		acc := unsafe.Add(r.accs.Ptr(), i*r.loops.Acc.Size())
+		r.loops.Init(1, acc, r.scalars)
+		r.fold(&t, acc, r.at(x), from, min(from+group, r.count), s.Buffer(0))
+	}
 }
 
 // at returns the address of the element off elements after the first of x.
@@ -230,21 +248,41 @@ func (r *reduction) at(off int) unsafe.Pointer {
 
 // finish turns the n accumulators at accs into the results at kept positions
 // [lo, lo+n).
-func (r *reduction) finish(kept *axes, lo, n int, accs unsafe.Pointer, buf *tile.Buffer) {
-	from := buf.Ptr()
-	r.loops.Finish(n, from, accs, r.scalars, int64(r.count))
-	size, outSize := r.loops.Out.Size(), r.out.DType.Size()
-	if len(kept.shape) <= 1 {
-		_, out := kept.offsets(lo)
-		step := 1
-		if len(kept.shape) == 1 {
-			step = kept.outs[0]
-		}
-		r.store(n, unsafe.Add(r.out.Ptr, out*outSize), step, from, 1)
+func (r *reduction) finish(lo, n int, accs unsafe.Pointer, buf *tile.Buffer) {
+	_, first := r.kept.offsets(lo)
+	step := 1
+	if len(r.kept.shape) == 1 {
+		step = r.kept.outs[0]
+	}
+	if len(r.kept.shape) <= 1 {
+		r.put(n, first, step, accs, buf)
 		return
 	}
+	from, size, outSize := buf.Ptr(), r.loops.Out.Size(), r.out.DType.Size()
+	r.loops.Finish(n, from, accs, r.scalars, int64(r.count))
 	for i := range n {
-		_, out := kept.offsets(lo + i)
+		_, out := r.kept.offsets(lo + i)
 		r.store(1, unsafe.Add(r.out.Ptr, out*outSize), 1, unsafe.Add(from, i*size), 1)
 	}
+}
+
+// put turns n accumulators into the results that start at offset out, step apart.
+func (r *reduction) put(n, out, step int, accs unsafe.Pointer, buf *tile.Buffer) {
+	to := unsafe.Add(r.out.Ptr, out*r.out.DType.Size())
+	if r.out.DType == r.loops.Out && (step == 1 || n == 1) {
+		r.loops.Finish(n, to, accs, r.scalars, int64(r.count))
+		return
+	}
+	r.loops.Finish(n, buf.Ptr(), accs, r.scalars, int64(r.count))
+	r.store(n, to, step, buf.Ptr(), 1)
+}
+
+// fits returns how many of n blocks, at least one, can be folded at once so that
+// the result is merged as those of its blocks would be.
+func (t *tree) fits(n int) int {
+	n = min(1<<(bits.Len(uint(n))-1), group/block)
+	if t.added != 0 {
+		n = min(n, 1<<bits.TrailingZeros(uint(t.added)))
+	}
+	return n
 }

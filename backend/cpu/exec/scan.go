@@ -16,11 +16,18 @@ type scan struct {
 	loops   *ir.ReduceLoops
 	scalars []ir.Scalar
 	kept    axes
+	rest    axes         // kept, less the axis that rows go along
 	x, out  tile.Operand // one line
 	xSize   int          // bytes of a stored element
 	oSize   int
 	length  int // of a line
+	width   int // lines scanned at once, at most
 }
+
+// crossColumns is how many lines are scanned at once across what lies together:
+// few enough that the caches keep a line's neighbourhood. It pays where elements
+// take long to combine, which is so where loops have no Blocks.
+const crossColumns = 64
 
 func runScan(c *ir.Call) error {
 	loops := pick(c, c.Op.CPU.Scan)
@@ -35,11 +42,19 @@ func runScan(c *ir.Call) error {
 		loops: loops, scalars: c.Scalars, length: c.Space[axis],
 		xSize: x.DType.Size(), oSize: out.DType.Size(),
 	}
-	s.kept, _ = split(c)
+	var scanned axes
+	split(c, &s.kept, &scanned)
 	if s.length == 0 || s.kept.n == 0 {
 		return nil
 	}
-	if a := s.kept.nearest(x.Strides[axis]); a >= 0 && s.length > 1 {
+	s.width = rowColumns
+	a := s.kept.nearest(x.Strides[axis])
+	if a < 0 && loops.Blocks == nil {
+		if a = s.kept.longest(); a >= 0 {
+			s.width = crossColumns
+		}
+	}
+	if a >= 0 && s.length > 1 {
 		s.scanRows(c, a)
 		return nil
 	}
@@ -55,12 +70,16 @@ func (s *scan) lines(lo, hi int) {
 	buf := tile.Borrow(3)
 	defer buf.Return()
 	acc := buf.Buffer(2).Ptr()
+	run := tile.Size
+	if s.x.Contiguous() && s.out.Contiguous() {
+		run = longRun / 4
+	}
 	for ; lo < hi; lo++ {
 		off, outOff := s.kept.offsets(lo)
 		from, to := unsafe.Add(s.x.Ptr(), off*s.xSize), unsafe.Add(s.out.Ptr(), outOff*s.oSize)
 		s.loops.Init(1, acc, s.scalars)
-		for i := 0; i < s.length; i += tile.Size {
-			n := min(tile.Size, s.length-i)
+		for i := 0; i < s.length; i += run {
+			n := min(run, s.length-i)
 			res := s.out.TargetAt(to, i, n, buf.Buffer(1))
 			s.loops.Prefix(n, res, acc, s.x.LoadFrom(from, i, n, buf.Buffer(0)), s.scalars)
 			s.out.StoreAt(to, i, n, res)
@@ -68,30 +87,59 @@ func (s *scan) lines(lo, hi int) {
 	}
 }
 
-// scanRows scans many lines at once where elements of neighbouring lines, along
-// kept axis a, lie closer together than those of one line.
+// scanRows scans many lines at once, neighbours along kept axis a.
 func (s *scan) scanRows(c *ir.Call, a int) {
 	x, out, axis := c.In[0], c.Out[0], c.Axes[0]
-	rest := s.kept.without(a)
+	s.rest.except(&s.kept, a)
 	extent, step, outStep := s.kept.shape[a], s.kept.steps[a], s.kept.outs[a]
-	load, store := convert.Between(c.Compute, x.DType), convert.Between(out.DType, s.loops.Out)
-	tiles := (extent + columns - 1) / columns
-	pool.For(rest.n*tiles, max(1, grain/(min(extent, columns)*s.length)), func(lo, hi int) {
+	r := scanRow{
+		scan: s, from: x.Strides[axis] * s.xSize, to: out.Strides[axis] * s.oSize, step: step, outStep: outStep,
+		load: convert.Between(c.Compute, x.DType), store: convert.Between(out.DType, s.loops.Out),
+	}
+	direct := s.loops.Next != nil && step == 1 && outStep == 1 && x.DType == c.Compute && out.DType == s.loops.Out
+	tiles := (extent + s.width - 1) / s.width
+	pool.For(s.rest.n*tiles, max(1, grain/(min(extent, s.width)*s.length)), func(lo, hi int) {
 		buf := tile.Borrow(3)
 		defer buf.Return()
-		acc, row, res := buf.Buffer(0).Ptr(), buf.Buffer(1).Ptr(), buf.Buffer(2).Ptr()
 		for ; lo < hi; lo++ {
-			off, outOff := rest.offsets(lo / tiles)
-			first := lo % tiles * columns
-			n := min(columns, extent-first)
-			off, outOff = off+first*step, outOff+first*outStep
-			s.loops.Init(n, acc, s.scalars)
-			for i := range s.length {
-				load(n, row, 1, unsafe.Add(x.Ptr, (off+i*x.Strides[axis])*s.xSize), step)
-				s.loops.Rows(n, acc, row, s.scalars)
-				s.loops.Finish(n, res, acc, s.scalars, int64(i)+1)
-				store(n, unsafe.Add(out.Ptr, (outOff+i*out.Strides[axis])*s.oSize), outStep, res, 1)
+			off, outOff := s.rest.offsets(lo / tiles)
+			first := lo % tiles * s.width
+			n := min(s.width, extent-first)
+			p, q := unsafe.Add(x.Ptr, (off+first*step)*s.xSize), unsafe.Add(out.Ptr, (outOff+first*outStep)*s.oSize)
+			s.loops.Init(n, buf.Buffer(0).Ptr(), s.scalars)
+			if direct {
+				r.next(n, q, p, buf.Buffer(0).Ptr())
+			} else {
+				r.each(n, q, p, buf)
 			}
 		}
 	})
+}
+
+// A scanRow is how rows of a scan follow one another: distances in bytes, steps
+// inside a row in elements.
+type scanRow struct {
+	*scan
+	from, to      int
+	step, outStep int
+	load, store   convert.Func
+}
+
+// next scans n lines that are used where they are.
+func (r *scanRow) next(n int, out, x, acc unsafe.Pointer) {
+	tall := max(tallRows, tallElements/n)
+	for i := 0; i < r.length; i += tall {
+		r.loops.Next(min(tall, r.length-i), n, r.to, r.from, unsafe.Add(out, i*r.to), acc, unsafe.Add(x, i*r.from), r.scalars)
+	}
+}
+
+// each scans n lines row by row.
+func (r *scanRow) each(n int, out, x unsafe.Pointer, buf *tile.Scratch) {
+	acc, row, res := buf.Buffer(0).Ptr(), buf.Buffer(1).Ptr(), buf.Buffer(2).Ptr()
+	for i := range r.length {
+		r.load(n, row, 1, unsafe.Add(x, i*r.from), r.step)
+		r.loops.Rows(n, acc, row, r.scalars)
+		r.loops.Finish(n, res, acc, r.scalars, int64(i)+1)
+		r.store(n, unsafe.Add(out, i*r.to), r.outStep, res, 1)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/rows"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -21,13 +22,13 @@ type argFunc func(x, out ir.View, along, inner int)
 var argMax = table[argFunc]{
 	ir.Uint8: args[uint8, larger[uint8]], ir.Int8: args[int8, larger[int8]], ir.Int16: args[int16, larger[int16]],
 	ir.Int32: args[int32, larger[int32]], ir.Int64: args[int64, larger[int64]],
-	ir.Float32: args[float32, larger[float32]], ir.Float64: args[float64, larger[float64]],
+	ir.Float32: vectorArgs[float32](false), ir.Float64: vectorArgs[float64](false),
 }
 
 var argMin = table[argFunc]{
 	ir.Uint8: args[uint8, smaller[uint8]], ir.Int8: args[int8, smaller[int8]], ir.Int16: args[int16, smaller[int16]],
 	ir.Int32: args[int32, smaller[int32]], ir.Int64: args[int64, smaller[int64]],
-	ir.Float32: args[float32, smaller[float32]], ir.Float64: args[float64, smaller[float64]],
+	ir.Float32: vectorArgs[float32](true), ir.Float64: vectorArgs[float64](true),
 }
 
 func argReduce(c *ir.Call, t *table[argFunc]) error {
@@ -86,6 +87,39 @@ func args[T ordered, O order[T]](x, out ir.View, along, inner int) {
 			bestRows[T, O](data[lo*along*inner:(lo+1)*along*inner], index[lo*inner:(lo+1)*inner])
 		}
 	})
+}
+
+// vectorArgs is args for floats.
+func vectorArgs[T float](least bool) argFunc {
+	return func(x, out ir.View, along, inner int) {
+		f, data, index := rows.Active[T](), tile.Elements[T](x), tile.Elements[int64](out)
+		switch outer := len(data) / (along * inner); {
+		case inner > 1:
+			eachColumns(outer, along, inner, func(off, column, n int) {
+				f.ArgColumns(data[off:], along, n, inner, index[column:column+n], least)
+			})
+		case outer == 1 && along > stretch:
+			longArg(f, data, index, least)
+		default:
+			pool.For(outer, max(1, lineWork/along), func(lo, hi int) { f.Arg(data[lo*along:hi*along], along, index[lo:hi], least) })
+		}
+	}
+}
+
+// longArg is for one line of many elements: stretches are searched by themselves,
+// then the best of each.
+func longArg[T float](f *rows.Funcs[T], x []T, index []int64, least bool) {
+	n := (len(x) + stretch - 1) / stretch
+	found, best, at := make([]int64, n), make([]T, n), make([]int64, 1)
+	pool.For(n, 1, func(lo, hi int) {
+		for ; lo < hi; lo++ {
+			part := x[lo*stretch : min((lo+1)*stretch, len(x))]
+			f.Arg(part, len(part), found[lo:lo+1], least)
+			best[lo] = part[found[lo]]
+		}
+	})
+	f.Arg(best, n, at, least)
+	index[0] = at[0]*stretch + found[at[0]]
 }
 
 // stretch is how many elements of one line a processor searches at least.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/rows"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -69,7 +70,6 @@ func (l *classLoss[T]) finish(c *ir.Call, losses []float64) {
 	loss, total := tile.TargetOf(c.Out[0], c.Compute), tile.TargetOf(c.Out[len(c.Out)-1], ir.Float64)
 	to, sum := tile.Elements[T](loss), tile.Elements[float64](total)
 	sum[0] = 0
-	identity := func(v float64) float64 { return v }
 	switch l.reduction {
 	case reduceNone:
 		for i, v := range losses {
@@ -80,10 +80,10 @@ func (l *classLoss[T]) finish(c *ir.Call, losses []float64) {
 		for i := range weights {
 			weights[i] = l.weightOf(i)
 		}
-		sum[0] = sumOf(weights, identity)
-		to[0] = T(sumOf(losses, identity) / sum[0])
+		sum[0] = sumOf(weights)
+		to[0] = T(sumOf(losses) / sum[0])
 	default:
-		to[0] = T(sumOf(losses, identity))
+		to[0] = T(sumOf(losses))
 	}
 	tile.Finish(c.Out[0], loss)
 	tile.Finish(c.Out[len(c.Out)-1], total)
@@ -110,38 +110,43 @@ func crossEntropy[T float](c *ir.Call) error {
 	if err != nil {
 		return err
 	}
-	x, losses := in[T](c, 0, c.Compute), make([]float64, len(l.class))
-	stats := tile.TargetOf(c.Out[1], ir.Float64)
-	lse := tile.Elements[float64](stats)
-	pool.For(len(l.class), max(1, expWork/max(l.classes, 1)), func(lo, hi int) {
-		for ; lo < hi; lo++ {
-			top, log := l.logSum(x, lo)
-			lse[lo] = top + log
-			if k := l.class[lo]; k >= 0 {
-				losses[lo] = (top - float64(x[l.first(lo)+k*l.inner]) + log) * l.weightOf(lo)
+	n := len(l.class)
+	stats, x := tile.TargetOf(c.Out[1], ir.Float64), []T(nil)
+	lse, tops, losses := tile.Elements[float64](stats), make([]T, n), make([]float64, n)
+	f := rows.Active[T]()
+	switch {
+	case l.classes == 0 || n == 0:
+		clear(lse)
+	case l.inner == 1:
+		eachRows(c.Compute, ir.View{}, c.In[0], l.classes, func(first int, _, x []T) {
+			end := first + len(x)/l.classes
+			f.LogSum(x, l.classes, tops[first:end], lse[first:end])
+			for i := first; i < end; i++ {
+				l.lossOf(i, x[(i-first)*l.classes:], tops, lse, losses)
 			}
-		}
-	})
+		})
+	default:
+		x = in[T](c, 0, c.Compute)
+		eachColumns(n/l.inner, l.classes, l.inner, func(off, first, m int) {
+			f.LogSumColumns(x[off:], l.classes, m, l.inner, tops[first:], lse[first:])
+			for i := first; i < first+m; i++ {
+				l.lossOf(i, x[l.first(i):], tops, lse, losses)
+			}
+		})
+	}
 	l.finish(c, losses)
 	tile.Finish(c.Out[1], stats)
 	return nil
 }
 
-// logSum returns a row's largest element and log(sum(exp(x - largest))).
-func (l *classLoss[T]) logSum(x []T, row int) (top, log float64) {
-	if l.classes == 0 {
-		return 0, 0
+// lossOf writes a row's loss, where x begins with the row's scores, and turns the
+// logarithm of its sum of exponentials, in lse, into the one of the scores.
+func (l *classLoss[T]) lossOf(row int, x, tops []T, lse, losses []float64) {
+	top, log := float64(tops[row]), lse[row]
+	lse[row] = top + log
+	if k := l.class[row]; k >= 0 {
+		losses[row] = (top - float64(x[k*l.inner]) + log) * l.weightOf(row)
 	}
-	first, end := l.first(row), l.first(row)+l.classes*l.inner
-	largest := x[first]
-	for i := first; i < end; i += l.inner {
-		largest = max(largest, x[i])
-	}
-	sum := 0.0
-	for i := first; i < end; i += l.inner {
-		sum += math.Exp(float64(x[i] - largest))
-	}
-	return float64(largest), math.Log(sum)
 }
 
 // NLL returns the loss of the logarithms of probabilities x, reduced, and what the
@@ -172,8 +177,7 @@ func CrossEntropyGrad(c *ir.Call) error { return dispatch(c, &crossEntropyGrads)
 var crossEntropyGrads = table[callFunc]{ir.Float32: crossEntropyGrad[float32], ir.Float64: crossEntropyGrad[float64]}
 
 func crossEntropyGrad[T float](c *ir.Call) error {
-	x, lse := in[T](c, 1, c.Compute), in[float64](c, 3, ir.Float64)
-	return lossGrad[T](c, 2, 4, func(at, row int) float64 { return math.Exp(float64(x[at]) - lse[row]) })
+	return lossGrad(c, 2, 4, &shares[T]{in[T](c, 1, c.Compute), in[float64](c, 3, ir.Float64)})
 }
 
 // NLLGrad returns -g*weight at the target and 0 elsewhere, over total for the
@@ -184,9 +188,17 @@ var nllGrads = table[callFunc]{ir.Float32: nllGrad[float32], ir.Float64: nllGrad
 
 func nllGrad[T float](c *ir.Call) error { return lossGrad[T](c, 1, 2, nil) }
 
-// lossGrad writes the gradient of a loss over classes. Share gives the share that
-// the model gave an element of a row, nil is none; target and total are operands.
-func lossGrad[T float](c *ir.Call, target, total int, share func(at, row int) float64) error {
+// shares are what says the share that a model gave each class of a row: exp of the
+// score less the row's lse.
+type shares[T float] struct {
+	x   []T
+	lse []float64
+}
+
+// lossGrad writes the gradient of a loss over classes: the shares, or none where
+// they are nil, less 1 at the target, times the row's factor. Target and total are
+// operands.
+func lossGrad[T float](c *ir.Call, target, total int, share *shares[T]) error {
 	l, err := classLossOf[T](c, c.Out[0].Shape, target)
 	if err != nil {
 		return err
@@ -194,13 +206,23 @@ func lossGrad[T float](c *ir.Call, target, total int, share func(at, row int) fl
 	g, sum := in[T](c, 0, c.Compute), in[float64](c, total, ir.Float64)
 	d := tile.TargetOf(c.Out[0], c.Compute)
 	out := tile.Elements[T](d)
-	pool.For(len(l.class), max(1, expWork/max(l.classes, 1)), func(lo, hi int) {
+	pool.For(len(l.class), max(1, lineWork/max(l.classes, 1)), func(lo, hi int) {
+		line := make([]T, l.classes)
 		for ; lo < hi; lo++ {
 			factor := float64(g[min(lo, len(g)-1)]) * l.weightOf(lo)
 			if l.reduction == reduceMean {
 				factor /= sum[0]
 			}
-			l.gradRow(out, lo, factor, share)
+			to := line
+			if l.inner == 1 {
+				to = out[lo*l.classes : (lo+1)*l.classes]
+			}
+			l.gradRow(to, lo, factor, share)
+			if l.inner != 1 {
+				for k, v := range to {
+					out[l.first(lo)+k*l.inner] = v
+				}
+			}
 		}
 	})
 	tile.Finish(c.Out[0], d)
@@ -208,20 +230,38 @@ func lossGrad[T float](c *ir.Call, target, total int, share func(at, row int) fl
 }
 
 // gradRow writes one row of a gradient.
-func (l *classLoss[T]) gradRow(out []T, row int, factor float64, share func(at, row int) float64) {
-	at := l.first(row)
-	for k := range l.classes {
-		v := 0.0
-		if l.class[row] >= 0 {
-			if share != nil {
-				v = share(at, row)
-			}
-			if k == l.class[row] {
-				v--
-			}
-			v *= factor
+func (l *classLoss[T]) gradRow(to []T, row int, factor float64, share *shares[T]) {
+	k, first := l.class[row], l.first(row)
+	if k < 0 || share == nil {
+		clear(to)
+		if k >= 0 {
+			to[k] = T(-factor)
 		}
-		out[at] = T(v)
-		at += l.inner
+		return
 	}
+	x := share.x[first:]
+	if l.inner == 1 {
+		x = x[:l.classes]
+	} else {
+		for i := range to {
+			to[i] = x[i*l.inner]
+		}
+		x = to
+	}
+	at := float64(share.x[first+k*l.inner])
+	rows.Active[T]().ExpScale(to, x, share.lse[row], factor)
+	to[k] = T((math.Exp(at-share.lse[row]) - 1) * factor)
+}
+
+// sumOf adds up x, halves first: the error grows with the logarithm of the number
+// of elements.
+func sumOf(x []float64) float64 {
+	if n := len(x); n > 256 {
+		return sumOf(x[:n/2]) + sumOf(x[n/2:])
+	}
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum
 }

@@ -1,0 +1,152 @@
+package exec
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/sinter-go/sinter/backend/cpu/cputest"
+	"github.com/sinter-go/sinter/backend/cpu/fold"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// usualOp is an operator of loops of package fold at a level.
+func usualOp(level simd.Level, kind fold.Kind, body ir.BodyKind) *ir.Op {
+	table := &[ir.NumDTypes]*ir.ReduceLoops{}
+	for d := range ir.DType(ir.NumDTypes) {
+		table[d] = fold.At(level, kind, d)
+	}
+	all := []*[ir.NumDTypes]*ir.ReduceLoops{table}
+	return &ir.Op{Name: "fold", Kind: body, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, CPU: ir.CPUKernels{Reduce: all, Scan: all}}
+}
+
+func usualLevels() (l []simd.Level) {
+	for level := simd.Portable; level <= min(simd.Available(), simd.AVX512); level++ {
+		l = append(l, level)
+	}
+	return l
+}
+
+var usualCases = []struct{ shape, axes []int }{
+	{[]int{}, nil}, {[]int{0}, []int{0}}, {[]int{3, 0}, []int{1}}, {[]int{5}, nil}, {[]int{300}, []int{0}}, {[]int{1024}, []int{0}},
+	{[]int{1025}, []int{0}}, {[]int{70003}, []int{0}}, {[]int{7, 9}, []int{0}}, {[]int{7, 9}, []int{1}}, {[]int{2500, 3}, []int{0}},
+	{[]int{2500, 30}, []int{0}}, {[]int{2100, 30}, []int{1}}, {[]int{20000, 12}, []int{0}}, {[]int{3, 20000}, []int{1}}, {[]int{300, 700}, []int{1}},
+	{[]int{2, 1200, 2}, []int{1}}, {[]int{3, 4, 5, 6}, []int{1, 3}}, {[]int{3, 4, 5, 6}, []int{0, 2}}, {[]int{4, 5, 700}, []int{0, 1}}, {[]int{2, 40, 1100}, []int{1}},
+}
+
+// TestUsualReductions compares sums and maxima, of numbers small enough that sums
+// are exact, with plain loops, at every level and in every layout.
+func TestUsualReductions(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, level := range usualLevels() {
+		sums, maxima := usualOp(level, fold.Sum, ir.Reduction), usualOp(level, fold.Max, ir.Reduction)
+		for _, c := range usualCases {
+			for _, layout := range cputest.Layouts {
+				for _, dtypes := range [][3]ir.DType{{ir.Float32, ir.Float32, ir.Float32}, {ir.Float16, ir.Float32, ir.Float32}, {ir.Uint8, ir.Int64, ir.Int64}, {ir.Float64, ir.Float64, ir.Float32}} {
+					what := fmt.Sprintf("%v over %v, %s %v, %s", c.shape, c.axes, layout, dtypes, level)
+					x := cputest.Fill(cputest.NewView(dtypes[0], layout, c.shape...), rng, 0, 3)
+					to := []string{"contiguous", "transposed", "sliced"}[rng.IntN(3)]
+					total, top := reduceCall(sums, x, c.axes, dtypes[1], dtypes[2], to), reduceCall(maxima, x, c.axes, dtypes[1], dtypes[2], to)
+					for _, call := range []*ir.Call{total, top} {
+						if err := Run(call); err != nil {
+							t.Fatal(err)
+						}
+					}
+					out := total.Out[0]
+					sum, largest := make([]float64, out.NumElements()), make([]float64, out.NumElements())
+					for i := range x.NumElements() {
+						k := position(c.shape, out.Shape, i)
+						v := real(cputest.Get(x, i))
+						sum[k] += v
+						largest[k] = max(largest[k], v)
+					}
+					if d := diff(sum, cputest.Reals(out)); d != "" {
+						t.Fatalf("sum of %s: %s", what, d)
+					}
+					if d := diff(largest, cputest.Reals(top.Out[0])); d != "" && total.ReducedCount() > 0 {
+						t.Fatalf("largest of %s: %s", what, d)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestUsualOrder checks that rounding depends neither on processors nor on the
+// level.
+func TestUsualOrder(t *testing.T) {
+	for _, c := range usualCases {
+		for _, dtype := range []ir.DType{ir.Float32, ir.Float64} {
+			var want []float64
+			for _, level := range usualLevels() {
+				for _, procs := range []int{1, 2, 5} {
+					x := cputest.FillFloat(cputest.NewView(dtype, "contiguous", c.shape...), rand.New(rand.NewPCG(9, 10)), -1, 1)
+					call := reduceCall(usualOp(level, fold.Sum, ir.Reduction), x, c.axes, dtype, dtype, "contiguous")
+					old := runtime.GOMAXPROCS(procs)
+					err := Run(call)
+					runtime.GOMAXPROCS(old)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got := cputest.Reals(call.Out[0])
+					if want == nil {
+						want = got
+					}
+					if d := diff(want, got); d != "" {
+						t.Fatalf("%s %v over %v, %s, %d processors: %s", dtype, c.shape, c.axes, level, procs, d)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestUsualScans compares sums of small integers with plain loops.
+func TestUsualScans(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	for _, level := range usualLevels() {
+		op := usualOp(level, fold.Sum, ir.Scan)
+		for _, c := range []struct {
+			shape []int
+			axis  int
+		}{{[]int{1}, 0}, {[]int{0}, 0}, {[]int{70001}, 0}, {[]int{3, 4}, 0}, {[]int{40, 301}, 1}, {[]int{301, 41}, 0}, {[]int{5, 6, 7}, 1}, {[]int{2, 2000, 3}, 1}, {[]int{2, 70, 600}, 1}} {
+			for _, layout := range cputest.Layouts {
+				for _, dtypes := range [][2]ir.DType{{ir.Float32, ir.Float32}, {ir.Int16, ir.Int64}, {ir.Float16, ir.Float32}} {
+					x := cputest.Fill(cputest.NewView(dtypes[0], layout, c.shape...), rng, -9, 9)
+					out := cputest.NewView(dtypes[1], []string{"contiguous", "transposed", "sliced"}[rng.IntN(3)], c.shape...)
+					if err := Run(&ir.Call{Op: op, Compute: dtypes[1], Space: c.shape, Axes: []int{c.axis}, In: []ir.View{x}, Out: []ir.View{out}}); err != nil {
+						t.Fatal(err)
+					}
+					kept := append([]int(nil), c.shape...)
+					kept[c.axis] = 1
+					acc := make([]float64, ir.NumElements(kept))
+					for i := range x.NumElements() {
+						k := position(c.shape, kept, i)
+						acc[k] += real(cputest.Get(x, i))
+						if got := real(cputest.Get(out, i)); got != acc[k] {
+							t.Fatalf("%v along %d, %s %v, %s: element %d is %v, want %v", c.shape, c.axis, layout, dtypes, level, i, got, acc[k])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkSum(b *testing.B) {
+	op := usualOp(simd.Active(), fold.Sum, ir.Reduction)
+	for _, n := range []int{1, 1024, 65536, 1 << 20} {
+		call := reduceCall(op, cputest.NewView(ir.Float32, "contiguous", n), []int{0}, ir.Float32, ir.Float32, "contiguous")
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(4 * n))
+			for b.Loop() {
+				if err := Run(call); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

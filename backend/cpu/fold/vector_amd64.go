@@ -1,0 +1,142 @@
+package fold
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// vector is the assembly of one kind and type; what is nil is not there. A is an
+// accumulator, which is one element or two.
+type vector[T, A any] struct {
+	lines  func(rows, n, stride, ahead int, accs, x *T)
+	grid   func(rows, n, stride int, acc, x *T)
+	next   func(rows, n, outStride, stride int, out, acc, x *T)
+	prefix func(vectors int, out, acc, x *T)
+}
+
+// vectors replaces loops by assembly where the level has it.
+func vectors(level simd.Level, kind Kind, x ir.DType, l *ir.ReduceLoops) {
+	if level < simd.AVX2 || kind >= kinds {
+		return
+	}
+	wide := 0
+	if level >= simd.AVX512 {
+		wide = 1
+	}
+	switch x {
+	case ir.Float32:
+		use(f32[kind][wide], l, combine32[kind])
+	case ir.Float64:
+		use(f64[kind][wide], l, combine64[kind])
+	case ir.Int64:
+		if kind == Sum {
+			use(i64[wide], l, func(a, b int64) int64 { return a + b })
+		}
+	case ir.Complex64:
+		if kind == Sum {
+			use(c64[wide], l, func(a, b complex64) complex64 { return a + b })
+		}
+	case ir.Complex128:
+		if kind == Sum {
+			use(c128[wide], l, func(a, b complex128) complex128 { return a + b })
+		}
+	}
+}
+
+var (
+	combine32 = combines[float32]()
+	combine64 = combines[float64]()
+)
+
+func combines[T float32 | float64]() [kinds]func(a, b T) T {
+	return [kinds]func(a, b T) T{
+		Sum:  func(a, b T) T { return a + b },
+		Prod: func(a, b T) T { return a * b },
+		Max:  func(a, b T) T { return max(a, b) },
+		Min:  func(a, b T) T { return min(a, b) },
+	}
+}
+
+// The assembly, of AVX2 and of AVX-512.
+var (
+	f32 = [kinds][2]vector[float32, float32]{
+		Sum:  {{sumLinesF32AVX2, sumGridF32AVX2, sumNextF32AVX2, sumPrefixF32AVX2}, {sumLinesF32AVX512, sumGridF32AVX512, sumNextF32AVX512, sumPrefixF32AVX2}},
+		Prod: {{prodLinesF32AVX2, prodGridF32AVX2, prodNextF32AVX2, prodPrefixF32AVX2}, {prodLinesF32AVX512, prodGridF32AVX512, prodNextF32AVX512, prodPrefixF32AVX2}},
+		Max:  {{maxLinesF32AVX2, maxGridF32AVX2, maxNextF32AVX2, maxPrefixF32AVX2}, {maxLinesF32AVX512, maxGridF32AVX512, maxNextF32AVX512, maxPrefixF32AVX2}},
+		Min:  {{minLinesF32AVX2, minGridF32AVX2, minNextF32AVX2, minPrefixF32AVX2}, {minLinesF32AVX512, minGridF32AVX512, minNextF32AVX512, minPrefixF32AVX2}},
+	}
+	f64 = [kinds][2]vector[float64, float64]{
+		Sum:  {{sumLinesF64AVX2, sumGridF64AVX2, sumNextF64AVX2, sumPrefixF64AVX2}, {sumLinesF64AVX512, sumGridF64AVX512, sumNextF64AVX512, sumPrefixF64AVX2}},
+		Prod: {{prodLinesF64AVX2, prodGridF64AVX2, prodNextF64AVX2, prodPrefixF64AVX2}, {prodLinesF64AVX512, prodGridF64AVX512, prodNextF64AVX512, prodPrefixF64AVX2}},
+		Max:  {{maxLinesF64AVX2, maxGridF64AVX2, maxNextF64AVX2, maxPrefixF64AVX2}, {maxLinesF64AVX512, maxGridF64AVX512, maxNextF64AVX512, maxPrefixF64AVX2}},
+		Min:  {{minLinesF64AVX2, minGridF64AVX2, minNextF64AVX2, minPrefixF64AVX2}, {minLinesF64AVX512, minGridF64AVX512, minNextF64AVX512, minPrefixF64AVX2}},
+	}
+	i64 = [2]vector[int64, int64]{
+		{intSumLinesF64AVX2, intSumGridF64AVX2, intSumNextF64AVX2, intSumPrefixF64AVX2},
+		{intSumLinesF64AVX512, intSumGridF64AVX512, intSumNextF64AVX512, intSumPrefixF64AVX2},
+	}
+	c64  = [2]vector[float32, complex64]{{pairSumLinesF32AVX2, sumGridF32AVX2, sumNextF32AVX2, nil}, {pairSumLinesF32AVX512, sumGridF32AVX512, sumNextF32AVX512, nil}}
+	c128 = [2]vector[float64, complex128]{{pairSumLinesF64AVX2, sumGridF64AVX2, sumNextF64AVX2, nil}, {pairSumLinesF64AVX512, sumGridF64AVX512, sumNextF64AVX512, nil}}
+)
+
+// fetchAhead is how many bytes before it is used memory is asked for in long folds:
+// processors do so of themselves only up to the end of a page.
+const fetchAhead = 2048
+
+// A room holds the results of blocks: what is given to assembly by way of a
+// variable would be allocated otherwise.
+type room [maxBlocks * 16]byte
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
+
+// use puts the assembly of v, if there is some, into l.
+func use[T, A any](v vector[T, A], l *ir.ReduceLoops, combine func(a, b A) A) {
+	if v.lines == nil {
+		return
+	}
+	var one T
+	var whole A
+	size := int(unsafe.Sizeof(one))
+	per := int(unsafe.Sizeof(whole)) / size // elements an accumulator
+	l.Fold = func(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+		a := (*A)(acc)
+		before := *a
+		v.lines(1, n*per, 0, 0, (*T)(acc), (*T)(x))
+		*a = combine(before, *a)
+	}
+	l.Lines = func(rows, n, stride int, accs, x unsafe.Pointer, _ []ir.Scalar) {
+		v.lines(rows, n*per, stride, 0, (*T)(accs), (*T)(x))
+	}
+	l.Blocks = func(count int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+		r, ahead := rooms.Get().(*room), 0
+		if count == maxBlocks { // the caller has more, and not all of it in the nearest cache
+			ahead = fetchAhead
+		}
+		v.lines(count, Block*per, Block*per*size, ahead, (*T)(unsafe.Pointer(r)), (*T)(x))
+		*(*A)(acc) = pairwise(elements[A](count, unsafe.Pointer(r)), combine)
+		rooms.Put(r)
+	}
+	l.Grid = func(rows, n, stride int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+		v.grid(rows, n*per, stride, (*T)(acc), (*T)(x))
+	}
+	l.Rows = func(n int, acc, x unsafe.Pointer, _ []ir.Scalar) { v.grid(1, n*per, 0, (*T)(acc), (*T)(x)) }
+	l.Merge = l.Rows
+	if v.next != nil {
+		l.Next = func(rows, n, outStride, stride int, out, acc, x unsafe.Pointer, _ []ir.Scalar) {
+			v.next(rows, n*per, outStride, stride, (*T)(out), (*T)(acc), (*T)(x))
+		}
+	}
+	if v.prefix != nil {
+		rest := l.Prefix
+		l.Prefix = func(n int, out, acc, x unsafe.Pointer, s []ir.Scalar) {
+			vectors := n * size / 32
+			v.prefix(vectors, (*T)(out), (*T)(acc), (*T)(x))
+			if done := vectors * 32; done < n*size {
+				rest(n-done/size, unsafe.Add(out, done), acc, unsafe.Add(x, done), s)
+			}
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package rows
+
+import "math"
+
+// Softmax writes exp(x - max) / sum(exp(x - max)) of each row of n elements. A row
+// with NaN or +Inf, or of nothing but -Inf, becomes NaN. Out may be x.
+func (f *Funcs[T]) Softmax(out, x []T, n int) {
+	switch {
+	case f.softmax == nil:
+		for lo := 0; lo < len(x); lo += n {
+			softmax(out[lo:lo+n], x[lo:lo+n])
+		}
+	case n <= exact:
+		blocks(len(x)/n, n, func(lo, rows int) { f.softmax(rows, n, &out[lo*n], &x[lo*n]) })
+	default:
+		for lo := 0; lo < len(x); lo += n {
+			f.longSoftmax(out[lo:lo+n], x[lo:lo+n])
+		}
+	}
+}
+
+func (f *Funcs[T]) longSoftmax(out, x []T) {
+	top, sum := f.largest(x), 0.0
+	for lo := 0; lo < len(x); lo += exact {
+		var s T
+		f.expSum(min(exact, len(x)-lo), top, &out[lo], &x[lo], &s)
+		sum += float64(s)
+	}
+	by := T(1 / sum)
+	for lo := 0; lo < len(x); lo += call {
+		f.scale(min(call, len(x)-lo), by, &out[lo])
+	}
+}
+
+// largest returns the largest element of x. NaN is left out: sums of exponentials
+// find it.
+func (f *Funcs[T]) largest(x []T) T {
+	best := T(math.Inf(-1))
+	for lo := 0; lo < len(x); lo += call {
+		var top T
+		f.top(min(call, len(x)-lo), &x[lo], &top)
+		if top > best {
+			best = top
+		}
+	}
+	return best
+}
+
+// LogSoftmax writes x - max - log(sum(exp(x - max))) of each row of n elements. Out
+// may be x.
+func (f *Funcs[T]) LogSoftmax(out, x []T, n int) {
+	if f.softmax == nil {
+		for lo := 0; lo < len(x); lo += n {
+			logSoftmax(out[lo:lo+n], x[lo:lo+n])
+		}
+		return
+	}
+	var tops, logs [64]T
+	var wide [64]float64
+	step := min(len(tops), max(1, call/n))
+	for lo, rows := 0, len(x)/n; lo < rows; lo += step {
+		m := min(step, rows-lo)
+		f.LogSum(x[lo*n:(lo+m)*n], n, tops[:m], wide[:m])
+		for i, v := range wide[:m] {
+			logs[i] = T(v)
+		}
+		if n <= call {
+			f.shift(m, n, &out[lo*n], &x[lo*n], &tops[0], &logs[0])
+			continue
+		}
+		for at := 0; at < n; at += call {
+			f.shift(1, min(call, n-at), &out[lo*n+at], &x[lo*n+at], &tops[0], &logs[0])
+		}
+	}
+}
+
+// LogSum writes, for each row of n elements, the largest element to tops and
+// log(sum(exp(x - largest))) to logs; their sum is NaN where the row has NaN.
+func (f *Funcs[T]) LogSum(x []T, n int, tops []T, logs []float64) {
+	switch {
+	case f.softmax == nil:
+		for i := range tops {
+			top, sum := logSum(x[i*n : (i+1)*n])
+			tops[i], logs[i] = top, math.Log(sum)
+		}
+	case n <= exact:
+		var sums [64]T
+		for lo := 0; lo < len(tops); lo += len(sums) {
+			m := min(len(sums), len(tops)-lo)
+			f.logSum(m, n, &x[lo*n], &tops[lo], &sums[0])
+			for i, s := range sums[:m] {
+				logs[lo+i] = math.Log(float64(s))
+			}
+		}
+	default:
+		for i := range tops {
+			row := x[i*n : (i+1)*n]
+			top, sum := f.largest(row), 0.0
+			for lo := 0; lo < n; lo += exact {
+				var s T
+				f.sumExp(min(exact, n-lo), top, &row[lo], &s)
+				sum += float64(s)
+			}
+			tops[i], logs[i] = top, math.Log(sum)
+		}
+	}
+}
+
+// ExpScale writes exp(x - shift)*factor. Out may be x.
+func (f *Funcs[T]) ExpScale(out, x []T, shift, factor float64) {
+	if f.expScale == nil {
+		for i, v := range x {
+			out[i] = T(math.Exp(float64(v)-shift) * factor)
+		}
+		return
+	}
+	a := T(shift)
+	b := T(shift - float64(a))
+	if math.IsInf(shift, 0) {
+		b = 0
+	}
+	for lo := 0; lo < len(x); lo += call {
+		f.expScale(min(call, len(x)-lo), a, b, T(factor), &out[lo], &x[lo])
+	}
+}
+
+// top returns the largest element of x, NaN if there is one.
+func top[T Float](x []T) T {
+	top := x[0]
+	for _, v := range x {
+		top = max(top, v)
+	}
+	return top
+}
+
+func softmax[T Float](out, x []T) {
+	top, sum := top(x), 0.0
+	for i, v := range x {
+		e := math.Exp(float64(v - top))
+		sum += e
+		out[i] = T(e)
+	}
+	for i, e := range out {
+		out[i] = T(float64(e) / sum)
+	}
+}
+
+func logSum[T Float](x []T) (T, float64) {
+	top, sum := top(x), 0.0
+	for _, v := range x {
+		sum += math.Exp(float64(v - top))
+	}
+	return top, sum
+}
+
+func logSoftmax[T Float](out, x []T) {
+	top, sum := logSum(x)
+	log := math.Log(sum)
+	for i, v := range x {
+		out[i] = T(float64(v-top) - log)
+	}
+}

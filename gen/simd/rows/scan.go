@@ -1,0 +1,87 @@
+package rows
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+func scans(k *kit) {
+	for _, f := range k.foldings() {
+		if f.pair {
+			continue
+		}
+		k.next(f)
+		if !k.AVX512 {
+			k.prefix(f)
+		}
+	}
+}
+
+// next is grid that keeps what accumulators are after each row.
+func (k *kit) next(f folding) {
+	k.begin(f.name+"Next", "func(rows, n, outStride, stride int, out, acc, x "+f.pointer(k)+")",
+		"folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.")
+	rows, r, outStride, stride := k.Arg("rows"), k.rowOf(), k.Arg("outStride"), k.Arg("stride")
+	out, acc, x := k.Arg("out"), k.Arg("acc"), k.Arg("x")
+	r.steps(4, func(all []place) {
+		a := each(all, func(p place) reg.VecVirtual { return p.load(acc) })
+		k.down(rows, []reg.Register{stride, outStride}, []reg.Register{x, out}, func(at []reg.Register) {
+			for i, p := range all {
+				k.foldInto(f, p.load(at[0]), a[i])
+				p.store(a[i], at[1])
+			}
+		})
+		for i, p := range all {
+			p.store(a[i], acc)
+		}
+	})
+	k.End()
+}
+
+// prefix scans one line, 32 bytes at a time: the prefixes inside a vector come from
+// two or three combinations of all lanes, and only one waits for the vector before.
+func (k *kit) prefix(f folding) {
+	k.begin(f.name+"Prefix", "func(vectors int, out, acc, x "+f.pointer(k)+")",
+		"writes the folds of acc and the elements up to each of so many vectors of 32 bytes, and the last to acc.")
+	n, out, acc, x := k.Arg("vectors"), k.Arg("out"), k.Arg("acc"), k.Arg("x")
+	k.holdIdentity(f)
+	identity, carry, last := k.Vec(), k.Vec(), k.Vec()
+	k.identity(f, identity)
+	k.Broadcast(mem(acc), carry)
+	k.VPCMPEQD(last, last, last)
+	k.VPSRLD(operand.U8(29), last, last) // 7, the last of the lanes
+	k.times(n, func() {
+		v := k.Vec()
+		k.Move(mem(x), v)
+		for shift := k.Elem(); shift < 16; shift *= 2 {
+			before := k.Vec()
+			k.VPALIGNR(operand.U8(16-shift), identity, v, before)
+			k.foldInto(f, before, v)
+		}
+		low := k.Vec()
+		k.VPERM2F128(operand.U8(0x08), v, v, low)
+		if k.Double {
+			k.VPERMILPD(operand.U8(0x0f), low, low)
+		} else {
+			k.VPERMILPS(operand.U8(0xff), low, low)
+		}
+		if f.identity != "zero" {
+			k.VBLENDPS(operand.U8(0x0f), identity, low, low)
+		}
+		k.foldInto(f, low, v)
+		whole, sum := k.Vec(), k.Vec()
+		if k.Double {
+			k.VPERMPD(operand.U8(0xff), v, whole)
+		} else {
+			k.VPERMPS(v, last, whole)
+		}
+		k.VMOVAPS(carry, sum)
+		k.foldInto(f, v, sum)
+		k.foldInto(f, whole, carry)
+		k.Move(sum, mem(out))
+		k.ADDQ(imm(32), x)
+		k.ADDQ(imm(32), out)
+	})
+	k.first(carry, mem(acc))
+	k.End()
+}

@@ -1,0 +1,167 @@
+package rows
+
+import "github.com/mmcloughlin/avo/reg"
+
+// softmaxes writes the functions over contiguous rows.
+func softmaxes(k *kit) {
+	k.softmax()
+	k.logSum()
+	k.shift()
+	k.rowMax()
+	k.rowExp(true)
+	k.rowExp(false)
+	k.rowScale()
+	k.expScale()
+}
+
+// largest returns the largest element of the row at x in all lanes. NaN counts
+// where it comes last alone: whoever needs it finds it in the sum.
+func (r row) largest(x reg.Register) reg.VecVirtual {
+	m := r.Vecs(4)
+	for _, v := range m {
+		r.Move(r.fixed["negInf"], v)
+	}
+	r.over(len(m), func(p place) {
+		v := p.load(x)
+		p.fill(v, r.fixed["negInf"])
+		r.max(v, m[p.i], m[p.i])
+	})
+	top := merge(m, func(a, b reg.VecVirtual) { r.max(a, b, a) })
+	r.maxOf(top)
+	return top
+}
+
+// exps returns the sum of exp(x - top) in all lanes, and stores the terms at out
+// where that is given.
+func (r row) exps(out, x reg.Register, top reg.VecVirtual) reg.VecVirtual {
+	s := r.Vecs(2)
+	for _, v := range s {
+		r.Zero(v)
+	}
+	r.over(len(s), func(p place) {
+		v := p.load(x)
+		r.Sub(v, top, v)
+		e := r.exp(v, false)
+		p.clear(e)
+		r.Add(e, s[p.i], s[p.i])
+		if out != nil {
+			p.store(e, out)
+		}
+	})
+	sum := merge(s, func(a, b reg.VecVirtual) { r.Add(b, a, a) })
+	r.sumOf(sum)
+	return sum
+}
+
+func (r row) scaleBy(out reg.Register, f reg.VecVirtual) {
+	r.over(4, func(p place) {
+		v := p.load(out)
+		r.Mul(v, f, v)
+		p.store(v, out)
+	})
+}
+
+// next moves pointers to their next row.
+func (r row) next(pointers ...reg.Register) {
+	for _, p := range pointers {
+		r.ADDQ(r.n, p)
+	}
+}
+
+func (k *kit) softmax() {
+	k.begin("softmax", "func(rows, n int, out, x *%s)", "computes softmax of each of rows contiguous rows of n elements, at most 2048.")
+	rows, r, out, x := k.Arg("rows"), k.rowOf(), k.Arg("out"), k.Arg("x")
+	k.holdExp(false)
+	k.hold("negInf")
+	k.times(rows, func() {
+		sum := r.exps(out, x, r.largest(x))
+		f := k.Vec()
+		k.Div(k.fixed["one"], sum, f)
+		r.scaleBy(out, f)
+		r.next(out, x)
+	})
+	k.End()
+}
+
+func (k *kit) logSum() {
+	k.begin("logSum", "func(rows, n int, x, tops, sums *%s)", "writes the largest element of each row of n elements, at most 2048, and the sum of exp(x - largest).")
+	rows, r, x, tops, sums := k.Arg("rows"), k.rowOf(), k.Arg("x"), k.Arg("tops"), k.Arg("sums")
+	k.holdExp(false)
+	k.hold("negInf")
+	k.times(rows, func() {
+		top := r.largest(x)
+		k.first(top, mem(tops))
+		k.first(r.exps(nil, x, top), mem(sums))
+		r.next(x)
+		k.ADDQ(imm(k.Elem()), tops)
+		k.ADDQ(imm(k.Elem()), sums)
+	})
+	k.End()
+}
+
+// shift is out = (x - a) - b with a and b of the row.
+func (k *kit) shift() {
+	k.begin("shift", "func(rows, n int, out, x, a, b *%s)", "computes (x - a) - b, with one element of a and b for each row of n elements.")
+	rows, r, out, x, a, b := k.Arg("rows"), k.rowOf(), k.Arg("out"), k.Arg("x"), k.Arg("a"), k.Arg("b")
+	k.times(rows, func() {
+		va, vb := k.Vec(), k.Vec()
+		k.Broadcast(mem(a), va)
+		k.Broadcast(mem(b), vb)
+		r.over(4, func(p place) {
+			v := p.load(x)
+			k.Sub(v, va, v)
+			k.Sub(v, vb, v)
+			p.store(v, out)
+		})
+		r.next(out, x)
+		k.ADDQ(imm(k.Elem()), a)
+		k.ADDQ(imm(k.Elem()), b)
+	})
+	k.End()
+}
+
+func (k *kit) rowMax() {
+	k.begin("top", "func(n int, x, top *%s)", "writes the largest of n elements.")
+	r, x, top := k.rowOf(), k.Arg("x"), k.Arg("top")
+	k.hold("negInf")
+	k.first(r.largest(x), mem(top))
+	k.End()
+}
+
+func (k *kit) rowExp(store bool) {
+	var out reg.Register
+	if store {
+		k.begin("expSum", "func(n int, top %s, out, x, sum *%s)", "writes exp(x - top), where no x is above top, and its sum.")
+		out = k.Arg("out")
+	} else {
+		k.begin("sumExp", "func(n int, top %s, x, sum *%s)", "writes the sum of exp(x - top), where no x is above top.")
+	}
+	r, x, sum := k.rowOf(), k.Arg("x"), k.Arg("sum")
+	top := k.scalar("top")
+	k.holdExp(false)
+	k.first(r.exps(out, x, top), mem(sum))
+	k.End()
+}
+
+func (k *kit) rowScale() {
+	k.begin("scale", "func(n int, f %s, out *%s)", "multiplies n elements by f.")
+	r, out := k.rowOf(), k.Arg("out")
+	r.scaleBy(out, k.scalar("f"))
+	k.End()
+}
+
+func (k *kit) expScale() {
+	k.begin("expScale", "func(n int, a, b, f %s, out, x *%s)", "computes exp((x - a) - b)*f for n elements.")
+	r, out, x := k.rowOf(), k.Arg("out"), k.Arg("x")
+	a, b, f := k.scalar("a"), k.scalar("b"), k.scalar("f")
+	k.holdExp(true)
+	r.over(2, func(p place) {
+		v := p.load(x)
+		k.Sub(v, a, v)
+		k.Sub(v, b, v)
+		e := k.exp(v, true)
+		k.Mul(e, f, e)
+		p.store(e, out)
+	})
+	k.End()
+}
