@@ -25,6 +25,7 @@ var ShapeRules = map[string]any{
 	"index_add":               IndexAddShape,
 	"nonzero":                 NonzeroShape,
 	"sort":                    SortShape,
+	"sort_first":              SortFirstShape,
 	"searchsorted":            SearchsortedShape,
 	"matmul":                  MatMulShape,
 	"cross_entropy":           CrossEntropyShape,
@@ -175,6 +176,27 @@ func SortShape(x []int, dim int) ([][]int, error) {
 		return nil, err
 	}
 	return [][]int{x, x}, nil
+}
+
+// SortFirstShape returns x with extent k along dim, twice: for the first k sorted
+// values and for their positions.
+func SortFirstShape(x []int, dim, k int) ([][]int, error) {
+	axis, err := Axis(dim, len(x))
+	if err != nil {
+		return nil, err
+	}
+	if len(x) == 0 {
+		if k != 1 {
+			return nil, shapeErrorf("k is %d, want 1 of a scalar", k)
+		}
+		return [][]int{x, x}, nil
+	}
+	if k < 0 || k > x[axis] {
+		return nil, shapeErrorf("k is %d, want 0 to %d, the extent of axis %d of %v", k, x[axis], axis, x)
+	}
+	out := slices.Clone(x)
+	out[axis] = k
+	return [][]int{out, out}, nil
 }
 
 // SearchsortedShape returns values, whose leading axes must be those of sorted

@@ -368,6 +368,7 @@ var Cases = []optest.Operator{
 	softshrinkCase,
 	softsignCase,
 	sortCase,
+	sortFirstCase,
 	splitCase,
 	splitSizesCase,
 	sqrtCase,

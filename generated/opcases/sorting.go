@@ -130,6 +130,22 @@ var sortCase = optest.Operator{
 	Grad: []bool{true},
 }
 
+var sortFirstCase = optest.Operator{
+	Op: ops.SortFirstOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.SortFirst(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), a.Attrs[2].Int != 0))
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{7}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(3), ir.BoolValue(false)}},
+		{Shapes: [][]int{{3, 5}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(2), ir.BoolValue(true)}},
+		{Shapes: [][]int{{2, 4, 3}}, Attrs: []ir.Value{ir.IntValue(-2), ir.IntValue(4), ir.BoolValue(false)}},
+	},
+	Grad: []bool{true},
+}
+
 var topkCase = optest.Operator{
 	Op: ops.TopkOp(),
 	Call: func(a optest.Args) []*core.Tensor {

@@ -500,6 +500,7 @@ func Descriptors() []*ir.Op {
 		&softshrinkGradXOp,
 		&softsignOp,
 		&sortOp,
+		&sortFirstOp,
 		&splitOp,
 		&splitSizesOp,
 		&sqrtOp,

@@ -317,6 +317,52 @@ func sortBackward(grad *core.Grad) {
 	grad.Set(0, Scatter(Zeros(grad.InShape(0), core.PlacementLike(dyValues)), dim, indices, dyValues))
 }
 
+var sortFirstOp = ir.Op{
+	Name:    "sort_first",
+	Doc:     "returns the first k elements along dim of those that sort returns, and where each came from.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "k", Kind: ir.AttrInt}, {Name: "descending", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
+	DTypes:  ir.ClassReal | ir.ClassBool,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.SortFirst},
+	Ref:     refkernel.SortFirst,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.SortFirst},
+	Tags:    ir.TagHidden,
+}
+
+// SortFirstOp returns the descriptor of sort_first, which must not be
+// changed.
+func SortFirstOp() *ir.Op {
+	return &sortFirstOp
+}
+
+// SortFirst returns the first k elements along dim of those that sort
+// returns, and where each came from.
+func SortFirst(x *core.Tensor, dim, k int, descending bool) (values, indices *core.Tensor) {
+	results := core.Kernel(core.Apply{
+		Op:    &sortFirstOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(dim), ir.IntValue(k), ir.BoolValue(descending)},
+		Shapes: func() ([][]int, error) {
+			return ir.SortFirstShape(x.Shape(), dim, k)
+		},
+		Backward: sortFirstBackward,
+		Save:     core.SaveOut(1),
+	})
+	return results[0], results[1]
+}
+
+// sortFirstBackward is the gradient of sort_first.
+func sortFirstBackward(grad *core.Grad) {
+	dyValues := grad.Dy(0)
+	indices := grad.Out(1)
+	dim := int(grad.Attr(0).Int)
+	grad.Set(0, Scatter(Zeros(grad.InShape(0), core.PlacementLike(dyValues)), dim, indices, dyValues))
+}
+
 var topkOp = ir.Op{
 	Name:    "topk",
 	Doc:     "returns the k largest elements of x along dim in descending order, or with largest of false the smallest in ascending order, and their int64 positions.",
@@ -348,8 +394,8 @@ func Topk(x *core.Tensor, k, dim int, largest bool) (values, indices *core.Tenso
 }
 
 func topkCompose(x *core.Tensor, k, dim int, largest bool) (*core.Tensor, *core.Tensor) {
-	sorted, order := Sort(WithAxes(x, 1), dim, largest)
-	return Narrow(InRange(sorted, "k", float64(k), 0, float64(ir.HostSize(sorted.Shape(), dim))), dim, 0, k), Narrow(order, dim, 0, k)
+	lines := WithDim(WithAxes(x, 1), dim)
+	return SortFirst(InRange(lines, "k", float64(k), 0, float64(ir.HostSize(lines.Shape(), dim))), dim, k, largest)
 }
 
 var uniqueOp = ir.Op{

@@ -3,6 +3,7 @@ package kernel
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
@@ -192,5 +193,69 @@ func TestArg(t *testing.T) {
 	empty := cputest.NewView(ir.Float32, "contiguous", 3, 0)
 	if err := ArgMax(call(ir.Float32, []ir.Value{ints(1), flag(false)}, []ir.View{cputest.NewView(ir.Int64, "contiguous", 3)}, empty)); err == nil {
 		t.Error("ArgMax of no elements: no error")
+	}
+}
+
+// TestSortFirst compares with Sort, in whose results the same elements come first.
+func TestSortFirst(t *testing.T) {
+	rng := newRand()
+	for _, dtype := range append([]ir.DType{ir.Bool}, orderedDTypes...) {
+		for _, c := range []struct {
+			shape []int
+			axis  int
+			ks    []int
+		}{
+			{[]int{7}, 0, []int{1, 3, 7}}, {[]int{3, 5}, 1, []int{2}}, {[]int{2, 40, 3}, -2, []int{1, 5, 39}}, {[]int{}, 0, []int{1}},
+			{[]int{5000}, 0, []int{1, 10, 600, 624, 4999}}, {[]int{3, 3000, 2}, 1, []int{4, 300}}, {[]int{0, 3}, 1, []int{2}}, {[]int{4, 3}, 0, []int{0}},
+		} {
+			for _, k := range c.ks {
+				for _, descending := range []bool{false, true} {
+					x := special(cputest.NewView(dtype, anyOf(rng, cputest.Layouts), c.shape...), rng)
+					checkFirst(t, rng, x, front(c.axis, c.shape), k, descending)
+				}
+			}
+		}
+	}
+}
+
+// TestSortFirstOfLongLines: lines that workers divide, and lines whose every element
+// comes before those so far.
+func TestSortFirstOfLongLines(t *testing.T) {
+	rng := newRand()
+	for _, p := range []int{1, 3} {
+		old := runtime.GOMAXPROCS(p)
+		for _, dtype := range []ir.DType{ir.Float32, ir.Int64} {
+			x := cputest.NewView(dtype, "contiguous", 3*selectPiece+5)
+			for i := range x.NumElements() {
+				cputest.Set(x, i, complex(float64(rng.IntN(1000)), 0))
+			}
+			checkFirst(t, rng, x, 0, 700, false)
+			for i := range x.NumElements() {
+				cputest.Set(x, i, complex(float64(i/3), 0))
+			}
+			checkFirst(t, rng, x, 0, 20, true)
+		}
+		runtime.GOMAXPROCS(old)
+	}
+}
+
+// checkFirst compares the first k elements of x along an axis with what Sort gives.
+func checkFirst(t *testing.T, rng *rand.Rand, x ir.View, axis, k int, descending bool) {
+	t.Helper()
+	shape := append([]int(nil), x.Shape...)
+	if len(shape) > 0 {
+		shape[axis] = k
+	}
+	values, index := cputest.NewView(x.DType, anyOf(rng, resultLayouts), shape...), cputest.NewView(ir.Int64, anyOf(rng, resultLayouts), shape...)
+	must(t, SortFirst, call(x.DType, []ir.Value{num(axis), num(k), flag(descending)}, []ir.View{values, index}, x))
+	allValues, allIndex := cputest.NewView(x.DType, "contiguous", x.Shape...), cputest.NewView(ir.Int64, "contiguous", x.Shape...)
+	must(t, Sort, call(x.DType, []ir.Value{num(axis), flag(descending)}, []ir.View{allValues, allIndex}, x))
+	for i := range values.NumElements() {
+		j := at(x.Shape, coords(shape, i)...)
+		got, want := real(cputest.Get(values, i)), real(cputest.Get(allValues, j))
+		if math.Float64bits(got) != math.Float64bits(want) || cputest.Get(index, i) != cputest.Get(allIndex, j) {
+			t.Fatalf("%s %v, first %d, descending %v: element %d is %v from %v, want %v from %v",
+				x.DType, x.Shape, k, descending, i, got, cputest.Get(index, i), want, cputest.Get(allIndex, j))
+		}
 	}
 }

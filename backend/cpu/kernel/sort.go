@@ -1,63 +1,37 @@
 package kernel
 
 import (
-	"cmp"
-	"math"
-	"slices"
+	"fmt"
+	"runtime"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/keys"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/radix"
+	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
 
-// A pair is an element to sort: a key that orders as the elements do, and where
-// the element was. Sorting by both is stable.
-type pair struct {
-	key uint64
-	at  int
-}
-
-// keysOf writes the keys of the elements at p, step elements apart. NaN is
-// larger than any number, and the zeros are equal.
-type keysOf func(out []pair, p unsafe.Pointer, step int)
-
-var sortKeys = table[keysOf]{
-	ir.Bool: intKeys[uint8], ir.Uint8: intKeys[uint8], ir.Int8: intKeys[int8], ir.Int16: intKeys[int16], ir.Int32: intKeys[int32], ir.Int64: intKeys[int64],
-	ir.Float32: floatKeys[float32], ir.Float64: floatKeys[float64],
-}
-
-func intKeys[T uint8 | int8 | int16 | int32 | int64](out []pair, p unsafe.Pointer, step int) {
-	for i := range out {
-		v := *(*T)(unsafe.Add(p, i*step*int(unsafe.Sizeof(*new(T)))))
-		out[i] = pair{uint64(int64(v)) ^ 1<<63, i}
-	}
-}
-
-func floatKeys[T float](out []pair, p unsafe.Pointer, step int) {
-	for i := range out {
-		v := float64(*(*T)(unsafe.Add(p, i*step*int(unsafe.Sizeof(*new(T))))))
-		out[i] = pair{floatKey(v), i}
-	}
-}
-
-func floatKey(v float64) uint64 {
-	switch b := math.Float64bits(v); {
-	case v != v:
-		return math.MaxUint64
-	case v == 0:
-		return 1 << 63
-	case v < 0:
-		return ^b
-	default:
-		return b | 1<<63
-	}
-}
+const (
+	// sortWork is how many elements to sort are worth another processor.
+	sortWork = 512
+	// sortBlock is the number of elements of one line that are read, or written,
+	// before those of the next: neighbours in memory belong to different lines
+	// where the axis is not the last.
+	sortBlock = 256
+	// sortTogether bounds the elements of lines that are sorted together, so that
+	// what is read of their common cache lines is still there.
+	sortTogether = 1 << 16
+	// longLine is the length of lines that all workers sort together, where there
+	// are fewer lines than workers.
+	longLine = 1 << 17
+)
 
 // Sort orders x along attribute dim, descending if that attribute says so, and
 // returns the elements and where each was. It is stable in both directions.
 func Sort(c *ir.Call) error {
-	keys, err := sortKeys.of(c.Compute)
+	code, err := sortCode(c.Compute)
 	if err != nil {
 		return err
 	}
@@ -67,125 +41,130 @@ func Sort(c *ir.Call) error {
 		return err
 	}
 	_, n, inner := around(x.Shape, axis)
+	if n > radix.MaxLength {
+		return fmt.Errorf("cannot sort %d elements along an axis, at most %d", n, radix.MaxLength)
+	}
 	dense := tile.Dense(x, c.Compute)
 	values, places := tile.TargetOf(c.Out[0], c.Compute), tile.TargetOf(c.Out[1], ir.Int64)
-	index, size := tile.Elements[int64](places), c.Compute.Size()
-	move := movers.of(c.Compute)
-	pool.For(x.NumElements()/n, max(1, moveWork/(16*n)), func(lo, hi int) {
-		pairs, spare := make([]pair, n), make([]pair, n)
-		for ; lo < hi; lo++ {
-			off := lo/inner*n*inner + lo%inner
-			from, to := unsafe.Add(dense.Ptr, off*size), unsafe.Add(values.Ptr, off*size)
-			keys(pairs, from, inner)
-			sortPairs(pairs, spare, descending)
-			move(pairs, to, from, inner)
-			for i, p := range pairs {
-				index[off+i*inner] = int64(p.at)
-			}
-		}
-	})
+	s := &sorting{code: code, from: dense.Ptr, to: values.Ptr, index: tile.Elements[int64](places), n: n, inner: inner, size: c.Compute.Size()}
+	if descending {
+		s.flip = ^uint64(0)
+	}
+	lines := x.NumElements() / n
+	if s.together = n >= longLine && lines < runtime.GOMAXPROCS(0); s.together {
+		s.Run(0, lines)
+	} else {
+		pool.Run(lines, max(1, sortWork/n), s)
+	}
 	tile.Finish(c.Out[0], values)
 	tile.Finish(c.Out[1], places)
 	return nil
 }
 
-var movers = bySize[func(pairs []pair, to, from unsafe.Pointer, step int)]{
-	moveSorted[uint8], moveSorted[uint16], moveSorted[uint32], moveSorted[uint64], moveSorted[[2]uint64],
+// A sorting is a call of Sort on dense operands. A line's elements are inner
+// elements apart.
+type sorting struct {
+	code     *keys.Code
+	from, to unsafe.Pointer
+	index    []int64
+	n, inner int
+	size     int    // of an element, in bytes
+	flip     uint64 // all ones where larger keys come first
+	together bool   // all workers sort one line
 }
 
-// moveSorted copies the elements that pairs name to their places.
-func moveSorted[T any](pairs []pair, to, from unsafe.Pointer, step int) {
-	step *= int(unsafe.Sizeof(*new(T)))
-	for i, p := range pairs {
-		*(*T)(unsafe.Add(to, i*step)) = *(*T)(unsafe.Add(from, p.at*step))
-	}
-}
-
-// sortPairs orders pairs by key, equal ones by place. spare is as long.
-func sortPairs(pairs, spare []pair, descending bool) {
-	if descending {
-		for i := range pairs {
-			pairs[i].key = ^pairs[i].key
-		}
-	}
-	if len(pairs) < 256 {
-		slices.SortFunc(pairs, func(a, b pair) int {
-			return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.at, b.at))
-		})
-		return
-	}
-	radixSort(pairs, spare)
-}
-
-// radixSort orders pairs by one byte of the keys after the other, the lowest
-// first; bytes that are the same in all keys are passed over.
-func radixSort(pairs, spare []pair) {
-	differ := uint64(0)
-	for _, p := range pairs {
-		differ |= p.key ^ pairs[0].key
-	}
-	from, to := pairs, spare
-	for shift := 0; shift < 64; shift += 8 {
-		if differ>>shift&0xff == 0 {
-			continue
-		}
-		var next [256]int
-		for _, p := range from {
-			next[p.key>>shift&0xff]++
-		}
-		sum := 0
-		for d, n := range next {
-			next[d] = sum
-			sum += n
-		}
-		for _, p := range from {
-			d := p.key >> shift & 0xff
-			to[next[d]] = p
-			next[d]++
-		}
-		from, to = to, from
-	}
-	if &from[0] != &pairs[0] {
-		copy(pairs, from)
+// Run sorts the lines [lo, hi).
+func (s *sorting) Run(lo, hi int) {
+	most := max(1, min(16, sortTogether/s.n))
+	words := scratch.Get(16 * s.n * min(most, s.inner))
+	defer words.Put()
+	room := scratch.Slice[keys.Word](words, 2*s.n*min(most, s.inner))
+	for lo < hi {
+		count := min(most, hi-lo, s.inner-lo%s.inner)
+		s.lines(lo, count, room)
+		lo += count
 	}
 }
 
-// SearchSorted returns, for each of values, how many elements of its row of
-// sorted are smaller, or with attribute right no larger. NaN is larger than any
-// number.
-func SearchSorted(c *ir.Call) error {
-	keys, err := sortKeys.of(c.Compute)
-	if err != nil {
-		return err
+// lines sorts count lines that are neighbours. Room has two words for each element.
+func (s *sorting) lines(first, count int, room []keys.Word) {
+	start := first/s.inner*s.n*s.inner + first%s.inner // the first element of the first line
+	switch {
+	case s.together:
+		both := room[:2*s.n]
+		pool.For(s.n, longLine/4, func(lo, hi int) { s.load(both, start, lo, hi) })
+		sorted := s.sorted(both, start)
+		pool.For(s.n, longLine/4, func(lo, hi int) { s.store(sorted, start, lo, hi) })
+	case s.inner == 1:
+		s.load(room, start, 0, s.n)
+		s.store(s.sorted(room, start), start, 0, s.n)
+	default:
+		s.strided(start, count, room)
 	}
-	right, n := c.Attrs[0].Int != 0, c.In[1].NumElements()
-	if n == 0 {
-		return nil
-	}
-	sorted, values := tile.Dense(c.In[0], c.Compute), tile.Dense(c.In[1], c.Compute)
-	row := c.In[0].Shape[len(c.In[0].Shape)-1]
-	width := n // values that share a row of sorted
-	if len(c.In[0].Shape) > 1 {
-		width = max(1, c.In[1].Shape[len(c.In[1].Shape)-1])
-	}
-	table := make([]pair, sorted.NumElements())
-	wanted := make([]pair, n)
-	keys(table, sorted.Ptr, 1)
-	keys(wanted, values.Ptr, 1)
-	d := tile.TargetOf(c.Out[0], ir.Int64)
-	out := tile.Elements[int64](d)
-	pool.For(n, moveWork/8, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			line, v := table[i/width*row:][:row], wanted[i].key
-			at, _ := slices.BinarySearchFunc(line, v, func(p pair, v uint64) int {
-				if p.key < v || right && p.key == v {
-					return -1
-				}
-				return 1
-			})
-			out[i] = int64(at)
+}
+
+// strided is lines where the elements of lines are apart.
+func (s *sorting) strided(start, count int, room []keys.Word) {
+	var sorted [16][]keys.Word
+	for lo := 0; lo < s.n; lo += sortBlock {
+		for i := range count {
+			s.load(room[2*i*s.n:], start+i, lo, min(lo+sortBlock, s.n))
 		}
-	})
-	tile.Finish(c.Out[0], d)
-	return nil
+	}
+	for i := range count {
+		sorted[i] = s.sorted(room[2*i*s.n:][:2*s.n], start+i)
+	}
+	for lo := 0; lo < s.n; lo += sortBlock {
+		for i := range count {
+			s.store(sorted[i], start+i, lo, min(lo+sortBlock, s.n))
+		}
+	}
+}
+
+// load writes the words of elements [lo, hi) of the line at start; not where keys
+// are long.
+func (s *sorting) load(words []keys.Word, start, lo, hi int) {
+	if !s.code.Long {
+		s.code.Load(words[lo:hi], unsafe.Add(s.from, start*s.size), lo, s.inner, s.flip)
+	}
+}
+
+// sorted returns the words of the line at start in order. They are in both, whose
+// first half has what load wrote.
+func (s *sorting) sorted(both []keys.Word, start int) []keys.Word {
+	a, spare := both[:s.n], both[s.n:2*s.n]
+	switch {
+	case s.code.Long:
+		return s.long(start, a, spare)
+	case s.together:
+		return radix.SortParallel(a, spare)
+	}
+	return radix.Sort(a, spare)
+}
+
+// store writes the results [lo, hi) of the line at start.
+func (s *sorting) store(sorted []keys.Word, start, lo, hi int) {
+	s.code.Store(unsafe.Add(s.to, start*s.size), s.index[start:], unsafe.Add(s.from, start*s.size), sorted[lo:hi], lo, s.inner, s.flip)
+}
+
+// long sorts the line at start, whose keys do not fit in words.
+func (s *sorting) long(start int, a, spare []keys.Word) []keys.Word {
+	block := scratch.Get(8 * s.n)
+	defer block.Put()
+	wide := scratch.Slice[uint64](block, s.n)
+	line := unsafe.Add(s.from, start*s.size)
+	if s.together {
+		pool.For(s.n, longLine/4, func(lo, hi int) { s.code.Load(wide[lo:hi], line, lo, s.inner, s.flip) })
+		return radix.Long(wide, a, spare, radix.SortParallel)
+	}
+	s.code.Load(wide, line, 0, s.inner, s.flip)
+	return radix.Long(wide, a, spare, radix.Sort)
+}
+
+// sortCode returns the keys of a dtype.
+func sortCode(dtype ir.DType) (*keys.Code, error) {
+	if code := keys.Of(dtype); code != nil {
+		return code, nil
+	}
+	return nil, fmt.Errorf("not implemented for %s on cpu", dtype)
 }

@@ -13,17 +13,11 @@ import (
 // Sort orders x along attribute dim, descending if that attribute says so, and
 // returns the elements and where each was. It is stable in both directions.
 func Sort(g ir.GPU, c *ir.Call) error {
-	x := c.In[0]
-	axis, err := axisOf(c, 0, x.Shape)
-	if err != nil || x.NumElements() == 0 {
+	axis, err := axisOf(c, 0, c.In[0].Shape)
+	if err != nil || c.In[0].NumElements() == 0 {
 		return err
 	}
-	order, err := orderOf(x.DType, c.Attrs[1].Int != 0)
-	if err != nil {
-		return err
-	}
-	// Rows are along the last axis of what is sorted.
-	x, err = g.Dense(moveLast(x, axis), x.DType)
+	s, x, err := sortingOf(g, c.In[0], axis, c.Attrs[1].Int != 0)
 	if err != nil {
 		return err
 	}
@@ -35,11 +29,6 @@ func Sort(g ir.GPU, c *ir.Call) error {
 	if err != nil {
 		return err
 	}
-	n := 1
-	if len(x.Shape) > 0 {
-		n = x.Shape[len(x.Shape)-1]
-	}
-	s := sorting{g: g, size: x.DType.Size(), order: order, n: int64(n), rows: int64(x.NumElements() / n)}
 	if err := s.run(x.Addr, values.Addr, places.Addr); err != nil {
 		return err
 	}
@@ -47,6 +36,53 @@ func Sort(g ir.GPU, c *ir.Call) error {
 		return err
 	}
 	return places.finish(g)
+}
+
+// SortFirst is the first elements that Sort returns, as many as attribute k says.
+// Rows are sorted as a whole.
+func SortFirst(g ir.GPU, c *ir.Call) error {
+	axis, err := axisOf(c, 0, c.In[0].Shape)
+	if err != nil || c.Out[0].NumElements() == 0 {
+		return err
+	}
+	s, x, err := sortingOf(g, c.In[0], axis, c.Attrs[2].Int != 0)
+	if err != nil {
+		return err
+	}
+	values, err := scratchView(g, x.Shape, x.DType)
+	if err != nil {
+		return err
+	}
+	places, err := scratchView(g, x.Shape, ir.Int64)
+	if err != nil {
+		return err
+	}
+	if err := s.run(x.Addr, values.Addr, places.Addr); err != nil {
+		return err
+	}
+	to, index := moveLast(c.Out[0], axis), moveLast(c.Out[1], axis)
+	values.Shape, places.Shape = to.Shape, index.Shape
+	if err := g.Store(to, values); err != nil {
+		return err
+	}
+	return g.Store(index, places)
+}
+
+// sortingOf returns the sort of x along an axis, and x dense with that axis last.
+func sortingOf(g ir.GPU, x ir.View, axis int, descending bool) (sorting, ir.View, error) {
+	order, err := orderOf(x.DType, descending)
+	if err != nil {
+		return sorting{}, x, err
+	}
+	x, err = g.Dense(moveLast(x, axis), x.DType)
+	if err != nil {
+		return sorting{}, x, err
+	}
+	n := 1
+	if len(x.Shape) > 0 {
+		n = x.Shape[len(x.Shape)-1]
+	}
+	return sorting{g: g, size: x.DType.Size(), order: order, n: int64(n), rows: int64(x.NumElements() / n)}, x, nil
 }
 
 // moveLast returns v with an axis moved to the end.

@@ -15,11 +15,19 @@ func Sort(c *ir.Call) error {
 	if err != nil {
 		return err
 	}
+	values, indices := sorted(x, axis, c.Attrs[1].Int != 0)
+	store(c.Out[0], values, c.Compute)
+	store(c.Out[1], indices, ir.Int64)
+	return nil
+}
+
+// sorted returns the elements of x in order along an axis, and where each was.
+func sorted(x tensor[ir.Scalar], axis int, descending bool) (values, indices tensor[ir.Scalar]) {
 	sign := 1
-	if c.Attrs[1].Int != 0 {
+	if descending {
 		sign = -1
 	}
-	values, indices := newTensor(x.shape, ir.Scalar{}), newTensor(x.shape, ir.Scalar{})
+	values, indices = newTensor(x.shape, ir.Scalar{}), newTensor(x.shape, ir.Scalar{})
 	for _, l := range lines(x.shape, axis) {
 		from := make([]int, len(l))
 		for k := range from {
@@ -30,8 +38,24 @@ func Sort(c *ir.Call) error {
 			values.v[l[k]], indices.v[l[k]] = x.v[l[i]], ir.IntScalar(int64(i))
 		}
 	}
-	store(c.Out[0], values, c.Compute)
-	store(c.Out[1], indices, ir.Int64)
+	return values, indices
+}
+
+// SortFirst is the first elements that Sort returns, as many as attribute k says.
+func SortFirst(c *ir.Call) error {
+	x := load(c.In[0], c.Compute)
+	axis, err := axisOf(c, 0, x.shape)
+	if err != nil {
+		return err
+	}
+	values, indices := sorted(x, axis, c.Attrs[2].Int != 0)
+	first := func(t tensor[ir.Scalar]) tensor[ir.Scalar] {
+		out := newTensor(c.Out[0].Shape, ir.Scalar{})
+		each(out.shape, func(at []int) { *out.at(at) = *t.at(at) })
+		return out
+	}
+	store(c.Out[0], first(values), c.Compute)
+	store(c.Out[1], first(indices), ir.Int64)
 	return nil
 }
 
