@@ -19,6 +19,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/exec"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -117,9 +118,16 @@ func (*Driver) Alloc(dev int, bytes int64) (m device.Memory, err error) {
 		}
 	}()
 	words := make([]uint64, (bytes+7)/8+8)
+	if bytes >= hugeFrom {
+		adviseHuge(words)
+	}
 	skip := -uintptr(unsafe.Pointer(&words[0])) & 63
 	return device.Memory{Host: unsafe.Add(unsafe.Pointer(&words[0]), skip), Bytes: bytes}, nil
 }
+
+// hugeFrom is the size from which memory is asked for in large pages: touching it
+// for the first time, page after page, would else take longer than most operators.
+const hugeFrom = 4 << 20
 
 // checkedBytes is the size from which an allocation is compared with the memory
 // there is: Go ends the program when the system refuses memory.
@@ -325,9 +333,17 @@ func (*Driver) EnablePeerAccess(dev, peer int) error {
 	return errors.Join(checkDevice(dev), checkDevice(peer))
 }
 
+// refusal is why nothing is computed: what the environment asks the processor for,
+// and it has not.
+var refusal = simd.Err()
+
 // Launch computes c before it returns. An operator's loop or kernel that panics
-// is reported as an error.
+// is reported as an error. Nothing is computed where simd.Err says that the level
+// of vector instructions which the environment asks for cannot be used.
 func (d *Driver) Launch(dev int, s device.StreamID, c *ir.Call) (err error) {
+	if refusal != nil {
+		return fmt.Errorf("cpu: %w", refusal)
+	}
 	if s != 0 || dev != 0 {
 		if err := d.stream(dev, s); err != nil {
 			return err

@@ -170,6 +170,12 @@ func Elementwise(a Apply, in ...*Tensor) *Tensor {
 	if in == nil {
 		in = a.In
 	}
+	if out, ok, err := short(&a, in); ok {
+		if err != nil {
+			return Fail(a.Op, err)
+		}
+		return out
+	}
 	if t := FirstError(in...); t != nil {
 		return t
 	}

@@ -20,8 +20,7 @@ func recordable(drv device.Driver, dev device.Device, q device.StreamID, host *S
 	case !nonBlocking:
 		return c.Refuse(fmt.Errorf("%w: a copy between the host and %s cannot be waited for while a graph is captured; make it NonBlocking", device.ErrCapturing, dev))
 	}
-	host.refs.Add(1)
-	host.share()
+	host.ref()
 	c.Keep(func() { _ = host.unref() }) // a driver that cannot free reports it with the next allocation
 	return nil
 }

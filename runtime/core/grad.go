@@ -82,6 +82,7 @@ func (g *Grad) unpack(s *saved, layout ir.Layout, dev device.Device, dt ir.DType
 		return Fail(n.op, fmt.Errorf("a value that its gradient needs was %w: %s of shape %v is at version %d, was saved at %d",
 			ErrChanged, what(), layout.Shape, now, s.version))
 	}
+	s.storage.ref()
 	t := newTensor(s.storage, dev, layout, dt)
 	t.wrapped, t.view, t.detached, t.epoch = s.wrapped, s.view, s.detached, s.epoch
 	t.grad = state

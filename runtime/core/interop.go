@@ -70,7 +70,7 @@ func fromPointer(dev device.Device, addr uint64, dt ir.DType, shape []int) (*Ten
 	if err := ir.CheckShape(shape); err != nil {
 		return nil, err
 	}
-	s := &Storage{drv: drv} // not held: releasing it gives nothing back
+	s := empty(drv) // not held: releasing it gives nothing back
 	if bytes := ir.NumElements(shape) * dt.Size(); bytes > 0 {
 		if err := checkPointer(addr, uint64(bytes), dt); err != nil {
 			return nil, err

@@ -42,15 +42,21 @@ func newPlan(a *Apply) *plan {
 }
 
 func (p *plan) free() {
-	for i := range len(p.call.Out) + len(p.call.In) {
-		p.views[i] = ir.View{}
-	}
-	p.call, p.a, p.ins, p.drv = ir.Call{}, Apply{}, [3]*Tensor{}, nil
+	p.a, p.ins, p.drv = Apply{}, [3]*Tensor{}, nil
 	p.dev, p.stream, p.compute, p.result = device.Device{}, 0, ir.Invalid, ir.Invalid
 	p.wrapped, p.pin, p.used = false, device.KindCPU, 0
 	if len(p.others) > 0 {
 		p.others = p.others[:0]
 	}
+	p.freeCall()
+}
+
+// freeCall gives back a plan of which nothing but the call was used.
+func (p *plan) freeCall() {
+	for i := range len(p.call.Out) + len(p.call.In) {
+		p.views[i] = ir.View{}
+	}
+	p.call = ir.Call{}
 	plans.Put(p)
 }
 
@@ -65,14 +71,19 @@ func (p *plan) room(n int) []int {
 	return out
 }
 
-// prepare makes the plan's call the launch of the operator, with room for its
+// prepare makes the plan's call the launch of its operator, with room for its
 // views.
 func (p *plan) prepare(results, operands int) *ir.Call {
+	return p.prepareFor(&p.a, p.compute, results, operands)
+}
+
+// prepareFor makes the plan's call the launch of a in dtype compute.
+func (p *plan) prepareFor(a *Apply, compute ir.DType, results, operands int) *ir.Call {
 	c := &p.call
-	c.Op, c.Variant, c.Compute, c.Attrs = p.a.Op, p.a.Variant, p.compute.Compute(), p.a.Attrs
+	c.Op, c.Variant, c.Compute, c.Attrs = a.Op, a.Variant, compute.Compute(), a.Attrs
 	c.Scalars = p.scalars[:0]
-	if len(p.a.Attrs) > 0 {
-		c.Scalars = scalarAttrs(c.Scalars, p.a.Op, p.a.Attrs)
+	if len(a.Attrs) > 0 {
+		c.Scalars = scalarAttrs(c.Scalars, a.Op, a.Attrs)
 	}
 	if n := results + operands; n > len(p.views) {
 		p.views = make([]ir.View, max(n, 8))
@@ -216,25 +227,33 @@ func (p *plan) agreed() bool {
 }
 
 // resolve finds the dtypes of an operator whose operands have dt, and reports
-// whether it can: what takes integers to another dtype, and dtypes that the
-// operator does not compute in, are left to Op.Types.
+// whether it can.
 func (p *plan) resolve(dt ir.DType) bool {
-	op := p.a.Op
-	if !op.DTypes.Has(dt) {
-		return false
+	result, ok := resolve(p.a.Op, dt)
+	if ok {
+		p.compute, p.result = dt, result
 	}
-	p.compute, p.result = dt, dt
+	return ok
+}
+
+// resolve returns the dtype of the results of an operator that computes in dt, the
+// dtype of its operands. It is not ok for what takes integers to another dtype, and
+// for dtypes that the operator does not compute in: these are left to Op.Types.
+func resolve(op *ir.Op, dt ir.DType) (result ir.DType, ok bool) {
+	if !op.DTypes.Has(dt) {
+		return ir.Invalid, false
+	}
 	switch op.Promote {
 	case ir.PromoteCompare:
-		p.result = ir.Bool
+		return ir.Bool, true
 	case ir.PromoteToReal:
-		p.result = dt.Real()
+		return dt.Real(), true
 	case ir.PromoteToComplex:
-		p.result = dt.Complex()
+		return dt.Complex(), true
 	case ir.PromoteArithFloat, ir.PromoteSumAcc:
-		return dt.Category() > ir.CategoryInt
+		return dt, dt.Category() > ir.CategoryInt
 	}
-	return true
+	return dt, true
 }
 
 // resultDType returns the dtype of the i-th result.

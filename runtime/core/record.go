@@ -75,8 +75,7 @@ type saved struct {
 
 // save keeps t's value.
 func save(t *Tensor) saved {
-	t.storage.refs.Add(1)
-	t.storage.share()
+	t.storage.ref()
 	return saved{t.storage, t.Version(), t.epoch, t.wrapped, t.view, t.detached}
 }
 
@@ -162,29 +161,31 @@ func (p *plan) record(outs ...*Tensor) {
 		}
 	}
 	if recording(&p.a) {
-		newNode(&p.a, p.drv, p.stream, outs)
+		newNode(&p.a, p.a.In, p.drv, p.stream, outs)
 	}
 }
 
 // recordOn adds an application that no plan ran, with results on a device of drv.
 func recordOn(a *Apply, drv device.Driver, outs ...*Tensor) {
 	if recording(a) {
-		newNode(a, drv, current(outs[0].dev), outs)
+		newNode(a, a.In, drv, current(outs[0].dev), outs)
 	}
 }
 
-func newNode(a *Apply, drv device.Driver, stream device.StreamID, outs []*Tensor) {
+// newNode records an application to in, whatever a.In is. It keeps neither in nor
+// outs, but what a has.
+func newNode(a *Apply, in []*Tensor, drv device.Driver, stream device.StreamID, outs []*Tensor) {
 	n := &Node{
 		op: a.Op, seq: nodeSeq.Add(1), variant: a.Variant, dims: a.Dims, keepDim: a.KeepDim,
 		attrs: a.Attrs, backward: a.Backward, drv: drv, stream: stream,
 	}
-	if n.in = n.ins[:min(len(a.In), len(n.ins))]; len(a.In) > len(n.ins) {
-		n.in = make([]operand, len(a.In))
+	if n.in = n.ins[:min(len(in), len(n.ins))]; len(in) > len(n.ins) {
+		n.in = make([]operand, len(in))
 	}
 	if n.out = n.outs[:min(len(outs), len(n.outs))]; len(outs) > len(n.outs) {
 		n.out = make([]result, len(outs))
 	}
-	for i, t := range a.In {
+	for i, t := range in {
 		if t == nil {
 			continue
 		}

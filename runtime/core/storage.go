@@ -26,17 +26,25 @@ type Storage struct {
 	armed bool        // has a finalizer, which gives block back
 	pin   device.Kind // of the accelerators it is page-locked for; KindCPU for none
 
-	shared  atomic.Bool  // a second handle was made
-	refs    atomic.Int64 // handles and saved values that were not released
+	shared  atomic.Bool  // a second reference was made
+	refs    atomic.Int64 // handles and saved values that were not released; 1 from the start
 	version atomic.Int64 // writes in place so far
 	epoch   atomic.Int64 // recorded writes in place so far
 }
 
-// The recycled storages hold nothing. Those for devices and for pinned memory have
-// a finalizer, which they keep while they are recycled: attaching one costs as much
-// as all else about a storage. It is no cleanup, because the finalizer of a storage
-// that nobody released recycles it, too.
-var hostStorages, deviceStorages sync.Pool
+// The recycled storages hold nothing, but for those of small blocks of host memory:
+// these keep their block, which the collector takes with the storage. Those for
+// devices and for pinned memory have a finalizer, which they keep while they are
+// recycled: attaching one costs as much as all else about a storage. It is no
+// cleanup, because the finalizer of a storage that nobody released recycles it, too.
+var (
+	hostStorages, deviceStorages sync.Pool
+	smallStorages                [smallClass + 1]sync.Pool // of blocks of 1<<index bytes
+)
+
+// smallClass is the binary logarithm of the size of the largest block that its
+// storage keeps.
+const smallClass = 14
 
 func (s *Storage) arm() *Storage {
 	s.armed = true
@@ -57,13 +65,21 @@ func (s *Storage) collected() {
 // reset makes s hold nothing, as if new.
 func (s *Storage) reset() {
 	s.drv, s.block, s.bytes, s.held, s.pin = nil, memory.Block{}, 0, false, device.KindCPU
-	for _, n := range [...]*atomic.Int64{&s.refs, &s.version, &s.epoch} {
-		if n.Load() != 0 { // a store costs more
-			n.Store(0)
-		}
-	}
+	s.count()
+}
+
+// count makes s one that has one reference and was never written. A store costs
+// more than to find that none is needed.
+func (s *Storage) count() {
 	if s.shared.Load() {
 		s.shared.Store(false)
+		s.refs.Store(1)
+	}
+	if s.version.Load() != 0 {
+		s.version.Store(0)
+	}
+	if s.epoch.Load() != 0 {
+		s.epoch.Store(0)
 	}
 }
 
@@ -78,7 +94,13 @@ func current(dev device.Device) device.StreamID {
 // newStorage allocates bytes on dev, which drv provides, for work on stream s.
 func newStorage(dev device.Device, drv device.Driver, s device.StreamID, bytes int64) (*Storage, error) {
 	if bytes == 0 {
-		return &Storage{drv: drv}, nil
+		return empty(drv), nil
+	}
+	if dev.Kind == device.KindCPU && bytes <= 1<<smallClass {
+		if s, _ := smallStorages[memory.HostClass(bytes)].Get().(*Storage); s != nil && s.drv == drv {
+			s.bytes = bytes
+			return s, nil
+		}
 	}
 	b, err := memory.Alloc(dev, drv, s, bytes)
 	if err != nil {
@@ -95,7 +117,9 @@ func newPinned(kind device.Kind, drv device.Driver, bytes int64) (*Storage, erro
 		return nil, err
 	}
 	if bytes == 0 {
-		return &Storage{drv: drv, pin: kind}, nil
+		s := empty(drv)
+		s.pin = kind
+		return s, nil
 	}
 	b, err := memory.AllocPinned(of, bytes)
 	if err != nil {
@@ -104,6 +128,13 @@ func newPinned(kind device.Kind, drv device.Driver, bytes int64) (*Storage, erro
 	s := own(b, drv, bytes)
 	s.pin = kind
 	return s, nil
+}
+
+// empty returns a storage without memory.
+func empty(drv device.Driver) *Storage {
+	s := &Storage{drv: drv}
+	s.refs.Store(1)
+	return s
 }
 
 // own returns a storage that holds b, with the collector as the net.
@@ -115,6 +146,7 @@ func own(b memory.Block, drv device.Driver, bytes int64) *Storage {
 	s, _ := pool.Get().(*Storage)
 	if s == nil {
 		s = new(Storage)
+		s.refs.Store(1)
 		if pool == &deviceStorages {
 			s.arm()
 		}
@@ -124,9 +156,16 @@ func own(b memory.Block, drv device.Driver, bytes int64) *Storage {
 }
 
 // unref drops one reference. With the last it frees the block and recycles the
-// storage, which the caller must not use any more.
+// storage, which the caller must not use any more. Where no second reference was
+// ever made nobody else counts, and the count stays at the 1 that the next use of
+// the storage begins with.
 func (s *Storage) unref() error {
-	if s.refs.Add(-1) != 0 || !s.held {
+	if s.shared.Load() && s.refs.Add(-1) != 0 || !s.held {
+		return nil
+	}
+	if s.small() {
+		s.count()
+		smallStorages[memory.HostClass(s.block.Bytes)].Put(s)
 		return nil
 	}
 	b, pool := s.block, &hostStorages
@@ -138,11 +177,17 @@ func (s *Storage) unref() error {
 	return b.Free()
 }
 
-// share notes that there is a second handle.
-func (s *Storage) share() {
+// small reports whether s keeps its block while it is recycled.
+func (s *Storage) small() bool {
+	return !s.armed && s.block.Bytes <= 1<<smallClass
+}
+
+// ref adds a reference to those there are.
+func (s *Storage) ref() {
 	if !s.shared.Load() {
 		s.shared.Store(true)
 	}
+	s.refs.Add(1)
 }
 
 // view sets v to the elements of layout as a kernel sees them.

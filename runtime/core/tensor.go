@@ -32,26 +32,26 @@ type Tensor struct {
 	grad     *gradState // nil until the tensor takes part in differentiation
 }
 
-// newTensor returns a handle on elements of s, which is on dev. It holds one
+// newTensor returns a handle on elements of s, which is on dev. It takes over one
 // reference to s.
 func newTensor(s *Storage, dev device.Device, layout ir.Layout, dtype ir.DType) *Tensor {
 	t := &Tensor{storage: s, layout: layout, dev: dev, dtype: dtype, epoch: s.epoch.Load()}
-	s.refs.Add(1)
-	scopeAdd(t)
+	if scopes.Held() {
+		scopeAdd(t)
+	}
 	return t
 }
 
 // again returns a second handle on t's elements, of the given layout.
 func (t *Tensor) again(layout ir.Layout) *Tensor {
-	t.storage.share()
+	t.storage.ref()
 	return newTensor(t.storage, t.dev, layout, t.dtype)
 }
 
 // alias returns another handle on t's elements that no scope releases and that
 // has no part in differentiation.
 func (t *Tensor) alias() *Tensor {
-	t.storage.refs.Add(1)
-	t.storage.share()
+	t.storage.ref()
 	return &Tensor{
 		storage: t.storage, layout: t.layout, dev: t.dev, dtype: t.dtype,
 		wrapped: t.wrapped, view: t.view, detached: t.detached, epoch: t.epoch,

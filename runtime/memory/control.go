@@ -93,8 +93,13 @@ func reset(d device.Device, all func(*ledger), one func(*gauge)) {
 // EmptyCache gives memory that no block uses back to the driver (S44, A21). It
 // waits for work of other streams that uses freed blocks. Segments of which a
 // part is in use stay, and so does all memory of private pools that somebody refers
-// to (P73). While a capture is under way it does nothing.
+// to (P73). While a capture is under way it does nothing. For the host it is
+// EmptyHostCache.
 func EmptyCache(d device.Device) error {
+	if d.Kind == device.KindCPU {
+		EmptyHostCache()
+		return nil
+	}
 	drainDropped()
 	a := existing(d)
 	if a == nil || !a.caching {

@@ -2,206 +2,257 @@
 // kernels share the one pool, so that kernels called from several goroutines, or
 // from inside each other, use no more workers than GOMAXPROCS allows. It knows
 // nothing of tensors.
+//
+// A call is offered to the workers and begun by its caller at once. Workers that
+// have just worked look out for the next call for some microseconds, so that they
+// take part in calls that follow one another closely; then they sleep, and cost
+// nothing. What no worker has claimed the caller does itself: a call never waits
+// for a worker to wake up.
 package pool
 
 import (
 	"runtime"
-	"slices"
-	"sync"
 	"sync/atomic"
+	"time"
 )
 
-// A task is one call of For. Whoever takes part claims pieces of it by moving
-// next; the caller always takes part, so a task never waits for a free worker.
-type task struct {
-	f        func(lo, hi int)
-	n, grain int
-	next     atomic.Int64 // first index nobody has claimed
-	seats    int          // workers that may still join; guarded by workers.mu
-	helpers  atomic.Int32 // workers that joined and have not left
-	done     chan struct{}
-	failure  atomic.Pointer[failure]
-}
+// A Runner runs part of a loop: the indices [lo, hi).
+type Runner interface{ Run(lo, hi int) }
 
-// A failure is what a piece panicked with.
-type failure struct{ value any }
+// A function is a Runner that calls it.
+type function func(lo, hi int)
 
-// A board is where tasks are offered and idle workers wait.
-type board struct {
-	mu     sync.Mutex
-	open   []*task // tasks with free seats, newest last
-	live   int     // worker goroutines
-	parked int     // of them, how many wait on wake
-	wake   *sync.Cond
-	posted atomic.Uint64 // number of tasks ever offered; idle workers watch it
-}
-
-// workers is the one board of the process.
-var workers = newBoard()
-
-func newBoard() *board {
-	b := &board{}
-	b.wake = sync.NewCond(&b.mu)
-	return b
-}
+func (f function) Run(lo, hi int) { f(lo, hi) }
 
 // For calls f for consecutive ranges that cover [0, n), on the calling
 // goroutine and on idle workers, and returns when all of them have returned.
 // Every range starts at a multiple of grain; grain is the least work worth
-// handing to another worker. Where n is not above grain, or one processor is
-// all there is, f runs once, on the calling goroutine.
+// handing to another worker, about a microsecond's. Where n is not above grain, or
+// one processor is all there is, f runs once, on the calling goroutine.
+//
+// Goroutines have parts of [0, n) that they begin with, the same ones in every
+// call of the same n and grain, so that what one has in its cache is of use again.
 //
 // A panic in f reaches the caller of For, after every range already begun has
 // ended; ranges not begun by then are skipped.
-func For(n, grain int, f func(lo, hi int)) {
+func For(n, grain int, f func(lo, hi int)) { Run(n, grain, function(f)) }
+
+// Run is For with a method in place of f: it allocates nothing, where a function
+// that refers to its surroundings is an allocation.
+func Run(n, grain int, r Runner) {
 	if n <= 0 {
 		return
 	}
 	grain = max(grain, 1)
 	if n <= grain {
-		f(0, n)
+		r.Run(0, n)
 		return
 	}
 	procs := runtime.GOMAXPROCS(0)
 	if procs == 1 {
-		f(0, n)
+		r.Run(0, n)
 		return
 	}
-	t := &task{f: f, n: n, grain: grain, seats: min(procs-1, (n-1)/grain), done: make(chan struct{}, 1)}
-	workers.offer(t)
+	t := workers.take()
+	if t == nil { // everybody is busy with other calls
+		r.Run(0, n)
+		return
+	}
+	t.prepare(n, grain, min(procs, maxRegions), r)
+	t.open()
 	defer t.finish()
-	t.run()
+	t.lead()
 }
 
-// offer lets workers join t, and starts workers while there are too few.
-func (b *board) offer(t *task) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.open = append(b.open, t)
-	b.posted.Add(1)
-	for range min(t.seats, b.parked) {
-		b.wake.Signal()
-	}
-	for range t.seats - b.live {
-		b.live++
-		go b.work()
+// maxRegions is the greatest number of goroutines that work on one call.
+const maxRegions = 64
+
+// A task is one call of Run. [0, n) is cut into regions, one for each goroutine
+// that may take part, and these into pieces of whole grains. Whoever takes part
+// claims pieces, first of a region of its own and then of the others.
+//
+// Tasks are used again and again. What a worker that looks out reads, and what it
+// reads once it has joined, are in one cache line, so that it gets them together.
+type task struct {
+	next [maxRegions]counter // the first grain of each region that nobody has claimed
+
+	// state is closedBit, waitingBit, the number of workers that may still join
+	// from bit seatShift on, and below that of those that joined and have not left.
+	// The fields that a call sets are written while it is closed and nobody has
+	// joined.
+	state   atomic.Int64
+	run     Runner
+	n       int
+	grain   int
+	grains  int // in n, the last one perhaps smaller
+	piece   int // in grains
+	regions int
+
+	number  int           // on the board
+	done    chan struct{} // told by the last to leave, where waitingBit is set
+	failure atomic.Pointer[failure]
+	_       [5]int64
+}
+
+const (
+	seatShift  = 16
+	helperMask = 1<<seatShift - 1
+	closedBit  = 1 << 40 // nobody may join
+	waitingBit = 1 << 41 // the caller sleeps
+)
+
+// A counter has a cache line of its own. It is written plainly while the task is
+// closed: a store that is atomic waits for the line.
+type counter struct {
+	value int64
+	_     [7]int64
+}
+
+// A failure is what a piece panicked with.
+type failure struct{ value any }
+
+// piecesPerRegion is into how many pieces a region is cut, where it has so many
+// grains: what is lost when one goroutine begins late is a piece at most.
+const piecesPerRegion = 16
+
+func (t *task) prepare(n, grain, procs int, r Runner) {
+	t.run, t.n, t.grain = r, n, grain
+	t.grains = (n-1)/grain + 1
+	t.regions = min(procs, t.grains)
+	t.piece = max(1, t.grains/(t.regions*piecesPerRegion))
+	for i := range t.regions {
+		t.next[i].value = int64(t.start(i))
 	}
 }
 
-// withdraw lets no more workers join t. The caller holds b.mu.
-func (b *board) withdraw(t *task) {
-	t.seats = 0
-	if i := slices.Index(b.open, t); i >= 0 {
-		b.open = slices.Delete(b.open, i, i+1)
-	}
-}
+// start returns the first grain of a region.
+func (t *task) start(region int) int { return region * t.grains / t.regions }
 
-// finish waits for the helpers and passes on what a piece panicked with. It is
-// deferred, so that the helpers are waited for if the caller's own piece ends
-// by runtime.Goexit too.
-func (t *task) finish() {
-	workers.mu.Lock()
-	workers.withdraw(t)
-	workers.mu.Unlock()
-	for spin := 0; t.helpers.Load() > 0; spin++ {
-		if spin < spins {
-			pause(spin)
-			continue
-		}
-		<-t.done
-		break
-	}
-	if p := t.failure.Load(); p != nil {
-		panic(p.value)
-	}
-}
+// open lets workers join.
+func (t *task) open() { t.state.Store(int64(t.regions-1) << seatShift) }
 
-// run claims and runs pieces until none is left.
-func (t *task) run() {
-	defer func() {
-		if v := recover(); v != nil {
-			t.failure.CompareAndSwap(nil, &failure{v})
-			t.next.Store(int64(t.n))
-		}
-	}()
+// join takes a seat and reports whether there was one. A task that it was refused
+// may be another call's by now.
+func (t *task) join() bool {
 	for {
-		lo := int(t.next.Add(int64(t.grain))) - t.grain
-		if lo >= t.n {
-			return
+		s := t.state.Load()
+		if !t.joinable(s) {
+			return false
 		}
-		t.f(lo, min(lo+t.grain, t.n))
+		if t.state.CompareAndSwap(s, s+1-1<<seatShift) {
+			return true
+		}
 	}
 }
 
-// help is run as a worker does it.
-func (t *task) help() {
-	defer func() {
-		if t.helpers.Add(-1) == 0 {
-			select {
-			case t.done <- struct{}{}:
-			default:
+// joinable reports whether somebody may join a task of the given state.
+func (*task) joinable(state int64) bool { return state&closedBit == 0 && state>>seatShift != 0 }
+
+// leave ends what join began. The task may be another call's afterwards.
+func (t *task) leave() {
+	if s := t.state.Add(-1); s&waitingBit != 0 && s&helperMask == 0 {
+		t.done <- struct{}{}
+	}
+}
+
+// lead works as the caller does. Where too few workers look out it wakes some: at
+// once where the pieces are few, else once its first piece has told whether the rest
+// is worth the time that waking takes.
+func (t *task) lead() {
+	defer t.catch()
+	if seats := int32(t.regions - 1); workers.watching.Load() < seats {
+		if pieces := t.grains / t.piece; pieces < manyPieces*t.regions {
+			workers.rouse(seats)
+		} else {
+			start := time.Now()
+			t.claim(0)
+			if time.Since(start) > wakeWorth/time.Duration(pieces) {
+				workers.rouse(seats)
 			}
 		}
-	}()
-	t.run()
-}
-
-// work is a worker's life: help with the newest open task, watch for another
-// for some microseconds, then park.
-func (b *board) work() {
-	defer func() { // only reached when a piece ended by runtime.Goexit
-		b.mu.Lock()
-		b.live--
-		b.mu.Unlock()
-	}()
-	for {
-		t := b.join()
-		t.help()
 	}
+	t.all(0)
 }
 
-// join waits for a task with a free seat and takes the seat.
-func (b *board) join() *task {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for len(b.open) == 0 {
-		seen := b.posted.Load()
-		b.mu.Unlock()
-		b.watch(seen)
-		b.mu.Lock()
-		if len(b.open) == 0 && b.posted.Load() == seen {
-			b.parked++
-			b.wake.Wait()
-			b.parked--
+// manyPieces is the number of pieces in a region from which one of them is little
+// of the whole.
+const manyPieces = 4
+
+// wakeWorth is the work that is worth waking somebody, which takes the caller some
+// microseconds, and the other more.
+const wakeWorth = 10 * time.Microsecond
+
+// help works as a worker does that has joined, beginning with a region.
+func (t *task) help(region int) {
+	defer t.leave()
+	defer t.catch()
+	t.all(1 + region%(t.regions-1))
+}
+
+// all claims and runs pieces until none is left, beginning with a region.
+func (t *task) all(region int) {
+	for range t.regions {
+		for t.claim(region) {
+		}
+		if region++; region == t.regions {
+			region = 0
 		}
 	}
-	t := b.open[len(b.open)-1]
-	t.helpers.Add(1)
-	if t.seats--; t.seats == 0 {
-		b.withdraw(t)
-	}
-	return t
 }
 
-// spins bounds how long an idle worker, or a caller whose workers are not done,
-// looks before it parks: about 30 microseconds, less than a parked goroutine
-// takes to run again on another processor.
-const spins = 20000
+// claim claims and runs a piece of a region, and reports whether there was one.
+func (t *task) claim(region int) bool {
+	end := t.start(region + 1)
+	at := int(atomic.AddInt64(&t.next[region].value, int64(t.piece))) - t.piece
+	if at >= end {
+		return false
+	}
+	t.run.Run(at*t.grain, min(min(at+t.piece, end)*t.grain, t.n))
+	return true
+}
 
-// watch returns when a task was posted after seen, or when it has looked long
-// enough.
-func (b *board) watch(seen uint64) {
-	for spin := range spins {
-		if b.posted.Load() != seen {
-			return
+// catch notes a panic, and has nobody begin another piece. It is deferred.
+func (t *task) catch() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	t.failure.CompareAndSwap(nil, &failure{v})
+	for i := range t.regions {
+		atomic.StoreInt64(&t.next[i].value, int64(t.grains))
+	}
+}
+
+// finish waits for those that joined and passes on what a piece panicked with. It
+// is deferred, so that they are waited for if the caller's own piece ends by
+// runtime.Goexit, too.
+func (t *task) finish() {
+	if t.close() {
+		t.wait()
+	}
+	failed := t.failure.Load()
+	if failed != nil {
+		t.failure.Store(nil)
+	}
+	t.run = nil
+	workers.give(t)
+	if failed != nil {
+		panic(failed.value)
+	}
+}
+
+// close lets nobody join any more and reports whether somebody is still at work.
+func (t *task) close() bool { return t.state.Or(closedBit)&helperMask != 0 }
+
+// wait returns when everybody has left a closed task.
+func (t *task) wait() {
+	for w := (watch{}); t.state.Load()&helperMask != 0; {
+		if w.goesOn() {
+			continue
 		}
-		pause(spin)
-	}
-}
-
-// pause lets other goroutines run now and then.
-func pause(spin int) {
-	if spin%512 == 511 {
-		runtime.Gosched()
+		if t.state.Or(waitingBit)&helperMask != 0 {
+			<-t.done
+		}
+		return
 	}
 }

@@ -40,15 +40,15 @@ func TestForCoversOnce(t *testing.T) {
 }
 
 func TestForSmallStaysHere(t *testing.T) {
-	before := workers.posted.Load()
+	held := workers.free.Load()
 	For(10, 10, func(lo, hi int) {
 		if lo != 0 || hi != 10 {
 			t.Errorf("range [%d, %d), want [0, 10)", lo, hi)
 		}
+		if free := workers.free.Load(); free != held {
+			t.Error("small work was offered to workers")
+		}
 	})
-	if after := workers.posted.Load(); after != before {
-		t.Errorf("small work was offered to workers")
-	}
 }
 
 func TestForNestedAndConcurrent(t *testing.T) {
@@ -68,13 +68,11 @@ func TestForNestedAndConcurrent(t *testing.T) {
 		if got, want := total.Load(), int64(8*20*10*100); got != want {
 			t.Errorf("%d indices ran, want %d", got, want)
 		}
-		workers.mu.Lock()
-		defer workers.mu.Unlock()
-		if workers.live > 4 { // four where another test asked for five processors
-			t.Errorf("%d workers live", workers.live)
+		if live := workers.live.Load(); live > 4 { // four where another test asked for five processors
+			t.Errorf("%d workers live", live)
 		}
-		if len(workers.open) != 0 {
-			t.Errorf("%d tasks left open", len(workers.open))
+		if free := workers.free.Load(); free != 1<<maxTasks-1 {
+			t.Errorf("of the tasks %b are free, want all", free)
 		}
 	})
 }
@@ -130,20 +128,147 @@ func TestForSurvivesGoexit(t *testing.T) {
 	})
 }
 
-func BenchmarkFor(b *testing.B) {
-	work := make([]float32, 1<<20)
-	for _, n := range []int{1 << 12, 1 << 14, 1 << 16, 1 << 20} {
+// A row is a Runner over its elements.
+type row []float32
+
+func (r row) Run(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		r[i] = r[i]*0.5 + 1
+	}
+}
+
+// TestRunAllocates: a call is no allocation, whether workers take part or not.
+func TestRunAllocates(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes pools forget")
+	}
+	procs(t, 2, func(t *testing.T) {
+		work := &counted{}
+		for _, grain := range []int{1000, 100} {
+			if got := testing.AllocsPerRun(200, func() { Run(1000, grain, work) }); got > 0 {
+				t.Errorf("grain %d: %v allocations", grain, got)
+			}
+		}
+	})
+}
+
+// A counted counts the indices it is run for.
+type counted struct{ n atomic.Int64 }
+
+func (c *counted) Run(lo, hi int) { c.n.Add(int64(hi - lo)) }
+
+// TestRegions: each goroutine begins with a part of its own, and what nobody begins
+// with is done by the others.
+func TestRegions(t *testing.T) {
+	var tk task
+	for _, c := range []struct{ n, grain, procs int }{{10, 1, 3}, {1000, 7, 4}, {5, 2, 8}, {1 << 20, 64, 64}} {
+		seen := make([]int, c.n)
+		tk.prepare(c.n, c.grain, c.procs, function(func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				seen[i]++
+			}
+		}))
+		first := tk.start(tk.regions-1) * c.grain
+		tk.run = function(func(lo, hi int) {
+			if first >= 0 && lo != first {
+				t.Errorf("%+v: the last region's worker begins at %d, want %d", c, lo, first)
+			}
+			first = -1
+			for i := lo; i < hi; i++ {
+				seen[i]++
+			}
+		})
+		tk.all(tk.regions - 1)
+		for i, n := range seen {
+			if n != 1 {
+				t.Fatalf("%+v: index %d ran %d times", c, i, n)
+			}
+		}
+	}
+}
+
+// TestBusyBoard: calls beyond those that workers take part in are computed all the
+// same, and so are calls that are made inside.
+func TestBusyBoard(t *testing.T) {
+	procs(t, 2, func(t *testing.T) {
+		var total atomic.Int64
+		var callers sync.WaitGroup
+		for range 3 * maxTasks {
+			callers.Go(func() {
+				For(4, 1, func(lo, hi int) {
+					time.Sleep(time.Millisecond)
+					total.Add(int64(hi - lo))
+				})
+			})
+		}
+		callers.Wait()
+		if got := total.Load(); got != 3*maxTasks*4 {
+			t.Errorf("%d indices ran, want %d", got, 3*maxTasks*4)
+		}
+	})
+}
+
+// TestWorkersSleep: workers without work look out for a bounded time, then sleep,
+// and are woken for the next call.
+func TestWorkersSleep(t *testing.T) {
+	procs(t, 2, func(t *testing.T) {
+		for range 3 {
+			For(1000, 10, func(lo, hi int) { time.Sleep(10 * time.Microsecond) })
+			deadline := time.Now().Add(10 * time.Second)
+			for workers.parked.Load() != workers.live.Load() {
+				if time.Now().After(deadline) {
+					t.Fatalf("%d of %d workers sleep", workers.parked.Load(), workers.live.Load())
+				}
+				time.Sleep(100 * time.Microsecond)
+			}
+			TestForUsesWorkers(t)
+		}
+	})
+}
+
+// TestManyCalls has tasks recycled between goroutines while workers look for them.
+func TestManyCalls(t *testing.T) {
+	procs(t, 4, func(t *testing.T) {
+		var callers sync.WaitGroup
+		for range 4 {
+			callers.Go(func() {
+				for i := range 2000 {
+					n := 2 + i%30
+					got := &counted{}
+					Run(n, 1, got)
+					if got.n.Load() != int64(n) {
+						t.Errorf("%d of %d indices ran", got.n.Load(), n)
+						return
+					}
+				}
+			})
+		}
+		callers.Wait()
+	})
+}
+
+func BenchmarkRun(b *testing.B) {
+	work := make(row, 1<<20)
+	for _, n := range []int{2, 1 << 12, 1 << 14, 1 << 16, 1 << 20} {
 		for _, grain := range []int{n, n / 2} {
 			name := map[bool]string{true: "serial", false: "halves"}[grain == n]
 			b.Run(fmt.Sprint(name, "/", n), func(b *testing.B) {
 				for b.Loop() {
-					For(n, grain, func(lo, hi int) {
-						for i := lo; i < hi; i++ {
-							work[i] = work[i]*0.5 + 1
-						}
-					})
+					Run(n, grain, &work)
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkRunAfterIdle measures a call of no work to speak of after the workers
+// went to sleep.
+func BenchmarkRunAfterIdle(b *testing.B) {
+	work := make(row, 2)
+	for b.Loop() {
+		b.StopTimer()
+		time.Sleep(2 * time.Millisecond)
+		b.StartTimer()
+		Run(2, 1, &work)
 	}
 }

@@ -1,0 +1,63 @@
+package cpu
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/cputest"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// childVariable is set in the process that TestRefusal starts.
+const childVariable = "SINTER_TEST_CHILD"
+
+// TestRefusal: where the environment asks for a level that there is not, every
+// launch says so and computes nothing.
+func TestRefusal(t *testing.T) {
+	if os.Getenv(childVariable) != "" {
+		t.Skip("the child runs TestRefusedLaunch alone")
+	}
+	for _, level := range []string{"nonsense", "portable"} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestRefusedLaunch$", "-test.v")
+		cmd.Env = append(os.Environ(), childVariable+"="+level, simd.Variable+"="+level)
+		out, err := cmd.CombinedOutput()
+		if errors.Is(err, errors.ErrUnsupported) {
+			t.Skip(err)
+		}
+		if err != nil || !strings.Contains(string(out), "--- PASS: TestRefusedLaunch") {
+			t.Errorf("%s=%s: %v\n%s", simd.Variable, level, err, out)
+		}
+	}
+}
+
+// TestRefusedLaunch is the child's part of TestRefusal.
+func TestRefusedLaunch(t *testing.T) {
+	level := os.Getenv(childVariable)
+	if level == "" {
+		t.Skip("run by TestRefusal, in a process of its own")
+	}
+	ran := false
+	op := &ir.Op{
+		Name: "mark", Kind: ir.Kernel, Out: []ir.Result{{Name: "out"}},
+		CPU: ir.CPUKernels{Kernel: func(*ir.Call) error { ran = true; return nil }},
+	}
+	out := cputest.From(ir.Float32, []int{1}, 5)
+	err := (&Driver{}).Launch(0, 0, &ir.Call{Op: op, Compute: ir.Float32, Out: []ir.View{out}})
+	if level == "portable" {
+		if err != nil || !ran {
+			t.Errorf("a level that there is: %v, ran %v", err, ran)
+		}
+		return
+	}
+	if err == nil || !errors.Is(err, simd.Err()) || !strings.Contains(err.Error(), "portable, avx2, avx512, amx") {
+		t.Errorf("a level that there is not: %v", err)
+	}
+	if ran || *(*float32)(unsafe.Pointer(out.Ptr)) != 5 {
+		t.Error("something was computed")
+	}
+}
