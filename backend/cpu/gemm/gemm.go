@@ -1,16 +1,18 @@
-// Package gemm multiplies matrices in plain Go: operands are packed into panels
-// that the caches hold, and a kernel keeps a tile of the result in registers.
-// It knows nothing of tensors.
+// Package gemm multiplies matrices: a micro-kernel keeps a tile of the result in
+// registers, and what it reads is packed where the caches would not hold it
+// otherwise. Floating-point kernels are assembly where there is some for the
+// processor; other types and architectures run plain Go. The package knows
+// nothing of tensors.
 //
-// Every sum runs over k in one order, in stretches of depth added up one after
-// the other; how many processors take part does not change it.
+// Every element's sum runs over k in ascending order, in stretches that are added
+// up one after the other; how many processors take part does not change it.
 package gemm
 
 import (
 	"unsafe"
 
-	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 )
 
 // A Number is an element type. Integers wrap.
@@ -18,7 +20,8 @@ type Number interface {
 	uint8 | int8 | int16 | int32 | int64 | float32 | float64 | complex64 | complex128
 }
 
-// A Matrix is strided memory. The strides are counted in elements and may be 0.
+// A Matrix is strided memory. The strides are counted in elements and may be 0 or
+// negative.
 type Matrix struct {
 	Ptr      unsafe.Pointer
 	Row, Col int // distance from one row, or column, to the next
@@ -27,152 +30,162 @@ type Matrix struct {
 // T returns the transposed matrix.
 func (a Matrix) T() Matrix { return Matrix{a.Ptr, a.Col, a.Row} }
 
+// from returns the part of a that begins at row i and column j.
+func from[T Number](a Matrix, i, j int) Matrix {
+	return Matrix{unsafe.Pointer(at[T](a, i, j)), a.Row, a.Col}
+}
+
 func at[T Number](a Matrix, i, j int) *T {
 	return (*T)(unsafe.Add(a.Ptr, (i*a.Row+j*a.Col)*int(unsafe.Sizeof(*new(T)))))
 }
 
-// Sizes of the pieces, in elements: a panel of B is depth by kernelCols, and a
-// block's panels of A stay in the second cache while B's pass by.
-const (
-	kernelRows = 2
-	kernelCols = 4
-	depth      = 256
-	blockRows  = 64
-	blockCols  = 128
-	sliceRows  = 1024 // rows packed at once
-	sliceCols  = 1024 // columns packed at once
-)
+// A Product is C = A*B, where A is M by K, B is K by N and C, which must not
+// overlap them, M by N. Run does not change it: any goroutine may run it.
+type Product[T Number] struct {
+	M, N, K int
+	A, B, C Matrix
+
+	// PackA stands for A where it is given: it sets dst[(i-i0)*ld + p-p0] to
+	// A[i, p] for rows [i0, i1) and terms [p0, p1), which are at most Depth. dst is
+	// aligned to 64 bytes. Several goroutines call it at once.
+	PackA func(dst unsafe.Pointer, ld, i0, i1, p0, p1 int)
+
+	// PackB stands for B where it is given: it sets dst[(p-p0)*ld + j-j0] to
+	// B[p, j] for terms [p0, p1) and columns [j0, j1), of which there are at most
+	// ld, PanelColumns; j0 is a multiple of ld. What it leaves of a row is not used.
+	// dst is aligned to 64 bytes. Several goroutines call it at once.
+	PackB func(dst unsafe.Pointer, ld, j0, j1, p0, p1 int)
+
+	Add      bool           // add the product to C instead of setting it
+	Bias     unsafe.Pointer // unless nil, or with Add: contiguous elements that are added, N to each row
+	BiasRows bool           // Bias has M elements, each for a row
+
+	// Done, unless nil, is called once for each block of C, rows [i0, i1) and
+	// columns [j0, j1), when it is finished and still in a cache. The blocks are
+	// disjoint and cover C. Several goroutines call it at once.
+	Done func(i0, i1, j0, j1 int)
+
+	Serial bool // use the calling goroutine only
+}
+
+// Run computes the product.
+func (p *Product[T]) Run() { runAt(simd.Active(), p) }
 
 // Mul sets the m by n matrix c to a*b, where a is m by k and b is k by n; with
 // add it adds the product to c. c must not overlap the others.
 func Mul[T Number](m, n, k int, a, b, c Matrix, add bool) {
+	p := Product[T]{M: m, N: n, K: k, A: a, B: b, C: c, Add: add}
+	runAt(simd.Active(), &p)
+}
+
+// PanelColumns returns how many columns PackB is asked for at most.
+func PanelColumns[T Number]() int { return engineOf[T](simd.Active()).columns() }
+
+// Depth returns how many terms PackA and PackB are asked for at most.
+func Depth[T Number]() int { return engineOf[T](simd.Active()).depth }
+
+// runAt is Run at a level of instructions.
+func runAt[T Number](level simd.Level, p *Product[T]) {
+	e := engineOf[T](level)
 	switch {
-	case m == 0 || n == 0:
-	case k == 0:
-		if !add {
-			clearMatrix[T](m, n, c)
-		}
-	case n == 1:
-		mulVector[T](m, k, a, b.Ptr, b.Row, c.Ptr, c.Row, add)
-	case m == 1:
-		mulVector[T](n, k, b.T(), a.Ptr, a.Col, c.Ptr, c.Col, add)
-	case m*n*k <= 1024:
-		mulSmall[T](m, n, k, a, b, c, add)
+	case p.M == 0 || p.N == 0:
+	case p.K == 0:
+		withoutTerms(p)
+	case runThin(e, p):
+	case runSmall(e, p):
+	case p.N > 1 && p.C.Col != 1:
+		runAcross(e, p)
+	case turns(e, p):
+		runTurned(e, p)
 	default:
-		mulBlocked[T](m, n, k, a, b, c, add)
+		run(e, p)
 	}
 }
 
-func clearMatrix[T Number](m, n int, c Matrix) {
-	for i := range m {
-		for j := range n {
-			*at[T](c, i, j) = 0
-		}
-	}
-}
-
-func mulSmall[T Number](m, n, k int, a, b, c Matrix, add bool) {
-	for i := range m {
-		for j := range n {
-			var sum T
-			for p := range k {
-				sum += *at[T](a, i, p) * *at[T](b, p, j)
-			}
-			if add {
-				sum += *at[T](c, i, j)
-			}
-			*at[T](c, i, j) = sum
-		}
-	}
-}
-
-// A slice is the part of a product that is packed at once.
-type slice struct {
-	m, n, k int // rows, columns and terms
-	a, b, c Matrix
-	pa, pb  unsafe.Pointer // packed panels
-	add     bool           // to c
-}
-
-func mulBlocked[T Number](m, n, k int, a, b, c Matrix, add bool) {
-	size := int(unsafe.Sizeof(*new(T)))
-	rows, cols, deep := min(m, sliceRows), min(n, sliceCols), roundUp(min(k, depth), unroll)
-	aBytes := roundUp(rows, kernelRows) * deep * size
-	buf := scratch.Get(aBytes + roundUp(cols, kernelCols)*deep*size)
-	defer buf.Put()
-	s := slice{pa: buf.Ptr(), pb: unsafe.Add(buf.Ptr(), aBytes)}
-	for j := 0; j < n; j += sliceCols {
-		s.n = min(sliceCols, n-j)
-		for p := 0; p < k; p += depth {
-			s.k = min(depth, k-p)
-			s.add = add || p > 0
-			s.b = Matrix{unsafe.Pointer(at[T](b, p, j)), b.Row, b.Col}
-			pack[T](s.pb, s.b.T(), s.n, s.k, kernelCols)
-			for i := 0; i < m; i += sliceRows {
-				s.m = min(sliceRows, m-i)
-				s.a = Matrix{unsafe.Pointer(at[T](a, i, p)), a.Row, a.Col}
-				s.c = Matrix{unsafe.Pointer(at[T](c, i, j)), c.Row, c.Col}
-				pack[T](s.pa, s.a, s.m, s.k, kernelRows)
-				mulSlice[T](&s)
+// withoutTerms computes a product whose sums are empty.
+func withoutTerms[T Number](p *Product[T]) {
+	for i := range p.M {
+		for j := range p.N {
+			to := at[T](p.C, i, j)
+			switch {
+			case p.Add:
+			case p.Bias == nil:
+				*to = 0
+			case p.BiasRows:
+				*to = *at[T](Matrix{p.Bias, 1, 0}, i, 0)
+			default:
+				*to = *at[T](Matrix{p.Bias, 1, 0}, j, 0)
 			}
 		}
 	}
-}
-
-// mulSlice multiplies packed panels, blocks of the result in parallel.
-func mulSlice[T Number](s *slice) {
-	across := (s.n + blockCols - 1) / blockCols
-	down := (s.m + blockRows - 1) / blockRows
-	work := min(s.m, blockRows) * min(s.n, blockCols) * s.k
-	pool.For(across*down, max(1, parallelWork/work), func(lo, hi int) {
-		for ; lo < hi; lo++ {
-			i, j := lo%down*blockRows, lo/down*blockCols
-			mulBlock[T](s, i, min(i+blockRows, s.m), j, min(j+blockCols, s.n))
-		}
-	})
-}
-
-// parallelWork is how many products are worth another processor.
-const parallelWork = 64 * 1024
-
-// mulBlock computes rows [i0, i1) and columns [j0, j1) of a slice.
-func mulBlock[T Number](s *slice, i0, i1, j0, j1 int) {
-	size := int(unsafe.Sizeof(*new(T)))
-	deep := roundUp(s.k, unroll)
-	var tile [kernelRows * kernelCols]T
-	for j := j0; j < j1; j += kernelCols {
-		pb := unsafe.Add(s.pb, j*deep*size)
-		for i := i0; i < i1; i += kernelRows {
-			kernel(deep, unsafe.Add(s.pa, i*deep*size), pb, &tile)
-			if i+kernelRows <= i1 && j+kernelCols <= j1 && s.c.Col == 1 {
-				row0 := (*[kernelCols]T)(unsafe.Pointer(at[T](s.c, i, j)))
-				row1 := (*[kernelCols]T)(unsafe.Pointer(at[T](s.c, i+1, j)))
-				storeRows(row0, row1, &tile, s.add)
-				continue
-			}
-			for r := range min(kernelRows, i1-i) {
-				for c := range min(kernelCols, j1-j) {
-					to := at[T](s.c, i+r, j+c)
-					if s.add {
-						*to += tile[r*kernelCols+c]
-					} else {
-						*to = tile[r*kernelCols+c]
-					}
-				}
-			}
-		}
+	if p.Done != nil {
+		p.Done(0, p.M, 0, p.N)
 	}
 }
 
-func storeRows[T Number](row0, row1 *[kernelCols]T, tile *[kernelRows * kernelCols]T, add bool) {
-	if !add {
-		*row0, *row1 = [kernelCols]T(tile[:kernelCols]), [kernelCols]T(tile[kernelCols:])
+// runAcross computes a product whose result has gaps inside rows: as a transposed
+// one where that has none, else through memory of its own.
+func runAcross[T Number](e *engine, p *Product[T]) {
+	if p.C.Row == 1 && p.PackA == nil && p.PackB == nil {
+		q := p.turned()
+		run(e, &q)
 		return
 	}
-	for i := range row0 {
-		row0[i] += tile[i]
-		row1[i] += tile[kernelCols+i]
+	q := *p
+	block := scratch.Get(p.M * p.N * e.size)
+	defer block.Put()
+	q.C, q.Done, q.Add = Matrix{block.Ptr(), p.N, 1}, nil, false
+	run(e, &q)
+	p.finish(e, q.C)
+}
+
+// turned returns the product of the transposed matrices.
+func (p *Product[T]) turned() Product[T] {
+	q := *p
+	q.M, q.N, q.A, q.B, q.C, q.BiasRows = p.N, p.M, p.B.T(), p.A.T(), p.C.T(), !p.BiasRows
+	if done := p.Done; done != nil {
+		q.Done = func(i0, i1, j0, j1 int) { done(j0, j1, i0, i1) }
+	}
+	return q
+}
+
+// turns reports whether a product is better computed transposed: packing B, whose
+// columns are contiguous, would take as long as multiplying it with the few rows of
+// A.
+func turns[T Number](e *engine, p *Product[T]) bool {
+	return e.family != portable && p.M <= e.columns() && p.N >= 2*p.M && p.B.Row == 1 && p.B.Col != 1 && p.PackA == nil && p.PackB == nil
+}
+
+// runTurned computes the transposed product in memory of its own.
+func runTurned[T Number](e *engine, p *Product[T]) {
+	q := p.turned()
+	block := scratch.Get(q.M * q.N * e.size)
+	defer block.Put()
+	q.C, q.Done, q.Add = Matrix{block.Ptr(), q.N, 1}, nil, false
+	run(e, &q)
+	p.finish(e, q.C.T())
+}
+
+// finish takes the product to C.
+func (p *Product[T]) finish(e *engine, product Matrix) {
+	if !p.Add && p.C.Col == 1 {
+		copyRowsOf[T](e, p.C, product, p.M, p.N)
+	} else {
+		for i := range p.M {
+			for j := range p.N {
+				to, sum := at[T](p.C, i, j), *at[T](product, i, j)
+				if p.Add {
+					sum += *to
+				}
+				*to = sum
+			}
+		}
+	}
+	if p.Done != nil {
+		p.Done(0, p.M, 0, p.N)
 	}
 }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+func ceil(n, by int) int { return (n + by - 1) / by }

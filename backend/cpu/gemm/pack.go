@@ -1,43 +1,68 @@
 package gemm
 
-import (
-	"unsafe"
+import "unsafe"
 
-	"github.com/sinter-go/sinter/backend/cpu/pool"
-)
-
-// pack copies the n by k matrix a into panels of width rows: all rows of column
-// 0, then of column 1, and so on. Rows and columns that are missing from the
-// last panel and the last round of the kernel become zeros.
-func pack[T Number](dst unsafe.Pointer, a Matrix, n, k, width int) {
-	panels := (n + width - 1) / width
-	deep := roundUp(k, unroll)
-	pool.For(panels, max(1, parallelWork/(width*deep)), func(lo, hi int) {
-		for ; lo < hi; lo++ {
-			panel := unsafe.Slice((*T)(unsafe.Add(dst, lo*width*deep*int(unsafe.Sizeof(*new(T))))), width*deep)
-			packPanel(panel, a, lo*width, n, k, width)
-		}
-	})
-}
-
-func packPanel[T Number](panel []T, a Matrix, first, n, k, width int) {
-	if first+width <= n && a.Row == 1 && width == kernelCols {
-		for p := range k {
-			*(*[kernelCols]T)(panel[p*kernelCols:]) = *(*[kernelCols]T)(unsafe.Pointer(at[T](a, first, p)))
-		}
-		clear(panel[k*width:])
+// packB packs the panels of a stretch's columns of B, the first of which begins a
+// panel.
+func (j *job[T]) packB(dst unsafe.Pointer, s stretch) {
+	e, p := j.e, &j.p
+	width, k := e.columns(), s.p1-s.p0
+	if p.PackB == nil {
+		copyPanels[T](e, dst, from[T](p.B, s.p0, s.j0), k, s.j1-s.j0)
 		return
 	}
-	for r := range width {
-		if first+r >= n {
-			for p := range k {
-				panel[p*width+r] = 0
-			}
-			continue
+	for c := s.j0; c < s.j1; c += width {
+		p.PackB(unsafe.Add(dst, (c-s.j0)*k*e.size), width, c, min(c+width, s.j1), s.p0, s.p1)
+	}
+}
+
+// gap is how many bytes are left free after each row of a block of A, so that rows
+// do not fall on the same places of a cache.
+const gap = 64
+
+// blockBytes returns the size of a task's block of A.
+func (j *job[T]) blockBytes() int {
+	k := min(j.p.K, j.depth)
+	return max(j.height*(roundUp(k*j.e.size, 64)+gap), k*(roundUp(j.height*j.e.size, 64)+gap))
+}
+
+// packBlock packs rows [i0, i1) of A and sets where t finds them: as they lie,
+// columns of contiguous elements or rows of them.
+func (j *job[T]) packBlock(t *tile, dst unsafe.Pointer, i0, i1 int, s stretch) {
+	e, p := j.e, &j.p
+	rows, k := i1-i0, s.p1-s.p0
+	if p.PackA == nil && p.A.Row == 1 && p.A.Col != 1 && e.family != portable {
+		col := roundUp(rows*e.size, 64) + gap
+		t.a, t.aRow, t.aCol = dst, e.size, col
+		copyBlock[T](e, Matrix{dst, col / e.size, 1}, from[T](p.A, i0, s.p0).T(), k, rows)
+		return
+	}
+	row := roundUp(k*e.size, 64) + gap
+	t.a, t.aRow, t.aCol = dst, row, e.size
+	if p.PackA != nil {
+		p.PackA(dst, row/e.size, i0, i1, s.p0, s.p1)
+		return
+	}
+	to, a := Matrix{dst, row / e.size, 1}, from[T](p.A, i0, s.p0)
+	if a.Col == 1 {
+		copyBlock[T](e, to, a, rows, k)
+	} else {
+		copyMatrix[T](to, a, rows, k)
+	}
+}
+
+// copyMatrix copies an m by n matrix to one whose rows have no gaps inside.
+func copyMatrix[T Number](dst, src Matrix, m, n int) {
+	if src.Col == 1 {
+		for i := range m {
+			copy(unsafe.Slice(at[T](dst, i, 0), n), unsafe.Slice(at[T](src, i, 0), n))
 		}
-		for p := range k {
-			panel[p*width+r] = *at[T](a, first+r, p)
+		return
+	}
+	for i := range m {
+		to := unsafe.Slice(at[T](dst, i, 0), n)
+		for c := range to {
+			to[c] = *at[T](src, i, c)
 		}
 	}
-	clear(panel[k*width:])
 }

@@ -1,19 +1,66 @@
 package kernel
 
 import (
+	"fmt"
+	"runtime"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/gemm"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
 
-type mulFunc func(m, n, k int, a, b, c gemm.Matrix, add bool)
+// factors are matrices to be multiplied: one product, or a batch of them.
+type factors struct {
+	m, n, k int
+	a, b, c gemm.Matrix // of the first product
+	bias    unsafe.Pointer
+	serial  bool // use the calling goroutine only
 
-var muls = table[mulFunc]{
-	ir.Uint8: gemm.Mul[uint8], ir.Int8: gemm.Mul[int8], ir.Int16: gemm.Mul[int16], ir.Int32: gemm.Mul[int32], ir.Int64: gemm.Mul[int64],
-	ir.Float32: gemm.Mul[float32], ir.Float64: gemm.Mul[float64], ir.Complex64: gemm.Mul[complex64], ir.Complex128: gemm.Mul[complex128],
+	size   int   // bytes of an element
+	batch  []int // leading axes
+	as, bs []int // their strides
+}
+
+// compute computes the first product, of a dtype that kernels compute in or of
+// bfloat16.
+func (f *factors) compute(dtype ir.DType) {
+	switch dtype {
+	case ir.Uint8:
+		mul[uint8](f)
+	case ir.Int8:
+		mul[int8](f)
+	case ir.Int16:
+		mul[int16](f)
+	case ir.Int32:
+		mul[int32](f)
+	case ir.Int64:
+		mul[int64](f)
+	case ir.Float32:
+		mul[float32](f)
+	case ir.Float64:
+		mul[float64](f)
+	case ir.Complex64:
+		mul[complex64](f)
+	case ir.Complex128:
+		mul[complex128](f)
+	case ir.BFloat16:
+		p := gemm.HalfProduct{M: f.m, N: f.n, K: f.k, A: f.a, B: f.b, C: f.c, Bias: f.bias, Serial: f.serial}
+		p.Run()
+	}
+}
+
+// halves reports whether the processor multiplies matrices of bfloat16, if that is
+// what these are. Their rows must lie one after the other in the result.
+func halves(x, y, out ir.View) bool {
+	return gemm.Halves() && x.DType == ir.BFloat16 && y.DType == ir.BFloat16 && out.DType == ir.BFloat16 && out.IsContiguous() && x.Shape[len(x.Shape)-1] > 0
+}
+
+func mul[T number](f *factors) {
+	p := gemm.Product[T]{M: f.m, N: f.n, K: f.k, A: f.a, B: f.b, C: f.c, Bias: f.bias, Serial: f.serial}
+	p.Run()
 }
 
 // mulWork is how many products are worth another processor.
@@ -21,89 +68,146 @@ const mulWork = 64 * 1024
 
 // MatMul multiplies matrices: the last two axes of x and y. A tensor of one axis
 // is a row on the left and a column on the right; leading axes broadcast.
-func MatMul(c *ir.Call) error {
-	mul, err := muls.of(c.Compute)
-	if err != nil {
-		return err
+func MatMul(c *ir.Call) error { return multiply(c, ir.View{}) }
+
+// multiply is MatMul with a bias that is added to each row, where it is given.
+func multiply(c *ir.Call, bias ir.View) error {
+	if c.Compute == ir.Bool {
+		return fmt.Errorf("not implemented for %s on cpu", c.Compute)
 	}
-	if c.Out[0].NumElements() == 0 {
+	x, y, out := c.In[0], c.In[1], c.Out[0]
+	if out.NumElements() == 0 {
 		return nil
 	}
-	x, y := computable(c.In[0], c.Compute), computable(c.In[1], c.Compute)
-	d := tile.TargetOf(c.Out[0], c.Compute)
-	into(mul, x, y, d, false)
-	tile.Finish(c.Out[0], d)
+	if bias.Given() {
+		if bias.DType != c.Compute || !bias.IsContiguous() {
+			bias = tile.Dense(bias, c.Compute)
+		}
+	}
+	dtype := c.Compute
+	switch {
+	case halves(x, y, out):
+		dtype = ir.BFloat16
+	case x.DType != c.Compute || y.DType != c.Compute:
+		v, block := computable(x, c.Compute)
+		defer release(block)
+		w, other := computable(y, c.Compute)
+		defer release(other)
+		x, y = v, w
+	}
+	d := out
+	if out.DType != dtype || !out.IsContiguous() {
+		block := scratch.Get(out.NumElements() * c.Compute.Size())
+		defer block.Put()
+		d = ir.View{Ptr: block.Ptr(), DType: c.Compute, Shape: out.Shape, Strides: ir.ContiguousStrides(out.Shape)}
+	}
+	var f factors
+	f.set(x, y, d)
+	f.bias = bias.Ptr
+	if len(f.batch) == 0 {
+		f.compute(dtype)
+	} else {
+		f.each(dtype)
+	}
+	if d.Ptr != out.Ptr {
+		tile.Copy(out, d)
+	}
 	return nil
 }
 
-// into sets z, which is dense, to the product of x and y, or adds this to it.
-func into(mul mulFunc, x, y, z ir.View, add bool) {
-	if len(x.Shape) == 1 {
-		x, z = insertAxis(x, 0), insertAxis(z, len(z.Shape)-min(1, len(y.Shape)-1))
+func release(b *scratch.Block) {
+	if b != nil {
+		b.Put()
 	}
-	if len(y.Shape) == 1 {
-		y, z = insertAxis(y, 1), insertAxis(z, len(z.Shape))
-	}
-	x, z = foldRows(x, y, z)
-	multiply(mul, x, y, z, add)
 }
 
-// computable returns v if its elements are of dtype, else a copy that are.
-func computable(v ir.View, dtype ir.DType) ir.View {
+// computable returns v if its elements are of dtype, else a copy that are, in
+// the order that v has in memory; the block, which may be nil, holds it.
+func computable(v ir.View, dtype ir.DType) (ir.View, *scratch.Block) {
 	if v.DType == dtype {
-		return v
+		return v, nil
 	}
-	return tile.Dense(v, dtype)
+	block := scratch.Get(v.NumElements() * dtype.Size())
+	d := ir.View{Ptr: block.Ptr(), DType: dtype, Shape: v.Shape, Strides: ir.ContiguousStrides(v.Shape)}
+	if r := len(v.Shape); r >= 2 && v.Strides[r-1] > v.Strides[r-2] {
+		turned := ir.ContiguousStrides(swapped(v.Shape))
+		d.Strides = swapped(turned)
+		tile.Copy(ir.View{Ptr: d.Ptr, DType: dtype, Shape: swapped(d.Shape), Strides: turned},
+			ir.View{Ptr: v.Ptr, DType: v.DType, Shape: swapped(v.Shape), Strides: swapped(v.Strides)})
+		return d, block
+	}
+	tile.Copy(d, v)
+	return d, block
 }
 
-// insertAxis returns v with an axis of extent 1 before axis at.
-func insertAxis(v ir.View, at int) ir.View {
-	insert := func(list []int, e int) []int {
-		return append(append(append(make([]int, 0, len(list)+1), list[:at]...), e), list[at:]...)
-	}
-	v.Shape, v.Strides = insert(v.Shape, 1), insert(v.Strides, 0)
-	return v
+// swapped returns a list with its last two elements exchanged.
+func swapped(list []int) []int {
+	r := len(list)
+	out := append([]int(nil), list...)
+	out[r-1], out[r-2] = list[r-2], list[r-1]
+	return out
 }
 
-// foldRows makes one product of many where y is the same for all of x's leading
-// axes and these lie in memory as more rows.
-func foldRows(x, y, z ir.View) (ir.View, ir.View) {
-	if len(y.Shape) != 2 || len(x.Shape) < 3 || !x.IsContiguous() {
-		return x, z
+// set reads the geometry; z has no gaps.
+func (f *factors) set(x, y, z ir.View) {
+	f.size = z.DType.Size()
+	rx, ry := len(x.Shape), len(y.Shape)
+	f.m, f.n, f.k = 1, 1, x.Shape[rx-1]
+	f.a, f.b = gemm.Matrix{Ptr: x.Ptr, Col: x.Strides[rx-1]}, gemm.Matrix{Ptr: y.Ptr, Row: y.Strides[ry-1]}
+	lead := len(z.Shape)
+	leadX, leadY := 0, 0
+	if ry > 1 {
+		leadY = ry - 2
+		lead--
+		f.n = y.Shape[ry-1]
+		f.b.Row, f.b.Col = y.Strides[ry-2], y.Strides[ry-1]
 	}
-	k, n := y.Shape[0], y.Shape[1]
-	rows := ir.NumElements(x.Shape[:len(x.Shape)-1])
-	x.Shape, x.Strides = []int{rows, k}, []int{k, 1}
-	z.Shape, z.Strides = []int{rows, n}, []int{n, 1}
-	return x, z
+	if rx > 1 {
+		leadX = rx - 2
+		lead--
+		f.m, f.a.Row = x.Shape[rx-2], x.Strides[rx-2]
+	}
+	f.c = gemm.Matrix{Ptr: z.Ptr, Row: f.n, Col: 1}
+	switch {
+	case lead == 0:
+	case leadY == 0 && x.IsContiguous(): // one product of many rows
+		f.m, f.a.Row = ir.NumElements(x.Shape[:rx-1]), f.k
+	default:
+		f.batch = z.Shape[:lead]
+		f.as = ir.ExpandStrides(x.Shape[:leadX], x.Strides[:leadX], f.batch)
+		f.bs = ir.ExpandStrides(y.Shape[:leadY], y.Strides[:leadY], f.batch)
+	}
 }
 
-// multiply sets each matrix of z to the product of those of x and y, or adds this
-// to it.
-func multiply(mul mulFunc, x, y, z ir.View, add bool) {
-	lead := len(z.Shape) - 2
-	batch, size := z.Shape[:lead], z.DType.Size()
-	m, n, k := z.Shape[lead], z.Shape[lead+1], x.Shape[len(x.Shape)-1]
-	xs := ir.ExpandStrides(x.Shape[:len(x.Shape)-2], x.Strides[:len(x.Shape)-2], batch)
-	ys := ir.ExpandStrides(y.Shape[:len(y.Shape)-2], y.Strides[:len(y.Shape)-2], batch)
-	work := m * n * max(k, 1)
-	pool.For(ir.NumElements(batch), max(1, mulWork/work), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			a, b := matrix(x), matrix(y)
-			offA, offB, r := 0, 0, i
-			for ax := lead - 1; ax >= 0; ax-- {
-				at := r % batch[ax]
-				r /= batch[ax]
-				offA, offB = offA+at*xs[ax], offB+at*ys[ax]
-			}
-			a.Ptr, b.Ptr = unsafe.Add(a.Ptr, offA*size), unsafe.Add(b.Ptr, offB*size)
-			mul(m, n, k, a, b, gemm.Matrix{Ptr: unsafe.Add(z.Ptr, i*m*n*size), Row: n, Col: 1}, add)
+// each computes the products of a batch: several at once, or one after the other
+// where there are few large ones.
+func (f *factors) each(dtype ir.DType) {
+	count, work := ir.NumElements(f.batch), f.m*f.n*max(f.k, 1)
+	if count*work <= mulWork {
+		f.some(dtype, 0, count, true)
+		return
+	}
+	if procs := runtime.GOMAXPROCS(0); count < 4*procs && count%procs != 0 && work > 64*mulWork {
+		f.some(dtype, 0, count, false)
+		return
+	}
+	g := *f
+	pool.For(count, max(1, mulWork/work), func(lo, hi int) { g.some(dtype, lo, hi, true) })
+}
+
+// some computes products [lo, hi) of the batch.
+func (f *factors) some(dtype ir.DType, lo, hi int, serial bool) {
+	one := *f
+	one.serial = serial
+	for i := lo; i < hi; i++ {
+		offA, offB, r := 0, 0, i
+		for ax := len(f.batch) - 1; ax >= 0; ax-- {
+			at := r % f.batch[ax]
+			r /= f.batch[ax]
+			offA, offB = offA+at*f.as[ax], offB+at*f.bs[ax]
 		}
-	})
-}
-
-// matrix returns the first matrix of v.
-func matrix(v ir.View) gemm.Matrix {
-	r := len(v.Shape)
-	return gemm.Matrix{Ptr: v.Ptr, Row: v.Strides[r-2], Col: v.Strides[r-1]}
+		one.a.Ptr, one.b.Ptr = unsafe.Add(f.a.Ptr, offA*f.size), unsafe.Add(f.b.Ptr, offB*f.size)
+		one.c.Ptr = unsafe.Add(f.c.Ptr, i*f.m*f.n*f.size)
+		one.compute(dtype)
+	}
 }

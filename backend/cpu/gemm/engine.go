@@ -1,0 +1,181 @@
+package gemm
+
+import (
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+)
+
+// A tile is what a micro-kernel gets: it multiplies groups of rows of A, one
+// after the other, with one panel of B. Its fields' offsets are known to the
+// generator; distances are in bytes.
+type tile struct {
+	a          unsafe.Pointer
+	aRow, aCol int
+	b          unsafe.Pointer
+	bRow       int
+	k          int // terms, at least one
+	c          unsafe.Pointer
+	cRow       int
+	src        unsafe.Pointer // nil, or what is added to the sums
+	srcRow     int
+	groups     int // at least one
+	last       int // columns in the last vector of a panel that is cut short
+
+	// What the larger kernels ask for while they multiply, where nothing is read, and
+	// how far that moves on with each term of each group.
+	ahead     uintptr
+	aheadStep int
+}
+
+// Classes of tiles, by the panel's columns: two vectors or one, whole or cut short.
+const (
+	twoVectors = iota
+	twoEdge
+	oneVector
+	oneEdge
+	classes
+)
+
+// A family is the kernels of an engine.
+type family uint8
+
+const (
+	portable family = iota
+	f32AVX2
+	f64AVX2
+	f32AVX512
+	f64AVX512
+)
+
+// An engine is how products of one element type run at one level.
+type engine struct {
+	family family
+	size   int // bytes of an element
+	lanes  int // elements of a vector
+	rows   [classes]int
+	depth  int // most terms of a stretch
+	short  int // the same where the result stays in a cache
+	block  int // bytes of A that a task takes at once
+	across int // most columns of B that are packed at once
+	direct int // bytes of an operand that is read where it is
+	passes int // groups of rows from which on B, if it is larger, is packed
+	flat   int // terms up to which the result, not B, sets the order of the work
+	ways   int // rows of a group that may fall on the same place of the first cache
+	share  int // products worth another processor
+	once   int // products of one call of a kernel, at most, beyond one group of rows
+}
+
+// columns returns the columns of a panel.
+func (e *engine) columns() int { return 2 * e.lanes }
+
+const kinds = 3 // of engines at a level: for float32, float64 and the rest
+
+var engines = [simd.AMX + 1][kinds]engine{
+	simd.Portable: {vectorless(4), vectorless(8), vectorless(0)},
+	simd.AVX2: {
+		avx2(f32AVX2, 4, 8), avx2(f64AVX2, 8, 4), vectorless(0),
+	},
+	simd.AVX512: {avx512(f32AVX512, 4, 16), avx512(f64AVX512, 8, 8), vectorless(0)},
+	simd.AMX:    {avx512(f32AVX512, 4, 16), avx512(f64AVX512, 8, 8), vectorless(0)},
+}
+
+func vectorless(size int) engine {
+	return engine{
+		family: portable, size: size, lanes: 2, rows: [classes]int{2, 2, 2, 2},
+		depth: 256, short: 256, block: 64 * 256 * size, across: 1024, direct: 16 << 10, passes: 4, ways: 2,
+		share: 64 << 10, once: 64 << 10,
+	}
+}
+
+func avx2(f family, size, lanes int) engine {
+	return engine{
+		family: f, size: size, lanes: lanes, rows: [classes]int{6, 6, 12, 12},
+		depth: 1024 / size, short: 1024 / size, block: 192 << 10, across: 4096, direct: 256 << 10, passes: 2, ways: 6,
+		share: 48 << 10 * lanes, once: 128 << 10 * lanes,
+	}
+}
+
+func avx512(f family, size, lanes int) engine {
+	return engine{
+		family: f, size: size, lanes: lanes, rows: [classes]int{14, 14, 14, 14},
+		depth: 4096 / size, short: 1024 / size, block: 512 << 10, across: 4096, direct: 600 << 10, passes: 2, flat: 16, ways: 10,
+		share: 48 << 10 * lanes, once: 128 << 10 * lanes,
+	}
+}
+
+// engineOf returns the engine of an element type. Types without kernels of their
+// own share one, but for their size.
+func engineOf[T Number](level simd.Level) *engine {
+	switch any(*new(T)).(type) {
+	case float32:
+		return &engines[level][0]
+	case float64:
+		return &engines[level][1]
+	}
+	return &others[unsafe.Sizeof(*new(T))/2]
+}
+
+// others are the engines of types without kernels of their own, by half their size.
+var others = [9]engine{0: vectorless(1), 1: vectorless(2), 2: vectorless(4), 4: vectorless(8), 8: vectorless(16)}
+
+// A split cuts rows into groups of nearly the same size, the larger ones first.
+type split struct{ large, rows, small int } // number of groups of rows+1, rows of the others, and their number
+
+// split cuts rows into groups of at most so many.
+func (e *engine) split(rows, class, most int) split {
+	n := ceil(rows, min(e.rows[class], most))
+	return split{rows % n, rows / n, n - rows%n}
+}
+
+// classOf returns the class of a panel and the columns of its last vector.
+func (e *engine) classOf(columns int) (class, last int) {
+	switch {
+	case columns == 2*e.lanes:
+		return twoVectors, 0
+	case columns > e.lanes:
+		return twoEdge, columns - e.lanes
+	case columns == e.lanes:
+		return oneVector, 0
+	}
+	return oneEdge, columns
+}
+
+// multiply runs the kernels for the rows of a panel: t, less the number of groups,
+// says where its first row is, and is changed. A call takes some groups at a time,
+// so that the garbage collector, which cannot stop a kernel, need not wait long.
+func multiply[T Number](e *engine, t *tile, class int, s split, columns int) {
+	first := *t
+	row := 0
+	if t.ahead == 0 {
+		t.ahead, t.aheadStep = uintptr(t.b), 0
+	}
+	for rows, n := s.rows+1, s.large; ; rows, n = s.rows, s.small {
+		for n > 0 {
+			t.a, t.c = unsafe.Add(first.a, row*t.aRow), unsafe.Add(first.c, row*t.cRow)
+			if t.src != nil {
+				t.src = unsafe.Add(first.src, row*t.srcRow)
+			}
+			t.groups = min(n, max(1, e.once/(rows*columns*t.k)))
+			if row == 0 && t.aheadStep == t.bRow {
+				t.groups = 1 // asks for the whole of another panel
+			}
+			runTile[T](e.family, class, rows, t)
+			n -= t.groups
+			row += rows * t.groups
+			t.ahead, t.aheadStep = aheadOf(t)
+		}
+		if rows == s.rows {
+			return
+		}
+	}
+}
+
+// aheadOf returns what comes after what a call has asked for; nothing where that
+// was a row of B with every term.
+func aheadOf(t *tile) (uintptr, int) {
+	if t.aheadStep == t.bRow {
+		return uintptr(t.b), 0
+	}
+	return t.ahead + uintptr(t.groups*t.k*t.aheadStep), t.aheadStep
+}

@@ -1,0 +1,349 @@
+package gemm
+
+import (
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// General registers of a kernel. The tile's registers hold, in bytes, the address
+// of the group's first row of A at the current term and of its fifth, and 1, 3 and
+// 5 times the distance of rows, which reach every row as base + index * scale.
+var (
+	regTile         = reg.RDI
+	regA0, regA5    = reg.R8, reg.R9
+	regRow, regRow3 = reg.R10, reg.R11
+	regRow5, regCol = reg.R12, reg.R13
+	regB, regBRow   = reg.RSI, reg.RDX
+	regK            = reg.RCX
+	regC, regCRow   = reg.RAX, reg.RBX
+
+	// While the sums run: what is asked for ahead of its use, and by how much that
+	// moves on with each term.
+	regAhead, regAheadStep = reg.RAX, reg.RBX
+)
+
+// Indices of a kernel's now.
+const (
+	nowA = iota
+	nowC
+	nowSrc
+	nowGroups
+	nowAhead
+)
+
+// prefetchTerms is how long sums are for which the result's tile is prefetched: of
+// 16 registers and of 32.
+func (s isa) prefetchTerms() operand.Op {
+	if s.mask {
+		return operand.U8(24)
+	}
+	return operand.U8(96)
+}
+
+// A kernel is a micro-kernel being emitted: for groups of rows of A, one after
+// the other, it multiplies with a panel of B and adds what there is to add.
+type kernel struct {
+	c *build.Context
+	s isa
+	shape
+
+	fma, load, add, broadcast, store func(...operand.Op)
+	maskMove                         func(mxy, xy, mxy1 operand.Op) // AVX2
+	loadZ                            func(m, k, z operand.Op)       // AVX-512
+
+	now  [5]operand.Mem      // what changes from group to group, in the frame
+	acc  [][]reg.VecPhysical // by row and vector
+	temp []reg.VecPhysical   // the others
+	last reg.VecPhysical     // AVX2: mask of the last vector
+}
+
+func newKernel(c *build.Context, s isa, t shape) *kernel {
+	k := &kernel{c: c, s: s, shape: t}
+	if s.dtype == "F32" {
+		k.fma, k.load, k.add, k.broadcast, k.store, k.maskMove, k.loadZ = c.VFMADD231PS, c.VMOVUPS, c.VADDPS, c.VBROADCASTSS, c.VMOVUPS, c.VMASKMOVPS, c.VMOVUPS_Z
+	} else {
+		k.fma, k.load, k.add, k.broadcast, k.store, k.maskMove, k.loadZ = c.VFMADD231PD, c.VMOVUPD, c.VADDPD, c.VBROADCASTSD, c.VMOVUPD, c.VMASKMOVPD, c.VMOVUPD_Z
+	}
+	n := 0
+	for range t.rows {
+		row := make([]reg.VecPhysical, t.vectors)
+		for v := range row {
+			row[v] = s.vector(n)
+			n++
+		}
+		k.acc = append(k.acc, row)
+	}
+	if t.edge && !s.mask {
+		k.last = s.vector(n)
+		n++
+	}
+	for ; n < s.regs; n++ {
+		k.temp = append(k.temp, s.vector(n))
+	}
+	return k
+}
+
+func (k *kernel) emit() {
+	c := k.c
+	c.Function(k.s.name(k.shape))
+	c.Attributes(attr.NOSPLIT)
+	c.Pragma("noescape")
+	c.SignatureExpr("func(t *byte)")
+	c.Load(c.Param("t"), regTile)
+	for i, off := range []int{offA, offC, offSrc, offGroups, offAhead} {
+		k.now[i] = c.AllocLocal(8)
+		c.MOVQ(at(regTile, off), reg.RAX)
+		c.MOVQ(reg.RAX, k.now[i])
+	}
+	k.prologue()
+	c.Label("group")
+	c.MOVQ(k.now[nowA], regA0)
+	if k.rows > 7 {
+		c.LEAQ(indexed(regA0, regRow5, 1), regA5)
+	}
+	c.MOVQ(at(regTile, offB), regB)
+	for _, row := range k.acc {
+		for _, r := range row {
+			k.zero(r)
+		}
+	}
+	k.prefetchC()
+	if k.looksAhead() {
+		c.MOVQ(k.now[nowAhead], regAhead)
+		c.MOVQ(at(regTile, offAheadStep), regAheadStep)
+	}
+	k.terms()
+	if k.looksAhead() {
+		c.MOVQ(regAhead, k.now[nowAhead])
+	}
+	k.result()
+	k.next()
+	c.VZEROUPPER()
+	c.RET()
+}
+
+func (k *kernel) zero(r reg.VecPhysical) {
+	if k.s.mask {
+		k.c.VPXORD(r, r, r)
+	} else {
+		k.c.VPXOR(r, r, r)
+	}
+}
+
+// prologue loads what all groups share.
+func (k *kernel) prologue() {
+	c := k.c
+	c.MOVQ(at(regTile, offARow), regRow)
+	c.MOVQ(at(regTile, offACol), regCol)
+	c.MOVQ(at(regTile, offBRow), regBRow)
+	if k.rows > 3 {
+		c.LEAQ(indexed(regRow, regRow, 2), regRow3)
+	}
+	if k.rows > 5 {
+		c.LEAQ(indexed(regRow, regRow, 4), regRow5)
+	}
+	if !k.edge {
+		return
+	}
+	c.MOVQ(at(regTile, offLast), regK)
+	if k.s.mask {
+		c.MOVL(operand.I32(-1), reg.EAX)
+		c.BZHIL(reg.ECX, reg.EAX, reg.EAX)
+		c.KMOVW(reg.EAX, reg.K1)
+		return
+	}
+	// The mask of n lanes ends n elements after the table's middle.
+	c.LEAQ(table("laneMasks"), regC)
+	if k.s.size == 8 {
+		c.SHLQ(operand.U8(1), regK)
+	}
+	c.NEGQ(regK)
+	k.load(operand.Mem{Base: regC, Index: regK, Scale: 4, Disp: 32}, k.last)
+}
+
+// looksAhead reports whether the kernel asks for what comes after its panel of B:
+// the larger ones do, which have the time, where the last cache is far away.
+func (k *kernel) looksAhead() bool { return k.s.mask && k.rows*k.vectors >= 6 }
+
+// prefetchC asks for the result's tile where the sums are long enough for it to
+// come in time.
+func (k *kernel) prefetchC() {
+	c := k.c
+	c.MOVQ(at(regTile, offK), regK)
+	if k.rows*k.vectors < 6 {
+		return
+	}
+	c.CMPQ(regK, k.s.prefetchTerms())
+	c.JL(operand.LabelRef("start"))
+	c.MOVQ(k.now[nowC], regC)
+	c.MOVQ(at(regTile, offCRow), regCRow)
+	for r := range k.rows {
+		for d := 0; d < k.vectors*k.s.lanes*k.s.size; d += 64 {
+			c.PREFETCHT0(at(regC, d))
+		}
+		if r < k.rows-1 {
+			c.ADDQ(regCRow, regC)
+		}
+	}
+	c.Label("start")
+}
+
+// aAddress returns where row r of the group is at the current term.
+func aAddress(r int) operand.Mem {
+	switch r {
+	case 0:
+		return at(regA0, 0)
+	case 1, 2, 4, 8:
+		return indexed(regA0, regRow, uint8(r))
+	case 3, 6, 12:
+		return indexed(regA0, regRow3, uint8(r/3))
+	case 5, 10:
+		return indexed(regA0, regRow5, uint8(r/5))
+	case 7, 9, 13:
+		return indexed(regA5, regRow, uint8(r-5))
+	}
+	return indexed(regA5, regRow3, 2) // 11
+}
+
+// terms adds up the products.
+func (k *kernel) terms() {
+	c := k.c
+	unroll := 1
+	for unroll < 4 && k.rows*k.vectors*unroll < 24 {
+		unroll *= 2
+	}
+	if unroll > 1 {
+		c.SUBQ(operand.U8(unroll), regK)
+		c.JL(operand.LabelRef("rest"))
+	}
+	c.Label("loop")
+	for range unroll {
+		k.term()
+	}
+	if unroll == 1 {
+		c.DECQ(regK)
+		c.JNZ(operand.LabelRef("loop"))
+		return
+	}
+	c.SUBQ(operand.U8(unroll), regK)
+	c.JGE(operand.LabelRef("loop"))
+	c.Label("rest")
+	c.ADDQ(operand.U8(unroll), regK)
+	c.JZ(operand.LabelRef("done"))
+	c.Label("single")
+	k.term()
+	c.DECQ(regK)
+	c.JNZ(operand.LabelRef("single"))
+	c.Label("done")
+}
+
+// term adds one column of A times one row of B.
+func (k *kernel) term() {
+	b := k.temp[:k.vectors]
+	as := k.temp[k.vectors:]
+	for v := range b {
+		k.loadB(v, b[v])
+	}
+	for r, acc := range k.acc {
+		a := as[r%min(2, len(as))]
+		k.broadcast(aAddress(r), a)
+		for v := range acc {
+			k.fma(b[v], a, acc[v])
+		}
+	}
+	if k.looksAhead() {
+		for d := 0; d < k.vectors*k.s.lanes*k.s.size; d += 64 {
+			k.c.PREFETCHT1(at(regAhead, d))
+		}
+		k.c.ADDQ(regAheadStep, regAhead)
+	}
+	k.c.ADDQ(regCol, regA0)
+	if k.rows > 7 {
+		k.c.ADDQ(regCol, regA5)
+	}
+	k.c.ADDQ(regBRow, regB)
+}
+
+func (k *kernel) partial(v int) bool { return k.edge && v == k.vectors-1 }
+
+func (k *kernel) loadB(v int, to reg.VecPhysical) {
+	from := at(regB, v*k.s.lanes*k.s.size)
+	switch {
+	case !k.partial(v):
+		k.load(from, to)
+	case k.s.mask:
+		k.loadZ(from, reg.K1, to)
+	default:
+		k.maskMove(from, k.last, to)
+	}
+}
+
+// result adds the source's tile, if there is one, and stores the sums.
+func (k *kernel) result() {
+	c := k.c
+	src, srcRow, x := regA0, regB, k.temp[0]
+	c.MOVQ(k.now[nowC], regC)
+	c.MOVQ(at(regTile, offCRow), regCRow)
+	c.MOVQ(k.now[nowSrc], src)
+	c.TESTQ(src, src)
+	c.JZ(operand.LabelRef("store"))
+	c.MOVQ(at(regTile, offSrcRow), srcRow)
+	for r, acc := range k.acc {
+		for v := range acc {
+			from := at(src, v*k.s.lanes*k.s.size)
+			switch {
+			case !k.partial(v):
+				k.add(from, acc[v], acc[v])
+				continue
+			case k.s.mask:
+				k.loadZ(from, reg.K1, x)
+			default:
+				k.maskMove(from, k.last, x)
+			}
+			k.add(x, acc[v], acc[v])
+		}
+		if r < k.rows-1 {
+			c.ADDQ(srcRow, src)
+		}
+	}
+	c.Label("store")
+	for _, acc := range k.acc {
+		for v := range acc {
+			to := at(regC, v*k.s.lanes*k.s.size)
+			switch {
+			case !k.partial(v):
+				k.store(acc[v], to)
+			case k.s.mask:
+				k.store(acc[v], reg.K1, to)
+			default:
+				k.maskMove(acc[v], k.last, to)
+			}
+		}
+		c.ADDQ(regCRow, regC)
+	}
+	c.MOVQ(regC, k.now[nowC])
+}
+
+// next goes on to the next group of rows.
+func (k *kernel) next() {
+	c := k.c
+	c.MOVQ(k.now[nowSrc], regA0)
+	c.TESTQ(regA0, regA0)
+	c.JZ(operand.LabelRef("advance"))
+	c.MOVQ(at(regTile, offSrcRow), regB)
+	k.advance(regB, regA0, k.now[nowSrc])
+	c.Label("advance")
+	c.MOVQ(k.now[nowA], regA0)
+	k.advance(regRow, regA0, k.now[nowA])
+	c.DECQ(k.now[nowGroups])
+	c.JNZ(operand.LabelRef("group"))
+}
+
+// advance adds the tile's rows times a stride to a pointer and keeps it.
+func (k *kernel) advance(stride, pointer reg.GPPhysical, to operand.Mem) {
+	k.c.IMUL3Q(operand.I32(k.rows), stride, reg.RBX)
+	k.c.ADDQ(reg.RBX, pointer)
+	k.c.MOVQ(pointer, to)
+}
