@@ -7,13 +7,32 @@ import (
 	"fmt"
 
 	"github.com/sinter-go/sinter/gen/simd/asm"
+	"github.com/sinter-go/sinter/gen/simd/conv"
+	"github.com/sinter-go/sinter/gen/simd/gemm"
+	"github.com/sinter-go/sinter/gen/simd/keys"
+	"github.com/sinter-go/sinter/gen/simd/move"
+	"github.com/sinter-go/sinter/gen/simd/ranks"
+	"github.com/sinter-go/sinter/gen/simd/rows"
+	"github.com/sinter-go/sinter/gen/simd/step"
+	"github.com/sinter-go/sinter/gen/simd/vmath"
+	"github.com/sinter-go/sinter/gen/simd/x86/x86test"
 )
 
 // By is what the files name as their generator.
 const By = "github.com/sinter-go/sinter/gen/simd"
 
 // programs make the files, each those of its own packages.
-var programs = []func(by string) ([]asm.File, error){}
+var programs = []func(by string) ([]asm.File, error){
+	conv.Files,
+	gemm.Files,
+	keys.Files,
+	move.Files,
+	ranks.Files,
+	rows.Files,
+	step.Files,
+	vmath.Files,
+	x86test.Files,
+}
 
 // Files returns all files, with paths below the module's root.
 func Files() ([]asm.File, error) {

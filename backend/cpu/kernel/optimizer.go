@@ -1,10 +1,11 @@
 package kernel
 
 import (
-	"math"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/step"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -48,7 +49,7 @@ func stepOf(c *ir.Call, t *table[stepFunc]) error {
 	if err != nil {
 		return err
 	}
-	step := f(c.Attrs)
+	change := f(c.Attrs)
 	results := len(c.Op.Out)
 	n := len(c.Out) / results
 	var lists [maxLists]tile.Operand // the k-th tensor of each
@@ -67,26 +68,30 @@ func stepOf(c *ir.Call, t *table[stepFunc]) error {
 			used[i].Init(v, c.Compute)
 		}
 		if size <= stepWork {
-			stepRange(used, results, 0, size, step)
+			stepRange(used, results, 0, size, change)
 			continue
 		}
-		pool.For(size, stepWork, func(lo, hi int) { stepRange(used, results, lo, hi, step) })
+		pool.For(size, stepWork, func(lo, hi int) { stepRange(used, results, lo, hi, change) })
 	}
 	return nil
 }
 
 // stepRange changes positions [lo, hi) of the tensors in lists, the first of which
 // are results.
-func stepRange(lists []tile.Operand, results, lo, hi int, step func(n int, x []unsafe.Pointer)) {
+func stepRange(lists []tile.Operand, results, lo, hi int, f func(n int, x []unsafe.Pointer)) {
 	s := tile.Borrow(len(lists))
 	defer s.Return()
 	x := s.Pointers(len(lists))
+	size := tile.Size
+	if direct(lists) {
+		size = step.Longest
+	}
 	for lo < hi {
-		n := min(hi-lo, tile.Size)
+		n := min(hi-lo, size)
 		for i := range lists {
 			x[i] = lists[i].Load(lo, n, s.Buffer(i))
 		}
-		step(n, x)
+		f(n, x)
 		for i := range results {
 			lists[i].Store(lo, n, x[i])
 		}
@@ -94,50 +99,42 @@ func stepRange(lists []tile.Operand, results, lo, hi int, step func(n int, x []u
 	}
 }
 
-func elements[T float](x unsafe.Pointer, n int) []T { return unsafe.Slice((*T)(x), n) }
+// direct reports whether no piece needs a buffer.
+func direct(lists []tile.Operand) bool {
+	for i := range lists {
+		if !lists[i].Contiguous() {
+			return false
+		}
+	}
+	return true
+}
+
+func element[T float](x unsafe.Pointer) *T { return (*T)(x) }
 
 // rounded returns a float attribute in the compute dtype.
 func rounded[T float](attrs []ir.Value, i int) T { return T(attrs[i].Scalar.Float()) }
 
 func sgdStep[T float](attrs []ir.Value) func(n int, x []unsafe.Pointer) {
-	rate, decay := rounded[T](attrs, 0), rounded[T](attrs, 1)
-	return func(n int, x []unsafe.Pointer) {
-		ps, gs := elements[T](x[0], n), elements[T](x[1], n)
-		for i, p := range ps {
-			ps[i] = p - T(rate*(gs[i]+T(decay*p)))
-		}
-	}
+	f, c := step.Of[T](simd.Active()).SGD, &[2]T{rounded[T](attrs, 0), rounded[T](attrs, 1)}
+	return func(n int, x []unsafe.Pointer) { f(n, c, element[T](x[0]), element[T](x[1])) }
 }
 
 func sgdMomentumStep[T float](attrs []ir.Value) func(n int, x []unsafe.Pointer) {
-	rate, momentum, share, decay := rounded[T](attrs, 0), rounded[T](attrs, 1), rounded[T](attrs, 2), rounded[T](attrs, 3)
-	nesterov := attrs[4].Int != 0
-	return func(n int, x []unsafe.Pointer) {
-		ps, vs, gs := elements[T](x[0], n), elements[T](x[1], n), elements[T](x[2], n)
-		for i, p := range ps {
-			d := gs[i] + T(decay*p)
-			v := T(momentum*vs[i]) + T(share*d)
-			vs[i] = v
-			if nesterov {
-				v = d + T(momentum*v)
-			}
-			ps[i] = p - T(rate*v)
-		}
+	s := step.Of[T](simd.Active())
+	f, c := s.Momentum, &[4]T{rounded[T](attrs, 0), rounded[T](attrs, 1), rounded[T](attrs, 2), rounded[T](attrs, 3)}
+	if attrs[4].Int != 0 {
+		f = s.Nesterov
 	}
+	return func(n int, x []unsafe.Pointer) { f(n, c, element[T](x[0]), element[T](x[1]), element[T](x[2])) }
 }
 
 func adamStep[T float](attrs []ir.Value) func(n int, x []unsafe.Pointer) {
 	beta1, beta2 := attrs[1].Scalar.Float(), attrs[2].Scalar.Float()
-	rate, gain1, keep2, gain2 := rounded[T](attrs, 0), T(1-beta1), T(beta2), T(1-beta2)
-	eps, decay, shrink := rounded[T](attrs, 3), rounded[T](attrs, 4), rounded[T](attrs, 5)
+	f, c := step.Of[T](simd.Active()).Adam, &[7]T{
+		rounded[T](attrs, 0), T(1 - beta1), T(beta2), T(1 - beta2),
+		rounded[T](attrs, 3), rounded[T](attrs, 4), rounded[T](attrs, 5),
+	}
 	return func(n int, x []unsafe.Pointer) {
-		ps, ms, vs, gs := elements[T](x[0], n), elements[T](x[1], n), elements[T](x[2], n), elements[T](x[3], n)
-		for i, p := range ps {
-			d := gs[i] + T(decay*p)
-			m := ms[i] + T(gain1*(d-ms[i]))
-			v := T(keep2*vs[i]) + T(gain2*T(d*d))
-			ms[i], vs[i] = m, v
-			ps[i] = T(p*shrink) - T(rate*(m/(T(math.Sqrt(float64(v)))+eps)))
-		}
+		f(n, c, element[T](x[0]), element[T](x[1]), element[T](x[2]), element[T](x[3]))
 	}
 }

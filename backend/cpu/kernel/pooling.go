@@ -2,8 +2,12 @@ package kernel
 
 import (
 	"math"
+	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/conv"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/scratch"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -63,6 +67,9 @@ func lowest[T ordered]() T {
 }
 
 func maxPool[T ordered](w *windows, planes int, x ir.View, out []ir.View) {
+	if x.DType.IsFloat() && maxVectors(w, planes, x, out) {
+		return
+	}
 	src, dst, index := tile.Elements[T](x), tile.Elements[T](out[0]), tile.Elements[int64](out[1])
 	size, positions, places := ir.NumElements(w.in), ir.NumElements(w.out), ir.NumElements(w.kernel)
 	bases, low := w.rowBases(0, w.rows), lowest[T]()
@@ -72,6 +79,48 @@ func maxPool[T ordered](w *windows, planes int, x ir.View, out []ir.View) {
 			maxPlane(w, bases, plane, dst[lo*positions:(lo+1)*positions], index[lo*positions:(lo+1)*positions], low)
 		}
 	})
+}
+
+// maxVectors pools floating-point numbers with vectors, if there are any. A plane that
+// has the number that padding counts as among its results is left to maxPlane.
+func maxVectors(w *windows, planes int, x ir.View, out []ir.View) bool {
+	if w.far() {
+		return false
+	}
+	places := w.places()
+	f := conv.NewFrame(w.in, w.padding, w.out, w.stride, places, x.DType.Size())
+	f.Low = true
+	m := conv.NewMaxima(f, w.out, places, simd.Active())
+	if m == nil {
+		return false
+	}
+	size, positions, elem := ir.NumElements(w.in), ir.NumElements(w.out), x.DType.Size()
+	source := conv.Source{DType: x.DType, Want: x.DType, Strides: ir.ContiguousStrides(w.in)}
+	pool.For(planes, max(1, moveWork/max(1, positions)), func(lo, hi int) {
+		block := scratch.Get(f.Size * elem)
+		defer block.Put()
+		for ; lo < hi; lo++ {
+			src := unsafe.Add(x.Ptr, lo*size*elem)
+			values, indices := unsafe.Add(out[0].Ptr, lo*positions*elem), unsafe.Add(out[1].Ptr, lo*positions*8)
+			f.Fill(block.Ptr(), src, &source)
+			if !m.Run(values, indices, block.Ptr()) {
+				continue
+			}
+			if elem == 4 {
+				maxAgain[float32](w, src, values, indices)
+			} else {
+				maxAgain[float64](w, src, values, indices)
+			}
+		}
+	})
+	return true
+}
+
+// maxAgain pools one plane.
+func maxAgain[T float](w *windows, src, values, indices unsafe.Pointer) {
+	n := ir.NumElements(w.out)
+	maxPlane(w, w.rowBases(0, w.rows), unsafe.Slice((*T)(src), ir.NumElements(w.in)),
+		unsafe.Slice((*T)(values), n), unsafe.Slice((*int64)(indices), n), lowest[T]())
 }
 
 // maxPlane pools one plane, place by place of the kernel.
@@ -124,17 +173,16 @@ func AvgPool(c *ir.Call) error {
 	}
 	w, planes := avgWindows(c.Attrs, c.In[0].Shape, c.Out[0].Shape)
 	d := tile.TargetOf(c.Out[0], c.Compute)
-	scale := divisors(w, c.Attrs[4].Int != 0)
-	f(w, planes, tile.Dense(c.In[0], c.Compute), []ir.View{d, scale})
+	f(w, planes, tile.Dense(c.In[0], c.Compute), []ir.View{d, divisors(w, c.Attrs[4].Int != 0, c.Compute)})
 	tile.Finish(c.Out[0], d)
 	return nil
 }
 
 // divisors returns, for every position of a result, how many places its window's
 // mean is over: those inside the input and, if padded, inside its padding.
-func divisors(w *windows, padded bool) ir.View {
-	v := tile.NewDense(ir.Float64, w.out)
-	div := tile.Elements[float64](v)
+func divisors(w *windows, padded bool, dtype ir.DType) ir.View {
+	exact := tile.NewDense(ir.Float64, w.out)
+	div := tile.Elements[float64](exact)
 	for i := range div {
 		div[i] = 1
 		r := i
@@ -148,42 +196,43 @@ func divisors(w *windows, padded bool) ir.View {
 			r /= w.out[a]
 		}
 	}
+	return tile.Dense(exact, dtype)
+}
+
+// sums returns the convolution of planes with a kernel of ones, and that kernel.
+func (w *windows) sums(planes int, dtype ir.DType) (*convolution, ir.View) {
+	v := &convolution{
+		in: w.in, out: w.out, kernel: w.kernel, stride: w.stride, padding: w.padding, dilation: w.dilation,
+		images: planes, groups: 1, channels: 1, outs: 1, places: ir.NumElements(w.kernel),
+		inSize: ir.NumElements(w.in), outSize: ir.NumElements(w.out),
+	}
+	one := 1.0
+	ones := tile.NewDense(dtype, append([]int{1, 1}, w.kernel...))
+	tile.Copy(ones, ir.View{Ptr: unsafe.Pointer(&one), DType: ir.Float64, Shape: ones.Shape, Strides: make([]int, len(ones.Shape))})
+	return v, ones
+}
+
+// images returns planes as images with one channel.
+func images(planes int, v ir.View, shape []int) ir.View {
+	v.Shape = append([]int{planes, 1}, shape...)
+	v.Strides = ir.ContiguousStrides(v.Shape)
 	return v
 }
 
 func avgPool[T float](w *windows, planes int, x ir.View, out []ir.View) {
-	src, dst, div := tile.Elements[T](x), tile.Elements[T](out[0]), tile.Elements[float64](out[1])
-	size, positions := ir.NumElements(w.in), len(div)
-	bases := w.rowBases(0, w.rows)
-	pool.For(planes, max(1, moveWork/(positions*ir.NumElements(w.kernel))), func(lo, hi int) {
-		for ; lo < hi; lo++ {
-			to, plane := dst[lo*positions:(lo+1)*positions], src[lo*size:(lo+1)*size]
-			clear(to)
-			eachPlace(w, bases, func(to0, from, n, stride int) {
-				for i := range n {
-					to[to0+i] += plane[from+i*stride]
-				}
-			})
-			for i := range to {
-				to[i] = T(float64(to[i]) / div[i])
-			}
-		}
-	})
+	v, ones := w.sums(planes, x.DType)
+	forward[T](v, images(planes, x, w.in), ones, images(planes, out[0], w.out))
+	divide[T](v.outSize, planes, out[0], out[1], out[0])
 }
 
-// eachPlace calls f for runs of windows and the input elements that one place of
-// the kernel reads for them: n windows from position to, elements from offset
-// from on, stride apart. Places come in row-major order.
-func eachPlace(w *windows, bases []int, f func(to, from, n, stride int)) {
-	width, stride := w.out[w.last], w.stride[w.last]
-	for k := range len(bases) / w.rows {
-		shift, first, end := w.span(k)
-		for r := range w.rows {
-			if base := bases[k*w.rows+r]; base >= 0 && first < end {
-				f(r*width+first, base+first*stride+shift, end-first, stride)
-			}
+// divide sets to to planes of x divided by those of div, which is one for all.
+func divide[T float](n, planes int, x, div, to ir.View) {
+	size := x.DType.Size()
+	pool.For(planes, max(1, moveWork/n), func(lo, hi int) {
+		for ; lo < hi; lo++ {
+			conv.Divide(simd.Active(), size, n, unsafe.Add(x.Ptr, lo*n*size), div.Ptr, unsafe.Add(to.Ptr, lo*n*size))
 		}
-	}
+	})
 }
 
 var avgPoolGrads = table[poolFunc]{ir.Float32: avgPoolGrad[float32], ir.Float64: avgPoolGrad[float64]}
@@ -198,25 +247,21 @@ func AvgPoolGrad(c *ir.Call) error {
 	}
 	w, planes := avgWindows(c.Attrs[1:], c.Out[0].Shape, c.In[0].Shape)
 	d := tile.TargetOf(c.Out[0], c.Compute)
-	scale := divisors(w, c.Attrs[5].Int != 0)
-	f(w, planes, tile.Dense(c.In[0], c.Compute), []ir.View{d, scale})
+	f(w, planes, tile.Dense(c.In[0], c.Compute), []ir.View{d, divisors(w, c.Attrs[5].Int != 0, c.Compute)})
 	tile.Finish(c.Out[0], d)
 	return nil
 }
 
 func avgPoolGrad[T float](w *windows, planes int, g ir.View, out []ir.View) {
-	src, dst, div := tile.Elements[T](g), tile.Elements[T](out[0]), tile.Elements[float64](out[1])
-	size, positions := ir.NumElements(w.in), len(div)
-	bases := w.rowBases(0, w.rows)
-	pool.For(planes, max(1, moveWork/max(1, positions*ir.NumElements(w.kernel))), func(lo, hi int) {
-		for ; lo < hi; lo++ {
-			from, plane := src[lo*positions:(lo+1)*positions], dst[lo*size:(lo+1)*size]
-			clear(plane)
-			eachPlace(w, bases, func(at, to, n, stride int) {
-				for i := range n {
-					plane[to+i*stride] += T(float64(from[at+i]) / div[at+i])
-				}
-			})
-		}
-	})
+	v, ones := w.sums(planes, g.DType)
+	if v.outSize == 0 {
+		clear(tile.Elements[T](out[0]))
+		return
+	}
+	block := scratch.Get(planes * v.outSize * g.DType.Size())
+	defer block.Put()
+	shares := images(planes, g, w.out)
+	shares.Ptr = block.Ptr()
+	divide[T](v.outSize, planes, g, out[1], shares)
+	gradInput[T](v, shares, ones, images(planes, out[0], w.in))
 }

@@ -6,7 +6,10 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/gemm"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/scratch"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -42,24 +45,103 @@ func gatesOf[T float](r *recurrence, v []T, step int) []T {
 }
 
 // cellWork is how many elements of a state are worth another processor.
-const cellWork = 512
+const cellWork = 1024
 
-// each calls f for every element of the state: its number, its row's first gate
-// and its column.
-func (r *recurrence) each(f func(i, row, column int)) {
-	pool.For(r.batch*r.width, cellWork, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			f(i, i/r.width*r.gates*r.width, i%r.width)
+// A cell is what a worker needs to compute rows of a step.
+type cell[T float] struct {
+	*recurrence
+	room []T              // for the gates of a row, and as much as its state
+	args []unsafe.Pointer // of an activation's loop
+}
+
+// each calls f for every row of the batch.
+func each[T float](r *recurrence, f func(c *cell[T], row int)) {
+	if r.width == 0 {
+		return
+	}
+	pool.For(r.batch, max(1, cellWork/r.width), func(lo, hi int) {
+		n := (r.gates + 1) * r.width
+		block := scratch.Get(n * int(unsafe.Sizeof(T(0))))
+		defer block.Put()
+		c := cell[T]{r, scratch.Slice[T](block, n), make([]unsafe.Pointer, 2)}
+		for ; lo < hi; lo++ {
+			f(&c, lo)
 		}
 	})
 }
 
-// toGates sets gates to what a state gives to them: state @ weight'.
-func toGates[T float](r *recurrence, gates, state, weight []T) {
+// rowOf returns row i of a tensor whose rows are gates or, with 1, states.
+func rowOf[T float](v []T, i, width int) []T { return v[i*width : (i+1)*width] }
+
+// gate returns the k-th gate of a row of gates.
+func (c *cell[T]) gate(v []T, k int) []T { return v[k*c.width : (k+1)*c.width] }
+
+// An activation is a function of each element.
+type activation[T float] struct {
+	loop  ir.Loop // nil: plain
+	plain func(T) T
+}
+
+func activationOf[T float](name string, plain func(T) T) *activation[T] {
+	return &activation[T]{vmath.Loop(name, dtypeOf[T](), simd.Active()), plain}
+}
+
+func dtypeOf[T float]() ir.DType {
+	if unsafe.Sizeof(T(0)) == 4 {
+		return ir.Float32
+	}
+	return ir.Float64
+}
+
+// A set is the activations of cells.
+type set[T float] struct{ sigmoid, tanh *activation[T] }
+
+func newSet[T float]() set[T] {
+	return set[T]{activationOf("sigmoid", sigmoid[T]), activationOf("tanh", tanh[T])}
+}
+
+// apply sets the elements of v to what an activation makes of them.
+func (c *cell[T]) apply(a *activation[T], v []T) {
+	if a.loop == nil {
+		for i, x := range v {
+			v[i] = a.plain(x)
+		}
+		return
+	}
+	for len(v) > 0 {
+		n := min(len(v), 16*tile.Size)
+		c.args[0], c.args[1] = unsafe.Pointer(&v[0]), unsafe.Pointer(&v[0])
+		a.loop(n, c.args, nil, 0)
+		v = v[n:]
+	}
+}
+
+// plus sets to to x + y + bias.
+func plus[T float](to, x, y, bias []T) {
+	for i := range to {
+		to[i] = x[i] + y[i] + bias[i]
+	}
+}
+
+// across returns what a state's product with the transposed weight reads: the
+// weight as it is for few steps, else a transposed copy of it.
+func across[T float](r *recurrence, weight []T) gemm.Matrix {
+	w := gemm.Matrix{Ptr: unsafe.Pointer(&weight[0]), Row: r.width, Col: 1}.T()
+	if r.steps < 3 || r.batch < 2 {
+		return w
+	}
+	n := r.gates * r.width
+	to := tile.NewDense(dtypeOf[T](), []int{r.width, n})
+	tile.Copy(to, ir.View{Ptr: w.Ptr, DType: to.DType, Shape: to.Shape, Strides: []int{1, r.width}})
+	return gemm.Matrix{Ptr: to.Ptr, Row: n, Col: 1}
+}
+
+// toGates sets gates to what a state gives to them: state @ w, which is the
+// transposed weight.
+func toGates[T float](r *recurrence, gates, state []T, w gemm.Matrix) {
 	if len(gates) == 0 {
 		return
 	}
-	w := gemm.Matrix{Ptr: unsafe.Pointer(&weight[0]), Row: r.width, Col: 1}.T()
 	gemm.Mul[T](r.batch, r.gates*r.width, r.width, dense(state, r.width), w, dense(gates, r.gates*r.width), false)
 }
 
@@ -125,18 +207,39 @@ func LSTMSequence(c *ir.Call) error {
 func lstm[T float](r *recurrence, in, out []ir.View) {
 	v, o := all[T](in), all[T](out)
 	gates, h, c, weight, bias := v[0], v[1], v[2], v[3], v[4]
-	inner, w := make([]T, r.batch*4*r.width), r.width
+	if len(h) == 0 {
+		return
+	}
+	inner, w, f := make([]T, r.batch*4*r.width), across(r, weight), newSet[T]()
 	for s := range r.steps {
 		x, hs, cs := gatesOf(r, gates, r.at(s)), state(r, o[0], r.at(s)), state(r, o[1], r.at(s))
-		toGates(r, inner, h, weight)
+		toGates(r, inner, h, w)
 		before := c
-		r.each(func(i, row, j int) {
-			gate := func(k int) T { return x[row+k*w+j] + inner[row+k*w+j] + bias[k*w+j] }
-			cs[i] = sigmoid(gate(1))*before[i] + sigmoid(gate(0))*tanh(gate(2))
-			hs[i] = sigmoid(gate(3)) * tanh(cs[i])
+		each(r, func(k *cell[T], row int) {
+			z := k.lstmGates(f, rowOf(x, row, 4*r.width), rowOf(inner, row, 4*r.width), bias)
+			in, forget, fresh, out := k.gate(z, 0), k.gate(z, 1), k.gate(z, 2), k.gate(z, 3)
+			top, c, cs, hs := k.gate(k.room, 4), rowOf(before, row, r.width), rowOf(cs, row, r.width), rowOf(hs, row, r.width)
+			for i := range cs {
+				cs[i] = forget[i]*c[i] + in[i]*fresh[i]
+				top[i] = cs[i]
+			}
+			k.apply(f.tanh, top)
+			for i := range hs {
+				hs[i] = out[i] * top[i]
+			}
 		})
 		h, c = hs, cs
 	}
+}
+
+// lstmGates returns the gates of a row: input, forget, cell and output.
+func (c *cell[T]) lstmGates(f set[T], x, y, bias []T) []T {
+	z := c.room[:4*c.width]
+	plus(z, x, y, bias)
+	c.apply(f.sigmoid, z[:2*c.width])
+	c.apply(f.tanh, c.gate(z, 2))
+	c.apply(f.sigmoid, c.gate(z, 3))
+	return z
 }
 
 var lstmGrads = table[recurrentFunc]{ir.Float32: lstmGrad[float32], ir.Float64: lstmGrad[float64]}
@@ -152,24 +255,31 @@ func LSTMSequenceGrad(c *ir.Call) error {
 func lstmGrad[T float](r *recurrence, in, out []ir.View) {
 	v, o := all[T](in), all[T](out)
 	g, gCells, gates, inner, before, weight, bias := v[0], v[1], v[2], v[3], v[4], v[5], v[6]
-	gh, gc, w := o[1], o[2], r.width // of the state after the step, then before it
+	gh, gc, w, f := o[1], o[2], r.width, newSet[T]() // gradients of the state after the step, then before it
 	clear(gh)
 	clear(gc)
 	for s := r.steps - 1; s >= 0; s-- {
 		t := r.at(s)
 		x, y, d := gatesOf(r, gates, t), gatesOf(r, inner, t), gatesOf(r, o[0], t)
 		dh, dc, c := state(r, g, t), state(r, gCells, t), state(r, before, t)
-		r.each(func(i, row, j int) {
-			gate := func(k int) T { return x[row+k*w+j] + y[row+k*w+j] + bias[k*w+j] }
-			in, forget, cell, out := sigmoid(gate(0)), sigmoid(gate(1)), tanh(gate(2)), sigmoid(gate(3))
-			top := tanh(forget*c[i] + in*cell)
-			dOut := dh[i] + gh[i]
-			dCell := dc[i] + gc[i] + dOut*out*(1-top*top)
-			d[row+j] = dCell * cell * in * (1 - in)
-			d[row+w+j] = dCell * c[i] * forget * (1 - forget)
-			d[row+2*w+j] = dCell * in * (1 - cell*cell)
-			d[row+3*w+j] = dOut * top * out * (1 - out)
-			gc[i] = dCell * forget
+		each(r, func(k *cell[T], row int) {
+			z := k.lstmGates(f, rowOf(x, row, 4*w), rowOf(y, row, 4*w), bias)
+			in, forget, fresh, out := k.gate(z, 0), k.gate(z, 1), k.gate(z, 2), k.gate(z, 3)
+			c, top := rowOf(c, row, w), k.gate(k.room, 4)
+			for i := range top {
+				top[i] = forget[i]*c[i] + in[i]*fresh[i]
+			}
+			k.apply(f.tanh, top)
+			d, dh, dc, gh, gc := rowOf(d, row, 4*w), rowOf(dh, row, w), rowOf(dc, row, w), rowOf(gh, row, w), rowOf(gc, row, w)
+			for i := range top {
+				dOut := dh[i] + gh[i]
+				dCell := dc[i] + gc[i] + dOut*out[i]*(1-top[i]*top[i])
+				d[i] = dCell * fresh[i] * in[i] * (1 - in[i])
+				d[w+i] = dCell * c[i] * forget[i] * (1 - forget[i])
+				d[2*w+i] = dCell * in[i] * (1 - fresh[i]*fresh[i])
+				d[3*w+i] = dOut * top[i] * out[i] * (1 - out[i])
+				gc[i] = dCell * forget[i]
+			}
 		})
 		toState(r, gh, d, weight, false)
 	}
@@ -188,25 +298,41 @@ func GRUSequence(c *ir.Call) error {
 func gru[T float](r *recurrence, in, out []ir.View) {
 	v, o := all[T](in), all[T](out)
 	gates, h, weight, bias := v[0], v[1], v[2], v[3]
-	inner := make([]T, r.batch*3*r.width)
+	if len(h) == 0 {
+		return
+	}
+	inner, w, f := make([]T, r.batch*3*r.width), across(r, weight), newSet[T]()
 	for s := range r.steps {
 		x, hs := gatesOf(r, gates, r.at(s)), state(r, o[0], r.at(s))
-		toGates(r, inner, h, weight)
+		toGates(r, inner, h, w)
 		before := h
-		r.each(func(i, row, j int) {
-			_, update, fresh, _ := gruGates(r.width, x[row:], inner[row:], bias, j)
-			hs[i] = fresh + update*(before[i]-fresh)
+		each(r, func(c *cell[T], row int) {
+			z, _ := c.gruGates(f, rowOf(x, row, 3*r.width), rowOf(inner, row, 3*r.width), bias)
+			update, fresh := c.gate(z, 1), c.gate(z, 2)
+			h, hs := rowOf(before, row, r.width), rowOf(hs, row, r.width)
+			for i := range hs {
+				hs[i] = fresh[i] + update[i]*(h[i]-fresh[i])
+			}
 		})
 		h = hs
 	}
 }
 
-// gruGates returns the gates of column j, and what the state gives to the new one.
-func gruGates[T float](w int, x, y, bias []T, j int) (reset, update, fresh, given T) {
-	gate := func(k int) T { return x[k*w+j] + bias[k*w+j] }
-	state := func(k int) T { return y[k*w+j] + bias[(3+k)*w+j] }
-	reset, update, given = sigmoid(gate(0)+state(0)), sigmoid(gate(1)+state(1)), state(2)
-	return reset, update, tanh(gate(2) + reset*given), given
+// gruGates returns the gates of a row, reset, update and new, and what the state
+// gives to the last one.
+func (c *cell[T]) gruGates(f set[T], x, y, bias []T) (z, given []T) {
+	w := c.width
+	z, given = c.room[:3*w], c.gate(c.room, 3)
+	for i := range 2 * w {
+		z[i] = (x[i] + bias[i]) + (y[i] + bias[3*w+i])
+	}
+	c.apply(f.sigmoid, z[:2*w])
+	for i := range given {
+		given[i] = y[2*w+i] + bias[5*w+i]
+		z[2*w+i] = (x[2*w+i] + bias[2*w+i]) + z[i]*given[i]
+	}
+	c.apply(f.tanh, z[2*w:])
+	return z, given
 }
 
 var gruGrads = table[recurrentFunc]{ir.Float32: gruGrad[float32], ir.Float64: gruGrad[float64]}
@@ -222,21 +348,25 @@ func GRUSequenceGrad(c *ir.Call) error {
 func gruGrad[T float](r *recurrence, in, out []ir.View) {
 	v, o := all[T](in), all[T](out)
 	g, gates, inner, before, weight, bias := v[0], v[1], v[2], v[3], v[4], v[5]
-	gh, w := o[2], r.width
+	gh, w, f := o[2], r.width, newSet[T]()
 	clear(gh)
 	for s := r.steps - 1; s >= 0; s-- {
 		t := r.at(s)
 		x, y, d, e := gatesOf(r, gates, t), gatesOf(r, inner, t), gatesOf(r, o[0], t), gatesOf(r, o[1], t)
 		dh, h := state(r, g, t), state(r, before, t)
-		r.each(func(i, row, j int) {
-			reset, update, fresh, given := gruGates(w, x[row:], y[row:], bias, j)
-			dOut := dh[i] + gh[i]
-			dFresh := dOut * (1 - update) * (1 - fresh*fresh)
-			d[row+j] = dFresh * given * reset * (1 - reset)
-			d[row+w+j] = dOut * (h[i] - fresh) * update * (1 - update)
-			d[row+2*w+j] = dFresh
-			e[row+j], e[row+w+j], e[row+2*w+j] = d[row+j], d[row+w+j], dFresh*reset
-			gh[i] = dOut * update
+		each(r, func(c *cell[T], row int) {
+			z, given := c.gruGates(f, rowOf(x, row, 3*w), rowOf(y, row, 3*w), bias)
+			reset, update, fresh := c.gate(z, 0), c.gate(z, 1), c.gate(z, 2)
+			d, e, dh, h, gh := rowOf(d, row, 3*w), rowOf(e, row, 3*w), rowOf(dh, row, w), rowOf(h, row, w), rowOf(gh, row, w)
+			for i := range given {
+				dOut := dh[i] + gh[i]
+				dFresh := dOut * (1 - update[i]) * (1 - fresh[i]*fresh[i])
+				d[i] = dFresh * given[i] * reset[i] * (1 - reset[i])
+				d[w+i] = dOut * (h[i] - fresh[i]) * update[i] * (1 - update[i])
+				d[2*w+i] = dFresh
+				e[i], e[w+i], e[2*w+i] = d[i], d[w+i], dFresh*reset[i]
+				gh[i] = dOut * update[i]
+			}
 		})
 		toState(r, gh, e, weight, true)
 	}
@@ -257,19 +387,29 @@ func RNNSequence(c *ir.Call) error {
 
 var reluRNNs = table[recurrentFunc]{ir.Float32: reluRNN[float32], ir.Float64: reluRNN[float64]}
 
-func rnn[T float](r *recurrence, in, out []ir.View) { activated(r, in, out, tanh[T]) }
-
-func reluRNN[T float](r *recurrence, in, out []ir.View) {
-	activated(r, in, out, func(x T) T { return max(x, 0) })
+func rnn[T float](r *recurrence, in, out []ir.View) {
+	activated(r, in, out, activationOf("tanh", tanh[T]))
 }
 
-func activated[T float](r *recurrence, in, out []ir.View, f func(T) T) {
+func reluRNN[T float](r *recurrence, in, out []ir.View) {
+	activated(r, in, out, &activation[T]{plain: func(x T) T { return max(x, 0) }})
+}
+
+func activated[T float](r *recurrence, in, out []ir.View, f *activation[T]) {
 	v, o := all[T](in), all[T](out)
 	gates, h, weight, bias := v[0], v[1], v[2], v[3]
+	if len(h) == 0 {
+		return
+	}
+	w := across(r, weight)
 	for s := range r.steps {
 		x, hs := state(r, gates, r.at(s)), state(r, o[0], r.at(s))
-		toGates(r, hs, h, weight)
-		r.each(func(i, _, j int) { hs[i] = f(x[i] + hs[i] + bias[j]) })
+		toGates(r, hs, h, w)
+		each(r, func(c *cell[T], row int) {
+			hs := rowOf(hs, row, r.width)
+			plus(hs, rowOf(x, row, r.width), hs, bias)
+			c.apply(f, hs)
+		})
 		h = hs
 	}
 }
@@ -310,7 +450,11 @@ func activatedGrad[T float](r *recurrence, in, out []ir.View, f func(g, y T) T) 
 	for s := r.steps - 1; s >= 0; s-- {
 		t := r.at(s)
 		dh, h, d := state(r, g, t), state(r, y, t), state(r, o[0], t)
-		r.each(func(i, _, _ int) { d[i] = f(dh[i]+gh[i], h[i]) })
+		each(r, func(_ *cell[T], row int) {
+			for i := row * r.width; i < (row+1)*r.width; i++ {
+				d[i] = f(dh[i]+gh[i], h[i])
+			}
+		})
 		toState(r, gh, d, weight, false)
 	}
 }

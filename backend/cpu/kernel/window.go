@@ -1,6 +1,9 @@
 package kernel
 
-import "github.com/sinter-go/sinter/ir"
+import (
+	"github.com/sinter-go/sinter/backend/cpu/conv"
+	"github.com/sinter-go/sinter/ir"
+)
 
 // windows is how a kernel's windows lie over the spatial axes of its input.
 type windows struct {
@@ -12,7 +15,7 @@ type windows struct {
 
 func newWindows(in, out, kernel, stride, padding, dilation []int) *windows {
 	return &windows{
-		in: in, out: out, kernel: kernel, stride: stride, padding: padding, dilation: dilation,
+		in: in, out: out, kernel: kernel, stride: stridesOf(out, kernel, stride, dilation), padding: padding, dilation: dilation,
 		rows: ir.NumElements(out[:len(out)-1]), last: len(out) - 1,
 	}
 }
@@ -52,66 +55,52 @@ func (w *windows) rowBase(k, r int) int {
 func (w *windows) span(k int) (shift, lo, hi int) {
 	a := w.last
 	shift = k%w.kernel[a]*w.dilation[a] - w.padding[a]
-	ceil := func(n int) int { return max(0, (n+w.stride[a]-1)/w.stride[a]) }
+	ceil := func(n int) int {
+		if n <= 0 {
+			return 0
+		}
+		return (n-1)/w.stride[a] + 1
+	}
 	lo, hi = min(ceil(-shift), w.out[a]), min(ceil(w.in[a]-shift), w.out[a])
 	return shift, lo, max(lo, hi)
 }
 
-// unfold copies what the windows at result positions [lo, hi) read of one
-// channel: one row of hi-lo elements for each place in the kernel, zeros for
-// the padding.
-func unfold[T float](w *windows, bases []int, channel, cols []T, lo, hi int) {
-	width, stride := w.out[w.last], w.stride[w.last]
-	r0, n := lo/width, len(bases)/ir.NumElements(w.kernel)
-	for k := range len(bases) / n {
-		shift, first, end := w.span(k)
-		row := cols[k*(hi-lo) : (k+1)*(hi-lo)]
-		for pos := lo; pos < hi; {
-			x := pos % width
-			count := min(width-x, hi-pos)
-			to := row[pos-lo : pos-lo+count]
-			base := bases[k*n+pos/width-r0]
-			pos += count
-			a, b := max(first-x, 0), min(end-x, count)
-			if base < 0 || a >= b {
-				clear(to)
-				continue
-			}
-			clear(to[:a])
-			from := channel[base+(x+a)*stride+shift:]
-			if stride == 1 {
-				copy(to[a:b], from)
-			} else {
-				for i := range to[a:b] {
-					to[a+i] = from[i*stride]
-				}
-			}
-			clear(to[b:])
+// places returns those of the kernel along each axis, counted from its first one.
+func (w *windows) places() [][]int { return placesOf(w.kernel, w.dilation) }
+
+func placesOf(kernel, dilation []int) [][]int {
+	places := make([][]int, len(kernel))
+	for a, n := range kernel {
+		for k := range n {
+			places[a] = append(places[a], k*dilation[a])
 		}
 	}
+	return places
 }
 
-// fold adds to one channel what unfold would have copied from it.
-func fold[T float](w *windows, bases []int, channel, cols []T, lo, hi int) {
-	width, stride := w.out[w.last], w.stride[w.last]
-	r0, n := lo/width, len(bases)/ir.NumElements(w.kernel)
-	for k := range len(bases) / n {
-		shift, first, end := w.span(k)
-		row := cols[k*(hi-lo) : (k+1)*(hi-lo)]
-		for pos := lo; pos < hi; {
-			x := pos % width
-			count := min(width-x, hi-pos)
-			from := row[pos-lo : pos-lo+count]
-			base := bases[k*n+pos/width-r0]
-			pos += count
-			a, b := max(first-x, 0), min(end-x, count)
-			if base < 0 || a >= b {
-				continue
-			}
-			to := channel[base+(x+a)*stride+shift:]
-			for i, v := range from[a:b] {
-				to[i*stride] += v
-			}
+// stridesOf returns the strides, smaller where a single window makes them not matter.
+func stridesOf(out, kernel, stride, dilation []int) []int {
+	strides := make([]int, len(stride))
+	for a, s := range stride {
+		strides[a] = conv.Stride(s, out[a], (kernel[a]-1)*dilation[a])
+	}
+	return strides
+}
+
+// far reports whether windows along an axis reach so far into the padding, or lie or
+// have their places so far apart, that an image with its padding would be much larger
+// than both the image and what the windows read.
+func far(in, out, kernel, stride, padding, dilation int) bool {
+	reach := float64(out-1)*float64(stride) + float64(kernel-1)*float64(dilation) + float64(padding)
+	return reach > 8*(float64(in)+float64(out)*float64(kernel))
+}
+
+// far reports whether that is so along some axis.
+func (w *windows) far() bool {
+	for a := range w.in {
+		if far(w.in[a], w.out[a], w.kernel[a], w.stride[a], w.padding[a], w.dilation[a]) {
+			return true
 		}
 	}
+	return false
 }

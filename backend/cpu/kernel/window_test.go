@@ -25,6 +25,14 @@ var convCases = []convCase{
 	{[]int{1, 2, 3, 100}, []int{1, 2, 3, 3}, []int{1, 1}, []int{2, 3}, []int{1, 1}, 1},
 	{[]int{0, 2, 4}, []int{3, 2, 2}, []int{1}, []int{0}, []int{1}, 1},
 	{[]int{17, 2, 6, 12}, []int{3, 2, 3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1}, 1},
+	{[]int{2, 3, 8}, []int{4, 3, 3}, []int{math.MaxInt}, []int{1}, []int{1}, 1},
+	{[]int{2, 2, 5, 4}, []int{3, 2, 2, 1}, []int{1 << 50, math.MaxInt}, []int{1, 0}, []int{2, math.MaxInt}, 1},
+	{[]int{2, 4, 5, 4}, []int{6, 2, 1, 1}, []int{math.MaxInt, 1 << 50}, []int{0, 0}, []int{1, 1}, 2},
+	{[]int{2, 3, 7}, []int{2, 3, 2}, []int{1 << 50}, []int{1 << 50}, []int{1}, 1},
+	{[]int{2, 2, 6, 5}, []int{2, 2, 3, 2}, []int{1, 1}, []int{1 << 49, 1}, []int{1 << 49, 1}, 1},
+	{[]int{1, 2, 4, 6}, []int{3, 2, 2, 3}, []int{2, 1}, []int{1, 1 << 60}, []int{1, 1 << 60}, 1},
+	{[]int{1, 2, 3, 4, 6}, []int{2, 2, 3, 1, 3}, []int{1, 1 << 40, 1}, []int{1 << 60, 1 << 40, 1 << 60}, []int{1 << 60, 7, 1 << 60}, 1},
+	{[]int{2, 2, 5}, []int{3, 2, 1}, []int{math.MaxInt}, []int{1 << 50}, []int{1}, 1},
 }
 
 // result returns the shape of the convolution.
@@ -103,6 +111,12 @@ var poolCases = []poolCase{
 	{[]int{1, 2, 5, 5}, []int{2, 2}, []int{2, 2}, []int{0, 0}, []int{1, 1}, []int{3, 3}}, // as with ceil_mode
 	{[]int{5, 4, 3}, []int{2, 1, 2}, []int{1, 1, 1}, []int{1, 0, 1}, []int{1, 1, 1}, []int{6, 4, 4}},
 	{[]int{12, 20, 10}, []int{3, 3}, []int{2, 2}, []int{1, 1}, []int{1, 1}, []int{10, 5}},
+	{[]int{3, 11, 45}, []int{3, 3}, []int{2, 2}, []int{1, 1}, []int{1, 1}, []int{6, 23}},
+	{[]int{2, 6, 70}, []int{2, 2}, []int{2, 2}, []int{0, 0}, []int{1, 1}, []int{3, 35}},
+	{[]int{2, 5, 37}, []int{2, 3}, []int{1, 1}, []int{0, 1}, []int{1, 1}, []int{4, 37}},
+	{[]int{2, 9}, []int{3}, []int{math.MaxInt}, []int{1}, []int{1}, []int{1}},
+	{[]int{2, 9, 6}, []int{3, 2}, []int{1 << 50, math.MaxInt}, []int{1, 0}, []int{1, 1}, []int{1, 1}},
+	{[]int{2, 5, 40}, []int{2, 2}, []int{1 << 50, 2}, []int{0, 0}, []int{1, 1}, []int{1, 20}},
 }
 
 // each calls f for every place of every window, with whether it is inside x.
@@ -131,7 +145,11 @@ func (c poolCase) shape() []int {
 
 func TestMaxPool(t *testing.T) {
 	rng := newRand()
-	cases := append([]poolCase{{[]int{2, 7, 6}, []int{3, 2}, []int{2, 1}, []int{1, 1}, []int{1, 2}, []int{4, 6}}}, poolCases...)
+	cases := append([]poolCase{
+		{[]int{2, 7, 6}, []int{3, 2}, []int{2, 1}, []int{1, 1}, []int{1, 2}, []int{4, 6}},
+		{[]int{2, 7, 6}, []int{1, 2}, []int{2, 1 << 50}, []int{0, 0}, []int{math.MaxInt, 1}, []int{4, 1}},
+		{[]int{2, 6}, []int{3}, []int{1}, []int{1 << 50}, []int{1 << 50}, []int{6}},
+	}, poolCases...)
 	for _, dtype := range orderedDTypes {
 		for _, c := range cases {
 			for _, layout := range cputest.Layouts {

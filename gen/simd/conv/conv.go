@@ -1,0 +1,542 @@
+// Package conv writes the vector functions that convolutions and poolings are made
+// of: copies of windows into panels of products, and sums over the places of a
+// window. It knows nothing of shapes; package backend/cpu/conv calls them.
+//
+// Vectors that end in a run are written whole: what lies behind it is overwritten
+// by the next one, so runs come in the order of memory.
+package conv
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/sinter-go/sinter/gen/simd/asm"
+	"github.com/sinter-go/sinter/gen/simd/wide"
+)
+
+// Files returns the functions as assembly.
+func Files(by string) ([]asm.File, error) {
+	moves := asm.Unit{Dir: "backend/cpu/conv", Pkg: "conv", Name: "moves", By: by}
+	files, err := moves.Build(func(ctx *build.Context) {
+		wide.Masks(ctx)
+		for _, k := range []*wide.Kit{{Context: ctx}, {Context: ctx, AVX512: true}} {
+			gather(k)
+			fill(k)
+		}
+		wide.Each(ctx, transpose)
+		for _, k := range []*wide.Kit{{Context: ctx}, {Context: ctx, Double: true}} {
+			split(k)
+			merge(k)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	sums := asm.Unit{Dir: "backend/cpu/conv", Pkg: "conv", Name: "sums", By: by}
+	more, err := sums.Build(func(ctx *build.Context) {
+		wide.Each(ctx, func(k *wide.Kit) {
+			for rows := 1; rows <= Rows; rows++ {
+				taps(k, rows)
+			}
+			for _, blocks := range []int{4, 9} {
+				dots(k, false, blocks)
+				dots(k, true, blocks)
+			}
+		})
+		wide.Masks(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	pools := asm.Unit{Dir: "backend/cpu/conv", Pkg: "conv", Name: "pools", By: by}
+	last, err := pools.Build(func(ctx *build.Context) {
+		for _, k := range []*wide.Kit{{Context: ctx}, {Context: ctx, Double: true}} {
+			maxima(k)
+		}
+		wide.Masks(ctx)
+		wide.Each(ctx, divide)
+		wide.Each(ctx, add)
+	})
+	return append(append(files, more...), last...), err
+}
+
+// function begins a function that does not keep its pointers.
+func function(k *wide.Kit, name, signature string, doc ...string) {
+	k.Function(name)
+	k.Pragma("noescape")
+	k.Attributes(attr.NOSPLIT)
+	k.SignatureExpr(signature)
+	k.Doc(doc...)
+}
+
+// level is the suffix of functions for any element type.
+func level(k *wide.Kit) string {
+	if k.AVX512 {
+		return "AVX512"
+	}
+	return "AVX2"
+}
+
+// at returns memory behind a base, at an index where there is one.
+func at(base reg.Register, index reg.Register) operand.Mem {
+	if index == nil {
+		return operand.Mem{Base: base}
+	}
+	return operand.Mem{Base: base, Index: index, Scale: 1}
+}
+
+// held is how many pieces of a row gather has in registers.
+const held = 4
+
+// gather copies pieces of a vector each: for every one of n offsets, all pieces
+// at that offset from src, to the next row of dst.
+func gather(k *wide.Kit) {
+	name := "gather" + level(k)
+	function(k, name, "func(dst *byte, step int, src *byte, offsets *int, n int, pieces *int, count int)",
+		name+" copies, for each of n offsets into src, count vectors to a row of dst; rows are step",
+		"bytes apart. pieces has two numbers for each vector, in bytes: where it comes from, after the",
+		"offset, and its place in the row. n and count are at least 1, and the first place is 0.")
+	dst, step, src, offsets := k.Arg("dst"), k.Arg("step"), k.Arg("src"), k.Arg("offsets")
+	n, pieces, count := k.Arg("n"), k.Arg("pieces"), k.Arg("count")
+	for c := 1; c <= held; c++ {
+		k.CMPQ(count, operand.Imm(uint64(c)))
+		k.JE(operand.LabelRef(label("rows", c)))
+	}
+	gatherMany(k, dst, step, src, offsets, n, pieces, count)
+	for c := 1; c <= held; c++ {
+		k.Label(label("rows", c))
+		gatherHeld(k, c, dst, step, src, offsets, n, pieces)
+	}
+}
+
+func label(name string, i int) string { return name + string(rune('0'+i)) }
+
+// gatherHeld is gather for a number of pieces that registers hold.
+func gatherHeld(k *wide.Kit, count int, dst, step, src, offsets, n, pieces reg.GPVirtual) {
+	from, to := make([]reg.Register, count), make([]reg.Register, count)
+	first := k.GP64()
+	k.MOVQ(operand.Mem{Base: pieces}, first)
+	k.ADDQ(first, src)
+	for i := 1; i < count; i++ {
+		f, t := k.GP64(), k.GP64()
+		k.MOVQ(operand.Mem{Base: pieces, Disp: 16 * i}, f)
+		k.SUBQ(first, f)
+		k.MOVQ(operand.Mem{Base: pieces, Disp: 16*i + 8}, t)
+		from[i], to[i] = f, t
+	}
+	v := k.Vecs(count)
+	loop := label("row", count)
+	k.Label(loop)
+	p := k.GP64()
+	k.MOVQ(operand.Mem{Base: offsets}, p)
+	k.ADDQ(src, p)
+	for i := range count {
+		k.Move(at(p, from[i]), v[i])
+	}
+	for i := range count {
+		k.Move(v[i], at(dst, to[i]))
+	}
+	k.ADDQ(operand.Imm(8), offsets)
+	k.ADDQ(step, dst)
+	k.DECQ(n)
+	k.JNE(operand.LabelRef(loop))
+	k.End()
+}
+
+// gatherMany is gather for any number of pieces.
+func gatherMany(k *wide.Kit, dst, step, src, offsets, n, pieces, count reg.GPVirtual) {
+	p, next, left, place := k.GP64(), k.GP64(), k.GP64(), k.GP64()
+	v := k.Vec()
+	k.Label("row")
+	k.MOVQ(operand.Mem{Base: offsets}, p)
+	k.ADDQ(src, p)
+	k.MOVQ(pieces, next)
+	k.MOVQ(count, left)
+	k.Label("piece")
+	k.MOVQ(operand.Mem{Base: next}, place)
+	k.Move(at(p, place), v)
+	k.MOVQ(operand.Mem{Base: next, Disp: 8}, place)
+	k.Move(v, at(dst, place))
+	k.ADDQ(operand.Imm(16), next)
+	k.DECQ(left)
+	k.JNE(operand.LabelRef("piece"))
+	k.ADDQ(operand.Imm(8), offsets)
+	k.ADDQ(step, dst)
+	k.DECQ(n)
+	k.JNE(operand.LabelRef("row"))
+	k.End()
+}
+
+// fill copies rows; the vector that a row ends in is filled up with zeros.
+func fill(k *wide.Kit) {
+	name := "fill" + level(k)
+	function(k, name, "func(dst *byte, to int, src *byte, from int, rows int, n int)",
+		name+" copies rows of n words of 4 bytes. Rows are to and from bytes apart. What is left of a row's",
+		"last vector becomes zero in dst. rows is at least 1.")
+	dst, to, src, from, rows, n := k.Arg("dst"), k.Arg("to"), k.Arg("src"), k.Arg("from"), k.Arg("rows"), k.Arg("n")
+	words := uint64(k.Bytes() / 4)
+	last := k.GP64()
+	k.MOVQ(n, last)
+	k.ANDQ(operand.Imm(words-1), last)
+	full := k.GP64()
+	k.MOVQ(n, full)
+	k.SUBQ(last, full)
+	k.SHLQ(operand.Imm(2), full) // bytes in whole vectors
+	rest := k.GP64()
+	k.MOVQ(last, rest)
+	tail := k.Tail(last)
+	i, v := k.GP64(), k.Vec()
+	k.Label("row")
+	k.XORQ(i, i)
+	k.CMPQ(i, full)
+	k.JE(operand.LabelRef("end"))
+	k.Label("vector")
+	k.Move(at(src, i), v)
+	k.Move(v, at(dst, i))
+	k.ADDQ(operand.Imm(uint64(k.Bytes())), i)
+	k.CMPQ(i, full)
+	k.JNE(operand.LabelRef("vector"))
+	k.Label("end")
+	k.TESTQ(rest, rest)
+	k.JE(operand.LabelRef("next"))
+	tail.Load(at(src, i), v)
+	k.Move(v, at(dst, i))
+	k.Label("next")
+	k.ADDQ(to, dst)
+	k.ADDQ(from, src)
+	k.DECQ(rows)
+	k.JNE(operand.LabelRef("row"))
+	k.End()
+}
+
+// split takes pairs of elements apart. 256 bits serve AVX-512, too; rows that do not
+// fill two such vectors are taken by 128.
+func split(k *wide.Kit) {
+	name := "split" + k.Suffix()
+	function(k, name, "func(even *byte, odd *byte, to int, src *byte, from int, rows int, n int)",
+		name+" copies the elements at even places of rows of src, n in each, to rows of even, and the others",
+		"to odd, before those. Rows are to and from bytes apart. n is even and at least those of 32 bytes.")
+	even, odd, to, src := k.Arg("even"), k.Arg("odd"), k.Arg("to"), k.Arg("src")
+	from, rows, last := k.Arg("from"), k.Arg("rows"), k.Arg("n")
+	k.SHRQ(operand.Imm(1), last) // pairs
+	for _, half := range []bool{false, true} {
+		lanes, suffix := k.Lanes(), ""
+		if half {
+			lanes, suffix = lanes/2, "half"
+		}
+		if !half {
+			k.CMPQ(last, operand.Imm(uint64(lanes)))
+			k.JLT(operand.LabelRef("narrow"))
+		} else {
+			k.Label("narrow")
+		}
+		k.SUBQ(operand.Imm(uint64(lanes)), last) // where a row's last vectors start
+		k.Label("row" + suffix)
+		i := k.GP64()
+		k.XORQ(i, i)
+		k.Label("vectors" + suffix)
+		pairs(k, half, even, odd, src, i)
+		k.CMPQ(i, last)
+		k.JE(operand.LabelRef("next" + suffix))
+		k.ADDQ(operand.Imm(uint64(lanes)), i)
+		k.CMPQ(i, last)
+		k.CMOVQGT(last, i)
+		k.JMP(operand.LabelRef("vectors" + suffix))
+		k.Label("next" + suffix)
+		for _, p := range []reg.Register{even, odd} {
+			k.ADDQ(to, p)
+		}
+		k.ADDQ(from, src)
+		k.DECQ(rows)
+		k.JNE(operand.LabelRef("row" + suffix))
+		k.End()
+	}
+}
+
+// pairs takes apart the pairs from the i-th on that two vectors have, or half as
+// many.
+func pairs(k *wide.Kit, half bool, even, odd, src, i reg.Register) {
+	elem, bytes := uint8(k.Elem()), 32
+	a, b, e, o := k.Vec(), k.Vec(), k.Vec(), k.Vec()
+	if half {
+		bytes, a, b, e, o = 16, k.XMM(), k.XMM(), k.XMM(), k.XMM()
+	}
+	at := k.GP64()
+	k.LEAQ(operand.Mem{Base: src, Index: i, Scale: elem}, at)
+	k.VMOVUPS(operand.Mem{Base: at, Index: i, Scale: elem}, a)
+	k.VMOVUPS(operand.Mem{Base: at, Index: i, Scale: elem, Disp: bytes}, b)
+	if k.Double {
+		k.VUNPCKLPD(b, a, e)
+		k.VUNPCKHPD(b, a, o)
+	} else {
+		k.VSHUFPS(operand.Imm(0x88), b, a, e)
+		k.VSHUFPS(operand.Imm(0xdd), b, a, o)
+	}
+	if !half {
+		k.VPERMPD(operand.Imm(0xd8), e, e)
+		k.VPERMPD(operand.Imm(0xd8), o, o)
+	}
+	k.VMOVUPS(o, operand.Mem{Base: odd, Index: i, Scale: elem})
+	k.VMOVUPS(e, operand.Mem{Base: even, Index: i, Scale: elem})
+}
+
+// merge is the reverse of split.
+func merge(k *wide.Kit) {
+	name := "merge" + k.Suffix()
+	function(k, name, "func(dst *byte, even *byte, odd *byte, n int)",
+		name+" copies n elements of even and n of odd in turns to dst; n is at least",
+		fmt.Sprintf("%d.", k.Lanes()))
+	dst, even, odd, n := k.Arg("dst"), k.Arg("even"), k.Arg("odd"), k.Arg("n")
+	i, e, o, a, b := k.GP64(), k.Vec(), k.Vec(), k.Vec(), k.Vec()
+	k.XORQ(i, i)
+	k.SUBQ(operand.Imm(uint64(k.Lanes())), n) // where the last vectors start
+	k.Label("vectors")
+	elem := uint8(k.Elem())
+	k.VMOVUPS(operand.Mem{Base: even, Index: i, Scale: elem}, e)
+	k.VMOVUPS(operand.Mem{Base: odd, Index: i, Scale: elem}, o)
+	k.VPERMPD(operand.Imm(0xd8), e, e)
+	k.VPERMPD(operand.Imm(0xd8), o, o)
+	if k.Double {
+		k.VUNPCKLPD(o, e, a)
+		k.VUNPCKHPD(o, e, b)
+	} else {
+		k.VUNPCKLPS(o, e, a)
+		k.VUNPCKHPS(o, e, b)
+	}
+	to := k.GP64()
+	k.LEAQ(operand.Mem{Base: dst, Index: i, Scale: elem}, to)
+	k.VMOVUPS(a, operand.Mem{Base: to, Index: i, Scale: elem})
+	k.VMOVUPS(b, operand.Mem{Base: to, Index: i, Scale: elem, Disp: 32})
+	k.CMPQ(i, n)
+	k.JE(operand.LabelRef("done"))
+	k.ADDQ(operand.Imm(uint64(k.Lanes())), i)
+	k.CMPQ(i, n)
+	k.CMOVQGT(n, i)
+	k.JMP(operand.LabelRef("vectors"))
+	k.Label("done")
+	k.End()
+}
+
+// transpose takes as many runs as a vector of 256 bits has elements, and writes
+// the elements at one place of all of them side by side. 256 bits serve AVX-512
+// too, whose panels are as wide as two of its vectors.
+func transpose(k *wide.Kit) {
+	n, size := 32/k.Elem(), 2*k.Bytes()
+	name := "transpose" + k.Suffix()
+	function(k, name, "func(dst *byte, src *byte, offsets *int, pieces *int, count int)",
+		name+" takes blocks from as many runs as a block is long: run i starts at src plus the i-th",
+		"offset. The i-th elements of a block go to the i-th of rows that lie a panel's width apart.",
+		"pieces has two numbers for each of count blocks, in bytes: where it lies in the runs, and in dst.",
+		"count is at least 1.")
+	dst, src, offsets := k.Arg("dst"), k.Arg("src"), k.Arg("offsets")
+	pieces, count := k.Arg("pieces"), k.Arg("count")
+	runs := make([]reg.GPVirtual, n)
+	for i := range runs {
+		runs[i] = k.GP64()
+		k.MOVQ(operand.Mem{Base: offsets, Disp: 8 * i}, runs[i])
+		k.ADDQ(src, runs[i])
+	}
+	k.Label("block")
+	from, to := k.GP64(), k.GP64()
+	k.MOVQ(operand.Mem{Base: pieces}, from)
+	k.MOVQ(operand.Mem{Base: pieces, Disp: 8}, to)
+	k.ADDQ(dst, to)
+	mem := func(i int, high bool) operand.Mem {
+		m := at(runs[i], from)
+		if high {
+			m.Disp = 16
+		}
+		return m
+	}
+	store := func(v reg.VecVirtual, row int) { k.VMOVUPS(v, operand.Mem{Base: to, Disp: row * size}) }
+	if k.Double {
+		transpose4(k, mem, store)
+	} else {
+		transpose8(k, mem, store)
+	}
+	k.ADDQ(operand.Imm(16), pieces)
+	k.DECQ(count)
+	k.JNE(operand.LabelRef("block"))
+	k.End()
+}
+
+// pair loads 16 bytes of two runs into the halves of a vector.
+func pair(k *wide.Kit, low, high operand.Mem) reg.VecVirtual {
+	v := k.YMM()
+	k.VMOVUPS(low, v.AsX())
+	k.VINSERTF128(operand.Imm(1), high, v, v)
+	return v
+}
+
+// transpose8 stores the rows of a block of 8 by 8.
+func transpose8(k *wide.Kit, mem func(i int, high bool) operand.Mem, store func(v reg.VecVirtual, row int)) {
+	for h, high := range []bool{false, true} {
+		var q [4]reg.VecVirtual
+		for i := range q { // elements 4h.. of runs i and i+4
+			q[i] = pair(k, mem(i, high), mem(i+4, high))
+		}
+		var lo, hi [2]reg.VecVirtual // of runs 0 and 1, 2 and 3
+		for i := range lo {
+			lo[i], hi[i] = k.YMM(), k.YMM()
+			k.VUNPCKLPS(q[2*i+1], q[2*i], lo[i])
+			k.VUNPCKHPS(q[2*i+1], q[2*i], hi[i])
+		}
+		for i, u := range [][2]reg.VecVirtual{lo, hi} {
+			a, b := k.YMM(), k.YMM()
+			k.VUNPCKLPD(u[1], u[0], a)
+			k.VUNPCKHPD(u[1], u[0], b)
+			store(a, 4*h+2*i)
+			store(b, 4*h+2*i+1)
+		}
+	}
+}
+
+// transpose4 stores the rows of a block of 4 by 4 doubles.
+func transpose4(k *wide.Kit, mem func(i int, high bool) operand.Mem, store func(v reg.VecVirtual, row int)) {
+	for h, high := range []bool{false, true} {
+		p, q := pair(k, mem(0, high), mem(2, high)), pair(k, mem(1, high), mem(3, high))
+		a, b := k.YMM(), k.YMM()
+		k.VUNPCKLPD(q, p, a)
+		k.VUNPCKHPD(q, p, b)
+		store(a, 2*h)
+		store(b, 2*h+1)
+	}
+}
+
+// Rows is how many rows taps has functions for.
+const Rows = 6
+
+// Blocks returns how many vectors taps computes at once of each row, so that sums,
+// the elements they are made of and a weight fit the registers.
+func Blocks(avx512 bool, rows int) int {
+	if avx512 {
+		return 4
+	}
+	return [Rows + 1]int{0, 4, 4, 3, 3, 2, 2}[rows]
+}
+
+// taps sums weighted places of windows.
+func taps(k *wide.Kit, rows int) {
+	name, blocks := fmt.Sprintf("taps%d%s", rows, k.Suffix()), Blocks(k.AVX512, rows)
+	function(k, name, "func(dst *byte, pitch int, src *byte, pieces *int, count int, offsets *int, n int, weights *byte, stride int)",
+		fmt.Sprintf("%s sets count vectors of %d rows of dst, which are pitch bytes apart, to sums over n places: of", name, rows),
+		"src at a place's offset, times the row's weight of the place; rows of weights are stride bytes",
+		"apart. pieces has two numbers for each vector, in bytes: where it lies in src and in a row of dst.",
+		fmt.Sprintf("count is a multiple of %d, but not 0, and n at least 1.", blocks))
+	src, pieces, count := k.Arg("src"), k.Arg("pieces"), k.Arg("count")
+	from, x := make([]reg.GPVirtual, blocks), k.Vecs(blocks)
+	sums := make([][]reg.VecVirtual, rows)
+	k.Label("block")
+	for b := range blocks {
+		from[b] = k.GP64()
+		k.MOVQ(operand.Mem{Base: pieces, Disp: 16 * b}, from[b])
+		k.ADDQ(src, from[b])
+	}
+	for r := range sums {
+		sums[r] = k.Vecs(blocks)
+		for _, v := range sums[r] {
+			k.Zero(v)
+		}
+	}
+	next, left, p, w := k.Arg("offsets"), k.Arg("n"), k.GP64(), k.Vec()
+	weights, stride := []reg.GPVirtual{k.Arg("weights")}, k.Arg("stride")
+	if rows > 3 {
+		weights = append(weights, k.GP64())
+		k.LEAQ(operand.Mem{Base: weights[0], Index: stride, Scale: 2}, weights[1])
+		k.ADDQ(stride, weights[1])
+	}
+	k.Label("place")
+	k.MOVQ(operand.Mem{Base: next}, p)
+	if rows > 1 {
+		for b := range blocks {
+			k.Move(at(from[b], p), x[b])
+		}
+	}
+	for r := range rows {
+		m := operand.Mem{Base: weights[r/3]}
+		if r%3 > 0 {
+			m.Index, m.Scale = stride, uint8(r%3)
+		}
+		k.Broadcast(m, w)
+		for b := range blocks {
+			if rows > 1 {
+				k.FMA(x[b], w, sums[r][b])
+			} else {
+				k.FMA(at(from[b], p), w, sums[r][b])
+			}
+		}
+	}
+	k.ADDQ(operand.Imm(8), next)
+	for _, r := range weights {
+		k.ADDQ(operand.Imm(uint64(k.Elem())), r)
+	}
+	k.DECQ(left)
+	k.JNE(operand.LabelRef("place"))
+	to, pitch := k.Arg("dst"), k.Arg("pitch")
+	for r := range rows {
+		for b := range blocks {
+			k.MOVQ(operand.Mem{Base: pieces, Disp: 16*b + 8}, p)
+			k.Move(sums[r][b], at(to, p))
+		}
+		if r+1 < rows {
+			k.ADDQ(pitch, to)
+		}
+	}
+	k.ADDQ(operand.Imm(uint64(16*blocks)), pieces)
+	k.SUBQ(operand.Imm(uint64(blocks)), count)
+	k.JNE(operand.LabelRef("block"))
+	k.End()
+}
+
+// dots sums products of vectors at several offsets; masked reads only the first
+// elements of both.
+func dots(k *wide.Kit, masked bool, blocks int) {
+	name, which := fmt.Sprintf("dots%d%s", blocks, k.Suffix()), "vectors"
+	if masked {
+		name, which = fmt.Sprintf("ends%d%s", blocks, k.Suffix()), "the first n elements of vectors"
+	}
+	function(k, name, "func(sums *byte, a *byte, src *byte, pieces *int, count int, offsets *int, n int)",
+		fmt.Sprintf("%s adds to %d vectors of sums, one for each of as many offsets: the products of", name, blocks),
+		which+" of a with those of src at the offset. pieces has two numbers for each of count",
+		"vectors, in bytes: where it lies in src and in a. count is at least 1.")
+	a, src, pieces, offsets := k.Arg("a"), k.Arg("src"), k.Arg("pieces"), k.Arg("offsets")
+	var tail wide.Tail
+	if masked {
+		tail = k.Tail(k.Arg("n"))
+	}
+	sums, to := k.Vecs(blocks), k.Arg("sums")
+	for b := range sums {
+		k.Move(operand.Mem{Base: to, Disp: b * k.Bytes()}, sums[b])
+	}
+	count, v, x, p, from := k.Arg("count"), k.Vec(), k.Vec(), k.GP64(), k.GP64()
+	k.Label("piece")
+	k.MOVQ(operand.Mem{Base: pieces, Disp: 8}, p)
+	if masked {
+		tail.Load(at(a, p), v)
+	} else {
+		k.Move(at(a, p), v)
+	}
+	k.MOVQ(operand.Mem{Base: pieces}, from)
+	k.ADDQ(src, from)
+	for b := range sums {
+		k.MOVQ(operand.Mem{Base: offsets, Disp: 8 * b}, p)
+		if masked {
+			tail.Load(at(from, p), x)
+			k.FMA(x, v, sums[b])
+		} else {
+			k.FMA(at(from, p), v, sums[b])
+		}
+	}
+	k.ADDQ(operand.Imm(16), pieces)
+	k.DECQ(count)
+	k.JNE(operand.LabelRef("piece"))
+	to = k.Arg("sums")
+	for b := range sums {
+		k.Move(sums[b], operand.Mem{Base: to, Disp: b * k.Bytes()})
+	}
+	k.End()
+}
