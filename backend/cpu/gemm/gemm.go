@@ -46,8 +46,8 @@ type Product[T Number] struct {
 	A, B, C Matrix
 
 	// PackA stands for A where it is given: it sets dst[(i-i0)*ld + p-p0] to
-	// A[i, p] for rows [i0, i1) and terms [p0, p1), which are at most Depth. dst is
-	// aligned to 64 bytes. Several goroutines call it at once.
+	// A[i, p] for rows [i0, i1) and terms [p0, p1). dst is aligned to 64 bytes. Several
+	// goroutines call it at once.
 	PackA func(dst unsafe.Pointer, ld, i0, i1, p0, p1 int)
 
 	// PackB stands for B where it is given: it sets dst[(p-p0)*ld + j-j0] to
@@ -80,9 +80,6 @@ func Mul[T Number](m, n, k int, a, b, c Matrix, add bool) {
 
 // PanelColumns returns how many columns PackB is asked for at most.
 func PanelColumns[T Number]() int { return engineOf[T](simd.Active()).columns() }
-
-// Depth returns how many terms PackA and PackB are asked for at most.
-func Depth[T Number]() int { return engineOf[T](simd.Active()).depth }
 
 // runAt is Run at a level of instructions.
 func runAt[T Number](level simd.Level, p *Product[T]) {

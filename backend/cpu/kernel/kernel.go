@@ -37,10 +37,13 @@ func (t *table[F]) of(dtype ir.DType) (f F, err error) {
 		f = t[dtype]
 	}
 	if reflect.ValueOf(f).IsNil() {
-		return f, fmt.Errorf("not implemented for %s on cpu", dtype)
+		return f, unsupported(dtype)
 	}
 	return f, nil
 }
+
+// unsupported is the error of a kernel that does not compute in a dtype.
+func unsupported(dtype ir.DType) error { return fmt.Errorf("not implemented for %s on cpu", dtype) }
 
 // bySize holds a function for each size of element, for kernels that move
 // elements whatever they mean.

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"fmt"
 	"runtime"
 	"unsafe"
 
@@ -73,7 +72,7 @@ func MatMul(c *ir.Call) error { return multiply(c, ir.View{}) }
 // multiply is MatMul with a bias that is added to each row, where it is given.
 func multiply(c *ir.Call, bias ir.View) error {
 	if c.Compute == ir.Bool {
-		return fmt.Errorf("not implemented for %s on cpu", c.Compute)
+		return unsupported(c.Compute)
 	}
 	x, y, out := c.In[0], c.In[1], c.Out[0]
 	if out.NumElements() == 0 {

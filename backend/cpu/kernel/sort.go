@@ -166,5 +166,5 @@ func sortCode(dtype ir.DType) (*keys.Code, error) {
 	if code := keys.Of(dtype); code != nil {
 		return code, nil
 	}
-	return nil, fmt.Errorf("not implemented for %s on cpu", dtype)
+	return nil, unsupported(dtype)
 }

@@ -115,7 +115,7 @@ func TestFloat32(t *testing.T) {
 	}
 	x := arguments32(stride)
 	y := make([]float32, len(x))
-	for _, f := range functions {
+	for _, f := range Functions() {
 		if f.DType != ir.Float32 || f.Arity != 1 {
 			continue
 		}
@@ -178,7 +178,7 @@ func TestFloat32Pairs(t *testing.T) {
 	}
 	a, b := pairs[float32](n, 128)
 	y := make([]float32, len(a))
-	for _, f := range functions {
+	for _, f := range Functions() {
 		if f.DType != ir.Float32 || f.Arity != 2 {
 			continue
 		}
@@ -224,7 +224,7 @@ func TestFloat64(t *testing.T) {
 		}
 		cases[words[0]] = c
 	}
-	for _, f := range functions {
+	for _, f := range Functions() {
 		if f.DType != ir.Float64 {
 			continue
 		}
@@ -278,7 +278,7 @@ func TestFloat64Special(t *testing.T) {
 		x = append(x, (2*r.Float64()-1)*math.Exp(14*r.Float64()-8))
 	}
 	y := make([]float64, len(x))
-	for _, f := range functions {
+	for _, f := range Functions() {
 		if f.DType != ir.Float64 || f.Arity != 1 {
 			continue
 		}
@@ -300,7 +300,7 @@ func TestFloat64Special(t *testing.T) {
 func TestFloat64Pairs(t *testing.T) {
 	a, b := pairs[float64](1<<15, 300)
 	y := make([]float64, len(a))
-	for _, f := range functions {
+	for _, f := range Functions() {
 		if f.DType != ir.Float64 || f.Arity != 2 {
 			continue
 		}
