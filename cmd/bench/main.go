@@ -85,7 +85,7 @@ func choose(name string) (device.Device, error) {
 	return d, err
 }
 
-func run(ctx context.Context, w io.Writer, s settings) error {
+func run(ctx context.Context, w io.Writer, s settings) (err error) {
 	dev, err := choose(s.device)
 	if err != nil {
 		return err
@@ -112,8 +112,13 @@ func run(ctx context.Context, w io.Writer, s settings) error {
 		if err != nil {
 			fmt.Fprintf(w, "without the native side: %v\n", err)
 		} else {
-			b.native = n
-			defer n.close()
+			b.native, b.limits = n.loops, n.limits
+			defer func() { err = errors.Join(err, n.close()) }()
+		}
+	}
+	if dev.Kind == device.KindCPU {
+		if b.processors, err = findProcessors(b.children()...); err != nil {
+			return err
 		}
 	}
 	rep := report{Machine: describe(dev, b.torch, b.native), Quick: s.quick}

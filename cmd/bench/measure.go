@@ -27,11 +27,26 @@ type bench struct {
 	ours  *ourSide
 	torch *torchSide // nil without PyTorch
 
-	native *nativeSide // nil without gcc, and on a GPU
+	native, limits *nativeSide // nil without gcc, and on a GPU
+
+	processors *processors // that rows with a number of threads share; nil on a GPU
 }
 
 func newBench(dev device.Device, quick bool) *bench {
 	return &bench{plan: planFor(dev, quick), ours: &ourSide{dev: dev}}
+}
+
+// children returns the identifiers of the other sides' processes.
+func (b *bench) children() (ids []int) {
+	if b.torch != nil {
+		ids = append(ids, b.torch.command.Process.Pid)
+	}
+	for _, n := range []*nativeSide{b.native, b.limits} {
+		if n != nil {
+			ids = append(ids, n.command.Process.Pid)
+		}
+	}
+	return ids
 }
 
 // A figure is the seconds of a call by one side: the median over rounds, and the
@@ -46,28 +61,33 @@ var errNone = errors.New("not there")
 
 var none = figure{err: errNone}
 
-// numSides counts ours, PyTorch's and the native one.
-const numSides = 3
+// numSides counts ours, PyTorch's, the native one and the limit.
+const numSides = 4
 
 // figures are those of one row, by side.
 type figures [numSides]figure
 
 // measure measures a row on both sides, in turns.
 func (b *bench) measure(ctx context.Context, r row) outcome {
-	if r.fact != nil {
-		v, err := r.fact(ctx, b)
-		f := figure{median: v, least: v, most: v, err: err}
-		return newOutcome(&r, figures{f, none, none})
-	}
-	if err := setFlags(r.tf32); err != nil {
-		return newOutcome(&r, figures{{err: err}, none, none})
-	}
 	if r.threads > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(r.threads))
 	}
+	if b.processors != nil {
+		if err := b.processors.take(r.threads); err != nil {
+			return newOutcome(&r, figures{{err: err}, none, none, none}, 0)
+		}
+	}
+	if r.fact != nil {
+		v, err := r.fact(ctx, b)
+		f := figure{median: v, least: v, most: v, err: err}
+		return newOutcome(&r, figures{f, none, none, none}, 0)
+	}
+	if err := setFlags(r.tf32); err != nil {
+		return newOutcome(&r, figures{{err: err}, none, none, none}, 0)
+	}
 	runtime.GC()
 	var sides [numSides]side
-	figures := figures{none, none, none}
+	figures := figures{none, none, none, none}
 	if r.ours != nil {
 		sides[0] = b.ours
 	}
@@ -76,6 +96,9 @@ func (b *bench) measure(ctx context.Context, r row) outcome {
 	}
 	if r.native != "" && b.native != nil {
 		sides[2] = b.native
+	}
+	if r.bound != "" && b.limits != nil {
+		sides[3] = b.limits
 	}
 	var calls [numSides]int
 	for i, s := range sides {
@@ -112,7 +135,11 @@ func (b *bench) measure(ctx context.Context, r row) outcome {
 			figures[i] = figure{median: median(rounds[i]), least: slices.Min(rounds[i]), most: slices.Max(rounds[i])}
 		}
 	}
-	return newOutcome(&r, figures)
+	bound := 0.0
+	if sides[3] != nil {
+		bound = b.limits.work
+	}
+	return newOutcome(&r, figures, bound)
 }
 
 const (

@@ -17,46 +17,67 @@ var nativeSource []byte
 // products by OpenBLAS.
 type nativeSide struct {
 	*process
-	directory string  // holds the program
-	work      float64 // of a call of what was prepared, where that is a limit
+	asked func(*row) string // what it does of a row
+	work  float64           // of a call of what was prepared, where that is a limit
+}
+
+// natives are two runs of the program, so that a row's native figure and the limit
+// that it is held against can be measured in the same rounds.
+type natives struct {
+	directory     string // holds the program
+	loops, limits *nativeSide
 }
 
 // startNative compiles the program with gcc and starts it. The error says why
 // there is none.
-func startNative(ctx context.Context) (*nativeSide, error) {
+func startNative(ctx context.Context) (*natives, error) {
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
 		return nil, err
 	}
-	n := &nativeSide{}
+	n := &natives{}
 	if n.directory, err = os.MkdirTemp("", "sinter-bench"); err != nil {
 		return nil, err
 	}
 	source, program := filepath.Join(n.directory, "native.c"), filepath.Join(n.directory, "native")
 	if err := os.WriteFile(source, nativeSource, 0o600); err != nil {
-		return nil, errors.Join(err, n.remove())
+		return nil, errors.Join(err, n.close())
 	}
 	out, err := exec.CommandContext(ctx, gcc, "-Ofast", "-march=native", "-fopenmp", "-o", program, source, "-ldl", "-lm").CombinedOutput()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("gcc: %w: %.500s", err, out), n.remove())
+		return nil, errors.Join(fmt.Errorf("gcc: %w: %.500s", err, out), n.close())
 	}
-	command := exec.CommandContext(ctx, program)
-	command.Env = append(os.Environ(), "OMP_WAIT_POLICY=active", "GOMP_SPINCOUNT=100000") // a pause between turns parks them
-	if n.process, err = startProcess(command, "the native side"); err != nil {
-		return nil, errors.Join(err, n.remove())
+	if n.loops, err = startSideOf(ctx, program, func(r *row) string { return r.native }); err == nil {
+		n.limits, err = startSideOf(ctx, program, func(r *row) string { return r.bound })
+	}
+	if err != nil {
+		return nil, errors.Join(err, n.close())
 	}
 	return n, nil
 }
 
-func (n *nativeSide) remove() error { return os.RemoveAll(n.directory) }
+func startSideOf(ctx context.Context, program string, asked func(*row) string) (*nativeSide, error) {
+	command := exec.CommandContext(ctx, program)
+	command.Env = append(os.Environ(), "OMP_WAIT_POLICY=active", "GOMP_SPINCOUNT=100000") // a pause between turns parks them
+	p, err := startProcess(command, "the native side")
+	if err != nil {
+		return nil, err
+	}
+	return &nativeSide{process: p, asked: asked}, nil
+}
 
-func (n *nativeSide) close() {
-	n.process.close()
-	_ = n.remove()
+// close ends what was started, and removes the program.
+func (n *natives) close() error {
+	for _, s := range []*nativeSide{n.loops, n.limits} {
+		if s != nil {
+			s.close()
+		}
+	}
+	return os.RemoveAll(n.directory)
 }
 
 func (n *nativeSide) prepare(r *row, _ int) error {
-	a, err := n.say("prepare " + r.native)
+	a, err := n.say("prepare " + n.asked(r))
 	n.work = a.Work
 	return err
 }
@@ -75,19 +96,19 @@ func (n *nativeSide) drop() error {
 // the rounds, since it stands for what the machine can do.
 func limitOf(what string, u unit) func(context.Context, *bench) (float64, error) {
 	return func(_ context.Context, b *bench) (float64, error) {
-		if b.native == nil {
+		if b.limits == nil {
 			return 0, errNone
 		}
-		calls, err := b.ready(b.native, &row{native: what})
+		calls, err := b.ready(b.limits, &row{bound: what})
 		best := 0.0
 		for range b.plan.rounds {
 			if err != nil {
 				return 0, err
 			}
 			var t float64
-			t, err = b.native.batch(calls)
-			best = max(best, b.native.work*float64(calls)/t/u.scale)
+			t, err = b.limits.batch(calls)
+			best = max(best, b.limits.work*float64(calls)/t/u.scale)
 		}
-		return best, errors.Join(err, b.native.drop())
+		return best, errors.Join(err, b.limits.drop())
 	}
 }

@@ -27,6 +27,7 @@ type outcome struct {
 	Ratio   float64  `json:"ratio,omitempty"` // ours over PyTorch's
 	Native  *number  `json:"native,omitempty"`
 	Beside  float64  `json:"native_ratio,omitempty"` // ours over the native side's
+	Limit   *number  `json:"limit,omitempty"`        // what bounds the row, where a target is a share of it
 	Targets []judged `json:"targets,omitempty"`
 	Failed  string   `json:"failed,omitempty"`         // why we have no figure
 	Other   string   `json:"pytorch_failed,omitempty"` // why PyTorch has none
@@ -50,7 +51,8 @@ type judged struct {
 	Met  bool    `json:"met"`
 }
 
-func newOutcome(r *row, f figures) outcome {
+// newOutcome turns figures into the row's unit; bound is the work of its limit.
+func newOutcome(r *row, f figures, bound float64) outcome {
 	o := outcome{Group: r.group, Name: r.name, Unit: r.unit.name, targets: r.targets}
 	show := func(f figure) (*number, string) {
 		switch {
@@ -68,6 +70,10 @@ func newOutcome(r *row, f figures) outcome {
 	o.Ours, o.Failed = show(f[0])
 	o.PyTorch, o.Other = show(f[1])
 	o.Native, o.Missing = show(f[2])
+	if l := f[3]; l.err == nil {
+		rate := func(seconds float64) float64 { return bound / seconds / r.unit.scale }
+		o.Limit = &number{rate(l.median), rate(l.most), rate(l.least)}
+	}
 	if o.Ours != nil && o.PyTorch != nil {
 		o.Ratio = o.Ours.Value / o.PyTorch.Value
 	}
@@ -169,6 +175,13 @@ func (t target) need(o *outcome, rows map[string]*outcome) (float64, bool) {
 		}
 		reference = o.Native.Value
 	default:
+		if _, ok := limits[t.of]; ok {
+			if o.Limit == nil {
+				return 0, false
+			}
+			reference = o.Limit.Value
+			break
+		}
 		r := rows[t.of]
 		if r == nil || r.Ours == nil {
 			return 0, false
@@ -280,6 +293,9 @@ func (o *outcome) print(w io.Writer, wide bool) {
 			should += ", "
 		}
 		should += t.Text
+	}
+	if o.Limit != nil {
+		should += fmt.Sprintf(" (%s)", o.Limit)
 	}
 	if len(o.Targets) > 0 {
 		met = map[bool]string{true: "NO", false: "yes"}[o.missed()]

@@ -32,6 +32,7 @@ type row struct {
 
 	limit  bool   // a fact about the machine, that native tells
 	native string // work of the native side with its numbers and %d for the threads; "" for none
+	bound  string // the limit that a target is a share of, likewise: measured in the same rounds
 
 	// fact, if not nil, is measured in place of ours, in the row's unit, as often as
 	// its own nature asks for.
@@ -75,7 +76,7 @@ type operand struct {
 
 var dtypes = map[string]tensor.DType{
 	"float32": tensor.Float32, "float64": tensor.Float64, "float16": tensor.Float16, "bfloat16": tensor.BFloat16, "int64": tensor.Int64,
-	"complex64": tensor.Complex64,
+	"complex64": tensor.Complex64, "int32": tensor.Int32, "uint8": tensor.Uint8,
 }
 
 // f32 is a float32 operand.

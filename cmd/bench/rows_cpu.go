@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/generated/tensor"
 )
 
@@ -30,6 +33,9 @@ func (p *plan) cpuRows() (rows []row) {
 			}
 		}
 	}
+	for _, r := range p.cpuOtherRows() {
+		rows = append(rows, r.with(1))
+	}
 	return rows
 }
 
@@ -43,9 +49,9 @@ func (r row) with(threads int) row {
 	if r.limit {
 		r.fact, r.native = limitOf(r.native, r.unit), ""
 	}
-	for i, t := range r.targets {
-		if t.of == memcpyRow || t.of == peak32Row || t.of == peak64Row {
-			r.targets[i].of = withThreads(t.of, threads)
+	for _, t := range r.targets {
+		if l, ok := limits[t.of]; ok {
+			r.bound = fmt.Sprintf(l.native, threads)
 		}
 	}
 	return r
@@ -59,23 +65,38 @@ func withThreads(what string, threads int) string {
 	return fmt.Sprintf("%s, %d threads", what, threads)
 }
 
-// The rows of what the machine can do, which others are compared with.
+// What the machine can do, which others are compared with.
 const (
-	memcpyRow = "memcpy of 256 MiB"
-	peak32Row = "fused multiply-adds float32"
-	peak64Row = "fused multiply-adds float64"
+	memcpyLimit = "memcpy of 256 MiB"
+	peak32Limit = "fused multiply-adds float32"
+	peak64Limit = "fused multiply-adds float64"
+	tilesLimit  = "tile multiply-adds bfloat16"
 )
 
-// limitRows are what the machine can do, which a quick run does not ask for.
-func (p *plan) limitRows() []row {
+// limits are the native side's work that tells them, with its numbers and %d for
+// the threads.
+var limits = map[string]struct {
+	native string
+	unit   unit
+}{
+	memcpyLimit: {"memcpy %d 268435456", bandwidth},
+	peak32Limit: {"peak32 %d 100000", gigaflops},
+	peak64Limit: {"peak64 %d 100000", gigaflops},
+	tilesLimit:  {"tiles %d 10000", gigaflops},
+}
+
+// limitRows show the limits by themselves; a quick run does not ask for them.
+func (p *plan) limitRows() (rows []row) {
 	if p.spread == 0 {
 		return nil
 	}
-	return grouped("Limits of the machine", []row{
-		{name: memcpyRow, unit: bandwidth, limit: true, native: "memcpy %d 268435456"},
-		{name: peak32Row, unit: gigaflops, limit: true, native: "peak32 %d 100000"},
-		{name: peak64Row, unit: gigaflops, limit: true, native: "peak64 %d 100000"},
-	})
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		if name == tilesLimit && simd.Active() < simd.AMX {
+			continue
+		}
+		rows = append(rows, row{name: name, unit: limits[name].unit, limit: true, native: limits[name].native})
+	}
+	return grouped("Limits of the machine", rows)
 }
 
 // A vectorOp is an element-wise operator, on all sides. Native is its name there.
@@ -113,9 +134,9 @@ func (p *plan) vectorRows() (rows []row) {
 			}
 			switch {
 			case at.level == "memory" && op.inputs == 3:
-				r.targets = append(r.targets, atLeast(0.8, memcpyRow))
+				r.targets = append(r.targets, atLeast(0.8, memcpyLimit))
 			case at.level == "memory":
-				r.targets = append(r.targets, atLeast(0.9, memcpyRow))
+				r.targets = append(r.targets, atLeast(0.9, memcpyLimit))
 			case op.costly && at.level != "L3":
 				r.targets[0] = atLeast(1.5, byPyTorch)
 			}

@@ -39,7 +39,7 @@ func (p *plan) cpuCallRows() []row {
 	}
 	d := dispatch{n: 8}
 	rows = append(rows,
-		row{name: "dispatch of a kernel, 8 elements", unit: nanoseconds, fact: d.time, targets: []target{atMost(15, absolute)}},
+		row{name: "dispatch of a kernel, 8 elements", unit: nanoseconds, threads: 1, fact: d.time, targets: []target{atMost(15, absolute)}},
 		row{name: "Go allocations of a dispatch", unit: allocations, fact: d.allocations, targets: []target{atMost(1e-9, absolute)}},
 		row{name: "collection beside exp " + size(p.longest()), unit: milliseconds, fact: p.collection, targets: []target{atMost(2, absolute)}},
 	)

@@ -43,8 +43,8 @@ var cpuModes = []struct {
 	squares             []int
 	odd                 []product
 }{
-	{"float32", "sgemm", peak32Row, []int{128, 256, 512, 1024, 2048}, cpuOdd},
-	{"float64", "dgemm", peak64Row, []int{128, 256, 512, 1024}, cpuOdd[4:]},
+	{"float32", "sgemm", peak32Limit, []int{128, 256, 512, 1024, 2048}, cpuOdd},
+	{"float64", "dgemm", peak64Limit, []int{128, 256, 512, 1024}, cpuOdd[4:]},
 	{"bfloat16", "", "", []int{256, 512, 1024, 2048}, cpuOdd[9:14]},
 }
 

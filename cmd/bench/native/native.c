@@ -15,7 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { most = 8, parallel_from = 32768 };
 
@@ -132,6 +134,34 @@ PEAK(peak64, doubles, FMA64, SET64)
 static void ready_peak32(void) { amount = 2.0 * 12 * (sizeof(floats) / 4) * size[0] * omp_get_max_threads(); }
 static void ready_peak64(void) { amount = 2.0 * 12 * (sizeof(doubles) / 8) * size[0] * omp_get_max_threads(); }
 
+#ifdef __AMX_BF16__
+/* Multiply-adds of tiles in registers: size[0] rounds of 4 on every thread. */
+static void do_tiles(void) {
+#pragma omp parallel
+  {
+    struct {
+      unsigned char palette, none[15];
+      unsigned short bytes[16];
+      unsigned char rows[16];
+    } config = {.palette = 1};
+    for (int i = 0; i < 8; i++) config.bytes[i] = 64, config.rows[i] = 16;
+    _tile_loadconfig(&config);
+    for (long i = 0; i < size[0]; i++) {
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_dpbf16ps(1, 4, 7);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_release();
+  }
+}
+static void ready_tiles(void) {
+  enum { ask = 0x1023, tiles = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+  if (syscall(SYS_arch_prctl, ask, tiles)) exit(3);
+  amount = 4 * 2.0 * 16 * 16 * 32 * size[0] * omp_get_max_threads();
+}
+#endif
+
 /* Products by OpenBLAS: batch m k n, and whether a and b lie transposed. */
 typedef void (*gemm32)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
 typedef void (*gemm64)(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
@@ -175,6 +205,9 @@ static const struct work {
     ROW(add), ROW(mul), ROW(addcmul), ROW(exp), ROW(log), ROW(tanh), ROW(erf), ROW(gelu), ROW(silu), ROW(sigmoid), ROW(sum),
     {"memcpy", ready_memcpy, do_memcpy}, {"peak32", ready_peak32, do_peak32}, {"peak64", ready_peak64, do_peak64},
     {"sgemm", ready_sgemm, do_sgemm},    {"dgemm", ready_dgemm, do_dgemm},
+#ifdef __AMX_BF16__
+    {"tiles", ready_tiles, do_tiles},
+#endif
 };
 
 static const struct work *current;
