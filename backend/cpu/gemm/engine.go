@@ -55,12 +55,13 @@ type engine struct {
 	lanes  int // elements of a vector
 	rows   [classes]int
 	depth  int // most terms of a stretch
-	short  int // the same where the result stays in a cache
+	short  int // the same where B is read where it is and no cache holds it
+	long   int // the same where B is one panel
 	block  int // bytes of A that a task takes at once
 	across int // most columns of B that are packed at once
 	direct int // bytes of an operand that is read where it is
-	passes int // groups of rows from which on B, if it is larger, is packed
-	flat   int // terms up to which the result, not B, sets the order of the work
+	passes int // groups of rows beyond which B, if it is larger, is packed
+	flat   int // terms up to which storing the result takes as long as multiplying
 	ways   int // rows of a group that may fall on the same place of the first cache
 	share  int // products worth another processor
 	once   int // products of one call of a kernel, at most, beyond one group of rows
@@ -83,7 +84,7 @@ var engines = [simd.AMX + 1][kinds]engine{
 func vectorless(size int) engine {
 	return engine{
 		family: portable, size: size, lanes: 2, rows: [classes]int{2, 2, 2, 2},
-		depth: 256, short: 256, block: 64 * 256 * size, across: 1024, direct: 16 << 10, passes: 4, ways: 2,
+		depth: 256, short: 256, long: 256, block: 64 * 256 * size, across: 1024, direct: 16 << 10, passes: 4, ways: 2,
 		share: 64 << 10, once: 64 << 10,
 	}
 }
@@ -91,7 +92,7 @@ func vectorless(size int) engine {
 func avx2(f family, size, lanes int) engine {
 	return engine{
 		family: f, size: size, lanes: lanes, rows: [classes]int{6, 6, 12, 12},
-		depth: 1024 / size, short: 1024 / size, block: 192 << 10, across: 4096, direct: 256 << 10, passes: 2, ways: 6,
+		depth: 1024 / size, short: 1024 / size, long: 4096 / size, block: 192 << 10, across: 4096, direct: 256 << 10, passes: 2, ways: 6,
 		share: 48 << 10 * lanes, once: 128 << 10 * lanes,
 	}
 }
@@ -99,7 +100,7 @@ func avx2(f family, size, lanes int) engine {
 func avx512(f family, size, lanes int) engine {
 	return engine{
 		family: f, size: size, lanes: lanes, rows: [classes]int{14, 14, 14, 14},
-		depth: 4096 / size, short: 1024 / size, block: 512 << 10, across: 4096, direct: 600 << 10, passes: 2, flat: 16, ways: 10,
+		depth: 4096 / size, short: 1024 / size, long: 8192 / size, block: 512 << 10, across: 4096, direct: 600 << 10, passes: 5, flat: 16, ways: 10,
 		share: 48 << 10 * lanes, once: 128 << 10 * lanes,
 	}
 }
@@ -142,9 +143,10 @@ func (e *engine) classOf(columns int) (class, last int) {
 }
 
 // multiply runs the kernels for the rows of a panel: t, less the number of groups,
-// says where its first row is, and is changed. A call takes some groups at a time,
-// so that the garbage collector, which cannot stop a kernel, need not wait long.
-func multiply[T Number](e *engine, t *tile, class int, s split, columns int) {
+// says where its first row is, and is changed. Where the rows are far away it asks
+// for those of the next group meanwhile. A call takes some groups at a time, so that
+// the garbage collector, which cannot stop a kernel, need not wait long.
+func multiply[T Number](e *engine, t *tile, class int, s split, columns int, far bool) {
 	first := *t
 	row := 0
 	if t.ahead == 0 {
@@ -157,25 +159,17 @@ func multiply[T Number](e *engine, t *tile, class int, s split, columns int) {
 				t.src = unsafe.Add(first.src, row*t.srcRow)
 			}
 			t.groups = min(n, max(1, e.once/(rows*columns*t.k)))
-			if row == 0 && t.aheadStep == t.bRow {
-				t.groups = 1 // asks for the whole of another panel
+			if far {
+				t.groups = 1
+				t.ahead, t.aheadStep = uintptr(t.a)+uintptr(rows*t.aRow), rows*t.aRow/t.k
 			}
 			runTile[T](e.family, class, rows, t)
 			n -= t.groups
 			row += rows * t.groups
-			t.ahead, t.aheadStep = aheadOf(t)
+			t.ahead += uintptr(t.groups * t.k * t.aheadStep)
 		}
 		if rows == s.rows {
 			return
 		}
 	}
-}
-
-// aheadOf returns what comes after what a call has asked for; nothing where that
-// was a row of B with every term.
-func aheadOf(t *tile) (uintptr, int) {
-	if t.aheadStep == t.bRow {
-		return uintptr(t.b), 0
-	}
-	return t.ahead + uintptr(t.groups*t.k*t.aheadStep), t.aheadStep
 }

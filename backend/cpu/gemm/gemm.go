@@ -45,27 +45,21 @@ type Product[T Number] struct {
 	M, N, K int
 	A, B, C Matrix
 
-	// PackA stands for A where it is given: it sets dst[(i-i0)*ld + p-p0] to
-	// A[i, p] for rows [i0, i1) and terms [p0, p1). dst is aligned to 64 bytes. Several
-	// goroutines call it at once.
-	PackA func(dst unsafe.Pointer, ld, i0, i1, p0, p1 int)
-
-	// PackB stands for B where it is given: it sets dst[(p-p0)*ld + j-j0] to
-	// B[p, j] for terms [p0, p1) and columns [j0, j1), of which there are at most
-	// ld, PanelColumns; j0 is a multiple of ld. What it leaves of a row is not used.
-	// dst is aligned to 64 bytes. Several goroutines call it at once.
-	PackB func(dst unsafe.Pointer, ld, j0, j1, p0, p1 int)
-
 	Add      bool           // add the product to C instead of setting it
 	Bias     unsafe.Pointer // unless nil, or with Add: contiguous elements that are added, N to each row
 	BiasRows bool           // Bias has M elements, each for a row
 
-	// Done, unless nil, is called once for each block of C, rows [i0, i1) and
-	// columns [j0, j1), when it is finished and still in a cache. The blocks are
-	// disjoint and cover C. Several goroutines call it at once.
-	Done func(i0, i1, j0, j1 int)
+	// Stretch is how many terms are summed up before the sums are added to those of the
+	// terms before; 0: as many as suit the sizes. Products that are parts of another get
+	// the same, so that sums do not depend on how it is cut.
+	Stretch int
 
 	Serial bool // use the calling goroutine only
+
+	// done, unless nil, is called once for each block of C, rows [i0, i1) and
+	// columns [j0, j1), when it is finished and still in a cache. The blocks are
+	// disjoint and cover C. Several goroutines call it at once.
+	done func(i0, i1, j0, j1 int)
 }
 
 // Run computes the product.
@@ -78,7 +72,15 @@ func Mul[T Number](m, n, k int, a, b, c Matrix, add bool) {
 	runAt(simd.Active(), &p)
 }
 
-// PanelColumns returns how many columns PackB is asked for at most.
+// BestStretch returns the Stretch that suits the product.
+func (p *Product[T]) BestStretch() int {
+	j := job[T]{e: engineOf[T](simd.Active()), p: *p}
+	j.choose()
+	return j.depth
+}
+
+// PanelColumns returns how many columns of B kernels multiply with at once: parts of a
+// product have some times as many.
 func PanelColumns[T Number]() int { return engineOf[T](simd.Active()).columns() }
 
 // runAt is Run at a level of instructions.
@@ -115,15 +117,15 @@ func withoutTerms[T Number](p *Product[T]) {
 			}
 		}
 	}
-	if p.Done != nil {
-		p.Done(0, p.M, 0, p.N)
+	if p.done != nil {
+		p.done(0, p.M, 0, p.N)
 	}
 }
 
 // runAcross computes a product whose result has gaps inside rows: as a transposed
 // one where that has none, else through memory of its own.
 func runAcross[T Number](e *engine, p *Product[T]) {
-	if p.C.Row == 1 && p.PackA == nil && p.PackB == nil {
+	if p.C.Row == 1 {
 		q := p.turned()
 		run(e, &q)
 		return
@@ -131,55 +133,63 @@ func runAcross[T Number](e *engine, p *Product[T]) {
 	q := *p
 	block := scratch.Get(p.M * p.N * e.size)
 	defer block.Put()
-	q.C, q.Done, q.Add = Matrix{block.Ptr(), p.N, 1}, nil, false
+	q.C, q.done, q.Add = Matrix{block.Ptr(), p.N, 1}, nil, false
 	run(e, &q)
-	p.finish(e, q.C)
+	p.finish(e, q.C, 0, p.M, 0, p.N)
 }
 
 // turned returns the product of the transposed matrices.
 func (p *Product[T]) turned() Product[T] {
 	q := *p
 	q.M, q.N, q.A, q.B, q.C, q.BiasRows = p.N, p.M, p.B.T(), p.A.T(), p.C.T(), !p.BiasRows
-	if done := p.Done; done != nil {
-		q.Done = func(i0, i1, j0, j1 int) { done(j0, j1, i0, i1) }
+	if done := p.done; done != nil {
+		q.done = func(i0, i1, j0, j1 int) { done(j0, j1, i0, i1) }
 	}
 	return q
 }
 
 // turns reports whether a product is better computed transposed: packing B, whose
-// columns are contiguous, would take as long as multiplying it with the few rows of
-// A.
+// columns are contiguous, would take longer than packing A and moving the result.
 func turns[T Number](e *engine, p *Product[T]) bool {
-	return e.family != portable && p.M <= e.columns() && p.N >= 2*p.M && p.B.Row == 1 && p.B.Col != 1 && p.PackA == nil && p.PackB == nil
+	if e.family == portable || p.B.Row != 1 || p.B.Col == 1 {
+		return false
+	}
+	return p.N*p.K > p.M*p.K+3*p.M*p.N
 }
 
-// runTurned computes the transposed product in memory of its own.
+// runTurned computes the transposed product in memory of its own, from which
+// blocks go to C as soon as they are finished.
 func runTurned[T Number](e *engine, p *Product[T]) {
 	q := p.turned()
 	block := scratch.Get(q.M * q.N * e.size)
 	defer block.Put()
-	q.C, q.Done, q.Add = Matrix{block.Ptr(), q.N, 1}, nil, false
+	q.C = Matrix{block.Ptr(), q.N, 1}
+	if q.Add {
+		q.Add, q.Bias = false, nil
+	}
+	given, product := *p, q.C.T()
+	q.done = func(j0, j1, i0, i1 int) { given.finish(e, product, i0, i1, j0, j1) }
 	run(e, &q)
-	p.finish(e, q.C.T())
 }
 
-// finish takes the product to C.
-func (p *Product[T]) finish(e *engine, product Matrix) {
+// finish takes rows [i0, i1) and columns [j0, j1) of the product to C.
+func (p *Product[T]) finish(e *engine, product Matrix, i0, i1, j0, j1 int) {
+	to, from := from[T](p.C, i0, j0), from[T](product, i0, j0)
 	if !p.Add && p.C.Col == 1 {
-		copyRowsOf[T](e, p.C, product, p.M, p.N)
+		copyRowsOf[T](e, to, from, i1-i0, j1-j0)
 	} else {
-		for i := range p.M {
-			for j := range p.N {
-				to, sum := at[T](p.C, i, j), *at[T](product, i, j)
+		for i := range i1 - i0 {
+			for j := range j1 - j0 {
+				c, sum := at[T](to, i, j), *at[T](from, i, j)
 				if p.Add {
-					sum += *to
+					sum += *c
 				}
-				*to = sum
+				*c = sum
 			}
 		}
 	}
-	if p.Done != nil {
-		p.Done(0, p.M, 0, p.N)
+	if p.done != nil {
+		p.done(i0, i1, j0, j1)
 	}
 }
 

@@ -75,35 +75,71 @@ func TestMul(t *testing.T) {
 	testMul[complex64](t, "complex64")
 }
 
-func TestMulRounding(t *testing.T) {
-	const m, n, k = 100, 300, 1000
-	rng := rand.New(rand.NewPCG(3, 4))
-	a, b := make([]float32, m*k), make([]float32, k*n)
-	for _, x := range [][]float32{a, b} {
-		for i := range x {
-			x[i] = rng.Float32() - 0.5
+// TestNarrowSlices multiplies long sums whose result is tall and narrow, where A and B
+// lie neither by rows nor by columns.
+func TestNarrowSlices(t *testing.T) {
+	const m, k = 5000, 8*1024 + 1
+	row, b := make([]float32, 2*k), make([]float32, 6*k)
+	for i := range row {
+		row[i] = float32(i / 2 % 3)
+	}
+	for i := range b {
+		b[i] = float32(i % 5)
+	}
+	for n := 2; n <= 3; n++ {
+		c := make([]float32, m*n)
+		Mul[float32](m, n, k, Matrix{unsafe.Pointer(&row[0]), 0, 2}, Matrix{unsafe.Pointer(&b[0]), 6, 2}, Matrix{unsafe.Pointer(&c[0]), n, 1}, false)
+		for j := range n {
+			want := 0
+			for p := range k {
+				want += p % 3 * ((6*p + 2*j) % 5)
+			}
+			for i := range m {
+				if got := c[i*n+j]; got != float32(want) {
+					t.Fatalf("%dx%d: element %d, %d is %v, want %v", m, n, i, j, got, want)
+				}
+			}
 		}
 	}
-	results := make([][]float32, 3)
-	for p := range results {
-		c := make([]float32, m*n)
-		old := runtime.GOMAXPROCS(p + 1)
-		Mul[float32](m, n, k, Matrix{unsafe.Pointer(&a[0]), k, 1}, Matrix{unsafe.Pointer(&b[0]), n, 1}, Matrix{unsafe.Pointer(&c[0]), n, 1}, false)
-		runtime.GOMAXPROCS(old)
-		results[p] = c
-	}
-	for i := range m {
-		for j := range n {
-			var want float64
-			for p := range k {
-				want += float64(a[i*k+p]) * float64(b[p*n+j])
+}
+
+// TestMulRounding compares results of one processor and of several, bit by bit.
+func TestMulRounding(t *testing.T) {
+	for _, s := range []struct {
+		m, n, k int
+		b       string // layout
+	}{{100, 300, 1000, "row-major"}, {60, 500, 700, "column-major"}, {60, 300, 1024, "row-major"}, {60, 70, 5000, "row-major"}, {300, 7, 5000, "row-major"}} {
+		rng := rand.New(rand.NewPCG(3, 4))
+		a, b := Matrix{Row: s.k, Col: 1}, Matrix{}
+		b.Row, b.Col = layouts[s.b](s.k, s.n)
+		x, y := make([]float32, s.m*s.k), make([]float32, s.k*s.n)
+		for _, of := range [][]float32{x, y} {
+			for i := range of {
+				of[i] = rng.Float32() - 0.5
 			}
-			got := results[0][i*n+j]
-			if math.Abs(float64(got)-want) > 1e-4 {
-				t.Fatalf("element %d, %d is %v, want %v", i, j, got, want)
-			}
-			if got != results[1][i*n+j] || got != results[2][i*n+j] {
-				t.Fatalf("element %d, %d depends on the number of processors", i, j)
+		}
+		a.Ptr, b.Ptr = unsafe.Pointer(&x[0]), unsafe.Pointer(&y[0])
+		results := make([][]float32, 3)
+		for p := range results {
+			c := make([]float32, s.m*s.n)
+			old := runtime.GOMAXPROCS(p + 1)
+			Mul[float32](s.m, s.n, s.k, a, b, Matrix{unsafe.Pointer(&c[0]), s.n, 1}, false)
+			runtime.GOMAXPROCS(old)
+			results[p] = c
+		}
+		for i := range s.m {
+			for j := range s.n {
+				var want float64
+				for p := range s.k {
+					want += float64(*at[float32](a, i, p)) * float64(*at[float32](b, p, j))
+				}
+				got := results[0][i*s.n+j]
+				if math.Abs(float64(got)-want) > 5e-4 {
+					t.Fatalf("%v: element %d, %d is %v, want %v", s, i, j, got, want)
+				}
+				if got != results[1][i*s.n+j] || got != results[2][i*s.n+j] {
+					t.Fatalf("%v: element %d, %d depends on the number of processors", s, i, j)
+				}
 			}
 		}
 	}

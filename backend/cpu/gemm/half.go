@@ -13,33 +13,44 @@ type HalfProduct struct {
 	Serial  bool           // use the calling goroutine only
 }
 
-// A halfTile is what a kernel for tiles gets. Its fields' offsets are known to the
-// generator; distances are in bytes.
+// A halfTile is what a kernel for tiles gets: groups of rows are multiplied with
+// one panel, a block of their terms after the other. It is changed. Its fields'
+// offsets are known to the generator; distances are in bytes.
 type halfTile struct {
-	config    unsafe.Pointer // of tile registers: 64 bytes
-	a         unsafe.Pointer
-	aRow      int
-	aStep     int            // from one 32 terms to the next
-	b         unsafe.Pointer // a panel: rows of pairs of terms of 32 columns
-	steps     int            // of 32 terms, at least one
-	c         unsafe.Pointer // float32
-	cRow      int
-	src       unsafe.Pointer // nil, or what the sums begin with
-	srcRow    int
-	groups    int     // of rows, at least one
-	ahead     uintptr // what is asked for meanwhile; nothing is read there
-	aheadStep int     // how far that moves on with each 32 terms of each group
+	config   unsafe.Pointer // of tile registers: 64 bytes
+	a        unsafe.Pointer
+	aRow     int            // from one row of a tile to the next
+	aLow     int            // to the tile 16 rows below
+	aStep    int            // to the next 32 terms
+	aGroup   int            // to the next group of rows
+	b        unsafe.Pointer // a panel: rows of pairs of terms of 32 columns
+	steps    int            // of 32 terms, at least one
+	block    int            // steps after which the next rows are taken, so that B's part stays in the first cache
+	src      unsafe.Pointer // nil, or what the sums begin with
+	srcRow   int
+	srcGroup int
+	c        unsafe.Pointer // float32: the sums, rows of 128 bytes that may be read
+	cRow     int
+	cGroup   int            // 0 where sums are not needed again
+	out      unsafe.Pointer // nil, or where the sums go when all terms are there, rounded
+	outRow   int
+	rows     int // of a group
+	columns  int // of the panel
+	groups   int // at least one
 }
 
 // Sizes of the pieces that products of bfloat16 are cut into.
 const (
-	halfDepth   = 2048    // terms, a multiple of halfStep
-	halfStep    = 32      // terms of one round of a kernel
-	halfSteps   = 16      // rounds after which the next rows are taken, so that B's panel stays in the first cache
-	halfBlock   = 1 << 20 // bytes of A that a task takes at once
-	halfAcross  = 4096    // columns packed at once
-	halfRows    = 32      // of a kernel's tiles
+	halfStep    = 32 // terms of one round of a kernel
+	halfSide    = 16 // rows of a tile
+	halfRows    = 2 * halfSide
 	halfColumns = 32
 	halfPairs   = halfColumns * 4 // bytes of a row of a panel
-	halfShare   = 1 << 20         // products worth another processor
+	tileBytes   = halfSide * halfStep * 2
+	halfDepth   = 2048      // terms of a stretch, a multiple of halfStep
+	halfSteps   = 16        // rounds of a block
+	halfBlock   = 256 << 10 // bytes of A that panels are multiplied with, one panel after the other
+	halfPanels  = 1 << 20   // bytes of panels that one processor has at once
+	ownPanels   = 8         // panels from which on a processor packs its own
+	halfShare   = 1 << 20   // products worth another processor
 )

@@ -27,256 +27,210 @@ func (p *HalfProduct) Run() bool {
 		q := HalfProduct{M: p.N, N: p.M, K: p.K, A: p.B.T(), B: p.A.T(), C: p.C.T(), Serial: p.Serial}
 		return q.Run()
 	}
-	j := &halfJob{HalfProduct: *p}
-	j.do()
+	procs := 1
+	if !p.Serial && p.M*p.N*p.K > halfShare {
+		procs = runtime.GOMAXPROCS(0)
+	}
+	j := halfJob{HalfProduct: *p}
+	j.cut(procs)
+	if j.K > halfDepth {
+		row := roundUp(j.N, halfColumns)
+		block := scratch.Get(j.M * row * 4)
+		defer block.Put()
+		j.sums = Matrix{block.Ptr(), row, 1}
+	}
+	if procs == 1 {
+		j.own(0, j.across)
+	} else {
+		shared := j
+		shared.parallel()
+	}
 	return true
 }
 
-// A halfJob is a product of bfloat16 under way.
+// A halfJob is a product of bfloat16 under way. A task computes columns of the
+// result from panels of its own, which stay in its processor's caches, or, where
+// there are too few columns for that, rows of it from panels that all tasks share.
 type halfJob struct {
 	HalfProduct
-	packsA         bool
-	height, width  int // rows and columns of a task
-	down, across   int // tasks
-	p0, p1, j0, j1 int // the stretch's terms and columns
-	panels         unsafe.Pointer
-	sums           Matrix // of float32, between stretches of terms; by rows and columns of C
+	packsA  bool
+	shares  bool
+	height  int // rows that panels are multiplied with, one panel after the other
+	columns int // of a stretch, where panels are shared
+	width   int // columns of a task
+	across  int // tasks side by side, and one below the other
+	down    int
+	now     stretch        // where panels are shared
+	panels  unsafe.Pointer // its columns
+	sums    Matrix         // of float32, between stretches of terms; by rows and columns of C
 }
 
-func (j *halfJob) do() {
-	procs := 1
-	if !j.Serial && j.M*j.N*j.K > halfShare {
-		procs = runtime.GOMAXPROCS(0)
-	}
-	j.packsA = j.A.Col != 1 || j.K%halfStep != 0 || collides(j.A.Row*2) && j.N > 2*halfColumns
-	stretch := min(j.N, halfAcross)
-	j.height = max(4*halfRows, halfBlock/2/min(j.K, halfDepth))
+// cut divides the result among processors.
+func (j *halfJob) cut(procs int) {
+	j.packsA = j.A.Col != 1 || j.K%halfStep != 0
+	panels := ceil(j.N, halfColumns)
+	most := max(panelsAtOnce, halfPanels/j.panelBytes())
+	j.height = min(max(halfBlock/(2*min(j.K, halfDepth))/halfRows, 2), 8, ceil(j.M, halfRows)) * halfRows
 	j.down = ceil(j.M, j.height)
-	if procs > 1 {
-		j.down = min(roundUp(max(j.down, 2*procs), procs), ceil(j.M, 2*halfRows))
+	j.shares = procs > 1 && j.down > 1 && panels < ownPanels*procs
+	switch {
+	case j.shares:
+		most = min(panels, most*procs)
+		j.columns = most * halfColumns
+		j.width = ceil(most, ceil(procs, j.down)) * halfColumns
+		j.across = ceil(j.columns, j.width)
+		return
+	case procs > 1:
+		most = min(most, ownPanels, ceil(panels, procs))
 	}
-	j.height = roundUp(ceil(j.M, j.down), halfRows)
-	j.down = ceil(j.M, j.height)
-	j.width = stretch
-	if procs > j.down {
-		j.width = roundUp(ceil(stretch, ceil(procs, j.down)), halfColumns)
+	j.width = min(panels, most) * halfColumns
+	j.across = ceil(j.N, j.width)
+}
+
+// panelBytes returns the size of the largest panel.
+func (j *halfJob) panelBytes() int { return ceil(min(j.K, halfDepth), halfStep) * 2 * tileBytes }
+
+func (j *halfJob) parallel() {
+	if !j.shares {
+		pool.For(j.across, 1, j.own)
+		return
 	}
-	j.across = ceil(stretch, j.width)
-	block := scratch.Get(roundUp(stretch, halfColumns) * roundUp(min(j.K, halfDepth), halfStep) * 2)
+	block := scratch.Get(j.columns / halfColumns * j.panelBytes())
 	defer block.Put()
 	j.panels = block.Ptr()
-	if j.K > halfDepth {
-		block := scratch.Get(j.M * j.N * 4)
-		defer block.Put()
-		j.sums = Matrix{block.Ptr(), j.N, 1}
-	}
-	each := func(n, grain int, f func(lo, hi int)) {
-		if procs == 1 {
-			f(0, n)
-		} else {
-			pool.For(n, grain, f)
-		}
-	}
-	for j.j0 = 0; j.j0 < j.N; j.j0 = j.j1 {
-		j.j1 = min(j.j0+halfAcross, j.N)
-		for j.p0 = 0; j.p0 < j.K; j.p0 = j.p1 {
-			j.p1 = min(j.p0+halfDepth, j.K)
-			each(ceil(j.j1-j.j0, halfColumns), panelsAtOnce, j.packPanels)
-			each(j.down*j.across, 1, j.tasks)
+	s := &j.now
+	for s.j0 = 0; s.j0 < j.N; s.j0 = s.j1 {
+		s.j1 = min(s.j0+j.columns, j.N)
+		for s.p0 = 0; s.p0 < j.K; s.p0 = s.p1 {
+			s.p1 = min(s.p0+halfDepth, j.K)
+			pool.For(ceil(s.j1-s.j0, halfColumns), panelsAtOnce, func(lo, hi int) { j.packPanels(j.panels, *s, lo, hi) })
+			pool.For(j.down*j.across, 1, j.common)
 		}
 	}
 }
 
-// steps returns the rounds of a kernel in the stretch.
-func (j *halfJob) steps() int { return ceil(j.p1-j.p0, halfStep) }
-
-// packPanels packs panels [lo, hi) of the stretch's columns of B; terms that are
-// missing from the last round become zeros.
-func (j *halfJob) packPanels(lo, hi int) {
-	k, bytes := j.p1-j.p0, j.steps()*halfStep/2*halfPairs
-	for whole := k / 2 * halfPairs; lo < hi; {
-		c := j.j0 + lo*halfColumns
-		dst, b := unsafe.Add(j.panels, lo*bytes), from[int16](j.B, j.p0, c)
-		panels := 1
-		if b.Col == 1 && hi-lo >= panelsAtOnce && c+panelsAtOnce*halfColumns <= j.j1 && k%2 == 0 {
-			panels = panelsAtOnce
-		}
-		for i := range panels {
-			clear(unsafe.Slice((*byte)(unsafe.Add(dst, i*bytes+whole)), bytes-whole))
-		}
-		if panels == panelsAtOnce {
-			pairRows4AVX512((*byte)(dst), bytes, (*byte)(b.Ptr), b.Row*2, k/2, halfColumns)
-		} else {
-			packPairs(dst, b, k, min(halfColumns, j.j1-c))
-		}
-		lo += panels
-	}
-}
-
-// packPairs makes rows of pairs of terms, halfPairs bytes apart, of a k by n
-// matrix with at most halfColumns columns.
-func packPairs(dst unsafe.Pointer, b Matrix, k, n int) {
-	if b.Col == 1 {
-		if k > 1 {
-			pairRows1AVX512((*byte)(dst), 0, (*byte)(b.Ptr), b.Row*2, k/2, n)
-		}
-		packPairsSlow(dst, b, k&^1, k, 0, n)
-		return
-	}
-	if b.Row != 1 {
-		packPairsSlow(dst, b, 0, k, 0, n)
-		return
-	}
-	const block = 8 // columns, and pairs
-	c := 0
-	for ; c+block <= n && k >= 2*block; c += block {
-		transpose32AVX2((*byte)(unsafe.Add(dst, 4*c)), halfPairs, (*byte)(unsafe.Pointer(at[int16](b, 0, c))), b.Col*2, k/(2*block))
-	}
-	packPairsSlow(dst, b, k&^(2*block-1), k, 0, c)
-	packPairsSlow(dst, b, 0, k, c, n)
-}
-
-// packPairsSlow is packPairs for terms [p0, p1), where p0 is even, and columns
-// [j0, j1).
-func packPairsSlow(dst unsafe.Pointer, b Matrix, p0, p1, j0, j1 int) {
-	for p := p0; p < p1; p++ {
-		row := unsafe.Add(dst, p/2*halfPairs+p%2*2)
-		for c := j0; c < j1; c++ {
-			*(*int16)(unsafe.Add(row, 4*c)) = *at[int16](b, p, c)
-		}
-	}
-}
-
-// blockRow returns the bytes from one row of a packed block of A to the next.
-func (j *halfJob) blockRow() int { return roundUp(min(j.K, halfDepth), halfStep)*2 + gap }
-
-// packBlock packs rows [i0, i1) of A; terms that are missing from the last round
-// become zeros.
-func (j *halfJob) packBlock(dst unsafe.Pointer, i0, i1 int) {
-	k, row := j.p1-j.p0, j.blockRow()
-	a := from[int16](j.A, i0, j.p0)
-	to := Matrix{dst, row / 2, 1}
-	if k%halfStep != 0 {
-		for i := range i1 - i0 {
-			clear(unsafe.Slice(at[int16](to, i, k), roundUp(k, halfStep)-k))
-		}
-	}
-	if a.Row != 1 || a.Col == 1 {
-		copyMatrix[int16](to, a, i1-i0, k)
-		return
-	}
-	pairs := k / 16 * 8
-	block := scratch.Get(max(pairs, 1) * halfPairs)
-	defer block.Put()
-	for i := 0; i < i1-i0; i += halfColumns {
-		n := min(halfColumns, i1-i0-i)
-		part := from[int16](a, i, 0)
-		if pairs > 0 {
-			packPairs(block.Ptr(), part.T(), 2*pairs, n)
-		}
-		for p := 0; p < pairs && n >= 8; p += 8 {
-			transpose32AVX2((*byte)(unsafe.Pointer(at[int16](to, i, 2*p))), row, (*byte)(unsafe.Add(block.Ptr(), p*halfPairs)), halfPairs, n/8)
-		}
-		whole := n &^ 7
-		copyMatrix[int16](from[int16](to, i, 2*pairs), from[int16](part, 0, 2*pairs), whole, k-2*pairs)
-		copyMatrix[int16](from[int16](to, i+whole, 0), from[int16](part, whole, 0), n-whole, k)
-	}
-}
-
-// tasks computes pieces [lo, hi) of the stretch, those of the same rows one after
-// the other.
-func (j *halfJob) tasks(lo, hi int) {
-	block := scratch.Get(j.height * (j.blockRow() + halfPairs))
-	defer block.Put()
-	packed := -1
+// own computes tasks [lo, hi), which pack for themselves.
+func (j *halfJob) own(lo, hi int) {
+	w := j.worker(j.width / halfColumns)
+	defer w.block.Put()
 	for ; lo < hi; lo++ {
-		d, x := lo/j.across, lo%j.across
-		i0, c0 := d*j.height, j.j0+x*j.width
-		i1, c1 := min(i0+j.height, j.M), min(c0+j.width, j.j1)
-		t := halfTile{a: unsafe.Pointer(at[int16](j.A, i0, j.p0)), aRow: j.A.Row * 2, aStep: halfStep * 2, steps: j.steps()}
-		if j.packsA && packed != d {
-			j.packBlock(unsafe.Add(block.Ptr(), j.height*halfPairs), i0, i1)
-			packed = d
-		}
-		if j.packsA {
-			t.a, t.aRow = unsafe.Add(block.Ptr(), j.height*halfPairs), j.blockRow()
-		}
-		for ; c0 < c1; c0 += halfColumns {
-			j.panel(t, block.Ptr(), i0, i1, c0, min(c0+halfColumns, c1))
+		s := stretch{j0: lo * j.width}
+		s.j1 = min(s.j0+j.width, j.N)
+		for ; s.p0 < j.K; s.p0 = s.p1 {
+			s.p1 = min(s.p0+halfDepth, j.K)
+			j.packPanels(w.panels, s, 0, ceil(s.j1-s.j0, halfColumns))
+			for i := 0; i < j.M; i += j.height {
+				j.block(&w, s, i, s.j0, s.j1)
+			}
 		}
 	}
 }
 
-// panel computes rows [i0, i1) of a panel; room is for their sums.
-func (j *halfJob) panel(t halfTile, room unsafe.Pointer, i0, i1, c0, c1 int) {
-	rows, cols := i1-i0, c1-c0
-	t.b = unsafe.Add(j.panels, (c0-j.j0)/halfColumns*t.steps*halfStep/2*halfPairs)
-	switch {
-	case j.p0 > 0:
-		t.src, t.srcRow = unsafe.Pointer(at[float32](j.sums, i0, c0)), j.sums.Row*4
-	case j.Bias != nil:
-		t.src = unsafe.Add(j.Bias, 4*c0)
+// common computes tasks [lo, hi) from the panels of the stretch, those of the same
+// rows one after the other.
+func (j *halfJob) common(lo, hi int) {
+	w := j.worker(0)
+	defer w.block.Put()
+	w.panels = j.panels
+	for ; lo < hi; lo++ {
+		c := j.now.j0 + lo%j.across*j.width
+		j.block(&w, j.now, lo/j.across*j.height, c, min(c+j.width, j.now.j1))
 	}
-	if j.p1 < j.K {
-		t.c, t.cRow = unsafe.Pointer(at[float32](j.sums, i0, c0)), j.sums.Row*4
+}
+
+// A halfWorker is memory that tasks work in.
+type halfWorker struct {
+	block  *scratch.Block
+	room   unsafe.Pointer // for the sums of a panel's rows
+	rows   unsafe.Pointer // for the rows of A of a task, where they are packed
+	panels unsafe.Pointer
+}
+
+func (j *halfJob) worker(panels int) (w halfWorker) {
+	room, rows := j.height*halfPairs, 0
+	if j.packsA {
+		rows = j.height / halfRows * j.panelBytes()
+	}
+	w.block = scratch.Get(room + rows + panels*j.panelBytes())
+	w.room = w.block.Ptr()
+	w.rows = unsafe.Add(w.room, room)
+	w.panels = unsafe.Add(w.rows, rows)
+	return w
+}
+
+// steps returns the rounds of a kernel in a stretch.
+func (s stretch) steps() int { return ceil(s.p1-s.p0, halfStep) }
+
+// block computes the rows from i0 on, j.height of them, and columns [c0, c1) of a
+// stretch.
+func (j *halfJob) block(w *halfWorker, s stretch, i0, c0, c1 int) {
+	rows, steps := min(j.height, j.M-i0), s.steps()
+	t := halfTile{steps: steps, block: halfSteps, outRow: j.C.Row * 2}
+	if j.packsA {
+		j.packRows(w.rows, s, i0, i0+rows)
+		t.a, t.aRow, t.aLow, t.aStep, t.aGroup = w.rows, halfStep*2, tileBytes, 2*tileBytes, steps*2*tileBytes
 	} else {
-		t.c, t.cRow = room, halfPairs
+		row := j.A.Row * 2
+		t.a, t.aRow, t.aLow, t.aStep, t.aGroup = unsafe.Pointer(at[int16](j.A, i0, s.p0)), row, halfSide*row, halfStep*2, halfRows*row
 	}
-	next := 0
-	if c1 < j.j1 {
-		next = (c1 - j.j0) / halfColumns
-	}
-	bytes := t.steps * halfStep / 2 * halfPairs
-	t.ahead, t.aheadStep = uintptr(unsafe.Add(j.panels, next*bytes)), ceil(bytes/t.steps, ceil(rows, halfRows))
-	for steps := t.steps; steps > 0; steps -= halfSteps {
+	for c := c0; c < c1; c += halfColumns {
 		now := t
-		now.steps = min(steps, halfSteps)
-		multiplyHalves(&now, rows, cols)
-		t.src, t.srcRow = t.c, t.cRow
-		t.ahead += uintptr(now.steps * rows / halfRows * t.aheadStep)
-		if steps > halfSteps {
-			t.a, t.b = unsafe.Add(t.a, halfSteps*t.aStep), unsafe.Add(t.b, halfSteps*halfStep/2*halfPairs)
+		now.columns = min(halfColumns, c1-c)
+		now.b = unsafe.Add(w.panels, (c-s.j0)/halfColumns*steps*2*tileBytes)
+		now.c, now.cRow = w.room, halfPairs
+		if j.K > halfDepth {
+			now.c, now.cRow = unsafe.Pointer(at[float32](j.sums, i0, c)), j.sums.Row*4
 		}
+		if j.K > halfDepth || steps > halfSteps {
+			now.cGroup = halfRows * now.cRow
+		}
+		switch {
+		case s.p0 > 0:
+			now.src, now.srcRow, now.srcGroup = now.c, now.cRow, now.cGroup
+		case j.Bias != nil:
+			now.src = unsafe.Add(j.Bias, 4*c)
+		}
+		if s.p1 == j.K {
+			now.out = unsafe.Pointer(at[int16](j.C, i0, c))
+		}
+		now.multiply(rows)
 	}
-	if j.p1 < j.K {
-		return
-	}
-	roundRowsAMX((*byte)(unsafe.Pointer(at[int16](j.C, i0, c0))), j.C.Row*2, (*byte)(room), halfPairs, rows, cols)
 }
 
-// multiplyHalves runs the kernels for the rows of a panel.
-func multiplyHalves(t *halfTile, rows, cols int) {
+// multiply runs the kernels for the rows of a panel.
+func (t *halfTile) multiply(rows int) {
 	whole := rows / halfRows
 	if whole > 0 {
-		t.groups = whole
-		runHalves(t, halfRows, cols)
-		if rows == whole*halfRows {
-			return
-		}
-		done := whole * halfRows
-		t.a, t.c = unsafe.Add(t.a, done*t.aRow), unsafe.Add(t.c, done*t.cRow)
-		if t.src != nil {
-			t.src = unsafe.Add(t.src, done*t.srcRow)
-		}
-		t.ahead += uintptr(whole * t.steps * t.aheadStep)
+		now := *t
+		now.groups, now.rows = whole, halfRows
+		now.run()
 	}
-	t.groups = 1
-	runHalves(t, rows-whole*halfRows, cols)
+	if rows == whole*halfRows {
+		return
+	}
+	t.a, t.c = unsafe.Add(t.a, whole*t.aGroup), unsafe.Add(t.c, whole*t.cGroup)
+	if t.src != nil {
+		t.src = unsafe.Add(t.src, whole*t.srcGroup)
+	}
+	if t.out != nil {
+		t.out = unsafe.Add(t.out, whole*halfRows*t.outRow)
+	}
+	t.groups, t.rows = 1, rows%halfRows
+	t.run()
 }
 
-// runHalves runs the kernel for groups of rows, each of at most halfRows.
-func runHalves(t *halfTile, rows, cols int) {
-	const side = 16
+// run runs the kernel for groups of rows, each of at most halfRows.
+func (t *halfTile) run() {
 	config := [64]byte{1}
 	set := func(tile, rows, bytes int) { config[48+tile], config[16+2*tile] = byte(rows), byte(bytes) }
-	r := [2]int{min(rows, side), max(rows-side, 0)}
-	c := [2]int{min(cols, side) * 4, max(cols-side, 0) * 4}
+	r := [2]int{min(t.rows, halfSide), max(t.rows-halfSide, 0)}
+	c := [2]int{min(t.columns, halfSide) * 4, max(t.columns-halfSide, 0) * 4}
 	for i := range 2 {
 		if r[i] > 0 {
-			set(4+i, r[i], side*4)
+			set(4+i, r[i], halfStep*2)
 		}
 		if c[i] > 0 {
-			set(6+i, side, c[i])
+			set(6+i, halfSide, c[i])
 		}
 		for k := range 2 {
 			if r[i] > 0 && c[k] > 0 {
@@ -284,9 +238,8 @@ func runHalves(t *halfTile, rows, cols int) {
 			}
 		}
 	}
-	now := *t
-	now.config = unsafe.Pointer(&config)
-	p := (*byte)(unsafe.Pointer(&now))
+	t.config = unsafe.Pointer(&config)
+	p := (*byte)(unsafe.Pointer(t))
 	switch {
 	case r[1] > 0 && c[1] > 0:
 		halfTile2x2AMX(p)

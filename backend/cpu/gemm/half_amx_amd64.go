@@ -21,6 +21,3 @@ func pairRows1AVX512(dst *byte, panel int, src *byte, srcRow int, pairs int, col
 
 //go:noescape
 func pairRows4AVX512(dst *byte, panel int, src *byte, srcRow int, pairs int, columns int)
-
-//go:noescape
-func roundRowsAMX(dst *byte, dstRow int, src *byte, srcRow int, rows int, columns int)

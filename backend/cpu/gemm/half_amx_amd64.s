@@ -71,46 +71,58 @@ DATA pairOrder<>+126(SB)/2, $0x003f
 GLOBL pairOrder<>(SB), RODATA|NOPTR, $128
 
 // func halfTile1x1AMX(t *byte)
-// Requires: AVX, MMX+
-TEXT ·halfTile1x1AMX(SB), NOSPLIT, $32-8
-	MOVQ t+0(FP), DI
-	MOVQ 8(DI), AX
-	MOVQ AX, (SP)
-	MOVQ 48(DI), AX
-	MOVQ AX, 8(SP)
-	MOVQ 64(DI), AX
-	MOVQ AX, 16(SP)
-	MOVQ 80(DI), AX
-	MOVQ AX, 24(SP)
-	MOVQ (DI), AX
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x78
-	BYTE $0x49
-	BYTE $0x44
-	BYTE $0x20
-	BYTE $0x00
-	MOVQ 16(DI), R10
-	MOVQ 24(DI), R11
-	MOVQ $0x00000080, DX
-	MOVQ 88(DI), R13
-
-group:
-	MOVQ  16(SP), AX
-	TESTQ AX, AX
-	JZ    zero
-	MOVQ  72(DI), R12
-	MOVQ  R12, BX
-	SHLQ  $0x04, BX
-	ADDQ  AX, BX
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+TEXT ·halfTile1x1AMX(SB), NOSPLIT, $48-8
+	MOVQ  t+0(FP), DI
+	MOVQ  (DI), AX
 	BYTE  $0xc4
-	BYTE  $0xa2
-	BYTE  $0x7b
-	BYTE  $0x4b
+	BYTE  $0xe2
+	BYTE  $0x78
+	BYTE  $0x49
 	BYTE  $0x44
 	BYTE  $0x20
 	BYTE  $0x00
-	JMP   begun
+	MOVQ  144(DI), BX
+	MOVQ  $-1, AX
+	BZHIQ BX, AX, AX
+	KMOVD AX, K1
+	MOVQ  16(DI), R10
+	MOVQ  32(DI), R11
+	MOVQ  $0x00000080, DX
+
+block:
+	MOVQ    8(DI), AX
+	MOVQ    AX, (SP)
+	MOVQ    72(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    96(DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    120(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    56(DI), CX
+	MOVQ    64(DI), AX
+	CMPQ    AX, CX
+	CMOVQLT AX, CX
+	MOVQ    CX, 40(SP)
+
+group:
+	CMPQ 8(SP), $0x00
+	JE   zero
+	MOVQ 8(SP), AX
+	MOVQ 80(DI), R12
+	MOVQ R12, BX
+	SHLQ $0x04, BX
+	ADDQ AX, BX
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x79
+	BYTE $0x4b
+	BYTE $0x44
+	BYTE $0x20
+	BYTE $0x00
+	JMP  begun
 
 zero:
 	BYTE $0xc4
@@ -120,14 +132,29 @@ zero:
 	BYTE $0xc0
 
 begun:
-	MOVQ (SP), R8
-	MOVQ R10, R9
-	SHLQ $0x04, R9
-	ADDQ R8, R9
-	MOVQ 32(DI), SI
-	MOVQ 40(DI), CX
+	MOVQ  (SP), R8
+	MOVQ  24(DI), R9
+	ADDQ  R8, R9
+	MOVQ  48(DI), SI
+	MOVQ  40(SP), CX
+	MOVQ  SI, R13
+	XORQ  BX, BX
+	CMPQ  CX, 56(DI)
+	JNE   loop
+	MOVQ  24(SP), AX
+	TESTQ AX, AX
+	JZ    loop
+	MOVQ  AX, R13
+	MOVQ  128(DI), BX
 
 loop:
+	BYTE       $0xc4
+	BYTE       $0x82
+	BYTE       $0x79
+	BYTE       $0x4b
+	BYTE       $0x64
+	BYTE       $0x10
+	BYTE       $0x00
 	BYTE       $0xc4
 	BYTE       $0xe2
 	BYTE       $0x7b
@@ -136,29 +163,20 @@ loop:
 	BYTE       $0x16
 	BYTE       $0x00
 	BYTE       $0xc4
-	BYTE       $0x82
-	BYTE       $0x7b
-	BYTE       $0x4b
-	BYTE       $0x64
-	BYTE       $0x10
-	BYTE       $0x00
-	BYTE       $0xc4
 	BYTE       $0xe2
 	BYTE       $0x4a
 	BYTE       $0x5c
 	BYTE       $0xc4
-	PREFETCHT1 (R13)
-	PREFETCHT1 64(R13)
-	PREFETCHT1 128(R13)
-	PREFETCHT1 192(R13)
-	ADDQ       96(DI), R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 (R13)(BX*1)
+	LEAQ       (R13)(BX*2), R13
 	ADDQ       R11, R8
 	ADDQ       R11, R9
 	ADDQ       $0x00000800, SI
 	DECQ       CX
 	JNZ        loop
-	MOVQ       56(DI), R12
-	MOVQ       8(SP), AX
+	MOVQ       16(SP), AX
+	MOVQ       104(DI), R12
 	MOVQ       R12, BX
 	SHLQ       $0x04, BX
 	ADDQ       AX, BX
@@ -169,19 +187,58 @@ loop:
 	BYTE       $0x44
 	BYTE       $0x20
 	BYTE       $0x00
-	IMUL3Q     $+16, R12, BX
-	ADDQ       BX, 8(SP)
-	IMUL3Q     $+16, R10, BX
-	ADDQ       BX, (SP)
-	CMPQ       16(SP), $0x00
-	JE         advanced
-	MOVQ       72(DI), R12
-	IMUL3Q     $+16, R12, BX
-	ADDQ       BX, 16(SP)
+	MOVQ       AX, BX
+	MOVQ       40(SP), CX
+	CMPQ       CX, 56(DI)
+	JNE        kept
+	MOVQ       24(SP), AX
+	TESTQ      AX, AX
+	JZ         kept
+	MOVQ       128(DI), R13
+	MOVQ       136(DI), CX
 
-advanced:
-	DECQ 24(SP)
-	JNZ  group
+round:
+	VMOVUPS   (BX), Z0
+	VMOVUPS   64(BX), Z1
+	BYTE      $0x62
+	BYTE      $0xf2
+	BYTE      $0x77
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xd0
+	VMOVDQU16 Z2, K1, (AX)
+	ADDQ      R12, BX
+	ADDQ      R13, AX
+	DECQ      CX
+	JNZ       round
+	MOVQ      AX, 24(SP)
+
+kept:
+	MOVQ   40(DI), AX
+	ADDQ   AX, (SP)
+	MOVQ   88(DI), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   112(DI), AX
+	ADDQ   AX, 16(SP)
+	DECQ   32(SP)
+	JNZ    group
+	MOVQ   40(SP), CX
+	SUBQ   CX, 56(DI)
+	JZ     done
+	MOVQ   R11, AX
+	IMULQ  CX, AX
+	ADDQ   AX, 8(DI)
+	IMUL3Q $0x00000800, CX, CX
+	ADDQ   CX, 48(DI)
+	MOVQ   96(DI), AX
+	MOVQ   AX, 72(DI)
+	MOVQ   104(DI), AX
+	MOVQ   AX, 80(DI)
+	MOVQ   112(DI), AX
+	MOVQ   AX, 88(DI)
+	JMP    block
+
+done:
 	BYTE $0xc4
 	BYTE $0xe2
 	BYTE $0x78
@@ -191,53 +248,65 @@ advanced:
 	RET
 
 // func halfTile1x2AMX(t *byte)
-// Requires: AVX, MMX+
-TEXT ·halfTile1x2AMX(SB), NOSPLIT, $32-8
-	MOVQ t+0(FP), DI
-	MOVQ 8(DI), AX
-	MOVQ AX, (SP)
-	MOVQ 48(DI), AX
-	MOVQ AX, 8(SP)
-	MOVQ 64(DI), AX
-	MOVQ AX, 16(SP)
-	MOVQ 80(DI), AX
-	MOVQ AX, 24(SP)
-	MOVQ (DI), AX
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x78
-	BYTE $0x49
-	BYTE $0x44
-	BYTE $0x20
-	BYTE $0x00
-	MOVQ 16(DI), R10
-	MOVQ 24(DI), R11
-	MOVQ $0x00000080, DX
-	MOVQ 88(DI), R13
-
-group:
-	MOVQ  16(SP), AX
-	TESTQ AX, AX
-	JZ    zero
-	MOVQ  72(DI), R12
-	MOVQ  R12, BX
-	SHLQ  $0x04, BX
-	ADDQ  AX, BX
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+TEXT ·halfTile1x2AMX(SB), NOSPLIT, $48-8
+	MOVQ  t+0(FP), DI
+	MOVQ  (DI), AX
 	BYTE  $0xc4
-	BYTE  $0xa2
-	BYTE  $0x7b
-	BYTE  $0x4b
+	BYTE  $0xe2
+	BYTE  $0x78
+	BYTE  $0x49
 	BYTE  $0x44
 	BYTE  $0x20
 	BYTE  $0x00
-	BYTE  $0xc4
-	BYTE  $0xa2
-	BYTE  $0x7b
-	BYTE  $0x4b
-	BYTE  $0x4c
-	BYTE  $0x20
-	BYTE  $0x40
-	JMP   begun
+	MOVQ  144(DI), BX
+	MOVQ  $-1, AX
+	BZHIQ BX, AX, AX
+	KMOVD AX, K1
+	MOVQ  16(DI), R10
+	MOVQ  32(DI), R11
+	MOVQ  $0x00000080, DX
+
+block:
+	MOVQ    8(DI), AX
+	MOVQ    AX, (SP)
+	MOVQ    72(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    96(DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    120(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    56(DI), CX
+	MOVQ    64(DI), AX
+	CMPQ    AX, CX
+	CMOVQLT AX, CX
+	MOVQ    CX, 40(SP)
+
+group:
+	CMPQ 8(SP), $0x00
+	JE   zero
+	MOVQ 8(SP), AX
+	MOVQ 80(DI), R12
+	MOVQ R12, BX
+	SHLQ $0x04, BX
+	ADDQ AX, BX
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x79
+	BYTE $0x4b
+	BYTE $0x44
+	BYTE $0x20
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x79
+	BYTE $0x4b
+	BYTE $0x4c
+	BYTE $0x20
+	BYTE $0x40
+	JMP  begun
 
 zero:
 	BYTE $0xc4
@@ -252,14 +321,29 @@ zero:
 	BYTE $0xc8
 
 begun:
-	MOVQ (SP), R8
-	MOVQ R10, R9
-	SHLQ $0x04, R9
-	ADDQ R8, R9
-	MOVQ 32(DI), SI
-	MOVQ 40(DI), CX
+	MOVQ  (SP), R8
+	MOVQ  24(DI), R9
+	ADDQ  R8, R9
+	MOVQ  48(DI), SI
+	MOVQ  40(SP), CX
+	MOVQ  SI, R13
+	XORQ  BX, BX
+	CMPQ  CX, 56(DI)
+	JNE   loop
+	MOVQ  24(SP), AX
+	TESTQ AX, AX
+	JZ    loop
+	MOVQ  AX, R13
+	MOVQ  128(DI), BX
 
 loop:
+	BYTE       $0xc4
+	BYTE       $0x82
+	BYTE       $0x79
+	BYTE       $0x4b
+	BYTE       $0x64
+	BYTE       $0x10
+	BYTE       $0x00
 	BYTE       $0xc4
 	BYTE       $0xe2
 	BYTE       $0x7b
@@ -269,40 +353,31 @@ loop:
 	BYTE       $0x00
 	BYTE       $0xc4
 	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xc4
+	BYTE       $0xc4
+	BYTE       $0xe2
 	BYTE       $0x7b
 	BYTE       $0x4b
 	BYTE       $0x7c
 	BYTE       $0x16
 	BYTE       $0x40
 	BYTE       $0xc4
-	BYTE       $0x82
-	BYTE       $0x7b
-	BYTE       $0x4b
-	BYTE       $0x64
-	BYTE       $0x10
-	BYTE       $0x00
-	BYTE       $0xc4
-	BYTE       $0xe2
-	BYTE       $0x4a
-	BYTE       $0x5c
-	BYTE       $0xc4
-	BYTE       $0xc4
 	BYTE       $0xe2
 	BYTE       $0x42
 	BYTE       $0x5c
 	BYTE       $0xcc
-	PREFETCHT1 (R13)
-	PREFETCHT1 64(R13)
-	PREFETCHT1 128(R13)
-	PREFETCHT1 192(R13)
-	ADDQ       96(DI), R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 (R13)(BX*1)
+	LEAQ       (R13)(BX*2), R13
 	ADDQ       R11, R8
 	ADDQ       R11, R9
 	ADDQ       $0x00000800, SI
 	DECQ       CX
 	JNZ        loop
-	MOVQ       56(DI), R12
-	MOVQ       8(SP), AX
+	MOVQ       16(SP), AX
+	MOVQ       104(DI), R12
 	MOVQ       R12, BX
 	SHLQ       $0x04, BX
 	ADDQ       AX, BX
@@ -320,19 +395,58 @@ loop:
 	BYTE       $0x4c
 	BYTE       $0x20
 	BYTE       $0x40
-	IMUL3Q     $+16, R12, BX
-	ADDQ       BX, 8(SP)
-	IMUL3Q     $+16, R10, BX
-	ADDQ       BX, (SP)
-	CMPQ       16(SP), $0x00
-	JE         advanced
-	MOVQ       72(DI), R12
-	IMUL3Q     $+16, R12, BX
-	ADDQ       BX, 16(SP)
+	MOVQ       AX, BX
+	MOVQ       40(SP), CX
+	CMPQ       CX, 56(DI)
+	JNE        kept
+	MOVQ       24(SP), AX
+	TESTQ      AX, AX
+	JZ         kept
+	MOVQ       128(DI), R13
+	MOVQ       136(DI), CX
 
-advanced:
-	DECQ 24(SP)
-	JNZ  group
+round:
+	VMOVUPS   (BX), Z0
+	VMOVUPS   64(BX), Z1
+	BYTE      $0x62
+	BYTE      $0xf2
+	BYTE      $0x77
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xd0
+	VMOVDQU16 Z2, K1, (AX)
+	ADDQ      R12, BX
+	ADDQ      R13, AX
+	DECQ      CX
+	JNZ       round
+	MOVQ      AX, 24(SP)
+
+kept:
+	MOVQ   40(DI), AX
+	ADDQ   AX, (SP)
+	MOVQ   88(DI), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   112(DI), AX
+	ADDQ   AX, 16(SP)
+	DECQ   32(SP)
+	JNZ    group
+	MOVQ   40(SP), CX
+	SUBQ   CX, 56(DI)
+	JZ     done
+	MOVQ   R11, AX
+	IMULQ  CX, AX
+	ADDQ   AX, 8(DI)
+	IMUL3Q $0x00000800, CX, CX
+	ADDQ   CX, 48(DI)
+	MOVQ   96(DI), AX
+	MOVQ   AX, 72(DI)
+	MOVQ   104(DI), AX
+	MOVQ   AX, 80(DI)
+	MOVQ   112(DI), AX
+	MOVQ   AX, 88(DI)
+	JMP    block
+
+done:
 	BYTE $0xc4
 	BYTE $0xe2
 	BYTE $0x78
@@ -342,53 +456,65 @@ advanced:
 	RET
 
 // func halfTile2x1AMX(t *byte)
-// Requires: AVX, MMX+
-TEXT ·halfTile2x1AMX(SB), NOSPLIT, $32-8
-	MOVQ t+0(FP), DI
-	MOVQ 8(DI), AX
-	MOVQ AX, (SP)
-	MOVQ 48(DI), AX
-	MOVQ AX, 8(SP)
-	MOVQ 64(DI), AX
-	MOVQ AX, 16(SP)
-	MOVQ 80(DI), AX
-	MOVQ AX, 24(SP)
-	MOVQ (DI), AX
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x78
-	BYTE $0x49
-	BYTE $0x44
-	BYTE $0x20
-	BYTE $0x00
-	MOVQ 16(DI), R10
-	MOVQ 24(DI), R11
-	MOVQ $0x00000080, DX
-	MOVQ 88(DI), R13
-
-group:
-	MOVQ  16(SP), AX
-	TESTQ AX, AX
-	JZ    zero
-	MOVQ  72(DI), R12
-	MOVQ  R12, BX
-	SHLQ  $0x04, BX
-	ADDQ  AX, BX
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+TEXT ·halfTile2x1AMX(SB), NOSPLIT, $48-8
+	MOVQ  t+0(FP), DI
+	MOVQ  (DI), AX
 	BYTE  $0xc4
-	BYTE  $0xa2
-	BYTE  $0x7b
-	BYTE  $0x4b
+	BYTE  $0xe2
+	BYTE  $0x78
+	BYTE  $0x49
 	BYTE  $0x44
 	BYTE  $0x20
 	BYTE  $0x00
-	BYTE  $0xc4
-	BYTE  $0xa2
-	BYTE  $0x7b
-	BYTE  $0x4b
-	BYTE  $0x54
-	BYTE  $0x23
-	BYTE  $0x00
-	JMP   begun
+	MOVQ  144(DI), BX
+	MOVQ  $-1, AX
+	BZHIQ BX, AX, AX
+	KMOVD AX, K1
+	MOVQ  16(DI), R10
+	MOVQ  32(DI), R11
+	MOVQ  $0x00000080, DX
+
+block:
+	MOVQ    8(DI), AX
+	MOVQ    AX, (SP)
+	MOVQ    72(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    96(DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    120(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    56(DI), CX
+	MOVQ    64(DI), AX
+	CMPQ    AX, CX
+	CMOVQLT AX, CX
+	MOVQ    CX, 40(SP)
+
+group:
+	CMPQ 8(SP), $0x00
+	JE   zero
+	MOVQ 8(SP), AX
+	MOVQ 80(DI), R12
+	MOVQ R12, BX
+	SHLQ $0x04, BX
+	ADDQ AX, BX
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x79
+	BYTE $0x4b
+	BYTE $0x44
+	BYTE $0x20
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x79
+	BYTE $0x4b
+	BYTE $0x54
+	BYTE $0x23
+	BYTE $0x00
+	JMP  begun
 
 zero:
 	BYTE $0xc4
@@ -403,14 +529,29 @@ zero:
 	BYTE $0xd0
 
 begun:
-	MOVQ (SP), R8
-	MOVQ R10, R9
-	SHLQ $0x04, R9
-	ADDQ R8, R9
-	MOVQ 32(DI), SI
-	MOVQ 40(DI), CX
+	MOVQ  (SP), R8
+	MOVQ  24(DI), R9
+	ADDQ  R8, R9
+	MOVQ  48(DI), SI
+	MOVQ  40(SP), CX
+	MOVQ  SI, R13
+	XORQ  BX, BX
+	CMPQ  CX, 56(DI)
+	JNE   loop
+	MOVQ  24(SP), AX
+	TESTQ AX, AX
+	JZ    loop
+	MOVQ  AX, R13
+	MOVQ  128(DI), BX
 
 loop:
+	BYTE       $0xc4
+	BYTE       $0x82
+	BYTE       $0x79
+	BYTE       $0x4b
+	BYTE       $0x64
+	BYTE       $0x10
+	BYTE       $0x00
 	BYTE       $0xc4
 	BYTE       $0xe2
 	BYTE       $0x7b
@@ -419,20 +560,13 @@ loop:
 	BYTE       $0x16
 	BYTE       $0x00
 	BYTE       $0xc4
-	BYTE       $0x82
-	BYTE       $0x7b
-	BYTE       $0x4b
-	BYTE       $0x64
-	BYTE       $0x10
-	BYTE       $0x00
-	BYTE       $0xc4
 	BYTE       $0xe2
 	BYTE       $0x4a
 	BYTE       $0x5c
 	BYTE       $0xc4
 	BYTE       $0xc4
 	BYTE       $0x82
-	BYTE       $0x7b
+	BYTE       $0x79
 	BYTE       $0x4b
 	BYTE       $0x6c
 	BYTE       $0x11
@@ -442,18 +576,16 @@ loop:
 	BYTE       $0x4a
 	BYTE       $0x5c
 	BYTE       $0xd5
-	PREFETCHT1 (R13)
-	PREFETCHT1 64(R13)
-	PREFETCHT1 128(R13)
-	PREFETCHT1 192(R13)
-	ADDQ       96(DI), R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 (R13)(BX*1)
+	LEAQ       (R13)(BX*2), R13
 	ADDQ       R11, R8
 	ADDQ       R11, R9
 	ADDQ       $0x00000800, SI
 	DECQ       CX
 	JNZ        loop
-	MOVQ       56(DI), R12
-	MOVQ       8(SP), AX
+	MOVQ       16(SP), AX
+	MOVQ       104(DI), R12
 	MOVQ       R12, BX
 	SHLQ       $0x04, BX
 	ADDQ       AX, BX
@@ -471,19 +603,58 @@ loop:
 	BYTE       $0x54
 	BYTE       $0x23
 	BYTE       $0x00
-	IMUL3Q     $+32, R12, BX
-	ADDQ       BX, 8(SP)
-	IMUL3Q     $+32, R10, BX
-	ADDQ       BX, (SP)
-	CMPQ       16(SP), $0x00
-	JE         advanced
-	MOVQ       72(DI), R12
-	IMUL3Q     $+32, R12, BX
-	ADDQ       BX, 16(SP)
+	MOVQ       AX, BX
+	MOVQ       40(SP), CX
+	CMPQ       CX, 56(DI)
+	JNE        kept
+	MOVQ       24(SP), AX
+	TESTQ      AX, AX
+	JZ         kept
+	MOVQ       128(DI), R13
+	MOVQ       136(DI), CX
 
-advanced:
-	DECQ 24(SP)
-	JNZ  group
+round:
+	VMOVUPS   (BX), Z0
+	VMOVUPS   64(BX), Z1
+	BYTE      $0x62
+	BYTE      $0xf2
+	BYTE      $0x77
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xd0
+	VMOVDQU16 Z2, K1, (AX)
+	ADDQ      R12, BX
+	ADDQ      R13, AX
+	DECQ      CX
+	JNZ       round
+	MOVQ      AX, 24(SP)
+
+kept:
+	MOVQ   40(DI), AX
+	ADDQ   AX, (SP)
+	MOVQ   88(DI), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   112(DI), AX
+	ADDQ   AX, 16(SP)
+	DECQ   32(SP)
+	JNZ    group
+	MOVQ   40(SP), CX
+	SUBQ   CX, 56(DI)
+	JZ     done
+	MOVQ   R11, AX
+	IMULQ  CX, AX
+	ADDQ   AX, 8(DI)
+	IMUL3Q $0x00000800, CX, CX
+	ADDQ   CX, 48(DI)
+	MOVQ   96(DI), AX
+	MOVQ   AX, 72(DI)
+	MOVQ   104(DI), AX
+	MOVQ   AX, 80(DI)
+	MOVQ   112(DI), AX
+	MOVQ   AX, 88(DI)
+	JMP    block
+
+done:
 	BYTE $0xc4
 	BYTE $0xe2
 	BYTE $0x78
@@ -493,67 +664,79 @@ advanced:
 	RET
 
 // func halfTile2x2AMX(t *byte)
-// Requires: AVX, MMX+
-TEXT ·halfTile2x2AMX(SB), NOSPLIT, $32-8
-	MOVQ t+0(FP), DI
-	MOVQ 8(DI), AX
-	MOVQ AX, (SP)
-	MOVQ 48(DI), AX
-	MOVQ AX, 8(SP)
-	MOVQ 64(DI), AX
-	MOVQ AX, 16(SP)
-	MOVQ 80(DI), AX
-	MOVQ AX, 24(SP)
-	MOVQ (DI), AX
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x78
-	BYTE $0x49
-	BYTE $0x44
-	BYTE $0x20
-	BYTE $0x00
-	MOVQ 16(DI), R10
-	MOVQ 24(DI), R11
-	MOVQ $0x00000080, DX
-	MOVQ 88(DI), R13
-
-group:
-	MOVQ  16(SP), AX
-	TESTQ AX, AX
-	JZ    zero
-	MOVQ  72(DI), R12
-	MOVQ  R12, BX
-	SHLQ  $0x04, BX
-	ADDQ  AX, BX
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+TEXT ·halfTile2x2AMX(SB), NOSPLIT, $48-8
+	MOVQ  t+0(FP), DI
+	MOVQ  (DI), AX
 	BYTE  $0xc4
-	BYTE  $0xa2
-	BYTE  $0x7b
-	BYTE  $0x4b
+	BYTE  $0xe2
+	BYTE  $0x78
+	BYTE  $0x49
 	BYTE  $0x44
 	BYTE  $0x20
 	BYTE  $0x00
-	BYTE  $0xc4
-	BYTE  $0xa2
-	BYTE  $0x7b
-	BYTE  $0x4b
-	BYTE  $0x4c
-	BYTE  $0x20
-	BYTE  $0x40
-	BYTE  $0xc4
-	BYTE  $0xa2
-	BYTE  $0x7b
-	BYTE  $0x4b
-	BYTE  $0x54
-	BYTE  $0x23
-	BYTE  $0x00
-	BYTE  $0xc4
-	BYTE  $0xa2
-	BYTE  $0x7b
-	BYTE  $0x4b
-	BYTE  $0x5c
-	BYTE  $0x23
-	BYTE  $0x40
-	JMP   begun
+	MOVQ  144(DI), BX
+	MOVQ  $-1, AX
+	BZHIQ BX, AX, AX
+	KMOVD AX, K1
+	MOVQ  16(DI), R10
+	MOVQ  32(DI), R11
+	MOVQ  $0x00000080, DX
+
+block:
+	MOVQ    8(DI), AX
+	MOVQ    AX, (SP)
+	MOVQ    72(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    96(DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    120(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    56(DI), CX
+	MOVQ    64(DI), AX
+	CMPQ    AX, CX
+	CMOVQLT AX, CX
+	MOVQ    CX, 40(SP)
+
+group:
+	CMPQ 8(SP), $0x00
+	JE   zero
+	MOVQ 8(SP), AX
+	MOVQ 80(DI), R12
+	MOVQ R12, BX
+	SHLQ $0x04, BX
+	ADDQ AX, BX
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x79
+	BYTE $0x4b
+	BYTE $0x44
+	BYTE $0x20
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x79
+	BYTE $0x4b
+	BYTE $0x4c
+	BYTE $0x20
+	BYTE $0x40
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x79
+	BYTE $0x4b
+	BYTE $0x54
+	BYTE $0x23
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x79
+	BYTE $0x4b
+	BYTE $0x5c
+	BYTE $0x23
+	BYTE $0x40
+	JMP  begun
 
 zero:
 	BYTE $0xc4
@@ -578,14 +761,29 @@ zero:
 	BYTE $0xd8
 
 begun:
-	MOVQ (SP), R8
-	MOVQ R10, R9
-	SHLQ $0x04, R9
-	ADDQ R8, R9
-	MOVQ 32(DI), SI
-	MOVQ 40(DI), CX
+	MOVQ  (SP), R8
+	MOVQ  24(DI), R9
+	ADDQ  R8, R9
+	MOVQ  48(DI), SI
+	MOVQ  40(SP), CX
+	MOVQ  SI, R13
+	XORQ  BX, BX
+	CMPQ  CX, 56(DI)
+	JNE   loop
+	MOVQ  24(SP), AX
+	TESTQ AX, AX
+	JZ    loop
+	MOVQ  AX, R13
+	MOVQ  128(DI), BX
 
 loop:
+	BYTE       $0xc4
+	BYTE       $0x82
+	BYTE       $0x79
+	BYTE       $0x4b
+	BYTE       $0x64
+	BYTE       $0x10
+	BYTE       $0x00
 	BYTE       $0xc4
 	BYTE       $0xe2
 	BYTE       $0x7b
@@ -595,23 +793,16 @@ loop:
 	BYTE       $0x00
 	BYTE       $0xc4
 	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xc4
+	BYTE       $0xc4
+	BYTE       $0xe2
 	BYTE       $0x7b
 	BYTE       $0x4b
 	BYTE       $0x7c
 	BYTE       $0x16
 	BYTE       $0x40
-	BYTE       $0xc4
-	BYTE       $0x82
-	BYTE       $0x7b
-	BYTE       $0x4b
-	BYTE       $0x64
-	BYTE       $0x10
-	BYTE       $0x00
-	BYTE       $0xc4
-	BYTE       $0xe2
-	BYTE       $0x4a
-	BYTE       $0x5c
-	BYTE       $0xc4
 	BYTE       $0xc4
 	BYTE       $0xe2
 	BYTE       $0x42
@@ -619,7 +810,7 @@ loop:
 	BYTE       $0xcc
 	BYTE       $0xc4
 	BYTE       $0x82
-	BYTE       $0x7b
+	BYTE       $0x79
 	BYTE       $0x4b
 	BYTE       $0x6c
 	BYTE       $0x11
@@ -634,18 +825,16 @@ loop:
 	BYTE       $0x42
 	BYTE       $0x5c
 	BYTE       $0xdd
-	PREFETCHT1 (R13)
-	PREFETCHT1 64(R13)
-	PREFETCHT1 128(R13)
-	PREFETCHT1 192(R13)
-	ADDQ       96(DI), R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 (R13)(BX*1)
+	LEAQ       (R13)(BX*2), R13
 	ADDQ       R11, R8
 	ADDQ       R11, R9
 	ADDQ       $0x00000800, SI
 	DECQ       CX
 	JNZ        loop
-	MOVQ       56(DI), R12
-	MOVQ       8(SP), AX
+	MOVQ       16(SP), AX
+	MOVQ       104(DI), R12
 	MOVQ       R12, BX
 	SHLQ       $0x04, BX
 	ADDQ       AX, BX
@@ -677,19 +866,58 @@ loop:
 	BYTE       $0x5c
 	BYTE       $0x23
 	BYTE       $0x40
-	IMUL3Q     $+32, R12, BX
-	ADDQ       BX, 8(SP)
-	IMUL3Q     $+32, R10, BX
-	ADDQ       BX, (SP)
-	CMPQ       16(SP), $0x00
-	JE         advanced
-	MOVQ       72(DI), R12
-	IMUL3Q     $+32, R12, BX
-	ADDQ       BX, 16(SP)
+	MOVQ       AX, BX
+	MOVQ       40(SP), CX
+	CMPQ       CX, 56(DI)
+	JNE        kept
+	MOVQ       24(SP), AX
+	TESTQ      AX, AX
+	JZ         kept
+	MOVQ       128(DI), R13
+	MOVQ       136(DI), CX
 
-advanced:
-	DECQ 24(SP)
-	JNZ  group
+round:
+	VMOVUPS   (BX), Z0
+	VMOVUPS   64(BX), Z1
+	BYTE      $0x62
+	BYTE      $0xf2
+	BYTE      $0x77
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xd0
+	VMOVDQU16 Z2, K1, (AX)
+	ADDQ      R12, BX
+	ADDQ      R13, AX
+	DECQ      CX
+	JNZ       round
+	MOVQ      AX, 24(SP)
+
+kept:
+	MOVQ   40(DI), AX
+	ADDQ   AX, (SP)
+	MOVQ   88(DI), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   112(DI), AX
+	ADDQ   AX, 16(SP)
+	DECQ   32(SP)
+	JNZ    group
+	MOVQ   40(SP), CX
+	SUBQ   CX, 56(DI)
+	JZ     done
+	MOVQ   R11, AX
+	IMULQ  CX, AX
+	ADDQ   AX, 8(DI)
+	IMUL3Q $0x00000800, CX, CX
+	ADDQ   CX, 48(DI)
+	MOVQ   96(DI), AX
+	MOVQ   AX, 72(DI)
+	MOVQ   104(DI), AX
+	MOVQ   AX, 80(DI)
+	MOVQ   112(DI), AX
+	MOVQ   AX, 88(DI)
+	JMP    block
+
+done:
 	BYTE $0xc4
 	BYTE $0xe2
 	BYTE $0x78
@@ -794,35 +1022,5 @@ loop:
 	ADDQ        $+128, DI
 	DECQ        CX
 	JNZ         loop
-	VZEROUPPER
-	RET
-
-// func roundRowsAMX(dst *byte, dstRow int, src *byte, srcRow int, rows int, columns int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2
-TEXT ·roundRowsAMX(SB), NOSPLIT, $0-48
-	MOVQ  dst+0(FP), DI
-	MOVQ  dstRow+8(FP), DX
-	MOVQ  src+16(FP), SI
-	MOVQ  srcRow+24(FP), R9
-	MOVQ  rows+32(FP), CX
-	MOVQ  columns+40(FP), BX
-	MOVQ  $-1, AX
-	BZHIQ BX, AX, AX
-	KMOVD AX, K1
-
-loop:
-	VMOVUPS   (SI), Z0
-	VMOVUPS   64(SI), Z1
-	BYTE      $0x62
-	BYTE      $0xf2
-	BYTE      $0x77
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xd0
-	VMOVDQU16 Z2, K1, (DI)
-	ADDQ      R9, SI
-	ADDQ      DX, DI
-	DECQ      CX
-	JNZ       loop
 	VZEROUPPER
 	RET

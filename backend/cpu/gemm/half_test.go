@@ -3,6 +3,7 @@ package gemm
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"testing"
 	"unsafe"
@@ -28,8 +29,9 @@ func TestHalfProduct(t *testing.T) {
 	if simd.Available() < simd.AMX || simd.Active() < simd.AMX {
 		t.Skip("there are no tiles")
 	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	rng := rand.New(rand.NewPCG(7, 8))
-	shapes := [][3]int{{1, 1, 1}, {16, 16, 32}, {32, 32, 64}, {33, 33, 33}, {256, 64, 2048}, {300, 70, 4100}, {257, 4100, 40}, {64, 64, 4096}, {128, 96, 128}}
+	shapes := [][3]int{{1, 1, 1}, {16, 16, 32}, {32, 32, 64}, {33, 33, 33}, {256, 64, 2048}, {300, 70, 4100}, {257, 4100, 40}, {64, 64, 4096}, {128, 96, 128}, {300, 1100, 100}, {513, 200, 600}}
 	for range 300 {
 		shapes = append(shapes, [3]int{1 + rng.IntN(80), 1 + rng.IntN(80), 1 + rng.IntN(140)})
 	}
@@ -73,7 +75,63 @@ func TestHalfProduct(t *testing.T) {
 				t.Fatalf("%v: place %d, which is not in the result, was written", s, i)
 			}
 		}
+		p.Serial = true
+		p.Run()
+		for i := range before {
+			if before[i] != c[i] {
+				t.Fatalf("%v: with one processor place %d is %x, with more %x", s, i, c[i], before[i])
+			}
+		}
 		unguard()
+	}
+}
+
+// nearest returns the bfloat16 nearest to a number that float32 has, to even where
+// there are two.
+func nearest(x float64) float64 {
+	switch {
+	case x == 0 || math.IsInf(x, 0) || math.IsNaN(x):
+		return x
+	case math.Abs(x) < 0x1p-126:
+		return 0
+	}
+	_, e := math.Frexp(x)
+	unit := math.Ldexp(1, e-8)
+	if x = math.RoundToEven(x/unit) * unit; math.Abs(x) >= 0x1p128 {
+		return math.Inf(int(x / math.Abs(x)))
+	}
+	return x
+}
+
+func TestHalfRounding(t *testing.T) {
+	if simd.Available() < simd.AMX || simd.Active() < simd.AMX {
+		t.Skip("there are no tiles")
+	}
+	const infinity, nan, largest, least, small = 0x7f80, 0x7fc1, 0x7f7f, 0x0080, 0x0001
+	values := []uint16{0, 0x8000, infinity, 0xff80, nan, largest, 0xff7f, least, small, 0x3f80, 0xbf80, 0x3f00}
+	for m := range uint16(128) { // every mantissa
+		values = append(values, 0x3f80+m, 0xc000+m)
+	}
+	n := len(values)
+	x, c := make([]int16, n), make([]int16, n*n)
+	for i, v := range values {
+		x[i] = int16(v)
+	}
+	p := HalfProduct{M: n, N: n, K: 1, A: Matrix{unsafe.Pointer(&x[0]), 1, 1}, B: Matrix{unsafe.Pointer(&x[0]), n, 1}, C: Matrix{unsafe.Pointer(&c[0]), n, 1}}
+	p.Run()
+	for i := range n {
+		for j := range n {
+			a, b, got := widen(x[i]), widen(x[j]), widen(c[i*n+j])
+			if values[i] == small {
+				a = 0
+			}
+			if values[j] == small {
+				b = 0
+			}
+			if want := nearest(a * b); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+				t.Fatalf("%v * %v is %v, want %v", a, b, got, want)
+			}
+		}
 	}
 }
 

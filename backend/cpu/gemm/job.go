@@ -19,7 +19,8 @@ type job[T Number] struct {
 
 	packsA, packsB bool
 	shares         bool // packs B for all tasks
-	flat           bool // the result is what takes time: it is computed a few rows at a time
+	copiesA        bool // copies the whole of A for all tasks
+	alone          bool // a stretch of terms has a result of its own
 	down, across   int  // tasks
 	height, width  int  // rows and columns of a task
 	depth          int  // most terms of a stretch
@@ -41,6 +42,11 @@ func run[T Number](e *engine, p *Product[T]) {
 	if !p.Serial && p.M*p.N*p.K > e.share {
 		procs = runtime.GOMAXPROCS(0)
 	}
+	if procs > 1 && j.slices() {
+		sliced := j
+		sliced.inSlices()
+		return
+	}
 	j.cut(procs)
 	if procs == 1 || j.down*j.across == 1 {
 		j.serial()
@@ -50,38 +56,48 @@ func run[T Number](e *engine, p *Product[T]) {
 	shared.parallel()
 }
 
-// choose decides which operands are packed: those that a function gives or that
-// kernels cannot read, and those that are read several times and would not stay in
-// a cache.
+// packs decides which operands are packed: those that kernels cannot read, and those
+// that are read several times and would not stay in a cache.
+func (p *Product[T]) packs(e *engine) (a, b bool) {
+	wide, tall := p.N > 3*e.columns(), p.M > e.passes*e.rows[twoVectors]
+	b = p.N > 1 && p.B.Col != 1
+	if e.family == portable {
+		return wide && p.A.Col != 1, b || tall
+	}
+	strided := p.A.Col != 1 && p.M*p.K*e.size > strideBytes && (wide || p.A.Row == 1)
+	a = strided || wide && p.K > 32 && collides(p.A.Row*e.size)
+	b = b || tall && (p.K > 32 && p.K*p.N*e.size > e.direct || p.stores(e)) || p.K > 32 && p.M > 2*e.rows[twoVectors] && collides(p.B.Row*e.size)
+	return a, b
+}
+
+// stores reports whether storing the result takes as long as multiplying: the sums
+// are short, and there are many.
+func (p *Product[T]) stores(e *engine) bool { return p.K <= e.flat && p.N > 8*e.columns() }
+
+// choose decides how the product is cut into pieces that caches hold.
 func (j *job[T]) choose() {
 	e, p := j.e, &j.p
-	passes, panels := ceil(p.M, e.rows[twoVectors]), ceil(p.N, e.columns())
-	j.packsB = p.PackB != nil || p.N > 1 && p.B.Col != 1 ||
-		passes > e.passes && p.K > 32 && (p.K*p.N*e.size > e.direct || collides(p.B.Row*e.size))
-	strided := p.A.Row == 1 && p.A.Col != 1 && p.M*p.K*e.size > strideBytes
-	j.packsA = p.PackA != nil || strided ||
-		panels > 3 && p.K > 32 && (p.M*p.K*e.size > e.direct || collides(p.A.Row*e.size))
-	if e.family == portable {
-		j.packsA, j.packsB = j.packsA || p.A.Col != 1 && panels > 3, j.packsB || passes > e.passes
-	}
+	j.packsA, j.packsB = p.packs(e)
 	j.depth = e.depth
-	if p.M*p.N*e.size <= shortBytes || !j.packsB && p.K*p.N*e.size > e.direct {
+	switch {
+	case p.N <= e.columns():
+		j.depth = e.long
+	case !j.packsB && min(p.K, e.depth)*p.N*e.size > e.direct:
 		j.depth = e.short
+	}
+	if p.Stretch > 0 {
+		j.depth = p.Stretch
 	}
 	j.height = max(4*e.rows[twoVectors], e.block/(min(p.K, j.depth)*e.size))
 	j.height = min(j.height, 512, max(8*p.K, 128)) // each row of the result is a page
-	j.shares = j.packsB && p.M > j.height
-	j.flat = !j.packsB && p.K <= e.flat && panels >= 8 && p.K*p.N*e.size <= e.direct
-	if j.flat {
-		j.height = e.rows[twoVectors]
+	if p.stores(e) {
+		j.height = 4 * e.rows[twoVectors]
 	}
+	j.shares = j.packsB && p.M > j.height
 }
 
-// shortBytes is how large a result is that stays in a cache.
-const shortBytes = 128 << 10
-
-// strideBytes is how large an A is packed whose columns are contiguous, if small
-// ones are read as they are.
+// strideBytes is how large an A is packed whose rows have gaps inside; smaller ones
+// are read as they are.
 const strideBytes = 16 << 10
 
 // collides reports whether rows so many bytes apart fall on a few places of a cache.
@@ -105,17 +121,18 @@ func (j *job[T]) cut(procs int) {
 	switch {
 	case procs == 1:
 		// One task below the other, as they fit into the cache.
-	case j.shares || j.flat || p.M > p.N:
+	case j.shares || p.M > p.N:
 		if most := p.M / (4 * rows); most > j.down {
-			j.down = min(roundUp(max(j.down, 2*procs), procs), most)
+			j.down = min(roundUp(max(j.down, tasksEach*procs), procs), most)
 		}
 		if j.down < procs {
 			j.down = min(procs, ceil(p.M, rows))
 		}
 		j.across = min(ceil(procs, j.down), panels)
 	default:
-		j.across = min(2*procs, panels)
-		if j.packsA || j.across < procs {
+		j.across = min(tasksEach*procs, panels)
+		j.copiesA = j.packsA && p.A.Col == 1 && p.M*p.K*e.size <= 4*e.block
+		if j.packsA && !j.copiesA || j.across < procs {
 			j.across = min(procs, panels)
 		}
 		j.down = max(j.down, min(ceil(procs, j.across), ceil(p.M, rows)))
@@ -126,13 +143,20 @@ func (j *job[T]) cut(procs int) {
 	j.across = ceil(columns, j.width)
 }
 
+// tasksEach is how many tasks there are for each processor, so that one that is
+// faster takes more.
+const tasksEach = 4
+
 // sharedRows is how many rows make it worth while to pack B for all tasks, which
 // then wait for each other, rather than A for each.
 const sharedRows = 256
 
 // begin makes room for what is shared and returns what gives it back.
-func (j *job[T]) begin() (blocks [2]*scratch.Block) {
+func (j *job[T]) begin() (blocks [3]*scratch.Block) {
 	e, p := j.e, &j.p
+	if j.copiesA {
+		blocks[2] = j.copyA()
+	}
 	if j.shares {
 		blocks[0] = scratch.Get(roundUp(min(p.N, e.across), e.columns()) * min(p.K, j.depth) * e.size)
 		j.panels = blocks[0].Ptr()
@@ -142,14 +166,17 @@ func (j *job[T]) begin() (blocks [2]*scratch.Block) {
 		blocks[1] = scratch.Get(p.M * width * e.size)
 		j.bias = blocks[1].Ptr()
 		given, repeated := unsafe.Slice((*T)(p.Bias), p.M), scratch.Slice[T](blocks[1], p.M*width)
-		for i := range repeated {
-			repeated[i] = given[i/width]
+		for i, b := range given {
+			row := repeated[i*width:][:width]
+			for c := range row {
+				row[c] = b
+			}
 		}
 	}
 	return blocks
 }
 
-func end(blocks [2]*scratch.Block) {
+func end(blocks [3]*scratch.Block) {
 	for _, b := range blocks {
 		if b != nil {
 			b.Put()
@@ -191,14 +218,31 @@ func (j *job[T]) parallel() {
 		return
 	}
 	pack, common := j.packPanels, j.common
+	least := panelsAtOnce
+	if j.p.B.Col != 1 {
+		least = 1 // panels of a transposed B are packed one by one
+	}
 	for j.next() {
-		pool.For(j.panelCount(), max(panelsAtOnce, packShare/(j.e.columns()*(j.now.p1-j.now.p0))), pack)
+		pool.For(j.panelCount(), max(least, packShare/(j.e.columns()*(j.now.p1-j.now.p0))), pack)
 		pool.For(j.down*j.across, 1, common)
 	}
 }
 
 // packShare is how many elements to pack are worth another processor.
 const packShare = 16 << 10
+
+// copyA copies A for all tasks, its rows apart like those of a block.
+func (j *job[T]) copyA() *scratch.Block {
+	e, p := j.e, &j.p
+	k, row := p.K, roundUp(p.K*e.size, 64)+gap
+	block := scratch.Get(p.M * row)
+	to, a := Matrix{block.Ptr(), row / e.size, 1}, p.A
+	pool.For(p.M, max(1, packShare/k), func(lo, hi int) {
+		copyBlock[T](e, from[T](to, lo, 0), from[T](a, lo, 0), hi-lo, k)
+	})
+	p.A, j.packsA = to, false
+	return block
+}
 
 func (j *job[T]) panelCount() int { return ceil(j.now.j1-j.now.j0, j.e.columns()) }
 
@@ -216,6 +260,7 @@ type worker struct {
 	block  *scratch.Block
 	panels unsafe.Pointer // packed columns of B; nil where it is not packed
 	first  int            // of these columns
+	far    bool           // the rows of A have not been read yet, and no cache holds them
 }
 
 func (w *worker) end() {
@@ -247,47 +292,69 @@ func (j *job[T]) common(lo, hi int) {
 			continue
 		}
 		j.multiply(&w, i0, i1, s)
-		if s.p1 == j.p.K && j.p.Done != nil {
-			j.p.Done(i0, i1, s.j0, s.j1)
+		if s.p1 == j.p.K && j.p.done != nil {
+			j.p.done(i0, i1, s.j0, s.j1)
 		}
 	}
 }
 
 // own computes tasks [lo, hi), which pack for themselves.
 func (j *job[T]) own(lo, hi int) {
-	e, p := j.e, &j.p
-	var w worker
+	w := j.worker()
 	defer w.end()
-	chunk := j.width
-	room := 0
+	for ; lo < hi; lo++ {
+		i0, i1, c0, c1 := j.task(lo)
+		for p0 := 0; p0 < j.p.K; p0 += j.depth {
+			j.stretch(&w, i0, i1, c0, c1, p0)
+		}
+		if j.p.done != nil {
+			j.p.done(i0, i1, c0, c1)
+		}
+	}
+}
+
+// worker returns a worker that packs for itself.
+func (j *job[T]) worker() (w worker) {
+	room, panels := 0, 0
 	if j.packsA {
 		room = j.blockBytes()
 	}
 	if j.packsB {
-		chunk = min(chunk, e.columns()*panelsAtOnce)
-		w.block = scratch.Get(room + chunk*min(p.K, j.depth)*e.size)
-		w.panels = unsafe.Add(w.block.Ptr(), room)
-	} else if j.packsA {
-		w.block = scratch.Get(room)
+		panels = j.chunk() * min(j.p.K, j.depth) * j.e.size
 	}
-	for ; lo < hi; lo++ {
-		i0, c0 := lo/j.across*j.height, lo%j.across*j.width
-		i1, c1 := min(i0+j.height, p.M), min(c0+j.width, p.N)
-		for p0 := 0; p0 < p.K; p0 += j.depth {
-			s := stretch{p0: p0, p1: min(p0+j.depth, p.K)}
-			j.place(&w, i0, i1, s)
-			for s.j0 = c0; s.j0 < c1; s.j0 = s.j1 {
-				s.j1 = min(s.j0+chunk, c1)
-				if j.packsB {
-					j.packB(w.panels, s)
-					w.first = s.j0
-				}
-				j.multiply(&w, i0, i1, s)
-			}
+	if room+panels > 0 {
+		w.block = scratch.Get(room + panels)
+	}
+	if j.packsB {
+		w.panels = unsafe.Add(w.block.Ptr(), room)
+	}
+	return w
+}
+
+// chunk returns how many columns of B a worker packs at once.
+func (j *job[T]) chunk() int { return min(j.width, j.e.columns()*panelsAtOnce) }
+
+// task returns the rows and columns of a task.
+func (j *job[T]) task(i int) (i0, i1, c0, c1 int) {
+	i0, c0 = i/j.across*j.height, i%j.across*j.width
+	return i0, min(i0+j.height, j.p.M), c0, min(c0+j.width, j.p.N)
+}
+
+// stretch computes a task's stretch of terms from p0 on.
+func (j *job[T]) stretch(w *worker, i0, i1, c0, c1, p0 int) {
+	s := stretch{p0: p0, p1: min(p0+j.depth, j.p.K)}
+	j.place(w, i0, i1, s)
+	chunk := c1 - c0
+	if j.packsB {
+		chunk = j.chunk()
+	}
+	for s.j0 = c0; s.j0 < c1; s.j0 = s.j1 {
+		s.j1 = min(s.j0+chunk, c1)
+		if j.packsB {
+			j.packB(w.panels, s)
+			w.first = s.j0
 		}
-		if p.Done != nil {
-			p.Done(i0, i1, c0, c1)
-		}
+		j.multiply(w, i0, i1, s)
 	}
 }
 
@@ -301,6 +368,7 @@ func (j *job[T]) place(w *worker, i0, i1 int, s stretch) {
 		j.packBlock(&w.a, w.block.Ptr(), i0, i1, s)
 		return
 	}
+	w.far = j.p.M*j.p.K*j.e.size > j.e.direct
 	w.a.a = unsafe.Pointer(at[T](j.p.A, i0, s.p0))
 	w.a.aRow, w.a.aCol = j.p.A.Row*j.e.size, j.p.A.Col*j.e.size
 }
@@ -320,6 +388,8 @@ func (j *job[T]) multiply(w *worker, i0, i1 int, s stretch) {
 		most = e.ways
 	}
 	groups := e.split(i1-i0, twoVectors, most)
+	far := w.far && t.aCol == e.size && e.rows[twoVectors]*t.aRow <= aheadBytes*t.k
+	w.far = false
 	for c := s.j0; c < s.j1; c += e.columns() {
 		now := t
 		now.c = unsafe.Pointer(at[T](p.C, i0, c))
@@ -331,9 +401,12 @@ func (j *job[T]) multiply(w *worker, i0, i1 int, s stretch) {
 		if class > twoEdge {
 			groups = e.split(i1-i0, class, most)
 		}
-		multiply[T](e, &now, class, groups, n)
+		multiply[T](e, &now, class, groups, n, far && c == s.j0)
 	}
 }
+
+// aheadBytes is how much the larger kernels ask for with each term.
+const aheadBytes = 128
 
 // panel sets where the columns of B from c on are and which ones are asked for
 // meanwhile: those that come next, if they are not in a cache already.
@@ -351,13 +424,6 @@ func (j *job[T]) panel(t *tile, w *worker, c int, s stretch, groups int) {
 		t.b = unsafe.Add(w.panels, (c-w.first)*t.k*e.size)
 	default:
 		t.b = unsafe.Pointer(at[T](p.B, s.p0, c))
-		switch {
-		case next >= s.j1:
-		case j.flat:
-			t.ahead, t.aheadStep = uintptr(unsafe.Add(t.c, e.columns()*e.size)), t.cRow
-		case p.K*p.N*e.size > e.direct:
-			t.ahead, t.aheadStep = uintptr(unsafe.Add(t.b, e.columns()*e.size)), t.bRow
-		}
 	}
 }
 
@@ -366,6 +432,8 @@ func (j *job[T]) panel(t *tile, w *worker, c int, s stretch, groups int) {
 func (j *job[T]) source(t *tile, i, c, p0 int) {
 	e, p := j.e, &j.p
 	switch {
+	case p0 > 0 && j.alone:
+		t.src = nil
 	case p0 > 0 || p.Add:
 		t.src, t.srcRow = t.c, t.cRow
 	case j.bias != nil:

@@ -57,8 +57,12 @@ func matrix[T float](rng *rand.Rand, rows, cols, layout int) (Matrix, []T) {
 
 // product returns a random product of the given extents.
 func product[T float](rng *rand.Rand, m, n, k int) *sample[T] {
+	return laid[T](rng, m, n, k, [3]int{rng.IntN(layoutCount), rng.IntN(layoutCount), rng.IntN(layoutCount)})
+}
+
+// laid is product with matrices that are stored in some ways.
+func laid[T float](rng *rand.Rand, m, n, k int, layouts [3]int) *sample[T] {
 	s := &sample[T]{p: Product[T]{M: m, N: n, K: k}}
-	layouts := [3]int{rng.IntN(layoutCount), rng.IntN(layoutCount), rng.IntN(layoutCount)}
 	s.p.A, s.a = matrix[T](rng, m, k, layouts[0])
 	s.p.B, s.b = matrix[T](rng, k, n, layouts[1])
 	s.p.C, s.c = matrix[T](rng, m, n, layouts[2])
@@ -76,26 +80,6 @@ func product[T float](rng *rand.Rand, m, n, k int) *sample[T] {
 		s.p.Bias = unsafe.Pointer(&bias[0])
 	}
 	s.expect(bias)
-	if a := s.p.A; rng.IntN(4) == 0 {
-		s.p.A = Matrix{}
-		s.p.PackA = func(dst unsafe.Pointer, ld, i0, i1, p0, p1 int) {
-			for i := i0; i < i1; i++ {
-				for p := p0; p < p1; p++ {
-					*at[T](Matrix{dst, ld, 1}, i-i0, p-p0) = *at[T](a, i, p)
-				}
-			}
-		}
-	}
-	if b := s.p.B; rng.IntN(4) == 0 {
-		s.p.B = Matrix{}
-		s.p.PackB = func(dst unsafe.Pointer, ld, j0, j1, p0, p1 int) {
-			for p := p0; p < p1; p++ {
-				for j := j0; j < j1; j++ {
-					*at[T](Matrix{dst, ld, 1}, p-p0, j-j0) = *at[T](b, p, j)
-				}
-			}
-		}
-	}
 	return s
 }
 
@@ -153,8 +137,8 @@ func (s *sample[T]) check(t *testing.T, before []T) {
 
 func (s *sample[T]) String() string {
 	p := &s.p
-	return fmt.Sprintf("%dx%dx%d A%v packed %v B%v packed %v C%v add %v bias %v of rows %v", p.M, p.N, p.K, [2]int{p.A.Row, p.A.Col}, p.PackA != nil,
-		[2]int{p.B.Row, p.B.Col}, p.PackB != nil, [2]int{p.C.Row, p.C.Col}, p.Add, p.Bias != nil, p.BiasRows)
+	return fmt.Sprintf("%dx%dx%d A%v B%v C%v add %v bias %v of rows %v", p.M, p.N, p.K, [2]int{p.A.Row, p.A.Col},
+		[2]int{p.B.Row, p.B.Col}, [2]int{p.C.Row, p.C.Col}, p.Add, p.Bias != nil, p.BiasRows)
 }
 
 // runSample computes a sample at a level and checks it.
@@ -163,7 +147,7 @@ func runSample[T float](t *testing.T, level simd.Level, s *sample[T]) {
 	defer unguard()
 	before := append([]T(nil), s.c...)
 	done := make([]int, s.p.M*s.p.N)
-	s.p.Done = func(i0, i1, j0, j1 int) {
+	s.p.done = func(i0, i1, j0, j1 int) {
 		for i := i0; i < i1; i++ {
 			for j := j0; j < j1; j++ {
 				done[i*s.p.N+j]++
@@ -209,6 +193,7 @@ func testLarge[T float](t *testing.T, level simd.Level) {
 	shapes := [][3]int{
 		{h - 1, 3, d}, {h + 1, 40, d + 1}, {2*h + 3, 17, 2*d + 1}, {3, 300, d - 1}, {70, e.across + 5, 3}, {1, 1500, 40}, {1500, 1, 40},
 		{2, 1000, 300}, {1000, 2, 300}, {130, 140, 3*d + 2}, {257, 129, 65}, {1, 1, 5000}, {5, 7, 3000},
+		{200, e.columns() - 1, e.long + 3}, {20, 300, 400}, {20, 300, 1024}, {30, 40, sliceLeast*d + 5}, {50, 150, 11 * d},
 	}
 	for _, s := range shapes {
 		for range 2 {
@@ -221,5 +206,37 @@ func TestLarge(t *testing.T) {
 	eachLevel(t, func(t *testing.T, level simd.Level) {
 		testLarge[float32](t, level)
 		testLarge[float64](t, level)
+	})
+}
+
+// testEach computes products of matrices that lie in the same way.
+func testEach[T float](t *testing.T, level simd.Level) {
+	rng := rand.New(rand.NewPCG(6, uint64(level)))
+	for _, shape := range [][3]int{{1, 1, 1}, {2, 40, 9}, {5, 4, 3}, {16, 16, 16}, {32, 32, 32}, {33, 37, 41}, {12, 70, 8}, {70, 70, 70}} {
+		for range 5 {
+			ways := [3]int{rng.IntN(layoutCount), rng.IntN(layoutCount), rng.IntN(layoutCount)}
+			var all [3]*sample[T]
+			var before [3][]T
+			for i := range all {
+				s := laid[T](rng, shape[0], shape[1], shape[2], ways)
+				for s.p.Bias != nil || i > 0 && s.p.Add != all[0].p.Add {
+					s = laid[T](rng, shape[0], shape[1], shape[2], ways)
+				}
+				all[i], before[i] = s, append([]T(nil), s.c...)
+			}
+			p := all[0].p
+			eachAt(level, &p, len(all), func(i int) (a, b, c unsafe.Pointer) { return all[i].p.A.Ptr, all[i].p.B.Ptr, all[i].p.C.Ptr })
+			for i, s := range all {
+				s.check(t, before[i])
+			}
+			unguard()
+		}
+	}
+}
+
+func TestEach(t *testing.T) {
+	eachLevel(t, func(t *testing.T, level simd.Level) {
+		testEach[float32](t, level)
+		testEach[float64](t, level)
 	})
 }

@@ -5,15 +5,7 @@ import "unsafe"
 // packB packs the panels of a stretch's columns of B, the first of which begins a
 // panel.
 func (j *job[T]) packB(dst unsafe.Pointer, s stretch) {
-	e, p := j.e, &j.p
-	width, k := e.columns(), s.p1-s.p0
-	if p.PackB == nil {
-		copyPanels[T](e, dst, from[T](p.B, s.p0, s.j0), k, s.j1-s.j0)
-		return
-	}
-	for c := s.j0; c < s.j1; c += width {
-		p.PackB(unsafe.Add(dst, (c-s.j0)*k*e.size), width, c, min(c+width, s.j1), s.p0, s.p1)
-	}
+	copyPanels[T](j.e, dst, from[T](j.p.B, s.p0, s.j0), s.p1-s.p0, s.j1-s.j0)
 }
 
 // gap is how many bytes are left free after each row of a block of A, so that rows
@@ -31,7 +23,7 @@ func (j *job[T]) blockBytes() int {
 func (j *job[T]) packBlock(t *tile, dst unsafe.Pointer, i0, i1 int, s stretch) {
 	e, p := j.e, &j.p
 	rows, k := i1-i0, s.p1-s.p0
-	if p.PackA == nil && p.A.Row == 1 && p.A.Col != 1 && e.family != portable {
+	if p.A.Row == 1 && p.A.Col != 1 && e.family != portable {
 		col := roundUp(rows*e.size, 64) + gap
 		t.a, t.aRow, t.aCol = dst, e.size, col
 		copyBlock[T](e, Matrix{dst, col / e.size, 1}, from[T](p.A, i0, s.p0).T(), k, rows)
@@ -39,10 +31,6 @@ func (j *job[T]) packBlock(t *tile, dst unsafe.Pointer, i0, i1 int, s stretch) {
 	}
 	row := roundUp(k*e.size, 64) + gap
 	t.a, t.aRow, t.aCol = dst, row, e.size
-	if p.PackA != nil {
-		p.PackA(dst, row/e.size, i0, i1, s.p0, s.p1)
-		return
-	}
 	to, a := Matrix{dst, row / e.size, 1}, from[T](p.A, i0, s.p0)
 	if a.Col == 1 {
 		copyBlock[T](e, to, a, rows, k)

@@ -52,7 +52,7 @@ func (e *engine) depths(rows int) int {
 // runThin computes a product of few rows or columns and reports true, or does
 // nothing where p is none or its operands have gaps inside rows and columns.
 func runThin[T Number](e *engine, p *Product[T]) bool {
-	if e.family == portable || min(p.M, p.N) > thinRows || p.PackA != nil || p.PackB != nil || max(p.M, p.N)*p.K < thinLeast {
+	if e.family == portable || min(p.M, p.N) > thinRows || max(p.M, p.N)*p.K < thinLeast {
 		return false
 	}
 	q := *p
@@ -66,8 +66,8 @@ func runThin[T Number](e *engine, p *Product[T]) bool {
 	}
 	j := thinJob[T]{e: e, Product: q, sums: sums}
 	j.do()
-	if p.Done != nil {
-		p.Done(0, p.M, 0, p.N)
+	if p.done != nil {
+		p.done(0, p.M, 0, p.N)
 	}
 	return true
 }
@@ -141,23 +141,31 @@ func (j *thinJob[T]) dots(lo, hi int) {
 func (j *thinJob[T]) updates(lo, hi int) {
 	e := j.e
 	step := thinBytes / (j.M * e.size)
-	depth := e.depths(j.M)
 	for ; lo < hi; lo += step {
 		n := min(step, hi-lo)
 		t := thin{bRow: j.B.Row * e.size, xRow: j.xRow, y: unsafe.Pointer(at[T](j.y, 0, lo)), yRow: j.y.Row * e.size, count: n, last: n % e.lanes}
 		for i := range j.M {
 			clear(unsafe.Slice(at[T](j.y, i, lo), n))
 		}
-		for p := 0; p < j.K; {
-			t.b, t.x = unsafe.Pointer(at[T](j.B, p, lo)), unsafe.Add(j.x, p*e.size)
-			rows := depth
-			t.groups = min((j.K-p)/rows, max(1, thinElements/(rows*n)))
-			if t.groups == 0 {
-				rows, t.groups = 1, j.K-p
-			}
-			runUpdates(e.family, j.M, rows, &t)
-			p += rows * t.groups
+		t.b, t.x = unsafe.Pointer(at[T](j.B, 0, lo)), j.x
+		addRows(e, &t, j.M, j.K)
+	}
+}
+
+// addRows adds k rows of B, times factors, to the result's rows, as many at once as
+// kernels take.
+func addRows(e *engine, t *thin, rows, k int) {
+	depth := e.depths(rows)
+	for p := 0; p < k; {
+		now := *t
+		now.b, now.x = unsafe.Add(t.b, p*t.bRow), unsafe.Add(t.x, p*e.size)
+		at := depth
+		now.groups = min((k-p)/at, max(1, thinElements/(at*t.count)))
+		if now.groups == 0 {
+			at, now.groups = 1, k-p
 		}
+		runUpdates(e.family, rows, at, &now)
+		p += at * now.groups
 	}
 }
 

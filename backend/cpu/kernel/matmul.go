@@ -23,30 +23,51 @@ type factors struct {
 	as, bs []int // their strides
 }
 
-// compute computes the first product, of a dtype that kernels compute in or of
-// bfloat16.
-func (f *factors) compute(dtype ir.DType) {
+// compute computes the first product, or with at n of them, of a dtype that kernels
+// compute in or of bfloat16.
+func (f *factors) compute(dtype ir.DType, n int, at locator) {
 	switch dtype {
 	case ir.Uint8:
-		mul[uint8](f)
+		mul[uint8](f, n, at)
 	case ir.Int8:
-		mul[int8](f)
+		mul[int8](f, n, at)
 	case ir.Int16:
-		mul[int16](f)
+		mul[int16](f, n, at)
 	case ir.Int32:
-		mul[int32](f)
+		mul[int32](f, n, at)
 	case ir.Int64:
-		mul[int64](f)
+		mul[int64](f, n, at)
 	case ir.Float32:
-		mul[float32](f)
+		mul[float32](f, n, at)
 	case ir.Float64:
-		mul[float64](f)
+		mul[float64](f, n, at)
 	case ir.Complex64:
-		mul[complex64](f)
+		mul[complex64](f, n, at)
 	case ir.Complex128:
-		mul[complex128](f)
+		mul[complex128](f, n, at)
 	case ir.BFloat16:
-		p := gemm.HalfProduct{M: f.m, N: f.n, K: f.k, A: f.a, B: f.b, C: f.c, Bias: f.bias, Serial: f.serial}
+		mulHalves(f, n, at)
+	}
+}
+
+// A locator returns where the operands and the result of a product of a batch begin.
+type locator func(i int) (a, b, c unsafe.Pointer)
+
+func mul[T number](f *factors, n int, at locator) {
+	p := gemm.Product[T]{M: f.m, N: f.n, K: f.k, A: f.a, B: f.b, C: f.c, Bias: f.bias, Serial: f.serial}
+	if at == nil {
+		p.Run()
+	} else {
+		p.Each(n, at)
+	}
+}
+
+func mulHalves(f *factors, n int, at locator) {
+	p := gemm.HalfProduct{M: f.m, N: f.n, K: f.k, A: f.a, B: f.b, C: f.c, Bias: f.bias, Serial: f.serial}
+	for i := range n {
+		if at != nil {
+			p.A.Ptr, p.B.Ptr, p.C.Ptr = at(i)
+		}
 		p.Run()
 	}
 }
@@ -55,11 +76,6 @@ func (f *factors) compute(dtype ir.DType) {
 // what these are. Their rows must lie one after the other in the result.
 func halves(x, y, out ir.View) bool {
 	return gemm.Halves() && x.DType == ir.BFloat16 && y.DType == ir.BFloat16 && out.DType == ir.BFloat16 && out.IsContiguous() && x.Shape[len(x.Shape)-1] > 0
-}
-
-func mul[T number](f *factors) {
-	p := gemm.Product[T]{M: f.m, N: f.n, K: f.k, A: f.a, B: f.b, C: f.c, Bias: f.bias, Serial: f.serial}
-	p.Run()
 }
 
 // mulWork is how many products are worth another processor.
@@ -104,7 +120,7 @@ func multiply(c *ir.Call, bias ir.View) error {
 	f.set(x, y, d)
 	f.bias = bias.Ptr
 	if len(f.batch) == 0 {
-		f.compute(dtype)
+		f.compute(dtype, 1, nil)
 	} else {
 		f.each(dtype)
 	}
@@ -198,15 +214,13 @@ func (f *factors) each(dtype ir.DType) {
 func (f *factors) some(dtype ir.DType, lo, hi int, serial bool) {
 	one := *f
 	one.serial = serial
-	for i := lo; i < hi; i++ {
-		offA, offB, r := 0, 0, i
+	one.compute(dtype, hi-lo, func(i int) (a, b, c unsafe.Pointer) {
+		offA, offB, r := 0, 0, lo+i
 		for ax := len(f.batch) - 1; ax >= 0; ax-- {
 			at := r % f.batch[ax]
 			r /= f.batch[ax]
 			offA, offB = offA+at*f.as[ax], offB+at*f.bs[ax]
 		}
-		one.a.Ptr, one.b.Ptr = unsafe.Add(f.a.Ptr, offA*f.size), unsafe.Add(f.b.Ptr, offB*f.size)
-		one.c.Ptr = unsafe.Add(f.c.Ptr, i*f.m*f.n*f.size)
-		one.compute(dtype)
-	}
+		return unsafe.Add(f.a.Ptr, offA*f.size), unsafe.Add(f.b.Ptr, offB*f.size), unsafe.Add(f.c.Ptr, (lo+i)*f.m*f.n*f.size)
+	})
 }

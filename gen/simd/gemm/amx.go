@@ -13,16 +13,23 @@ const (
 	halfConfig = 8 * iota
 	halfA
 	halfARow
+	halfALow
 	halfAStep
+	halfAGroup
 	halfB
 	halfSteps
-	halfC
-	halfCRow
+	halfBlock
 	halfSrc
 	halfSrcRow
+	halfSrcGroup
+	halfC
+	halfCRow
+	halfCGroup
+	halfOut
+	halfOutRow
+	halfRows
+	halfColumns
 	halfGroups
-	halfAhead
-	halfAheadStep
 )
 
 // halfRow is the bytes of a row of a packed panel: pairs of terms of 32 columns.
@@ -34,12 +41,23 @@ const (
 	tmmB = 6
 )
 
+// What changes from group to group, in the frame.
+const (
+	tileA = iota
+	tileSrc
+	tileC
+	tileOut
+	tileGroups
+	tileSteps // of this block
+	tileLocals
+)
+
 // A tiles emits the kernel for bfloat16: groups of rows of tiles by columns of
 // them are held in tile registers.
 type tiles struct {
 	c          *build.Context
 	rows, cols int // tiles, one or two
-	now        [4]operand.Mem
+	now        [tileLocals]operand.Mem
 }
 
 // bytes emits an instruction that the assembler does not know.
@@ -52,6 +70,7 @@ func (x *tiles) bytes(code ...byte) {
 // Mandatory prefixes as VEX has them.
 const (
 	prefixNone = 0
+	prefix66   = 1
 	prefixF3   = 2
 	prefixF2   = 3
 )
@@ -78,6 +97,12 @@ func (x *tiles) load(tmm int, base, stride reg.GPPhysical, disp int8) {
 	x.memory(prefixF2, 0x4b, tmm, base, stride, disp)
 }
 
+// loadOnce is load for what is not soon read again: it does not stay in the first
+// cache.
+func (x *tiles) loadOnce(tmm int, base, stride reg.GPPhysical, disp int8) {
+	x.memory(prefix66, 0x4b, tmm, base, stride, disp)
+}
+
 func (x *tiles) store(tmm int, base, stride reg.GPPhysical, disp int8) {
 	x.memory(prefixF3, 0x4b, tmm, base, stride, disp)
 }
@@ -88,19 +113,21 @@ func (x *tiles) product(sum, a, b int) {
 	x.bytes(0xc4, 0xe2, ^byte(b)&0xf<<3|prefixF3, 0x5c, 0xc0|byte(sum)<<3|byte(a))
 }
 
-// Registers.
+// Registers of the kernels.
 var (
-	halfTile          = reg.RDI
-	halfA0, halfA1    = reg.R8, reg.R9 // first row of a tile of A, and of the one below
-	halfStrideA       = reg.R10
-	halfB0, halfPairs = reg.RSI, reg.RDX
-	halfCount         = reg.RCX
-	halfAdvance       = reg.R11
-	halfOut0          = reg.RAX
-	halfOut1          = reg.RBX
-	halfStrideC       = reg.R12
-	halfNext          = reg.R13 // what is asked for ahead of its use
+	halfTile           = reg.RDI
+	halfA0, halfA1     = reg.R8, reg.R9 // first row of a tile of A, and of the one below
+	halfStrideA        = reg.R10
+	halfB0, halfPairs  = reg.RSI, reg.RDX
+	halfCount          = reg.RCX
+	halfAdvance        = reg.R11
+	halfSum0, halfSum1 = reg.RAX, reg.RBX // as halfA0 and halfA1
+	halfStrideC        = reg.R12
+	halfNext           = reg.R13 // what is asked for meanwhile
+	halfNextRow        = reg.RBX
 )
+
+func field(offset int) operand.Mem { return at(halfTile, offset) }
 
 func (x *tiles) emit(name string) {
 	c := x.c
@@ -108,104 +135,166 @@ func (x *tiles) emit(name string) {
 	c.Attributes(attr.NOSPLIT)
 	c.Pragma("noescape")
 	c.SignatureExpr("func(t *byte)")
-	c.Load(c.Param("t"), halfTile)
-	for i, off := range []int{halfA, halfC, halfSrc, halfGroups} {
+	for i := range x.now {
 		x.now[i] = c.AllocLocal(8)
-		c.MOVQ(at(halfTile, off), reg.RAX)
+	}
+	c.Load(c.Param("t"), halfTile)
+	c.MOVQ(field(halfConfig), reg.RAX)
+	x.memory(prefixNone, 0x49, 0, reg.RAX, nil, 0) // LDTILECFG
+	c.MOVQ(field(halfColumns), reg.RBX)
+	maskOf(c, reg.RBX, reg.K1)
+	c.MOVQ(field(halfARow), halfStrideA)
+	c.MOVQ(field(halfAStep), halfAdvance)
+	c.MOVQ(operand.U32(halfRow), halfPairs)
+	c.Label("block")
+	for i, offset := range []int{tileA: halfA, tileSrc: halfSrc, tileC: halfC, tileOut: halfOut, tileGroups: halfGroups} {
+		c.MOVQ(field(offset), reg.RAX)
 		c.MOVQ(reg.RAX, x.now[i])
 	}
-	c.MOVQ(at(halfTile, halfConfig), reg.RAX)
-	x.memory(prefixNone, 0x49, 0, reg.RAX, nil, 0) // LDTILECFG
-	c.MOVQ(at(halfTile, halfARow), halfStrideA)
-	c.MOVQ(at(halfTile, halfAStep), halfAdvance)
-	c.MOVQ(operand.U32(halfRow), halfPairs)
-	c.MOVQ(at(halfTile, halfAhead), halfNext)
+	c.MOVQ(field(halfSteps), halfCount)
+	c.MOVQ(field(halfBlock), reg.RAX)
+	c.CMPQ(reg.RAX, halfCount)
+	c.CMOVQLT(reg.RAX, halfCount)
+	c.MOVQ(halfCount, x.now[tileSteps])
 	c.Label("group")
 	x.begin()
-	c.MOVQ(x.now[nowA], halfA0)
-	x.below(halfA0, halfStrideA, halfA1)
-	c.MOVQ(at(halfTile, halfB), halfB0)
-	c.MOVQ(at(halfTile, halfSteps), halfCount)
-	c.Label("loop")
-	x.step()
-	for d := 0; d < 256; d += 64 {
-		c.PREFETCHT1(at(halfNext, d))
-	}
-	c.ADDQ(at(halfTile, halfAheadStep), halfNext)
-	c.ADDQ(halfAdvance, halfA0)
-	c.ADDQ(halfAdvance, halfA1)
-	c.ADDQ(operand.U32(16*halfRow), halfB0)
-	c.DECQ(halfCount)
-	c.JNZ(operand.LabelRef("loop"))
-	c.MOVQ(at(halfTile, halfCRow), halfStrideC)
-	c.MOVQ(x.now[nowC], halfOut0)
-	x.below(halfOut0, halfStrideC, halfOut1)
-	x.each(func(i, j int) { x.store(2*i+j, [2]reg.GPPhysical{halfOut0, halfOut1}[i], halfStrideC, int8(64*j)) })
+	x.multiply()
+	x.keep()
 	x.next()
 	x.bytes(0xc4, 0xe2, 0x78, 0x49, 0xc0) // TILERELEASE
 	c.VZEROUPPER()
 	c.RET()
 }
 
-// each calls f for each tile of the result.
-func (x *tiles) each(f func(i, j int)) {
+// each calls f for each tile of the result, with the register that has its first
+// row.
+func (x *tiles) each(f func(tmm int, row reg.GPPhysical, disp int8)) {
 	for i := range x.rows {
 		for j := range x.cols {
-			f(i, j)
+			f(2*i+j, [2]reg.GPPhysical{halfSum0, halfSum1}[i], int8(64*j))
 		}
 	}
 }
 
-// below sets to to the address 16 rows below from.
-func (x *tiles) below(from, stride, to reg.GPPhysical) {
-	x.c.MOVQ(stride, to)
-	x.c.SHLQ(operand.U8(4), to)
-	x.c.ADDQ(from, to)
+// sums sets the registers for sums at a place.
+func (x *tiles) sums(place operand.Mem, stride int) {
+	c := x.c
+	c.MOVQ(place, halfSum0)
+	c.MOVQ(field(stride), halfStrideC)
+	c.MOVQ(halfStrideC, halfSum1)
+	c.SHLQ(operand.U8(4), halfSum1)
+	c.ADDQ(halfSum0, halfSum1)
 }
 
 // begin sets the sums to zero or to what is added to them.
 func (x *tiles) begin() {
 	c := x.c
-	c.MOVQ(x.now[nowSrc], halfOut0)
-	c.TESTQ(halfOut0, halfOut0)
-	c.JZ(operand.LabelRef("zero"))
-	c.MOVQ(at(halfTile, halfSrcRow), halfStrideC)
-	x.below(halfOut0, halfStrideC, halfOut1)
-	x.each(func(i, j int) { x.load(2*i+j, [2]reg.GPPhysical{halfOut0, halfOut1}[i], halfStrideC, int8(64*j)) })
+	c.CMPQ(x.now[tileSrc], operand.U8(0))
+	c.JE(operand.LabelRef("zero"))
+	x.sums(x.now[tileSrc], halfSrcRow)
+	x.each(func(tmm int, row reg.GPPhysical, disp int8) { x.loadOnce(tmm, row, halfStrideC, disp) })
 	c.JMP(operand.LabelRef("begun"))
 	c.Label("zero")
-	x.each(func(i, j int) { x.zero(2*i + j) })
+	x.each(func(tmm int, _ reg.GPPhysical, _ int8) { x.zero(tmm) })
 	c.Label("begun")
 }
 
-// step adds the products of 32 terms.
-func (x *tiles) step() {
-	for j := range x.cols {
-		x.load(tmmB+j, halfB0, halfPairs, int8(64*j))
-	}
+// multiply adds the products of a block's terms. In the last block it asks for the
+// rows of the result that come next.
+func (x *tiles) multiply() {
+	c := x.c
+	c.MOVQ(x.now[tileA], halfA0)
+	c.MOVQ(field(halfALow), halfA1)
+	c.ADDQ(halfA0, halfA1)
+	c.MOVQ(field(halfB), halfB0)
+	c.MOVQ(x.now[tileSteps], halfCount)
+	c.MOVQ(halfB0, halfNext)
+	c.XORQ(halfNextRow, halfNextRow)
+	x.unlessComplete("loop")
+	c.MOVQ(halfSum0, halfNext)
+	c.MOVQ(field(halfOutRow), halfNextRow)
+	c.Label("loop")
+	// A product comes as soon as its operands do. Loading all four tiles first was
+	// measured slower, on quiet cores and beside busy ones.
 	for i := range x.rows {
-		x.load(tmmA+i, [2]reg.GPPhysical{halfA0, halfA1}[i], halfStrideA, 0)
+		x.loadOnce(tmmA+i, [2]reg.GPPhysical{halfA0, halfA1}[i], halfStrideA, 0)
 		for j := range x.cols {
+			if i == 0 {
+				x.load(tmmB+j, halfB0, halfPairs, int8(64*j))
+			}
 			x.product(2*i+j, tmmA+i, tmmB+j)
 		}
 	}
+	c.PREFETCHT0(at(halfNext, 0))
+	c.PREFETCHT0(indexed(halfNext, halfNextRow, 1))
+	c.LEAQ(indexed(halfNext, halfNextRow, 2), halfNext)
+	c.ADDQ(halfAdvance, halfA0)
+	c.ADDQ(halfAdvance, halfA1)
+	c.ADDQ(operand.U32(16*halfRow), halfB0)
+	c.DECQ(halfCount)
+	c.JNZ(operand.LabelRef("loop"))
 }
 
-// next goes on to the next group of rows.
+// unlessComplete jumps unless the sums of this block are complete and are wanted;
+// halfCount has the block's steps, and halfSum0 gets the place of the result.
+func (x *tiles) unlessComplete(label string) {
+	c := x.c
+	c.CMPQ(halfCount, field(halfSteps))
+	c.JNE(operand.LabelRef(label))
+	c.MOVQ(x.now[tileOut], halfSum0)
+	c.TESTQ(halfSum0, halfSum0)
+	c.JZ(operand.LabelRef(label))
+}
+
+// keep stores the sums and, where they are complete, rounds them to the result, to
+// nearest even, as AVX512-BF16 does it: numbers too small for a normal one become
+// zero.
+func (x *tiles) keep() {
+	c, sum, row := x.c, reg.RBX, reg.R13
+	x.sums(x.now[tileC], halfCRow)
+	x.each(func(tmm int, row reg.GPPhysical, disp int8) { x.store(tmm, row, halfStrideC, disp) })
+	c.MOVQ(halfSum0, sum)
+	c.MOVQ(x.now[tileSteps], halfCount)
+	x.unlessComplete("kept")
+	c.MOVQ(field(halfOutRow), row)
+	c.MOVQ(field(halfRows), halfCount)
+	c.Label("round")
+	c.VMOVUPS(at(sum, 0), reg.Z0)
+	c.VMOVUPS(at(sum, 64), reg.Z1)
+	x.bytes(0x62, 0xf2, 0x77, 0x48, 0x72, 0xd0) // VCVTNE2PS2BF16 Z0, Z1, Z2
+	c.VMOVDQU16(reg.Z2, reg.K1, at(halfSum0, 0))
+	c.ADDQ(halfStrideC, sum)
+	c.ADDQ(row, halfSum0)
+	c.DECQ(halfCount)
+	c.JNZ(operand.LabelRef("round"))
+	c.MOVQ(halfSum0, x.now[tileOut])
+	c.Label("kept")
+}
+
+// next goes on to the next group of rows and, after the last, to the next block.
 func (x *tiles) next() {
 	c := x.c
-	rows := operand.I32(16 * x.rows)
-	advance := func(stride reg.GPPhysical, of operand.Mem) {
-		c.IMUL3Q(rows, stride, reg.RBX)
-		c.ADDQ(reg.RBX, of)
+	advance := func(of operand.Mem, by int) {
+		c.MOVQ(field(by), reg.RAX)
+		c.ADDQ(reg.RAX, of)
 	}
-	advance(halfStrideC, x.now[nowC])
-	advance(halfStrideA, x.now[nowA])
-	c.CMPQ(x.now[nowSrc], operand.U8(0))
-	c.JE(operand.LabelRef("advanced"))
-	c.MOVQ(at(halfTile, halfSrcRow), halfStrideC)
-	advance(halfStrideC, x.now[nowSrc])
-	c.Label("advanced")
-	c.DECQ(x.now[nowGroups])
+	advance(x.now[tileA], halfAGroup)
+	advance(x.now[tileSrc], halfSrcGroup)
+	advance(x.now[tileC], halfCGroup)
+	c.DECQ(x.now[tileGroups])
 	c.JNZ(operand.LabelRef("group"))
+	c.MOVQ(x.now[tileSteps], halfCount)
+	c.SUBQ(halfCount, field(halfSteps))
+	c.JZ(operand.LabelRef("done"))
+	c.MOVQ(halfAdvance, reg.RAX)
+	c.IMULQ(halfCount, reg.RAX)
+	c.ADDQ(reg.RAX, field(halfA))
+	c.IMUL3Q(operand.U32(16*halfRow), halfCount, halfCount)
+	c.ADDQ(halfCount, field(halfB))
+	for i, offset := range []int{halfC, halfCRow, halfCGroup} {
+		c.MOVQ(field(offset), reg.RAX)
+		c.MOVQ(reg.RAX, field(halfSrc+8*i))
+	}
+	c.JMP(operand.LabelRef("block"))
+	c.Label("done")
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// halves emits what products of bfloat16 need: the kernels on tiles, packing in
-// pairs of terms, and rounding.
+// halves emits what products of bfloat16 need: the kernels on tiles and packing in
+// pairs of terms.
 func halves(c *build.Context) {
 	c.StaticGlobal("pairOrder") // how to make two rows one of pairs: the first half and the second
 	c.DataAttributes(attr.RODATA | attr.NOPTR)
@@ -25,7 +25,6 @@ func halves(c *build.Context) {
 	}
 	pairRows(c, 1)
 	pairRows(c, 4)
-	roundRows(c)
 }
 
 // maskOf sets a mask to the first n of 32 lanes.
@@ -74,27 +73,6 @@ func pairRows(c *build.Context, panels int) {
 	c.LEAQ(indexed(src, row, 2), src)
 	c.ADDQ(operand.I32(halfRow), dst)
 	c.DECQ(pairs)
-	c.JNZ(operand.LabelRef("loop"))
-	end(c)
-}
-
-// roundRows emits the rounding of rows of at most 32 float32 to bfloat16, to
-// nearest even, as AVX512-BF16 does it: numbers too small for a normal one become
-// zero.
-func roundRows(c *build.Context) {
-	begin(c, "roundRowsAMX", "func(dst *byte, dstRow int, src *byte, srcRow int, rows int, columns int)")
-	dst, dstRow := c.Load(c.Param("dst"), reg.RDI), c.Load(c.Param("dstRow"), reg.RDX)
-	src, srcRow := c.Load(c.Param("src"), reg.RSI), c.Load(c.Param("srcRow"), reg.R9)
-	rows := c.Load(c.Param("rows"), reg.RCX)
-	maskOf(c, c.Load(c.Param("columns"), reg.RBX), reg.K1)
-	c.Label("loop")
-	c.VMOVUPS(at(src, 0), reg.Z0)
-	c.VMOVUPS(at(src, 64), reg.Z1)
-	(&tiles{c: c}).bytes(0x62, 0xf2, 0x77, 0x48, 0x72, 0xd0) // VCVTNE2PS2BF16 Z0, Z1, Z2
-	c.VMOVDQU16(reg.Z2, reg.K1, at(dst, 0))
-	c.ADDQ(srcRow, src)
-	c.ADDQ(dstRow, dst)
-	c.DECQ(rows)
 	c.JNZ(operand.LabelRef("loop"))
 	end(c)
 }

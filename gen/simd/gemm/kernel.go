@@ -20,8 +20,10 @@ var (
 	regC, regCRow   = reg.RAX, reg.RBX
 
 	// While the sums run: what is asked for ahead of its use, and by how much that
-	// moves on with each term.
+	// moves on with each term; the row of the result that is asked for next, and how
+	// many terms are left until then.
 	regAhead, regAheadStep = reg.RAX, reg.RBX
+	regTo, regUntil        = reg.R14, reg.R15
 )
 
 // Indices of a kernel's now.
@@ -33,14 +35,19 @@ const (
 	nowAhead
 )
 
-// prefetchTerms is how long sums are for which the result's tile is prefetched: of
-// 16 registers and of 32.
-func (s isa) prefetchTerms() operand.Op {
-	if s.mask {
-		return operand.U8(24)
-	}
-	return operand.U8(96)
-}
+const (
+	// prefetchTerms is how long sums are for which the result's tile is prefetched
+	// at once.
+	prefetchTerms = 96
+	// rowsAhead is how many rows of B before its use a panel's row is fetched.
+	rowsAhead = 8
+	// bytesAhead is how far ahead rows of A are fetched that are read once.
+	bytesAhead = 512
+)
+
+// untils are how many terms there may be from one row of the result that is asked
+// for to the next, as many as the sums have.
+var untils = []int{8, 2, 1}
 
 // A kernel is a micro-kernel being emitted: for groups of rows of A, one after
 // the other, it multiplies with a panel of B and adds what there is to add.
@@ -53,7 +60,9 @@ type kernel struct {
 	maskMove                         func(mxy, xy, mxy1 operand.Op) // AVX2
 	loadZ                            func(m, k, z operand.Op)       // AVX-512
 
-	now  [5]operand.Mem      // what changes from group to group, in the frame
+	now  [5]operand.Mem // what changes from group to group, in the frame
+	left operand.Mem    // rows of the result to ask for, in the frame, and the terms between them
+	each operand.Mem
 	acc  [][]reg.VecPhysical // by row and vector
 	temp []reg.VecPhysical   // the others
 	last reg.VecPhysical     // AVX2: mask of the last vector
@@ -97,6 +106,9 @@ func (k *kernel) emit() {
 		c.MOVQ(at(regTile, off), reg.RAX)
 		c.MOVQ(reg.RAX, k.now[i])
 	}
+	if k.spreads() {
+		k.left, k.each = c.AllocLocal(8), c.AllocLocal(8)
+	}
 	k.prologue()
 	c.Label("group")
 	c.MOVQ(k.now[nowA], regA0)
@@ -109,6 +121,7 @@ func (k *kernel) emit() {
 			k.zero(r)
 		}
 	}
+	c.MOVQ(at(regTile, offK), regK)
 	k.prefetchC()
 	if k.looksAhead() {
 		c.MOVQ(k.now[nowAhead], regAhead)
@@ -163,31 +176,39 @@ func (k *kernel) prologue() {
 	k.load(operand.Mem{Base: regC, Index: regK, Scale: 4, Disp: 32}, k.last)
 }
 
-// looksAhead reports whether the kernel asks for what comes after its panel of B:
-// the larger ones do, which have the time, where the last cache is far away.
+// looksAhead reports whether the kernel asks for its next row of B, and for what
+// comes after its panel: the larger ones do, which have the time, where the last
+// cache is far away.
 func (k *kernel) looksAhead() bool { return k.s.mask && k.rows*k.vectors >= 6 }
+
+// spreads reports whether it asks for the result's tile while it adds.
+func (k *kernel) spreads() bool { return k.looksAhead() && k.vectors == 2 }
 
 // prefetchC asks for the result's tile where the sums are long enough for it to
 // come in time.
 func (k *kernel) prefetchC() {
 	c := k.c
-	c.MOVQ(at(regTile, offK), regK)
-	if k.rows*k.vectors < 6 {
+	if k.rows*k.vectors < 6 || k.spreads() {
 		return
 	}
-	c.CMPQ(regK, k.s.prefetchTerms())
+	c.CMPQ(regK, operand.U8(prefetchTerms))
 	c.JL(operand.LabelRef("start"))
 	c.MOVQ(k.now[nowC], regC)
 	c.MOVQ(at(regTile, offCRow), regCRow)
 	for r := range k.rows {
-		for d := 0; d < k.vectors*k.s.lanes*k.s.size; d += 64 {
-			c.PREFETCHT0(at(regC, d))
-		}
+		k.fetch(regC)
 		if r < k.rows-1 {
 			c.ADDQ(regCRow, regC)
 		}
 	}
 	c.Label("start")
+}
+
+// fetch asks for a row of a panel.
+func (k *kernel) fetch(from reg.Register) {
+	for d := 0; d < k.vectors*k.s.lanes*k.s.size; d += 64 {
+		k.c.PREFETCHT0(at(from, d))
+	}
 }
 
 // aAddress returns where row r of the group is at the current term.
@@ -210,16 +231,22 @@ func aAddress(r int) operand.Mem {
 // terms adds up the products.
 func (k *kernel) terms() {
 	c := k.c
-	unroll := 1
-	for unroll < 4 && k.rows*k.vectors*unroll < 24 {
-		unroll *= 2
+	if k.spreads() {
+		k.spread()
+		return
 	}
+	unroll := k.unroll()
 	if unroll > 1 {
 		c.SUBQ(operand.U8(unroll), regK)
 		c.JL(operand.LabelRef("rest"))
 	}
 	c.Label("loop")
-	for range unroll {
+	for u := range unroll {
+		for r := u; r < k.rows && k.streams(); r += unroll {
+			m := aAddress(r)
+			m.Disp = bytesAhead
+			c.PREFETCHT0(m)
+		}
 		k.term()
 	}
 	if unroll == 1 {
@@ -239,6 +266,58 @@ func (k *kernel) terms() {
 	c.Label("done")
 }
 
+// spread adds up the products and asks for the result's tile row by row meanwhile:
+// all rows at once would keep the operands waiting. Where there are fewer terms than
+// rows it does not ask.
+func (k *kernel) spread() {
+	c := k.c
+	for _, n := range untils {
+		c.MOVQ(operand.I32(n), regUntil)
+		c.SUBQ(operand.I32(n*k.rows), regK)
+		c.JGE(operand.LabelRef("asking"))
+		c.ADDQ(operand.I32(n*k.rows), regK)
+	}
+	c.MOVQ(operand.I32(0), k.left)
+	c.MOVQ(regK, regUntil)
+	c.JMP(operand.LabelRef("loop"))
+	c.Label("asking")
+	c.MOVQ(regUntil, k.each)
+	c.MOVQ(operand.I32(k.rows), k.left)
+	c.MOVQ(k.now[nowC], regTo)
+	c.Label("row")
+	k.fetch(regTo)
+	c.ADDQ(at(regTile, offCRow), regTo)
+	c.MOVQ(k.each, regUntil)
+	c.Label("loop")
+	k.term()
+	c.DECQ(regUntil)
+	c.JNZ(operand.LabelRef("loop"))
+	c.SUBQ(operand.U8(1), k.left)
+	c.JG(operand.LabelRef("row"))
+	c.JL(operand.LabelRef("done"))
+	c.MOVQ(regK, regUntil) // the terms after the last row's
+	c.TESTQ(regK, regK)
+	c.JNZ(operand.LabelRef("loop"))
+	c.Label("done")
+}
+
+// streams reports whether the kernel fetches rows of A: where B is narrow they are
+// what it reads most of, once.
+func (k *kernel) streams() bool { return k.looksAhead() && k.vectors == 1 }
+
+// unroll returns how many terms a round of the loop adds: where it fetches rows of A,
+// not more than a cache line has.
+func (k *kernel) unroll() int {
+	if k.streams() {
+		return 8
+	}
+	n := 1
+	for n < 4 && k.rows*k.vectors*n < 24 {
+		n *= 2
+	}
+	return n
+}
+
 // term adds one column of A times one row of B.
 func (k *kernel) term() {
 	b := k.temp[:k.vectors]
@@ -254,10 +333,13 @@ func (k *kernel) term() {
 		}
 	}
 	if k.looksAhead() {
-		for d := 0; d < k.vectors*k.s.lanes*k.s.size; d += 64 {
-			k.c.PREFETCHT1(at(regAhead, d))
-		}
+		k.fetch(regAhead)
 		k.c.ADDQ(regAheadStep, regAhead)
+		for d := 0; d < k.vectors*k.s.lanes*k.s.size; d += 64 {
+			m := indexed(regB, regBRow, rowsAhead)
+			m.Disp = d
+			k.c.PREFETCHT0(m)
+		}
 	}
 	k.c.ADDQ(regCol, regA0)
 	if k.rows > 7 {
