@@ -95,12 +95,13 @@ func lay[T conv.Float](g geometry, rng *rand.Rand, dtype, from ir.DType, step in
 	for a, s := len(g.in)-1, step; a >= 0; a-- {
 		source.Strides[a], s = s, s*g.in[a]
 	}
+	distance := size*step + rng.IntN(3)
+	memory := make([]uint64, images*channels*distance)
 	for c := range images * channels {
-		memory := make([]uint64, size*step)
 		for i := range size {
 			v := float64(rng.IntN(17) - 8)
 			l.values = append(l.values, v)
-			to := unsafe.Add(unsafe.Pointer(&memory[0]), i*step*from.Size())
+			to := unsafe.Add(unsafe.Pointer(&memory[0]), (c*distance+i*step)*from.Size())
 			switch from {
 			case ir.Float32:
 				*(*float32)(to) = float32(v)
@@ -110,8 +111,8 @@ func lay[T conv.Float](g geometry, rng *rand.Rand, dtype, from ir.DType, step in
 				*(*ir.BF16)(to) = ir.BF16From(float32(v))
 			}
 		}
-		l.frame.Fill(unsafe.Add(l.data, c*l.frame.Size*l.frame.Elem), unsafe.Pointer(&memory[0]), &source)
 	}
+	l.frame.Fill(l.data, unsafe.Pointer(&memory[0]), &source, images*channels, distance)
 	for c := range channels {
 		for k := range ir.NumElements(g.kernel) {
 			place, rest := make([]int, len(g.in)), k
@@ -165,97 +166,164 @@ func panel[T conv.Float](rows, ld int) (whole []T, at unsafe.Pointer) {
 	return whole, unsafe.Pointer(&whole[guard])
 }
 
-func testPack[T conv.Float](t *testing.T, l *laid[T], level simd.Level, rng *rand.Rand) {
-	c := conv.NewColumns(l.frame, l.data, channels*l.frame.Size*l.frame.Elem, l.terms, l.out)
-	c.Level = level
-	ld := 32 / l.frame.Elem * 2
-	if level >= simd.AVX512 {
-		ld *= 2
-	}
-	windows := images * ir.NumElements(l.out)
-	for range 40 {
-		j0 := rng.IntN(windows)
-		j1 := min(windows, j0+1+rng.IntN(ld))
-		p0 := rng.IntN(len(l.terms))
-		p1 := p0 + 1 + rng.IntN(len(l.terms)-p0)
-		got, at := panel[T](p1-p0, ld)
-		want, _ := panel[T](p1-p0, ld)
-		c.Pack(at, ld, j0, j1, p0, p1)
-		for p := p0; p < p1; p++ {
-			row := guard + (p-p0)*ld
-			for j := j0; j < j1; j++ {
-				want[row+j-j0] = l.want(j, p)
-			}
-			clear(want[row+j1-j0 : row+ld]) // not used
-			clear(got[row+j1-j0 : row+ld])
-		}
-		diff(t, fmt.Sprint("terms ", p0, p1, " columns ", j0, j1), want, got)
-	}
-}
-
-func testPackT[T conv.Float](t *testing.T, l *laid[T], level simd.Level, rng *rand.Rand) {
-	c := conv.NewColumns(l.frame, l.data, channels*l.frame.Size*l.frame.Elem, l.terms, l.out)
-	c.Level = level
-	ld := 32 / l.frame.Elem * 2
-	if level >= simd.AVX512 {
-		ld *= 2
-	}
-	windows := images * ir.NumElements(l.out)
-	for range 40 {
-		p0 := rng.IntN(windows)
-		p1 := p0 + 1 + rng.IntN(windows-p0)
-		j0 := rng.IntN(len(l.terms))
-		j1 := min(len(l.terms), j0+1+rng.IntN(ld))
-		got, at := panel[T](p1-p0, ld)
-		want, _ := panel[T](p1-p0, ld)
-		c.PackT(at, ld, j0, j1, p0, p1)
-		for p := p0; p < p1; p++ {
-			row := guard + (p-p0)*ld
-			for j := j0; j < j1; j++ {
-				want[row+j-j0] = l.want(p, j)
-			}
-			clear(want[row+j1-j0 : row+ld]) // not used
-			clear(got[row+j1-j0 : row+ld])
-		}
-		diff(t, fmt.Sprint("columns ", p0, p1, " terms ", j0, j1), want, got)
-	}
-}
-
-func testPackRows[T conv.Float](t *testing.T, l *laid[T], level simd.Level, rng *rand.Rand) {
-	c := conv.NewColumns(l.frame, l.data, channels*l.frame.Size*l.frame.Elem, l.terms, l.out)
-	c.Level = level
-	windows := images * ir.NumElements(l.out)
-	for range 40 {
-		p0 := rng.IntN(windows)
-		p1 := p0 + 1 + rng.IntN(windows-p0)
-		i0 := rng.IntN(len(l.terms))
-		i1 := i0 + 1 + rng.IntN(len(l.terms)-i0)
-		ld := p1 - p0 + rng.IntN(3)
-		got, at := panel[T](i1-i0, ld)
-		want, _ := panel[T](i1-i0, ld)
-		c.PackRows(at, ld, i0, i1, p0, p1)
-		for i := i0; i < i1; i++ {
-			for p := p0; p < p1; p++ {
-				want[guard+(i-i0)*ld+p-p0] = l.want(p, i)
+// TestCut checks that pieces have every window once, and groups follow one another.
+func TestCut(t *testing.T) {
+	for level := simd.Portable; level <= simd.AMX; level++ {
+		for width := 1; width <= 60; width++ {
+			for _, narrow := range []bool{false, true} {
+				const jump = 1000
+				rows := []int{0, jump, 2 * jump, 3 * jump, 7 * jump, 8 * jump, 12 * jump}
+				next, c := 0, conv.Cut(level, rows, width, 4, narrow)
+				for _, g := range c.Groups {
+					var got []int
+					for _, p := range g {
+						half, most := p.Count, conv.MostRows(level)
+						if p.Paired {
+							half, most = p.Count/2, 2*conv.MostPaired(level, narrow)
+						}
+						if p.Count > most || p.Window < g[0].Window || p.From != rows[p.Window/width]+p.Window%width*4 {
+							t.Fatalf("%v, rows of %d, narrow %t: piece %+v", level, width, narrow, p)
+						}
+						for i := range p.Count {
+							got = append(got, p.Window+i%half+i/half*width)
+						}
+						if p.Paired && rows[p.Window/width+1]-rows[p.Window/width] != c.Jump {
+							t.Fatalf("%v, rows of %d, narrow %t: rows of piece %+v are not a jump apart", level, width, narrow, p)
+						}
+					}
+					slices.Sort(got)
+					for _, w := range got {
+						if w != next {
+							t.Fatalf("%v, rows of %d, narrow %t: group %+v has window %d, want %d", level, width, narrow, g, w, next)
+						}
+						next++
+					}
+				}
+				if next != len(rows)*width {
+					t.Fatalf("%v, rows of %d, narrow %t: %d windows", level, width, narrow, next)
+				}
 			}
 		}
-		diff(t, fmt.Sprint("terms ", i0, i1, " columns ", p0, p1), want, got)
 	}
 }
 
-func TestPackRows(t *testing.T) {
-	each(t, ir.Float32, testPackRows[float32])
-	each(t, ir.Float64, testPackRows[float64])
+// testTiles computes tiles of windows, in rows that are lanes apart by more than they
+// need.
+func testTiles[T conv.Float](t *testing.T, l *laid[T], level simd.Level, rng *rand.Rand) {
+	elem, lanes := l.frame.Elem, conv.Lanes(level, l.frame.Elem)
+	width, windows := l.out[len(l.out)-1], ir.NumElements(l.out)
+	weights := make([]T, len(l.terms)*lanes)
+	for i := range weights {
+		weights[i] = T(rng.IntN(9) - 4)
+	}
+	for _, narrow := range []bool{false, true} {
+		ld, used := lanes+rng.IntN(3), lanes
+		cut := conv.Cut(level, l.frame.Rows(l.out), width, elem, narrow)
+		if narrow {
+			used = lanes / 2
+		}
+		got, at := panel[T](images*windows, ld)
+		want, _ := panel[T](images*windows, ld)
+		p0 := rng.IntN(len(l.terms) + 1)
+		for _, terms := range [][2]int{{0, p0}, {p0, len(l.terms)}} {
+			if terms[0] == terms[1] {
+				continue
+			}
+			for _, p := range slices.Concat(cut.Groups...) {
+				c := conv.Tiles[T]{
+					Level: level, Narrow: narrow, Add: terms[0] > 0, Src: l.data, Step: elem, Jump: cut.Jump, Dst: at, Pitch: ld * elem, Leap: width * ld * elem,
+					Terms: l.terms[terms[0]:terms[1]], Weights: unsafe.Pointer(&weights[terms[0]*lanes]),
+				}
+				var pieces []int
+				for u := range images {
+					pieces = append(pieces, u*channels*l.frame.Size*elem+p.From, (u*windows+p.Window)*ld*elem)
+				}
+				c.Run(p.Count, p.Paired, pieces)
+			}
+		}
+		for w := range images * windows {
+			for i := range used {
+				sum := T(0)
+				for k := range l.terms {
+					sum += weights[k*lanes+i] * l.want(w, k)
+				}
+				want[guard+w*ld+i] = sum
+			}
+			for i := used; i < lanes; i++ { // not used
+				got[guard+w*ld+i] = guard
+			}
+		}
+		diff(t, fmt.Sprint("narrow: ", narrow), want, got)
+	}
 }
 
-func TestPack(t *testing.T) {
-	each(t, ir.Float32, testPack[float32])
-	each(t, ir.Float64, testPack[float64])
+func TestTiles(t *testing.T) {
+	each(t, ir.Float32, testTiles[float32])
+	each(t, ir.Float64, testTiles[float64])
 }
 
-func TestPackT(t *testing.T) {
-	each(t, ir.Float32, testPackT[float32])
-	each(t, ir.Float64, testPackT[float64])
+// TestTileRows takes tiles of every height, whose rows are far apart and whose sums
+// are long.
+func TestTileRows(t *testing.T) {
+	for level := simd.Portable; level <= simd.Available(); level++ {
+		for _, narrow := range []bool{false, true} {
+			for rows := 1; rows <= conv.MostRows(level); rows++ {
+				testTileRows[float32](t, level, narrow, rows, false)
+				testTileRows[float64](t, level, narrow, rows, false)
+			}
+			for half := 1; half <= conv.MostPaired(level, narrow); half++ {
+				testTileRows[float32](t, level, narrow, 2*half, true)
+				testTileRows[float64](t, level, narrow, 2*half, true)
+			}
+		}
+	}
+}
+
+func testTileRows[T conv.Float](t *testing.T, level simd.Level, narrow bool, rows int, paired bool) {
+	const step, n, tiles, jump = 7, 300, 3, 150
+	rng, elem := rand.New(rand.NewPCG(5, 6)), int(unsafe.Sizeof(T(0)))
+	lanes := conv.Lanes(level, elem)
+	used := lanes
+	if narrow {
+		used = lanes / 2
+	}
+	src, weights := make([]T, jump+(rows+tiles)*step+n), make([]T, n*lanes)
+	for _, list := range [][]T{src, weights} {
+		for i := range list {
+			list[i] = T(rng.IntN(9) - 4)
+		}
+	}
+	terms := make([]int, n)
+	for k := range terms {
+		terms[k] = rng.IntN(n) * elem
+	}
+	gap := rows // between tiles, and between halves
+	got, at := panel[T](tiles*2*gap, lanes)
+	want, _ := panel[T](tiles*2*gap, lanes)
+	c := conv.Tiles[T]{
+		Level: level, Narrow: narrow, Src: unsafe.Pointer(&src[0]), Step: step * elem, Jump: jump * elem, Terms: terms,
+		Weights: unsafe.Pointer(&weights[0]), Dst: at, Pitch: lanes * elem, Leap: gap * lanes * elem,
+	}
+	var pieces []int
+	for i := range tiles {
+		pieces = append(pieces, i*step*elem, i*2*gap*lanes*elem)
+	}
+	c.Run(rows, paired, pieces)
+	for i := range tiles * rows * lanes {
+		tile, row, lane := i/lanes/rows, i/lanes%rows, i%lanes
+		from, to := row*step, (tile*2*gap+row)*lanes+lane
+		if half := rows / 2; paired && row >= half {
+			from, to = jump+(row-half)*step, to+(gap-half)*lanes
+		}
+		sum := T(0)
+		for k, at := range terms {
+			sum += src[tile*step+from+at/elem] * weights[k*lanes+lane]
+		}
+		if want[guard+to] = sum; lane >= used {
+			got[guard+to] = sum // not used
+		}
+	}
+	diff(t, fmt.Sprint(rows, " rows at ", level, ", paired: ", paired, ", narrow: ", narrow), want, got)
 }
 
 // TestFill lays out images that are strided and of another dtype.
@@ -360,33 +428,6 @@ func TestInterleave(t *testing.T) {
 			got := make([]float32, n+guard)
 			conv.Interleave(got[:n], at)
 			diff(t, fmt.Sprint(turns, " rows, ", n, " elements"), append(want, make([]float32, guard)...), got)
-		}
-	}
-}
-
-func TestSwapped(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	for level := simd.Portable; level <= simd.Available(); level++ {
-		for _, n := range [][3]int{{1, 1, 1}, {1, 5, 9}, {7, 3, 9}, {40, 33, 25}, {3, 2, 49}, {4, 6, 1}, {2, 3, 600}} {
-			src := make([]float32, n[0]*n[1]*n[2])
-			for i := range src {
-				src[i] = float32(i + 1)
-			}
-			s := conv.Swapped{Level: level, Weight: unsafe.Pointer(&src[0]), Outs: n[0], Channels: n[1], Places: n[2], Elem: 4}
-			for range 30 {
-				p0, i0 := rng.IntN(s.Outs*s.Places), rng.IntN(s.Channels)
-				p1, i1 := p0+1+rng.IntN(s.Outs*s.Places-p0), i0+1+rng.IntN(s.Channels-i0)
-				ld := p1 - p0 + rng.IntN(3)
-				got, at := panel[float32](i1-i0, ld)
-				want, _ := panel[float32](i1-i0, ld)
-				s.Pack(at, ld, i0, i1, p0, p1)
-				for c := i0; c < i1; c++ {
-					for p := p0; p < p1; p++ {
-						want[guard+(c-i0)*ld+p-p0] = src[(p/s.Places*s.Channels+c)*s.Places+p%s.Places]
-					}
-				}
-				diff(t, fmt.Sprint(level, n, " rows ", i0, i1, " terms ", p0, p1), want, got)
-			}
 		}
 	}
 }

@@ -1,6 +1,6 @@
-// Package conv lays out convolutions for the functions that compute them: images
+// Package conv lays out convolutions for the functions that compute them, images
 // with their padding in frames, where neighbouring windows read neighbouring
-// elements whatever the stride, and windows as panels of matrix products. It knows
+// elements whatever the stride, and sums up products where the frames lie. It knows
 // nothing of tensors' operators.
 package conv
 
@@ -111,6 +111,21 @@ func (f *Frame) Step(axis int) int {
 	return f.Stride[axis] * f.Pitch[axis]
 }
 
+// Rows returns where each row of windows along the last axis starts, in bytes.
+func (f *Frame) Rows(out []int) []int {
+	starts := []int{0}
+	for a, n := range out[:f.last] {
+		var next []int
+		for _, s := range starts {
+			for i := range n {
+				next = append(next, s+i*f.Step(a)*f.Elem)
+			}
+		}
+		starts = next
+	}
+	return starts
+}
+
 // A Source is how images lie that frames are filled from.
 type Source struct {
 	DType   ir.DType // of the image
@@ -118,24 +133,45 @@ type Source struct {
 	Strides []int    // of the spatial axes, in elements
 }
 
-// Fill puts the image at src into the frame at dst, which starts at a multiple of
-// the vectors' size.
-func (f *Frame) Fill(dst, src unsafe.Pointer, s *Source) {
-	whole := unsafe.Slice((*byte)(dst), f.Size*f.Elem)
+// Fill puts planes of images at src, which are distance elements apart, into frames at
+// dst, one after the other, which start at a multiple of the vectors' size.
+func (f *Frame) Fill(dst, src unsafe.Pointer, s *Source, planes, distance int) {
+	size, most := f.Size*f.Elem, 1
+	if f.last == 1 && !f.Low && f.plain(s) {
+		most = max(1, nearBytes/(f.Size*f.Elem))
+	}
+	for ; planes > 0; planes -= most {
+		n := min(most, planes)
+		f.clear(unsafe.Slice((*byte)(dst), n*size))
+		if most == 1 {
+			f.fill(0, dst, src, s)
+		} else if lo, hi := f.inside(0); lo < hi {
+			f.rows(dst, src, s, lo, hi, n, distance)
+		}
+		if planes > n {
+			dst, src = unsafe.Add(dst, n*size), unsafe.Add(src, n*distance*s.DType.Size())
+		}
+	}
+}
+
+// nearBytes is how many bytes of frames are filled at once: the first cache holds them.
+const nearBytes = 16 * 1024
+
+// clear sets frames to what padding counts as, where there is any.
+func (f *Frame) clear(frames []byte) {
 	switch {
 	case f.covered():
 	case !f.Low:
-		clear(whole)
+		clear(frames)
 	default:
 		low := low32
 		if f.Elem == 8 {
 			low = low64
 		}
-		for n := copy(whole, low); n < len(whole); n *= 2 {
-			copy(whole[n:], whole[:n])
+		for n := copy(frames, low); n < len(frames); n *= 2 {
+			copy(frames[n:], frames[:n])
 		}
 	}
-	f.fill(0, dst, src, s)
 }
 
 // covered reports whether windows read nothing but the image.
@@ -168,8 +204,8 @@ func (f *Frame) fill(axis int, dst, src unsafe.Pointer, s *Source) {
 		return
 	}
 	size, stride := s.DType.Size(), s.Strides[axis]
-	if paired := f.paired(s); axis == f.last-1 && (paired || f.plain(s)) {
-		f.rows(dst, src, s, lo, hi, paired)
+	if axis == f.last-1 && (f.paired(s) || f.plain(s)) {
+		f.rows(dst, src, s, lo, hi, 1, 0)
 		return
 	}
 	for t := lo; t < hi; t++ {
@@ -179,8 +215,9 @@ func (f *Frame) fill(axis int, dst, src unsafe.Pointer, s *Source) {
 	}
 }
 
-// rows fills places [lo, hi) of the last axis but one, many rows at once.
-func (f *Frame) rows(dst, src unsafe.Pointer, s *Source, lo, hi int, paired bool) {
+// rows fills places [lo, hi) of the last axis but one, many rows at once, of one plane
+// or of several small ones.
+func (f *Frame) rows(dst, src unsafe.Pointer, s *Source, lo, hi, planes, distance int) {
 	axis := f.last - 1
 	pitch, stride := f.Pitch[axis]*f.Elem, s.Strides[axis]*f.Elem
 	step, t := 1, lo
@@ -192,20 +229,21 @@ func (f *Frame) rows(dst, src unsafe.Pointer, s *Source, lo, hi int, paired bool
 	if first == end {
 		return
 	}
-	put := copyRows
-	if f.Low { // nothing behind a row becomes zero
-		put = copyRowsPortable
-	}
-	bytes := (end - first) * f.Elem
+	paired, bytes := f.paired(s), (end-first)*f.Elem
 	most := max(1, fillBytes/bytes)
 	for n := (hi - t + step - 1) / step; n > 0; n -= most {
 		to, from, rows := unsafe.Add(dst, t*pitch), unsafe.Add(src, (t-f.Lead[axis])*stride), min(n, most)
+		t += most * step
 		if paired {
 			f.pairs(to, step*pitch, from, step*stride, rows)
-		} else {
-			put(unsafe.Add(to, first*f.Elem), step*pitch, unsafe.Add(from, (first-f.Lead[f.last])*f.Elem), step*stride, rows, bytes)
+			continue
 		}
-		t += most * step
+		to, from = unsafe.Add(to, first*f.Elem), unsafe.Add(from, (first-f.Lead[f.last])*f.Elem)
+		if f.Low { // nothing behind a row becomes zero
+			copyRowsPortable(to, step*pitch, from, step*stride, rows, bytes)
+		} else {
+			copyPlanes(to, f.Size*f.Elem, step*pitch, from, distance*f.Elem, step*stride, planes, rows, bytes)
+		}
 	}
 }
 
@@ -288,6 +326,13 @@ func copyRowsPortable(dst unsafe.Pointer, to int, src unsafe.Pointer, from, rows
 	}
 }
 
+// copyPlanesPortable copies planes of rows of so many bytes.
+func copyPlanesPortable(dst unsafe.Pointer, toPlane, to int, src unsafe.Pointer, fromPlane, from, planes, rows, bytes int) {
+	for p := range planes {
+		copyRowsPortable(unsafe.Add(dst, p*toPlane), to, unsafe.Add(src, p*fromPlane), from, rows, bytes)
+	}
+}
+
 // Interleave fills a row from rows that it has the elements of in turns: element i
 // is the next one of rows[i%len(rows)]. The rows lie at addresses.
 func Interleave[T Float](to []T, rows []unsafe.Pointer) {
@@ -306,4 +351,13 @@ func Interleave[T Float](to []T, rows []unsafe.Pointer) {
 			to[i*step+r] = from[i]
 		}
 	}
+}
+
+// move copies an element.
+func move(size int, to, from unsafe.Pointer) {
+	if size == 8 {
+		*(*uint64)(to) = *(*uint64)(from)
+		return
+	}
+	*(*uint32)(to) = *(*uint32)(from)
 }

@@ -38,13 +38,9 @@ func NewMaxima(f *Frame, out []int, places [][]int, level simd.Level) *Maxima {
 	for i := range m.steps {
 		m.steps[i] = i * f.Stride[f.last]
 	}
-	c := Columns{Out: out, Elem: f.Elem}
-	for a := range out {
-		c.Steps = append(c.Steps, f.Step(a))
-	}
 	width, lanes := out[f.last], 32/f.Elem
-	for w := 0; w < m.windows; w += width {
-		from, index, rest := c.base(w), 0, w
+	for r, from := range f.Rows(out) {
+		w, index, rest := r*width, 0, r*width
 		for a := f.last; a >= 0; a-- {
 			index += (rest%out[a]*f.Stride[a] - f.Lead[a]) * pitch[a]
 			rest /= out[a]
@@ -82,6 +78,7 @@ func (m *Maxima) Run(values, indices, data unsafe.Pointer) (lowest bool) {
 		whole--
 	}
 	whole &^= 1
+	const most = 64 // of a call: vector code cannot be preempted
 	for at := 0; at < whole; at += most {
 		lowest = maxima(m, values, indices, data, m.pieces[3*at:], min(most, whole-at)) || lowest
 	}
@@ -101,4 +98,47 @@ func (m *Maxima) Run(values, indices, data unsafe.Pointer) (lowest bool) {
 		}
 	}
 	return lowest
+}
+
+// Quads finds the largest elements of windows of two by two that lie side by side in
+// planes of floating-point numbers, and their numbers in the plane.
+type Quads struct{ rows, n, width, size, elem int }
+
+// NewQuads returns nil where windows are others or reach out of the plane, a plane has
+// more elements than an int32 counts or two of its rows more than a call may read, or
+// the level has no vectors for them.
+func NewQuads(in, out, kernel, stride, padding, dilation []int, elem int, level simd.Level) *Quads {
+	if len(in) != 2 || level == simd.Portable {
+		return nil
+	}
+	for a := range in {
+		if kernel[a] != 2 || stride[a] != 2 || padding[a] != 0 || dilation[a] != 1 || 2*out[a] > in[a] {
+			return nil
+		}
+	}
+	q := &Quads{out[0], out[1], in[1], in[0] * in[1], elem}
+	if q.rows*q.n == 0 || q.size > math.MaxInt32 || 2*q.width > quadElements {
+		return nil
+	}
+	return q
+}
+
+// quadElements is how many elements a call reads at most: vector code cannot be
+// preempted.
+const quadElements = 32 * 1024
+
+// Run sets values, and as int64 indices, of the windows of planes at x, one behind the
+// other.
+func (q *Quads) Run(planes int, values, indices, x unsafe.Pointer) {
+	together, rows := max(1, quadElements/q.size), q.rows
+	if q.size > quadElements {
+		rows = min(rows, quadElements/(2*q.width))
+	}
+	for p := 0; p < planes; p += together {
+		for r := 0; r < q.rows; r += rows {
+			window, first := (p*q.rows+r)*q.n, 2*r*q.width
+			quads(q, min(together, planes-p), min(rows, q.rows-r), first,
+				unsafe.Add(values, window*q.elem), unsafe.Add(indices, window*8), unsafe.Add(x, (p*q.size+first)*q.elem))
+		}
+	}
 }

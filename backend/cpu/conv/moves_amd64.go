@@ -4,63 +4,11 @@
 
 package conv
 
-// gatherAVX2 copies, for each of n offsets into src, count vectors to a row of dst; rows are step
-// bytes apart. pieces has two numbers for each vector, in bytes: where it comes from, after the
-// offset, and its place in the row. n and count are at least 1, and the first place is 0.
+// fillAVX2 copies planes of rows of n words of 4 bytes. Planes are toPlane and fromPlane bytes apart, rows
+// to and from. What is left of a row's last vector becomes zero in dst. planes and rows are at least 1.
 //
 //go:noescape
-func gatherAVX2(dst *byte, step int, src *byte, offsets *int, n int, pieces *int, count int)
-
-// fillAVX2 copies rows of n words of 4 bytes. Rows are to and from bytes apart. What is left of a row's
-// last vector becomes zero in dst. rows is at least 1.
-//
-//go:noescape
-func fillAVX2(dst *byte, to int, src *byte, from int, rows int, n int)
-
-// gatherAVX512 copies, for each of n offsets into src, count vectors to a row of dst; rows are step
-// bytes apart. pieces has two numbers for each vector, in bytes: where it comes from, after the
-// offset, and its place in the row. n and count are at least 1, and the first place is 0.
-//
-//go:noescape
-func gatherAVX512(dst *byte, step int, src *byte, offsets *int, n int, pieces *int, count int)
-
-// fillAVX512 copies rows of n words of 4 bytes. Rows are to and from bytes apart. What is left of a row's
-// last vector becomes zero in dst. rows is at least 1.
-//
-//go:noescape
-func fillAVX512(dst *byte, to int, src *byte, from int, rows int, n int)
-
-// transposeF32AVX2 takes blocks from as many runs as a block is long: run i starts at src plus the i-th
-// offset. The i-th elements of a block go to the i-th of rows that lie a panel's width apart.
-// pieces has two numbers for each of count blocks, in bytes: where it lies in the runs, and in dst.
-// count is at least 1.
-//
-//go:noescape
-func transposeF32AVX2(dst *byte, src *byte, offsets *int, pieces *int, count int)
-
-// transposeF64AVX2 takes blocks from as many runs as a block is long: run i starts at src plus the i-th
-// offset. The i-th elements of a block go to the i-th of rows that lie a panel's width apart.
-// pieces has two numbers for each of count blocks, in bytes: where it lies in the runs, and in dst.
-// count is at least 1.
-//
-//go:noescape
-func transposeF64AVX2(dst *byte, src *byte, offsets *int, pieces *int, count int)
-
-// transposeF32AVX512 takes blocks from as many runs as a block is long: run i starts at src plus the i-th
-// offset. The i-th elements of a block go to the i-th of rows that lie a panel's width apart.
-// pieces has two numbers for each of count blocks, in bytes: where it lies in the runs, and in dst.
-// count is at least 1.
-//
-//go:noescape
-func transposeF32AVX512(dst *byte, src *byte, offsets *int, pieces *int, count int)
-
-// transposeF64AVX512 takes blocks from as many runs as a block is long: run i starts at src plus the i-th
-// offset. The i-th elements of a block go to the i-th of rows that lie a panel's width apart.
-// pieces has two numbers for each of count blocks, in bytes: where it lies in the runs, and in dst.
-// count is at least 1.
-//
-//go:noescape
-func transposeF64AVX512(dst *byte, src *byte, offsets *int, pieces *int, count int)
+func fillAVX2(dst *byte, toPlane int, to int, src *byte, fromPlane int, from int, planes int, rows int, n int)
 
 // splitF32AVX2 copies the elements at even places of rows of src, n in each, to rows of even, and the others
 // to odd, before those. Rows are to and from bytes apart. n is even and at least those of 32 bytes.

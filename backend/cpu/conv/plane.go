@@ -51,13 +51,7 @@ func NewPlane(f *Frame, out []int, level simd.Level) *Plane {
 		p.windows *= n
 	}
 	p.vectors = vectorsOf(level, f.Elem, p.width)
-	c := Columns{Out: out, Elem: f.Elem}
-	for a := range out {
-		c.Steps = append(c.Steps, f.Step(a))
-	}
-	for w := 0; w < p.windows; w += p.width {
-		p.starts = append(p.starts, c.base(w))
-	}
+	p.starts = f.Rows(out)
 	if p.vectors == nil {
 		return p
 	}

@@ -13,6 +13,14 @@ package conv
 //go:noescape
 func maximaF32AVX2(values *byte, indices *int, src *byte, pieces *int, count int, offsets *int, places *int, n int, steps *int, low *byte) (lowest int)
 
+// quadsF32AVX2 sets values to the largest elements of windows of two by two, and indices to their
+// numbers in a plane, from first on: the first of equal ones, NaN being the largest. There are planes
+// planes of size elements with rows of width; the windows of a plane are rows rows of n. None of these
+// is 0.
+//
+//go:noescape
+func quadsF32AVX2(planes int, rows int, n int, width int, size int, first int, values *byte, indices *int, x *byte)
+
 // maximaF64AVX2 sets count vectors of values to the largest elements of windows: of those at n offsets
 // from src the first of equal ones, NaN being the largest. Its index is the number in places that
 // belongs to the offset, which has 31 bits, plus the vector's, plus the lane's in steps. pieces has
@@ -21,6 +29,14 @@ func maximaF32AVX2(values *byte, indices *int, src *byte, pieces *int, count int
 //
 //go:noescape
 func maximaF64AVX2(values *byte, indices *int, src *byte, pieces *int, count int, offsets *int, places *int, n int, steps *int, low *byte) (lowest int)
+
+// quadsF64AVX2 sets values to the largest elements of windows of two by two, and indices to their
+// numbers in a plane, from first on: the first of equal ones, NaN being the largest. There are planes
+// planes of size elements with rows of width; the windows of a plane are rows rows of n. None of these
+// is 0.
+//
+//go:noescape
+func quadsF64AVX2(planes int, rows int, n int, width int, size int, first int, values *byte, indices *int, x *byte)
 
 // divideF32AVX2 sets n elements of to to those of x, divided by those of y.
 //

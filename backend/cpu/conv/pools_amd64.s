@@ -90,6 +90,188 @@ found:
 	VZEROUPPER
 	RET
 
+// func quadsF32AVX2(planes int, rows int, n int, width int, size int, first int, values *byte, indices *int, x *byte)
+// Requires: AVX, AVX2
+TEXT ·quadsF32AVX2(SB), NOSPLIT, $0-72
+	MOVQ         width+24(FP), AX
+	MOVQ         values+48(FP), SI
+	MOVQ         indices+56(FP), DI
+	MOVQ         planes+0(FP), R9
+	MOVQ         x+64(FP), R10
+	MOVQ         $+1, CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Y0
+	VMOVQ        AX, X1
+	VPBROADCASTD X1, Y1
+	LEAQ         1(AX), CX
+	VMOVQ        CX, X2
+	VPBROADCASTD X2, Y2
+	XORQ         R8, R8
+	LEAQ         (R8)(AX*4), R8
+
+plane:
+	MOVQ rows+8(FP), R11
+	XORQ R12, R12
+
+row:
+	MOVQ first+40(FP), DX
+	ADDQ R12, DX
+	LEAQ (R10)(R12*4), CX
+	MOVQ n+16(FP), BX
+
+full:
+	CMPQ         BX, $0x08
+	JLT          half
+	VXORPS       Y5, Y5, Y5
+	VMOVUPS      (CX), Y3
+	VMOVUPS      32(CX), Y4
+	VSHUFPS      $0x88, Y4, Y3, Y6
+	VSHUFPS      $0xdd, Y4, Y3, Y7
+	VCMPPS       $0x16, Y6, Y7, Y3
+	VCMPPS       $0x07, Y6, Y6, Y4
+	VANDPS       Y4, Y3, Y3
+	VBLENDVPS    Y3, Y7, Y6, Y6
+	VBLENDVPS    Y3, Y0, Y5, Y5
+	VMOVUPS      (CX)(R8*1), Y7
+	VMOVUPS      32(CX)(R8*1), Y8
+	VSHUFPS      $0x88, Y8, Y7, Y9
+	VCMPPS       $0x16, Y6, Y9, Y3
+	VCMPPS       $0x07, Y6, Y6, Y4
+	VANDPS       Y4, Y3, Y3
+	VBLENDVPS    Y3, Y9, Y6, Y6
+	VBLENDVPS    Y3, Y1, Y5, Y5
+	VSHUFPS      $0xdd, Y8, Y7, Y7
+	VCMPPS       $0x16, Y6, Y7, Y3
+	VCMPPS       $0x07, Y6, Y6, Y4
+	VANDPS       Y4, Y3, Y3
+	VBLENDVPS    Y3, Y7, Y6, Y6
+	VBLENDVPS    Y3, Y2, Y5, Y5
+	VPERMPD      $0xd8, Y6, Y6
+	VPERMPD      $0xd8, Y5, Y5
+	VMOVUPS      Y6, (SI)
+	VMOVQ        DX, X3
+	VPBROADCASTQ X3, Y3
+	VPMOVSXDQ    X5, Y4
+	VEXTRACTI128 $0x01, Y5, X5
+	VPMOVSXDQ    X5, Y5
+	VPADDQ       Y3, Y4, Y4
+	VPADDQ       evens<>+0(SB), Y4, Y4
+	VPADDQ       Y3, Y5, Y5
+	VPADDQ       evens<>+32(SB), Y5, Y5
+	VMOVDQU      Y4, (DI)
+	VMOVDQU      Y5, 32(DI)
+	ADDQ         $0x40, CX
+	ADDQ         $0x10, DX
+	ADDQ         $0x20, SI
+	ADDQ         $0x40, DI
+	SUBQ         $0x08, BX
+	JMP          full
+
+half:
+	CMPQ         BX, $0x04
+	JLT          rest
+	VXORPS       Y5, Y5, Y5
+	VMOVUPS      (CX), Y3
+	VSHUFPS      $0x88, Y3, Y3, Y6
+	VSHUFPS      $0xdd, Y3, Y3, Y7
+	VCMPPS       $0x16, Y6, Y7, Y3
+	VCMPPS       $0x07, Y6, Y6, Y4
+	VANDPS       Y4, Y3, Y3
+	VBLENDVPS    Y3, Y7, Y6, Y6
+	VBLENDVPS    Y3, Y0, Y5, Y5
+	VMOVUPS      (CX)(R8*1), Y7
+	VSHUFPS      $0x88, Y7, Y7, Y8
+	VCMPPS       $0x16, Y6, Y8, Y3
+	VCMPPS       $0x07, Y6, Y6, Y4
+	VANDPS       Y4, Y3, Y3
+	VBLENDVPS    Y3, Y8, Y6, Y6
+	VBLENDVPS    Y3, Y1, Y5, Y5
+	VSHUFPS      $0xdd, Y7, Y7, Y7
+	VCMPPS       $0x16, Y6, Y7, Y3
+	VCMPPS       $0x07, Y6, Y6, Y4
+	VANDPS       Y4, Y3, Y3
+	VBLENDVPS    Y3, Y7, Y6, Y6
+	VBLENDVPS    Y3, Y2, Y5, Y5
+	VPERMPD      $0xd8, Y6, Y6
+	VPERMPD      $0xd8, Y5, Y5
+	VMOVUPS      X6, (SI)
+	VMOVQ        DX, X3
+	VPBROADCASTQ X3, Y3
+	VPMOVSXDQ    X5, Y4
+	VEXTRACTI128 $0x01, Y5, X5
+	VPMOVSXDQ    X5, Y5
+	VPADDQ       Y3, Y4, Y4
+	VPADDQ       evens<>+0(SB), Y4, Y4
+	VPADDQ       Y3, Y5, Y5
+	VPADDQ       evens<>+32(SB), Y5, Y5
+	VMOVDQU      Y4, (DI)
+	ADDQ         $0x20, CX
+	ADDQ         $0x08, DX
+	ADDQ         $0x10, SI
+	ADDQ         $0x20, DI
+	SUBQ         $0x04, BX
+
+rest:
+	TESTQ        BX, BX
+	JE           rowDone
+	LEAQ         (BX)(BX*1), R13
+	LEAQ         tailMasks<>+0(SB), R14
+	NEGQ         R13
+	VMOVDQU      32(R14)(R13*4), Y3
+	VXORPS       Y6, Y6, Y6
+	VMASKMOVPS   (CX), Y3, Y4
+	VSHUFPS      $0x88, Y4, Y4, Y7
+	VSHUFPS      $0xdd, Y4, Y4, Y8
+	VCMPPS       $0x16, Y7, Y8, Y4
+	VCMPPS       $0x07, Y7, Y7, Y5
+	VANDPS       Y5, Y4, Y4
+	VBLENDVPS    Y4, Y8, Y7, Y7
+	VBLENDVPS    Y4, Y0, Y6, Y6
+	VMASKMOVPS   (CX)(R8*1), Y3, Y8
+	VSHUFPS      $0x88, Y8, Y8, Y9
+	VCMPPS       $0x16, Y7, Y9, Y4
+	VCMPPS       $0x07, Y7, Y7, Y5
+	VANDPS       Y5, Y4, Y4
+	VBLENDVPS    Y4, Y9, Y7, Y7
+	VBLENDVPS    Y4, Y1, Y6, Y6
+	VSHUFPS      $0xdd, Y8, Y8, Y8
+	VCMPPS       $0x16, Y7, Y8, Y4
+	VCMPPS       $0x07, Y7, Y7, Y5
+	VANDPS       Y5, Y4, Y4
+	VBLENDVPS    Y4, Y8, Y7, Y7
+	VBLENDVPS    Y4, Y2, Y6, Y6
+	VPERMPD      $0xd8, Y7, Y7
+	VPERMPD      $0xd8, Y6, Y6
+	MOVQ         BX, R13
+	LEAQ         tailMasks<>+0(SB), CX
+	NEGQ         R13
+	VMOVDQU      32(CX)(R13*4), Y4
+	VMASKMOVPS   Y7, Y4, (SI)
+	VMOVQ        DX, X4
+	VPBROADCASTQ X4, Y4
+	VPMOVSXDQ    X6, Y5
+	VEXTRACTI128 $0x01, Y6, X6
+	VPMOVSXDQ    X6, Y6
+	VPADDQ       Y4, Y5, Y5
+	VPADDQ       evens<>+0(SB), Y5, Y5
+	VPADDQ       Y4, Y6, Y6
+	VPADDQ       evens<>+32(SB), Y6, Y6
+	VMASKMOVPS   Y5, Y3, (DI)
+	LEAQ         (SI)(BX*4), SI
+	LEAQ         (DI)(BX*8), DI
+
+rowDone:
+	LEAQ (R12)(AX*2), R12
+	DECQ R11
+	JNE  row
+	MOVQ size+32(FP), R12
+	LEAQ (R10)(R12*4), CX
+	MOVQ CX, R10
+	DECQ R9
+	JNE  plane
+	VZEROUPPER
+	RET
+
 // func maximaF64AVX2(values *byte, indices *int, src *byte, pieces *int, count int, offsets *int, places *int, n int, steps *int, low *byte) (lowest int)
 // Requires: AVX, AVX2
 TEXT ·maximaF64AVX2(SB), NOSPLIT, $0-88
@@ -164,6 +346,174 @@ found:
 	VZEROUPPER
 	RET
 
+// func quadsF64AVX2(planes int, rows int, n int, width int, size int, first int, values *byte, indices *int, x *byte)
+// Requires: AVX, AVX2
+TEXT ·quadsF64AVX2(SB), NOSPLIT, $0-72
+	MOVQ         width+24(FP), AX
+	MOVQ         values+48(FP), SI
+	MOVQ         indices+56(FP), DI
+	MOVQ         planes+0(FP), R9
+	MOVQ         x+64(FP), R10
+	MOVQ         $+1, CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	VMOVQ        AX, X1
+	VPBROADCASTQ X1, Y1
+	LEAQ         1(AX), CX
+	VMOVQ        CX, X2
+	VPBROADCASTQ X2, Y2
+	XORQ         R8, R8
+	LEAQ         (R8)(AX*8), R8
+
+plane:
+	MOVQ rows+8(FP), R11
+	XORQ R12, R12
+
+row:
+	MOVQ first+40(FP), DX
+	ADDQ R12, DX
+	LEAQ (R10)(R12*8), CX
+	MOVQ n+16(FP), BX
+
+full:
+	CMPQ         BX, $0x04
+	JLT          half
+	VXORPS       Y5, Y5, Y5
+	VMOVUPD      (CX), Y3
+	VMOVUPD      32(CX), Y4
+	VSHUFPD      $0x00, Y4, Y3, Y6
+	VSHUFPD      $0x0f, Y4, Y3, Y7
+	VCMPPD       $0x16, Y6, Y7, Y3
+	VCMPPD       $0x07, Y6, Y6, Y4
+	VANDPS       Y4, Y3, Y3
+	VBLENDVPD    Y3, Y7, Y6, Y6
+	VBLENDVPD    Y3, Y0, Y5, Y5
+	VMOVUPD      (CX)(R8*1), Y7
+	VMOVUPD      32(CX)(R8*1), Y8
+	VSHUFPD      $0x00, Y8, Y7, Y9
+	VCMPPD       $0x16, Y6, Y9, Y3
+	VCMPPD       $0x07, Y6, Y6, Y4
+	VANDPS       Y4, Y3, Y3
+	VBLENDVPD    Y3, Y9, Y6, Y6
+	VBLENDVPD    Y3, Y1, Y5, Y5
+	VSHUFPD      $0x0f, Y8, Y7, Y7
+	VCMPPD       $0x16, Y6, Y7, Y3
+	VCMPPD       $0x07, Y6, Y6, Y4
+	VANDPS       Y4, Y3, Y3
+	VBLENDVPD    Y3, Y7, Y6, Y6
+	VBLENDVPD    Y3, Y2, Y5, Y5
+	VPERMPD      $0xd8, Y6, Y6
+	VPERMPD      $0xd8, Y5, Y5
+	VMOVUPD      Y6, (SI)
+	VMOVQ        DX, X3
+	VPBROADCASTQ X3, Y3
+	VPADDQ       Y3, Y5, Y5
+	VPADDQ       evens<>+0(SB), Y5, Y5
+	VMOVDQU      Y5, (DI)
+	ADDQ         $0x40, CX
+	ADDQ         $0x08, DX
+	ADDQ         $0x20, SI
+	ADDQ         $0x20, DI
+	SUBQ         $0x04, BX
+	JMP          full
+
+half:
+	CMPQ         BX, $0x02
+	JLT          rest
+	VXORPS       Y5, Y5, Y5
+	VMOVUPD      (CX), Y3
+	VSHUFPD      $0x00, Y3, Y3, Y6
+	VSHUFPD      $0x0f, Y3, Y3, Y7
+	VCMPPD       $0x16, Y6, Y7, Y3
+	VCMPPD       $0x07, Y6, Y6, Y4
+	VANDPS       Y4, Y3, Y3
+	VBLENDVPD    Y3, Y7, Y6, Y6
+	VBLENDVPD    Y3, Y0, Y5, Y5
+	VMOVUPD      (CX)(R8*1), Y7
+	VSHUFPD      $0x00, Y7, Y7, Y8
+	VCMPPD       $0x16, Y6, Y8, Y3
+	VCMPPD       $0x07, Y6, Y6, Y4
+	VANDPS       Y4, Y3, Y3
+	VBLENDVPD    Y3, Y8, Y6, Y6
+	VBLENDVPD    Y3, Y1, Y5, Y5
+	VSHUFPD      $0x0f, Y7, Y7, Y7
+	VCMPPD       $0x16, Y6, Y7, Y3
+	VCMPPD       $0x07, Y6, Y6, Y4
+	VANDPS       Y4, Y3, Y3
+	VBLENDVPD    Y3, Y7, Y6, Y6
+	VBLENDVPD    Y3, Y2, Y5, Y5
+	VPERMPD      $0xd8, Y6, Y6
+	VPERMPD      $0xd8, Y5, Y5
+	VMOVUPS      X6, (SI)
+	VMOVQ        DX, X3
+	VPBROADCASTQ X3, Y3
+	VPADDQ       Y3, Y5, Y5
+	VPADDQ       evens<>+0(SB), Y5, Y5
+	VMOVDQU      X5, (DI)
+	ADDQ         $0x20, CX
+	ADDQ         $0x04, DX
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, DI
+	SUBQ         $0x02, BX
+
+rest:
+	TESTQ        BX, BX
+	JE           rowDone
+	LEAQ         (BX)(BX*1), R13
+	SHLQ         $0x01, R13
+	LEAQ         tailMasks<>+0(SB), R14
+	NEGQ         R13
+	VMOVDQU      32(R14)(R13*4), Y3
+	VXORPS       Y6, Y6, Y6
+	VMASKMOVPS   (CX), Y3, Y4
+	VSHUFPD      $0x00, Y4, Y4, Y7
+	VSHUFPD      $0x0f, Y4, Y4, Y8
+	VCMPPD       $0x16, Y7, Y8, Y4
+	VCMPPD       $0x07, Y7, Y7, Y5
+	VANDPS       Y5, Y4, Y4
+	VBLENDVPD    Y4, Y8, Y7, Y7
+	VBLENDVPD    Y4, Y0, Y6, Y6
+	VMASKMOVPS   (CX)(R8*1), Y3, Y3
+	VSHUFPD      $0x00, Y3, Y3, Y8
+	VCMPPD       $0x16, Y7, Y8, Y4
+	VCMPPD       $0x07, Y7, Y7, Y5
+	VANDPS       Y5, Y4, Y4
+	VBLENDVPD    Y4, Y8, Y7, Y7
+	VBLENDVPD    Y4, Y1, Y6, Y6
+	VSHUFPD      $0x0f, Y3, Y3, Y3
+	VCMPPD       $0x16, Y7, Y3, Y4
+	VCMPPD       $0x07, Y7, Y7, Y5
+	VANDPS       Y5, Y4, Y4
+	VBLENDVPD    Y4, Y3, Y7, Y7
+	VBLENDVPD    Y4, Y2, Y6, Y6
+	VPERMPD      $0xd8, Y7, Y7
+	VPERMPD      $0xd8, Y6, Y6
+	MOVQ         BX, R13
+	SHLQ         $0x01, R13
+	LEAQ         tailMasks<>+0(SB), CX
+	NEGQ         R13
+	VMOVDQU      32(CX)(R13*4), Y3
+	VMASKMOVPS   Y7, Y3, (SI)
+	VMOVQ        DX, X4
+	VPBROADCASTQ X4, Y4
+	VPADDQ       Y4, Y6, Y6
+	VPADDQ       evens<>+0(SB), Y6, Y6
+	VMASKMOVPS   Y6, Y3, (DI)
+	LEAQ         (SI)(BX*8), SI
+	LEAQ         (DI)(BX*8), DI
+
+rowDone:
+	LEAQ (R12)(AX*2), R12
+	DECQ R11
+	JNE  row
+	MOVQ size+32(FP), R12
+	LEAQ (R10)(R12*8), CX
+	MOVQ CX, R10
+	DECQ R9
+	JNE  plane
+	VZEROUPPER
+	RET
+
 DATA tailMasks<>+0(SB)/4, $0xffffffff
 DATA tailMasks<>+4(SB)/4, $0xffffffff
 DATA tailMasks<>+8(SB)/4, $0xffffffff
@@ -181,6 +531,16 @@ DATA tailMasks<>+52(SB)/4, $0x00000000
 DATA tailMasks<>+56(SB)/4, $0x00000000
 DATA tailMasks<>+60(SB)/4, $0x00000000
 GLOBL tailMasks<>(SB), RODATA|NOPTR, $64
+
+DATA evens<>+0(SB)/8, $0x0000000000000000
+DATA evens<>+8(SB)/8, $0x0000000000000002
+DATA evens<>+16(SB)/8, $0x0000000000000004
+DATA evens<>+24(SB)/8, $0x0000000000000006
+DATA evens<>+32(SB)/8, $0x0000000000000008
+DATA evens<>+40(SB)/8, $0x000000000000000a
+DATA evens<>+48(SB)/8, $0x000000000000000c
+DATA evens<>+56(SB)/8, $0x000000000000000e
+GLOBL evens<>(SB), RODATA|NOPTR, $64
 
 // func divideF32AVX2(n int, x *byte, y *byte, to *byte)
 // Requires: AVX

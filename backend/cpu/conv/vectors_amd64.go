@@ -6,29 +6,6 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 )
 
-// gather copies n pieces of a vector, of 32 or 64 bytes, for each offset to a row.
-func gather(vector int, dst unsafe.Pointer, step int, src unsafe.Pointer, offsets *int, rows int, t *table, n int) {
-	if vector == 64 {
-		gatherAVX512((*byte)(dst), step, (*byte)(src), offsets, rows, &t[0], n)
-		return
-	}
-	gatherAVX2((*byte)(dst), step, (*byte)(src), offsets, rows, &t[0], n)
-}
-
-// transpose takes n blocks from the runs at eight or four offsets.
-func transpose(level simd.Level, elem int, dst, src unsafe.Pointer, offsets *int, t *table, n int) {
-	switch {
-	case level >= simd.AVX512 && elem == 4:
-		transposeF32AVX512((*byte)(dst), (*byte)(src), offsets, &t[0], n)
-	case level >= simd.AVX512:
-		transposeF64AVX512((*byte)(dst), (*byte)(src), offsets, &t[0], n)
-	case elem == 4:
-		transposeF32AVX2((*byte)(dst), (*byte)(src), offsets, &t[0], n)
-	default:
-		transposeF64AVX2((*byte)(dst), (*byte)(src), offsets, &t[0], n)
-	}
-}
-
 // maxima runs an even number of pieces of m.
 func maxima(m *Maxima, values, indices, data unsafe.Pointer, pieces []int, n int) (lowest bool) {
 	offsets, places, count := &m.offsets[0], &m.places[0], len(m.offsets)
@@ -36,6 +13,15 @@ func maxima(m *Maxima, values, indices, data unsafe.Pointer, pieces []int, n int
 		return maximaF64AVX2((*byte)(values), (*int)(indices), (*byte)(data), &pieces[0], n, offsets, places, count, &m.steps[0], &low64[0]) != 0
 	}
 	return maximaF32AVX2((*byte)(values), (*int)(indices), (*byte)(data), &pieces[0], n, offsets, places, count, &m.steps[0], &low32[0]) != 0
+}
+
+// quads runs rows of planes of q, whose first element is such a one of its plane.
+func quads(q *Quads, planes, rows, first int, values, indices, x unsafe.Pointer) {
+	if q.elem == 8 {
+		quadsF64AVX2(planes, rows, q.n, q.width, q.size, first, (*byte)(values), (*int)(indices), (*byte)(x))
+		return
+	}
+	quadsF32AVX2(planes, rows, q.n, q.width, q.size, first, (*byte)(values), (*int)(indices), (*byte)(x))
 }
 
 // divide sets n elements of to to x/y, at a level that has vectors.
@@ -91,14 +77,14 @@ func merge(elem int, dst, even, odd unsafe.Pointer, n int) {
 	mergeF32AVX2((*byte)(dst), (*byte)(even), (*byte)(odd), n)
 }
 
-// copyRows copies rows of so many bytes, a multiple of 4; up to 28 bytes behind a row
-// become zero, but not where a later row lies.
-func copyRows(dst unsafe.Pointer, to int, src unsafe.Pointer, from, rows, bytes int) {
+// copyPlanes copies planes of rows of so many bytes, a multiple of 4; up to 28 bytes
+// behind a row become zero, but not where a later row lies.
+func copyPlanes(dst unsafe.Pointer, toPlane, to int, src unsafe.Pointer, fromPlane, from, planes, rows, bytes int) {
 	if simd.Active() == simd.Portable {
-		copyRowsPortable(dst, to, src, from, rows, bytes)
+		copyPlanesPortable(dst, toPlane, to, src, fromPlane, from, planes, rows, bytes)
 		return
 	}
-	fillAVX2((*byte)(dst), to, (*byte)(src), from, rows, bytes/4)
+	fillAVX2((*byte)(dst), toPlane, to, (*byte)(src), fromPlane, from, planes, rows, bytes/4)
 }
 
 // The numbers of blocks are those of gen/simd/conv.
@@ -138,4 +124,62 @@ func vectorsOf(level simd.Level, elem, width int) *vectors {
 		return f64AVX2
 	}
 	return nil
+}
+
+// The functions of tiles, by vectors, less one, and rows: of a tile, or of each half.
+var (
+	tilesF32AVX2 = [2][]tileFunc{
+		{nil, tiles1x1F32AVX2, tiles2x1F32AVX2, tiles3x1F32AVX2, tiles4x1F32AVX2, tiles5x1F32AVX2, tiles6x1F32AVX2},
+		{nil, tiles1x2F32AVX2, tiles2x2F32AVX2, tiles3x2F32AVX2, tiles4x2F32AVX2, tiles5x2F32AVX2, tiles6x2F32AVX2},
+	}
+	pairsF32AVX2 = [2][]tileFunc{
+		{nil, pairs1x1F32AVX2, pairs2x1F32AVX2, pairs3x1F32AVX2},
+		{nil, pairs1x2F32AVX2, pairs2x2F32AVX2, pairs3x2F32AVX2},
+	}
+	tilesF64AVX2 = [2][]tileFunc{
+		{nil, tiles1x1F64AVX2, tiles2x1F64AVX2, tiles3x1F64AVX2, tiles4x1F64AVX2, tiles5x1F64AVX2, tiles6x1F64AVX2},
+		{nil, tiles1x2F64AVX2, tiles2x2F64AVX2, tiles3x2F64AVX2, tiles4x2F64AVX2, tiles5x2F64AVX2, tiles6x2F64AVX2},
+	}
+	pairsF64AVX2 = [2][]tileFunc{
+		{nil, pairs1x1F64AVX2, pairs2x1F64AVX2, pairs3x1F64AVX2},
+		{nil, pairs1x2F64AVX2, pairs2x2F64AVX2, pairs3x2F64AVX2},
+	}
+	tilesF32AVX512 = [2][]tileFunc{
+		{nil, tiles1x1F32AVX512, tiles2x1F32AVX512, tiles3x1F32AVX512, tiles4x1F32AVX512, tiles5x1F32AVX512, tiles6x1F32AVX512, tiles7x1F32AVX512, tiles8x1F32AVX512, tiles9x1F32AVX512, tiles10x1F32AVX512, tiles11x1F32AVX512, tiles12x1F32AVX512, tiles13x1F32AVX512, tiles14x1F32AVX512},
+		{nil, tiles1x2F32AVX512, tiles2x2F32AVX512, tiles3x2F32AVX512, tiles4x2F32AVX512, tiles5x2F32AVX512, tiles6x2F32AVX512, tiles7x2F32AVX512, tiles8x2F32AVX512, tiles9x2F32AVX512, tiles10x2F32AVX512, tiles11x2F32AVX512, tiles12x2F32AVX512, tiles13x2F32AVX512, tiles14x2F32AVX512},
+	}
+	pairsF32AVX512 = [2][]tileFunc{
+		{nil, pairs1x1F32AVX512, pairs2x1F32AVX512, pairs3x1F32AVX512, pairs4x1F32AVX512, pairs5x1F32AVX512, pairs6x1F32AVX512, pairs7x1F32AVX512, pairs8x1F32AVX512},
+		{nil, pairs1x2F32AVX512, pairs2x2F32AVX512, pairs3x2F32AVX512, pairs4x2F32AVX512, pairs5x2F32AVX512, pairs6x2F32AVX512, pairs7x2F32AVX512},
+	}
+	tilesF64AVX512 = [2][]tileFunc{
+		{nil, tiles1x1F64AVX512, tiles2x1F64AVX512, tiles3x1F64AVX512, tiles4x1F64AVX512, tiles5x1F64AVX512, tiles6x1F64AVX512, tiles7x1F64AVX512, tiles8x1F64AVX512, tiles9x1F64AVX512, tiles10x1F64AVX512, tiles11x1F64AVX512, tiles12x1F64AVX512, tiles13x1F64AVX512, tiles14x1F64AVX512},
+		{nil, tiles1x2F64AVX512, tiles2x2F64AVX512, tiles3x2F64AVX512, tiles4x2F64AVX512, tiles5x2F64AVX512, tiles6x2F64AVX512, tiles7x2F64AVX512, tiles8x2F64AVX512, tiles9x2F64AVX512, tiles10x2F64AVX512, tiles11x2F64AVX512, tiles12x2F64AVX512, tiles13x2F64AVX512, tiles14x2F64AVX512},
+	}
+	pairsF64AVX512 = [2][]tileFunc{
+		{nil, pairs1x1F64AVX512, pairs2x1F64AVX512, pairs3x1F64AVX512, pairs4x1F64AVX512, pairs5x1F64AVX512, pairs6x1F64AVX512, pairs7x1F64AVX512, pairs8x1F64AVX512},
+		{nil, pairs1x2F64AVX512, pairs2x2F64AVX512, pairs3x2F64AVX512, pairs4x2F64AVX512, pairs5x2F64AVX512, pairs6x2F64AVX512, pairs7x2F64AVX512},
+	}
+)
+
+// tilesOf returns the functions of tiles of so many vectors, at a level that has some.
+func tilesOf(level simd.Level, elem, vectors int) (tiles, pairs []tileFunc) {
+	t, p := &tilesF64AVX2, &pairsF64AVX2
+	switch {
+	case level >= simd.AVX512 && elem == 4:
+		t, p = &tilesF32AVX512, &pairsF32AVX512
+	case level >= simd.AVX512:
+		t, p = &tilesF64AVX512, &pairsF64AVX512
+	case elem == 4:
+		t, p = &tilesF32AVX2, &pairsF32AVX2
+	}
+	return t[vectors-1], p[vectors-1]
+}
+
+// Ask asks for rows of so many bytes that will be read, step bytes apart, at a level
+// that has vectors.
+func Ask(level simd.Level, src unsafe.Pointer, step, rows, bytes int) {
+	if level != simd.Portable && rows > 0 && bytes > 0 {
+		ask((*byte)(src), step, rows, (bytes+63)/64)
+	}
 }

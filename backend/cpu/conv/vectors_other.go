@@ -8,14 +8,12 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 )
 
-// No level above simd.Portable is available here, so that nothing calls gather,
-// transpose and the like.
-
-func gather(int, unsafe.Pointer, int, unsafe.Pointer, *int, int, *table, int) {}
-
-func transpose(simd.Level, int, unsafe.Pointer, unsafe.Pointer, *int, *table, int) {}
+// No level above simd.Portable is available here, so that nothing calls maxima,
+// divide and the like.
 
 func maxima(*Maxima, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer, []int, int) bool { return false }
+
+func quads(*Quads, int, int, int, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer) {}
 
 func divide(simd.Level, int, int, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer) {}
 
@@ -29,8 +27,13 @@ func merges(int, int) bool { return false }
 
 func merge(int, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer, int) {}
 
-func copyRows(dst unsafe.Pointer, to int, src unsafe.Pointer, from, rows, bytes int) {
-	copyRowsPortable(dst, to, src, from, rows, bytes)
+func copyPlanes(dst unsafe.Pointer, toPlane, to int, src unsafe.Pointer, fromPlane, from, planes, rows, bytes int) {
+	copyPlanesPortable(dst, toPlane, to, src, fromPlane, from, planes, rows, bytes)
 }
 
 func vectorsOf(simd.Level, int, int) *vectors { return nil }
+
+func tilesOf(simd.Level, int, int) (tiles, pairs []tileFunc) { return nil, nil }
+
+// Ask asks for rows of so many bytes that will be read, where that is known to help.
+func Ask(level simd.Level, src unsafe.Pointer, step, rows, bytes int) {}

@@ -15,8 +15,8 @@ import (
 
 // A convolution is the geometry shared by a convolution and its gradients. For
 // every group of every image it is a product of the group's weight, [out,
-// channels * places of the kernel], with the image's windows, which are packed
-// for the product straight from a copy of the image with its padding.
+// channels * places of the kernel], with the image's windows, which are read where
+// they lie: in a copy of the image with its padding.
 type convolution struct {
 	in, out, kernel           []int // extents along each spatial axis
 	stride, padding, dilation []int
@@ -66,9 +66,15 @@ func convolve(c *ir.Call, t *table[convFunc], v *convolution) error {
 	return nil
 }
 
-// framed is how many bytes of images are laid out at once, so that a cache holds
-// them.
-const framed = 4 << 20
+// framed is how many bytes of images are laid out at once for a processor, so that its
+// cache holds them.
+const framed = 1 << 20
+
+// room returns how many bytes of images are laid out at once for so many processors. The
+// weight, where it is larger, takes longer to read again for every part of them.
+func (v *convolution) room(procs int, dtype ir.DType) int {
+	return max(procs*framed, v.groups*v.outs*v.terms()*dtype.Size())
+}
 
 // A layout is how images of so many channels are laid out for windows.
 type layout struct {
@@ -81,11 +87,11 @@ type layout struct {
 }
 
 // newLayout returns the layout of the images in view, [images, channels,
-// spatial...].
-func newLayout(frame *conv.Frame, view ir.View, dtype ir.DType) *layout {
+// spatial...], of about so many bytes at once.
+func newLayout(frame *conv.Frame, view ir.View, dtype ir.DType, room int) *layout {
 	l := &layout{frame: frame, view: view, channels: view.Shape[1], dtype: dtype}
 	l.source = conv.Source{DType: view.DType, Want: dtype, Strides: view.Strides[2:]}
-	l.images = min(view.Shape[0], max(1, framed/max(1, l.image())))
+	l.images = min(view.Shape[0], max(1, room/max(1, l.image())))
 	return l
 }
 
@@ -108,16 +114,20 @@ func (l *layout) each(f func(data unsafe.Pointer, first, images int)) {
 func (l *layout) fill(data unsafe.Pointer, first, n int) {
 	size := l.frame.Size * l.frame.Elem
 	pool.For(n*l.channels, max(1, moveWork/max(1, l.frame.Size)), func(lo, hi int) {
-		for ; lo < hi; lo++ {
-			at := (first+lo/l.channels)*l.view.Strides[0] + lo%l.channels*l.view.Strides[1]
-			l.frame.Fill(unsafe.Add(data, lo*size), unsafe.Add(l.view.Ptr, at*l.view.DType.Size()), &l.source)
+		for lo < hi {
+			u, c := lo/l.channels, lo%l.channels
+			planes := min(hi-lo, l.channels-c)
+			at := (first+u)*l.view.Strides[0] + c*l.view.Strides[1]
+			l.frame.Fill(unsafe.Add(data, lo*size), unsafe.Add(l.view.Ptr, at*l.view.DType.Size()), &l.source, planes, l.view.Strides[1])
+			lo += planes
 		}
 	})
 }
 
-// windowsOf returns the layout of the convolution's input, and where the terms of
-// a window lie in the channels of a group, in bytes.
-func (v *convolution) windowsOf(x ir.View, dtype ir.DType) (l *layout, terms []int) {
+// windowsOf returns the layout of the convolution's input, and where the terms of a
+// window lie in the channels of a group, in bytes. Which images are laid out at once
+// depends on procs: sums over them ask for those of one processor.
+func (v *convolution) windowsOf(x ir.View, dtype ir.DType, procs int) (l *layout, terms []int) {
 	places := placesOf(v.kernel, v.dilation)
 	f := conv.NewFrame(v.in, v.padding, v.out, v.stride, places, dtype.Size())
 	terms = make([]int, 0, v.terms())
@@ -127,7 +137,7 @@ func (v *convolution) windowsOf(x ir.View, dtype ir.DType) (l *layout, terms []i
 			terms = append(terms, (c*f.Size+o)*f.Elem)
 		}
 	}
-	return newLayout(f, x, dtype), terms
+	return newLayout(f, x, dtype, v.room(procs, dtype)), terms
 }
 
 // offsetsOf returns the offsets of a kernel's places in a frame, in row-major
@@ -170,13 +180,15 @@ func forward[T float](v *convolution, x, weight, out ir.View) {
 	w := tile.Dense(weight, out.DType)
 	s := correlation{rows: v.outs, groups: v.groups, depth: v.terms(), weight: w.Ptr, windows: v.out}
 	if v.plain(out.DType) {
-		correlate[T](&s, nil, tile.Dense(x, out.DType).Ptr, v.images, out.Ptr)
+		correlateRows[T](&s, tile.Dense(x, out.DType).Ptr, v.images, out.Ptr)
 		return
 	}
 	var l *layout
-	l, s.terms = v.windowsOf(x, out.DType)
+	l, s.terms = v.windowsOf(x, out.DType, runtime.GOMAXPROCS(0))
+	correlate := newCorrelator[T](&s, l)
+	defer correlate.end()
 	l.each(func(data unsafe.Pointer, first, images int) {
-		correlate[T](&s, l, data, images, unsafe.Add(out.Ptr, first*v.groups*v.outs*v.outSize*out.DType.Size()))
+		correlate.run(data, images, unsafe.Add(out.Ptr, first*v.groups*v.outs*v.outSize*out.DType.Size()))
 	})
 }
 
@@ -196,81 +208,61 @@ func ragged(windows, size int) bool {
 	return 32*((windows+vector-1)/vector*vector-windows) > windows
 }
 
-// A correlation is products of weights with the windows over frames: of each
+// A correlation is sums of products of weights with the windows over images: of each
 // group's weight, [rows, terms], with those over the group's channels.
 type correlation struct {
 	rows, groups int
 	depth        int            // terms
 	weight       unsafe.Pointer // [groups, rows, terms], contiguous
-	transposed   bool           // it is [groups, terms, rows]
-	swapped      *conv.Swapped  // or that of the first group, the others following
-	terms        []int          // where they lie in a group's frames, in bytes
+	places       int            // unless 0 it is [groups, terms/places, rows, places]
+	terms        []int          // where they lie in a group's frames, in bytes; nil where there are none
 	windows      []int          // along each axis
 }
 
 const (
-	// chunkWindows is how many windows a product has about: their panels stay in the
-	// second cache, between being packed and being multiplied. Of windows with few
-	// terms there are more, up to mostWindows, that have as many bytes.
+	// chunkWindows is how many windows a product has about, which reads them where they
+	// are. Of windows with few terms there are more, up to mostWindows, that have as many
+	// bytes.
 	chunkWindows = 256
 	chunkBytes   = 256 * 1024
 	mostWindows  = 1024
-	// largeWeight is how many bytes of a weight products copy.
-	largeWeight = 512 * 1024
-	// deepTerms is how many rows of an image in memory a cache holds, where their
-	// distance is not in its favour.
-	deepTerms = 128
-	// fewRows is how many rows a product has at least: packing takes a small part of
-	// its time.
+	// fewRows is how many rows a product has at least where there are more of them.
 	fewRows = 64
 )
 
-// A multiplication is how a correlation is cut into products, each of some rows and
-// of windows that are neighbours, of one image or where an image has few of them of
-// several.
+// A multiplication is how a correlation over images in memory, [images, groups, terms,
+// windows], is cut into products, each of some rows and of neighbouring windows.
 type multiplication[T float] struct {
-	correlation
-	l       *layout
-	data    unsafe.Pointer // the frames
-	out     unsafe.Pointer // of the first image
-	images  int
-	size    int // windows of an image
-	units   int // images, or one for all
-	across  int // pieces of the windows of a unit
-	down    int // pieces of the rows
-	columns int // windows of a unit
+	*correlation
+	data, out unsafe.Pointer
+	size      int // windows of an image
+	across    int // pieces of these
+	down      int // pieces of the rows
+	stretch   int // of products
 }
 
-// correlate sets out, [images, groups, rows, windows], to the correlation over
-// images that are laid out, or, without a layout, are [groups, terms, windows].
-func correlate[T float](s *correlation, l *layout, data unsafe.Pointer, images int, out unsafe.Pointer) {
-	if l != nil && s.sparse(int(unsafe.Sizeof(T(0)))) {
-		sumUp[T](s, l, data, images, out)
-		return
-	}
-	m := multiplication[T]{correlation: *s, l: l, data: data, out: out, images: images, size: ir.NumElements(s.windows)}
-	m.units, m.columns = images, m.size
-	if l != nil && ragged(m.size, int(unsafe.Sizeof(T(0)))) {
-		m.units, m.columns = 1, images*m.size
-	}
-	m.cut()
-	work := s.rows * s.depth * m.columns / (m.across * m.down)
-	pool.For(m.units*s.groups*m.across*m.down, max(1, mulWork/max(1, work)), m.run)
+// correlateRows sets out, [images, groups, rows, windows], to the correlation over images
+// in memory.
+func correlateRows[T float](s *correlation, data unsafe.Pointer, images int, out unsafe.Pointer) {
+	m := multiplication[T]{correlation: s, data: data, out: out, size: ir.NumElements(s.windows)}
+	units := images * s.groups
+	m.cut(units)
+	work := s.rows * s.depth * m.size / (m.across * m.down)
+	pool.For(units*m.across*m.down, max(1, mulWork/max(1, work)), m.run)
 }
 
-// cut chooses the pieces.
-func (m *multiplication[T]) cut() {
+// cut chooses the pieces of so many images and groups.
+func (m *multiplication[T]) cut(units int) {
 	size := int(unsafe.Sizeof(T(0)))
 	chunk := min(max(chunkWindows, chunkBytes/(m.depth*size)), mostWindows)
-	if m.rows*m.depth*size > largeWeight && simd.Active() >= simd.AVX512 {
-		chunk *= 2 // the weight is copied for each
-	}
-	m.across, m.down = (m.columns+chunk-1)/chunk, 1
-	procs, units := runtime.GOMAXPROCS(0), m.units*m.groups
+	m.across, m.down = (m.size+chunk-1)/chunk, 1
+	whole := m.product(0, 0, m.rows, 0, min(m.size, chunk))
+	m.stretch = whole.BestStretch() // whatever processors there are
+	procs := runtime.GOMAXPROCS(0)
 	if procs == 1 {
 		return
 	}
-	panels := m.columns / (4 * gemm.PanelColumns[T]())
+	panels := m.size / (4 * gemm.PanelColumns[T]())
 	if units*m.across < 3*procs {
 		m.across = max(m.across, min((3*procs+units-1)/units, panels))
 	}
@@ -280,117 +272,86 @@ func (m *multiplication[T]) cut() {
 	m.down = max(1, min(2*procs/(units*m.across), m.rows/fewRows))
 }
 
+// product returns that of rows [first, last) with windows [lo, hi) of an image's group.
+func (m *multiplication[T]) product(unit, first, last, lo, hi int) gemm.Product[T] {
+	size := int(unsafe.Sizeof(T(0)))
+	p := gemm.Product[T]{M: last - first, N: hi - lo, K: m.depth, Stretch: m.stretch, Serial: true}
+	p.A = gemm.Matrix{Ptr: unsafe.Add(m.weight, (unit%m.groups*m.rows+first)*m.depth*size), Row: m.depth, Col: 1}
+	if m.places > 0 {
+		p.A = gemm.Matrix{Ptr: unsafe.Add(m.weight, (unit%m.groups*m.rows*m.depth+first)*size), Row: 1, Col: m.rows}
+	}
+	p.B = gemm.Matrix{Ptr: unsafe.Add(m.data, (unit*m.depth*m.size+lo)*size), Row: m.size, Col: 1}
+	p.C = gemm.Matrix{Ptr: unsafe.Add(m.out, ((unit*m.rows+first)*m.size+lo)*size), Row: m.size, Col: 1}
+	return p
+}
+
 // run computes pieces [from, to).
 func (m *multiplication[T]) run(from, to int) {
-	size, panel := int(unsafe.Sizeof(T(0))), gemm.PanelColumns[T]()
-	p := gemm.Product[T]{K: m.depth, Serial: true}
-	cols, image, group := m.laidOut(size)
-	if cols != nil {
-		p.PackB = cols.Pack
-	}
+	panel := gemm.PanelColumns[T]()
 	for ; from < to; from++ {
-		u := from / (m.across * m.down)
-		g := u % m.groups
-		r, x := from%m.down, from/m.down%m.across
-		first, last := r*m.rows/m.down, (r+1)*m.rows/m.down
-		lo, hi := portion(m.columns, panel, m.across, x)
-		p.M, p.N = last-first, hi-lo
-		if data := unsafe.Add(m.data, u/m.groups*image+g*group); cols != nil {
-			cols.Data, cols.First = data, lo
-		} else {
-			p.B = gemm.Matrix{Ptr: unsafe.Add(data, lo*size), Row: m.size, Col: 1}
-		}
-		p.A, p.PackA = m.rowsOf(g, first, size)
-		if m.columns == m.size {
-			p.C = gemm.Matrix{Ptr: unsafe.Add(m.out, ((u*m.rows+first)*m.size+lo)*size), Row: m.size, Col: 1}
-			p.Run()
-			continue
-		}
-		block := scratch.Get(p.M * p.N * size)
-		p.C = gemm.Matrix{Ptr: block.Ptr(), Row: p.N, Col: 1}
+		r := from % m.down
+		lo, hi := portion(m.size, panel, m.across, from/m.down%m.across)
+		p := m.product(from/(m.across*m.down), r*m.rows/m.down, (r+1)*m.rows/m.down, lo, hi)
 		p.Run()
-		m.part(scratch.Slice[T](block, p.M*p.N), g, first, lo, hi)
-		block.Put()
 	}
 }
 
-// laidOut returns the columns that products pack, nil if they read them in memory,
-// and the bytes of an image and of a group's part of it.
-func (m *multiplication[T]) laidOut(size int) (cols *conv.Columns, image, group int) {
-	if m.l != nil {
-		cols = conv.NewColumns(m.l.frame, nil, m.l.image(), m.terms, m.windows)
-		return cols, m.l.image(), m.l.channels / m.groups * m.l.frame.Size * size
-	}
-	if m.depth >= deepTerms && m.rows >= fewRows {
-		cols = conv.NewRows(m.depth, m.size, size)
-	}
-	group = m.depth * m.size * size
-	return cols, m.groups * group, group
-}
-
-// rowsOf returns a group's weight from a row on.
-func (m *multiplication[T]) rowsOf(group, first, size int) (gemm.Matrix, func(dst unsafe.Pointer, ld, i0, i1, p0, p1 int)) {
-	switch {
-	case m.swapped != nil:
-		w := *m.swapped
-		w.Weight = unsafe.Add(w.Weight, group*m.rows*m.depth*size)
-		return gemm.Matrix{}, func(dst unsafe.Pointer, ld, i0, i1, p0, p1 int) { w.Pack(dst, ld, first+i0, first+i1, p0, p1) }
-	case m.transposed:
-		return gemm.Matrix{Ptr: unsafe.Add(m.weight, (group*m.rows*m.depth+first)*size), Row: 1, Col: m.rows}, nil
-	}
-	return gemm.Matrix{Ptr: unsafe.Add(m.weight, (group*m.rows+first)*m.depth*size), Row: m.depth, Col: 1}, nil
-}
-
-// part copies the rows from first on of windows [lo, hi) of all images to these.
-func (m *multiplication[T]) part(product []T, group, first, lo, hi int) {
-	out := unsafe.Slice((*T)(m.out), m.images*m.groups*m.rows*m.size)
-	for at := lo; at < hi; {
-		u, w := at/m.size, at%m.size
-		n := min(m.size-w, hi-at)
-		to := out[((u*m.groups+group)*m.rows+first)*m.size+w:]
-		for i := 0; i*(hi-lo) < len(product); i++ {
-			copy(to[i*m.size:i*m.size+n], product[i*(hi-lo)+at-lo:])
-		}
-		at += n
-	}
-}
-
-// sparse reports whether a product has so few rows that packing its windows would
-// take longer than reading them where they are, with vectors that end with rows.
-func (s *correlation) sparse(size int) bool {
-	switch waste := conv.Waste(simd.Active(), size, s.windows[len(s.windows)-1]); {
-	case s.rows <= sparseRows:
-		return true
-	case s.rows > fewRows || s.rows*s.depth > sparseWeights:
-		return false
-	case simd.Active() >= simd.AVX512:
-		return waste*float64(s.rows) < 10
-	default:
-		return waste*float64(s.rows) < 4
-	}
+// isSparse reports whether it takes less time to compute rows one by one, with windows
+// for lanes, than blocks of them.
+func (s *correlation) isSparse(size int) bool {
+	level := simd.Active()
+	lanes := conv.Lanes(level, size) / 2
+	waste := conv.Waste(level, size, s.windows[len(s.windows)-1])
+	idle := float64((s.rows+lanes-1)/lanes*lanes)/float64(s.rows) - 1
+	return s.rows <= sparseRows || s.rows*s.depth <= sparseWeights && (waste < idle || waste*float64(s.depth) < turning)
 }
 
 const (
+	// sparseRows is how many rows a block has at least.
 	sparseRows = 4
 	// sparseWeights is how many weights stay in a cache, while windows are read.
 	sparseWeights = 40 * 1024
+	// turning is how many terms take as long as turning the sums of a block.
+	turning = 16
 )
 
-// sumUp is correlate where each product is computed from the frames themselves.
-func sumUp[T float](s *correlation, l *layout, data unsafe.Pointer, images int, out unsafe.Pointer) {
+// A correlator sets out, [images, groups, rows, windows], to a correlation over images
+// that are laid out at data. End gives back its memory.
+type correlator interface {
+	run(data unsafe.Pointer, images int, out unsafe.Pointer)
+	end()
+}
+
+func newCorrelator[T float](s *correlation, l *layout) correlator {
+	if s.isSparse(int(unsafe.Sizeof(T(0)))) {
+		p := conv.Product[T]{Plane: conv.NewPlane(l.frame, s.windows, simd.Active()), Rows: s.rows, Terms: s.terms}
+		return &sparse[T]{s, l, p}
+	}
+	return newTiling[T](s, l)
+}
+
+// A sparse correlation is computed row by row.
+type sparse[T float] struct {
+	*correlation
+	l       *layout
+	product conv.Product[T]
+}
+
+func (s *sparse[T]) end() {}
+
+func (s *sparse[T]) run(data unsafe.Pointer, images int, out unsafe.Pointer) {
 	size := int(unsafe.Sizeof(T(0)))
-	p := conv.Product[T]{Plane: conv.NewPlane(l.frame, s.windows, simd.Active()), Rows: s.rows, Terms: s.terms}
 	n := ir.NumElements(s.windows)
-	group := l.channels / s.groups * l.frame.Size * size
+	group := s.l.channels / s.groups * s.l.frame.Size * size
 	parts := 1 // of the windows
 	if procs := runtime.GOMAXPROCS(0); images*s.groups < 4*procs {
-		parts = min(p.Plane.Pieces(), (4*procs+images*s.groups-1)/(images*s.groups))
+		parts = min(s.product.Plane.Pieces(), (4*procs+images*s.groups-1)/(images*s.groups))
 	}
 	pool.For(images*s.groups*parts, max(1, mulWork/max(1, s.rows*s.depth*n/parts)), func(from, to int) {
 		for ; from < to; from++ {
 			u := from / parts
 			weight := unsafe.Add(s.weight, u%s.groups*s.rows*s.depth*size)
-			p.Run(unsafe.Add(out, u*s.rows*n*size), weight, unsafe.Add(data, u*group), from%parts, parts)
+			s.product.Run(unsafe.Add(out, u*s.rows*n*size), weight, unsafe.Add(data, u*group), from%parts, parts)
 		}
 	})
 }

@@ -1,12 +1,12 @@
 package kernel
 
 import (
+	"runtime"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/conv"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
-	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -72,8 +72,8 @@ func gradInput[T float](v *convolution, g, weight, out ir.View) {
 	}
 	if v.plain(out.DType) {
 		w := tile.Dense(weight, out.DType)
-		s := correlation{rows: v.channels, groups: v.groups, depth: v.outs, weight: w.Ptr, transposed: true, windows: v.in}
-		correlate[T](&s, nil, tile.Dense(g, out.DType).Ptr, v.images, out.Ptr)
+		s := correlation{rows: v.channels, groups: v.groups, depth: v.outs, weight: w.Ptr, places: 1, windows: v.in}
+		correlateRows[T](&s, tile.Dense(g, out.DType).Ptr, v.images, out.Ptr)
 		return
 	}
 	list, lowest := v.residues()
@@ -89,67 +89,68 @@ func gradInput[T float](v *convolution, g, weight, out ir.View) {
 			}
 		}
 	}
-	l := newLayout(conv.NewFrame(v.out, lead, most, ones, places, out.DType.Size()), g, out.DType)
-	sums := make([]correlation, len(list))
-	block := v.correlations(sums, list, l.frame, lowest, tile.Dense(weight, out.DType))
+	w := tile.Dense(weight, out.DType)
+	l := newLayout(conv.NewFrame(v.out, lead, most, ones, places, out.DType.Size()), g, out.DType, v.room(runtime.GOMAXPROCS(0), out.DType))
+	if len(list) == 1 {
+		s, block := v.wholeCorrelation(&list[0], l.frame, lowest, w)
+		defer block.Put()
+		sums := newCorrelator[T](s, l)
+		defer sums.end()
+		image := v.groups * v.channels * v.inSize * out.DType.Size()
+		l.each(func(data unsafe.Pointer, first, images int) { sums.run(data, images, unsafe.Add(out.Ptr, first*image)) })
+		return
+	}
+	sums, block := v.correlations(list, l.frame, lowest, w)
 	defer block.Put()
-	image := v.groups * v.channels * v.inSize * out.DType.Size()
-	l.each(func(data unsafe.Pointer, first, images int) {
-		to := unsafe.Add(out.Ptr, first*image)
-		if len(list) == 1 {
-			correlate[T](&sums[0], l, data, images, to)
-			return
+	correlators := make([]correlator, len(sums))
+	for i := range sums {
+		if len(sums[i].terms) > 0 {
+			correlators[i] = newCorrelator[T](&sums[i], l)
+			defer correlators[i].end()
 		}
-		turns := min(v.stride[len(v.in)-1], v.in[len(v.in)-1])
+	}
+	turns := min(v.stride[len(v.in)-1], v.in[len(v.in)-1])
+	l.each(func(data unsafe.Pointer, first, images int) {
+		to := unsafe.Add(out.Ptr, first*v.groups*v.channels*v.inSize*out.DType.Size())
 		for i := 0; i < len(list); i += turns {
-			interleave[T](v, list[i:i+turns], sums[i:i+turns], l, data, images, to)
+			interleave[T](v, list[i:i+turns], correlators[i:i+turns], data, images, to)
 		}
 	})
 }
 
-// swappedBytes is how large a weight is that is better exchanged by the products that
-// read it than before them, if these are few: they copy what is as large anyway.
-const swappedBytes = 256 * 1024
+// wholeCorrelation returns what gives the gradients of the only residue: channels as
+// sums over all outputs and places. Its weight may lie in the block.
+func (v *convolution) wholeCorrelation(r *residue, f *conv.Frame, lowest []int, w ir.View) (*correlation, *scratch.Block) {
+	s := v.correlationOf(r, w.Ptr)
+	s.depth = v.outs * v.places
+	offsets := offsetsOf(f, r.from(lowest))
+	for out := range v.outs {
+		for _, o := range offsets {
+			s.terms = append(s.terms, (out*f.Size+o)*f.Elem)
+		}
+	}
+	if s.places = v.places; !s.isSparse(w.DType.Size()) {
+		return &s, scratch.Get(0)
+	}
+	block := scratch.Get(w.NumElements() * w.DType.Size())
+	to := ir.View{Ptr: block.Ptr(), DType: w.DType, Shape: []int{v.groups, v.channels, v.outs, v.places}}
+	to.Strides = ir.ContiguousStrides(to.Shape)
+	from := ir.View{Ptr: w.Ptr, DType: w.DType, Shape: to.Shape, Strides: []int{v.outs * v.terms(), v.places, v.terms(), 1}}
+	tile.Copy(to, from)
+	s.weight, s.places = block.Ptr(), 0
+	return &s, block
+}
 
-// correlations sets sums to what gives the gradients of residues: channels as sums
+// correlations returns what gives the gradients of several residues: channels as sums
 // over the residue's places of the kernel and all outputs. Their weights lie in the
 // block.
-func (v *convolution) correlations(sums []correlation, list []residue, f *conv.Frame, lowest []int, w ir.View) *scratch.Block {
+func (v *convolution) correlations(list []residue, f *conv.Frame, lowest []int, w ir.View) ([]correlation, *scratch.Block) {
 	n, size := w.NumElements(), w.DType.Size()
-	if len(list) == 1 { // places in the order of the weight's
-		s := v.correlationOf(&list[0], nil)
-		s.depth = v.outs * v.places
-		offsets := offsetsOf(f, list[0].from(lowest))
-		for out := range v.outs {
-			for _, o := range offsets {
-				s.terms = append(s.terms, (out*f.Size+o)*f.Elem)
-			}
-		}
-		s.swapped = &conv.Swapped{Level: simd.Active(), Weight: w.Ptr, Outs: v.outs, Channels: v.channels, Places: v.places, Elem: size}
-		sums[0] = s
-		if few := v.images*v.inSize <= 2*chunkWindows; few && s.rows*s.depth*size > swappedBytes && !s.sparse(size) {
-			return scratch.Get(0)
-		}
-		block := scratch.Get(n * size)
-		const near = 32 // channels exchanged at once
-		parts := (v.channels + near - 1) / near
-		row := v.outs * v.places
-		pool.For(v.groups*parts, max(1, moveWork/(near*row)), func(lo, hi int) {
-			for ; lo < hi; lo++ {
-				g, first := lo/parts*v.channels, lo%parts*near
-				w := *s.swapped
-				w.Weight = unsafe.Add(w.Weight, g*row*size)
-				w.Pack(unsafe.Add(block.Ptr(), (g+first)*row*size), row, first, min(first+near, v.channels), 0, row)
-			}
-		})
-		sums[0].weight, sums[0].swapped = block.Ptr(), nil
-		return block
-	}
 	// Outputs come last, so that those of a place lie side by side.
 	block := scratch.Get(2*n*size + 1) // a residue without places lies behind the others
 	all := ir.View{Ptr: block.Ptr(), DType: w.DType, Shape: []int{v.groups, v.terms(), v.outs}, Strides: []int{v.terms() * v.outs, v.outs, 1}}
 	tile.Copy(all, ir.View{Ptr: w.Ptr, DType: w.DType, Shape: all.Shape, Strides: []int{v.outs * v.terms(), 1, v.terms()}})
-	used := n * size
+	sums, used := make([]correlation, len(list)), n*size
 	for i := range list {
 		r, at := &list[i], unsafe.Add(block.Ptr(), used)
 		sums[i] = v.correlationOf(r, at)
@@ -164,7 +165,7 @@ func (v *convolution) correlations(sums []correlation, list []residue, f *conv.F
 		tile.Copy(to, from)
 		used += from.NumElements() * size
 	}
-	return block
+	return sums, block
 }
 
 func (v *convolution) correlationOf(r *residue, weight unsafe.Pointer) correlation {
@@ -203,8 +204,8 @@ func (v *convolution) selected(r *residue, all ir.View) ir.View {
 }
 
 // interleave computes residues that differ in the last axis, whose elements lie in
-// turns in rows of out.
-func interleave[T float](v *convolution, list []residue, sums []correlation, l *layout, data unsafe.Pointer, images int, out unsafe.Pointer) {
+// turns in rows of out. One that has no places of the kernel has no correlator.
+func interleave[T float](v *convolution, list []residue, sums []correlator, data unsafe.Pointer, images int, out unsafe.Pointer) {
 	size, last := int(unsafe.Sizeof(T(0))), len(v.in)-1
 	planes, elements := images*v.groups*v.channels, 0
 	parts := make([]unsafe.Pointer, len(list))
@@ -217,11 +218,11 @@ func interleave[T float](v *convolution, list []residue, sums []correlation, l *
 	for i := range list {
 		n := planes * ir.NumElements(list[i].extent)
 		parts[i] = unsafe.Add(block.Ptr(), used)
-		if used += n * size; len(sums[i].terms) == 0 {
+		if used += n * size; sums[i] == nil {
 			clear(unsafe.Slice((*T)(parts[i]), n))
 			continue
 		}
-		correlate[T](&sums[i], l, data, images, parts[i])
+		sums[i].run(data, images, parts[i])
 	}
 	extent, width := list[0].extent[:last], v.in[last]
 	rows := ir.NumElements(extent)

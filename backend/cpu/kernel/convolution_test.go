@@ -20,7 +20,7 @@ type planeCase struct {
 }
 
 // planeCases take every way through the kernels: few and many rows, terms, windows
-// and images, each with ends that fill no vector.
+// and images, more than are laid out at once, each with ends that fill no vector.
 var planeCases = []planeCase{
 	{1, 1, 3, 16, 19, 37, 7, 2, 3, 1},
 	{2, 1, 16, 40, 12, 11, 3, 1, 1, 1},
@@ -43,6 +43,9 @@ var planeCases = []planeCase{
 	{5, 1, 16, 32, 8, 8, 3, 1, 1, 1},
 	{1, 2, 2, 3, 4, 5, 2, 3, 4, 2},
 	{1, 1, 2, 2, 3, 3, 3, 1, 6, 3},
+	{2, 1, 20, 70, 6, 15, 3, 1, 1, 1},
+	{3, 1, 44, 70, 15, 31, 3, 1, 1, 1},
+	{4, 1, 6, 14, 110, 130, 2, 1, 0, 1},
 }
 
 func (c planeCase) general() convCase {
@@ -123,7 +126,8 @@ func TestConvolutionShapes(t *testing.T) {
 // TestConvolutionProcessors checks that results do not depend on the number of
 // processors.
 func TestConvolutionProcessors(t *testing.T) {
-	for _, c := range planeCases {
+	deep := planeCase{1, 1, 1100, 60, 24, 24, 1, 1, 0, 1} // sums of several stretches
+	for _, c := range append(slices.Clone(planeCases), deep) {
 		rng, k := newRand(), c.general()
 		var in [3]ir.View
 		for i, shape := range [][]int{k.x, k.weight, k.result()} {

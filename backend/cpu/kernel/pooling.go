@@ -87,6 +87,9 @@ func maxVectors(w *windows, planes int, x ir.View, out []ir.View) bool {
 	if w.far() {
 		return false
 	}
+	if maxQuads(w, planes, x, out) {
+		return true
+	}
 	places := w.places()
 	f := conv.NewFrame(w.in, w.padding, w.out, w.stride, places, x.DType.Size())
 	f.Low = true
@@ -102,7 +105,7 @@ func maxVectors(w *windows, planes int, x ir.View, out []ir.View) bool {
 		for ; lo < hi; lo++ {
 			src := unsafe.Add(x.Ptr, lo*size*elem)
 			values, indices := unsafe.Add(out[0].Ptr, lo*positions*elem), unsafe.Add(out[1].Ptr, lo*positions*8)
-			f.Fill(block.Ptr(), src, &source)
+			f.Fill(block.Ptr(), src, &source, 1, 0)
 			if !m.Run(values, indices, block.Ptr()) {
 				continue
 			}
@@ -112,6 +115,20 @@ func maxVectors(w *windows, planes int, x ir.View, out []ir.View) bool {
 				maxAgain[float64](w, src, values, indices)
 			}
 		}
+	})
+	return true
+}
+
+// maxQuads pools windows of two by two, if those are what they are.
+func maxQuads(w *windows, planes int, x ir.View, out []ir.View) bool {
+	elem := x.DType.Size()
+	q := conv.NewQuads(w.in, w.out, w.kernel, w.stride, w.padding, w.dilation, elem, simd.Active())
+	if q == nil {
+		return false
+	}
+	size, positions := ir.NumElements(w.in), ir.NumElements(w.out)
+	pool.For(planes, max(1, moveWork/positions), func(lo, hi int) {
+		q.Run(hi-lo, unsafe.Add(out[0].Ptr, lo*positions*elem), unsafe.Add(out[1].Ptr, lo*positions*8), unsafe.Add(x.Ptr, lo*size*elem))
 	})
 	return true
 }
@@ -148,6 +165,36 @@ func maxPlane[T ordered](w *windows, bases []int, plane, out []T, index []int64,
 	for i := range index {
 		index[i] = max(index[i], 0) // a window wholly in the padding
 	}
+}
+
+var maxPoolGrads = table[callFunc]{ir.Float32: maxPoolGrad[float32], ir.Float64: maxPoolGrad[float64]}
+
+// MaxPoolGrad returns the gradient of MaxPool with respect to x, from the gradient g
+// of its values and its indices. Attributes: input, the shape of x, and how many of its
+// axes were pooled.
+func MaxPoolGrad(c *ir.Call) error { return dispatch(c, &maxPoolGrads) }
+
+func maxPoolGrad[T float](c *ir.Call) error {
+	shape := c.Out[0].Shape
+	lead := len(shape) - int(c.Attrs[1].Int)
+	planes, size := ir.NumElements(shape[:lead]), ir.NumElements(shape[lead:])
+	index, err := indices(c, 1, lead, size)
+	if err != nil {
+		return err
+	}
+	g, d := in[T](c, 0, c.Compute), tile.TargetOf(c.Out[0], c.Compute)
+	dx, positions := tile.Elements[T](d), len(g)/max(1, planes)
+	pool.For(planes, max(1, moveWork/max(1, size)), func(lo, hi int) {
+		for ; lo < hi; lo++ {
+			plane, at := dx[lo*size:(lo+1)*size], index[lo*positions:(lo+1)*positions]
+			clear(plane)
+			for i, v := range g[lo*positions : (lo+1)*positions] {
+				plane[at[i]] += v
+			}
+		}
+	})
+	tile.Finish(c.Out[0], d)
+	return nil
 }
 
 var avgPools = table[poolFunc]{ir.Float32: avgPool[float32], ir.Float64: avgPool[float64]}

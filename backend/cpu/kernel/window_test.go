@@ -3,6 +3,8 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
@@ -150,6 +152,9 @@ func TestMaxPool(t *testing.T) {
 		{[]int{2, 7, 6}, []int{1, 2}, []int{2, 1 << 50}, []int{0, 0}, []int{math.MaxInt, 1}, []int{4, 1}},
 		{[]int{2, 6}, []int{3}, []int{1}, []int{1 << 50}, []int{1 << 50}, []int{6}},
 	}, poolCases...)
+	for width := 2; width <= 40; width++ {
+		cases = append(cases, poolCase{[]int{3, 4 + width%3, width}, []int{2, 2}, []int{2, 2}, []int{0, 0}, []int{1, 1}, []int{2 + width%3/2, width / 2}})
+	}
 	for _, dtype := range orderedDTypes {
 		for _, c := range cases {
 			for _, layout := range cputest.Layouts {
@@ -170,6 +175,9 @@ func TestMaxPool(t *testing.T) {
 				})
 				checkExact(t, fmt.Sprint("places ", dtype, layout, c), index, places)
 				checkExact(t, fmt.Sprint(dtype, layout, c), values, want)
+				if dtype.IsFloat() {
+					testMaxPoolGrad(t, rng, dtype, c, index)
+				}
 			}
 		}
 	}
@@ -177,6 +185,31 @@ func TestMaxPool(t *testing.T) {
 	values, index := cputest.NewView(ir.Float32, "contiguous", 1, 1), cputest.NewView(ir.Int64, "contiguous", 1, 1)
 	must(t, MaxPool, call(ir.Float32, []ir.Value{ints(2), ints(2), ints(0), ints(1), flag(false)}, []ir.View{values, index}, low))
 	checkExact(t, "all -Inf", index, []complex128{0})
+}
+
+// testMaxPoolGrad checks the gradient of a pooling that gave index.
+func testMaxPoolGrad(t *testing.T, rng *rand.Rand, dtype ir.DType, c poolCase, index ir.View) {
+	g := cputest.FillFloat(cputest.NewView(dtype, anyOf(rng, cputest.Layouts), c.shape()...), rng, -1, 1)
+	dx := cputest.NewView(dtype, anyOf(rng, resultLayouts), c.x...)
+	lead := len(c.x) - len(c.kernel)
+	size, positions := ir.NumElements(c.x[lead:]), ir.NumElements(c.out)
+	want := make([]float64, dx.NumElements())
+	for i := range g.NumElements() {
+		want[i/positions*size+int(real(cputest.Get(index, i)))] += real(cputest.Get(g, i))
+	}
+	must(t, MaxPoolGrad, call(dtype, []ir.Value{ints(c.x...), num(len(c.kernel))}, []ir.View{dx}, g, index))
+	checkNear(t, fmt.Sprint("gradient ", dtype, c), dx, want)
+}
+
+func TestMaxPoolGradOfWrongIndices(t *testing.T) {
+	for _, place := range []float64{-1, 3} {
+		g, index := cputest.From(ir.Float32, []int{1, 2}, 1, 2), cputest.From(ir.Int64, []int{1, 2}, 0, place)
+		dx := cputest.NewView(ir.Float32, "contiguous", 1, 3)
+		err := MaxPoolGrad(call(ir.Float32, []ir.Value{ints(1, 3), num(1)}, []ir.View{dx}, g, index))
+		if err == nil || !strings.Contains(err.Error(), "out of range") {
+			t.Errorf("index %v: %v", place, err)
+		}
+	}
 }
 
 func TestAvgPool(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package conv writes the vector functions that convolutions and poolings are made
-// of: copies of windows into panels of products, and sums over the places of a
-// window. It knows nothing of shapes; package backend/cpu/conv calls them.
+// of: copies of images, sums over the places of windows where they lie, and the
+// largest elements. It knows nothing of shapes; package backend/cpu/conv calls them.
 //
 // Vectors that end in a run are written whole: what lies behind it is overwritten
 // by the next one, so runs come in the order of memory.
@@ -20,48 +20,66 @@ import (
 
 // Files returns the functions as assembly.
 func Files(by string) ([]asm.File, error) {
-	moves := asm.Unit{Dir: "backend/cpu/conv", Pkg: "conv", Name: "moves", By: by}
-	files, err := moves.Build(func(ctx *build.Context) {
-		wide.Masks(ctx)
-		for _, k := range []*wide.Kit{{Context: ctx}, {Context: ctx, AVX512: true}} {
-			gather(k)
-			fill(k)
+	var files []asm.File
+	for _, part := range []struct {
+		name  string
+		write func(*build.Context)
+	}{{"moves", moves}, {"sums", sums}, {"tiles", allTiles}, {"pools", pools}} {
+		unit := asm.Unit{Dir: "backend/cpu/conv", Pkg: "conv", Name: part.name, By: by}
+		two, err := unit.Build(part.write)
+		if err != nil {
+			return nil, err
 		}
-		wide.Each(ctx, transpose)
-		for _, k := range []*wide.Kit{{Context: ctx}, {Context: ctx, Double: true}} {
-			split(k)
-			merge(k)
-		}
-	})
-	if err != nil {
-		return nil, err
+		files = append(files, two...)
 	}
-	sums := asm.Unit{Dir: "backend/cpu/conv", Pkg: "conv", Name: "sums", By: by}
-	more, err := sums.Build(func(ctx *build.Context) {
-		wide.Each(ctx, func(k *wide.Kit) {
-			for rows := 1; rows <= Rows; rows++ {
-				taps(k, rows)
-			}
-			for _, blocks := range []int{4, 9} {
-				dots(k, false, blocks)
-				dots(k, true, blocks)
-			}
-		})
-		wide.Masks(ctx)
-	})
-	if err != nil {
-		return nil, err
+	return files, nil
+}
+
+func moves(ctx *build.Context) {
+	wide.Masks(ctx)
+	fill(&wide.Kit{Context: ctx})
+	for _, k := range []*wide.Kit{{Context: ctx}, {Context: ctx, Double: true}} {
+		split(k)
+		merge(k)
 	}
-	pools := asm.Unit{Dir: "backend/cpu/conv", Pkg: "conv", Name: "pools", By: by}
-	last, err := pools.Build(func(ctx *build.Context) {
-		for _, k := range []*wide.Kit{{Context: ctx}, {Context: ctx, Double: true}} {
-			maxima(k)
+}
+
+func sums(ctx *build.Context) {
+	wide.Each(ctx, func(k *wide.Kit) {
+		for rows := 1; rows <= Rows; rows++ {
+			taps(k, rows)
 		}
-		wide.Masks(ctx)
-		wide.Each(ctx, divide)
-		wide.Each(ctx, add)
+		for _, blocks := range []int{4, 9} {
+			dots(k, false, blocks)
+			dots(k, true, blocks)
+		}
 	})
-	return append(append(files, more...), last...), err
+	wide.Masks(ctx)
+}
+
+func allTiles(ctx *build.Context) {
+	wide.Each(ctx, func(k *wide.Kit) {
+		for vectors := 1; vectors <= 2; vectors++ {
+			for rows := 1; rows <= MostRows(k.AVX512); rows++ {
+				tiles(k, rows, vectors, false)
+			}
+			for half := 1; half <= MostPaired(k.AVX512, vectors); half++ {
+				tiles(k, 2*half, vectors, true)
+			}
+		}
+	})
+	ask(&wide.Kit{Context: ctx})
+}
+
+func pools(ctx *build.Context) {
+	for _, k := range []*wide.Kit{{Context: ctx}, {Context: ctx, Double: true}} {
+		maxima(k)
+		quads(k)
+	}
+	wide.Masks(ctx)
+	evenNumbers(ctx)
+	wide.Each(ctx, divide)
+	wide.Each(ctx, add)
 }
 
 // function begins a function that does not keep its pointers.
@@ -73,14 +91,6 @@ func function(k *wide.Kit, name, signature string, doc ...string) {
 	k.Doc(doc...)
 }
 
-// level is the suffix of functions for any element type.
-func level(k *wide.Kit) string {
-	if k.AVX512 {
-		return "AVX512"
-	}
-	return "AVX2"
-}
-
 // at returns memory behind a base, at an index where there is one.
 func at(base reg.Register, index reg.Register) operand.Mem {
 	if index == nil {
@@ -89,95 +99,14 @@ func at(base reg.Register, index reg.Register) operand.Mem {
 	return operand.Mem{Base: base, Index: index, Scale: 1}
 }
 
-// held is how many pieces of a row gather has in registers.
-const held = 4
-
-// gather copies pieces of a vector each: for every one of n offsets, all pieces
-// at that offset from src, to the next row of dst.
-func gather(k *wide.Kit) {
-	name := "gather" + level(k)
-	function(k, name, "func(dst *byte, step int, src *byte, offsets *int, n int, pieces *int, count int)",
-		name+" copies, for each of n offsets into src, count vectors to a row of dst; rows are step",
-		"bytes apart. pieces has two numbers for each vector, in bytes: where it comes from, after the",
-		"offset, and its place in the row. n and count are at least 1, and the first place is 0.")
-	dst, step, src, offsets := k.Arg("dst"), k.Arg("step"), k.Arg("src"), k.Arg("offsets")
-	n, pieces, count := k.Arg("n"), k.Arg("pieces"), k.Arg("count")
-	for c := 1; c <= held; c++ {
-		k.CMPQ(count, operand.Imm(uint64(c)))
-		k.JE(operand.LabelRef(label("rows", c)))
-	}
-	gatherMany(k, dst, step, src, offsets, n, pieces, count)
-	for c := 1; c <= held; c++ {
-		k.Label(label("rows", c))
-		gatherHeld(k, c, dst, step, src, offsets, n, pieces)
-	}
-}
-
-func label(name string, i int) string { return name + string(rune('0'+i)) }
-
-// gatherHeld is gather for a number of pieces that registers hold.
-func gatherHeld(k *wide.Kit, count int, dst, step, src, offsets, n, pieces reg.GPVirtual) {
-	from, to := make([]reg.Register, count), make([]reg.Register, count)
-	first := k.GP64()
-	k.MOVQ(operand.Mem{Base: pieces}, first)
-	k.ADDQ(first, src)
-	for i := 1; i < count; i++ {
-		f, t := k.GP64(), k.GP64()
-		k.MOVQ(operand.Mem{Base: pieces, Disp: 16 * i}, f)
-		k.SUBQ(first, f)
-		k.MOVQ(operand.Mem{Base: pieces, Disp: 16*i + 8}, t)
-		from[i], to[i] = f, t
-	}
-	v := k.Vecs(count)
-	loop := label("row", count)
-	k.Label(loop)
-	p := k.GP64()
-	k.MOVQ(operand.Mem{Base: offsets}, p)
-	k.ADDQ(src, p)
-	for i := range count {
-		k.Move(at(p, from[i]), v[i])
-	}
-	for i := range count {
-		k.Move(v[i], at(dst, to[i]))
-	}
-	k.ADDQ(operand.Imm(8), offsets)
-	k.ADDQ(step, dst)
-	k.DECQ(n)
-	k.JNE(operand.LabelRef(loop))
-	k.End()
-}
-
-// gatherMany is gather for any number of pieces.
-func gatherMany(k *wide.Kit, dst, step, src, offsets, n, pieces, count reg.GPVirtual) {
-	p, next, left, place := k.GP64(), k.GP64(), k.GP64(), k.GP64()
-	v := k.Vec()
-	k.Label("row")
-	k.MOVQ(operand.Mem{Base: offsets}, p)
-	k.ADDQ(src, p)
-	k.MOVQ(pieces, next)
-	k.MOVQ(count, left)
-	k.Label("piece")
-	k.MOVQ(operand.Mem{Base: next}, place)
-	k.Move(at(p, place), v)
-	k.MOVQ(operand.Mem{Base: next, Disp: 8}, place)
-	k.Move(v, at(dst, place))
-	k.ADDQ(operand.Imm(16), next)
-	k.DECQ(left)
-	k.JNE(operand.LabelRef("piece"))
-	k.ADDQ(operand.Imm(8), offsets)
-	k.ADDQ(step, dst)
-	k.DECQ(n)
-	k.JNE(operand.LabelRef("row"))
-	k.End()
-}
-
-// fill copies rows; the vector that a row ends in is filled up with zeros.
+// fill copies rows of planes; the vector that a row ends in is filled up with zeros.
 func fill(k *wide.Kit) {
-	name := "fill" + level(k)
-	function(k, name, "func(dst *byte, to int, src *byte, from int, rows int, n int)",
-		name+" copies rows of n words of 4 bytes. Rows are to and from bytes apart. What is left of a row's",
-		"last vector becomes zero in dst. rows is at least 1.")
-	dst, to, src, from, rows, n := k.Arg("dst"), k.Arg("to"), k.Arg("src"), k.Arg("from"), k.Arg("rows"), k.Arg("n")
+	const name = "fillAVX2"
+	function(k, name, "func(dst *byte, toPlane int, to int, src *byte, fromPlane int, from int, planes int, rows int, n int)",
+		name+" copies planes of rows of n words of 4 bytes. Planes are toPlane and fromPlane bytes apart, rows",
+		"to and from. What is left of a row's last vector becomes zero in dst. planes and rows are at least 1.")
+	dst, to, src, from, n := k.Arg("dst"), k.Arg("to"), k.Arg("src"), k.Arg("from"), k.Arg("n")
+	planes := k.Arg("planes")
 	words := uint64(k.Bytes() / 4)
 	last := k.GP64()
 	k.MOVQ(n, last)
@@ -190,26 +119,36 @@ func fill(k *wide.Kit) {
 	k.MOVQ(last, rest)
 	tail := k.Tail(last)
 	i, v := k.GP64(), k.Vec()
+	k.Label("plane")
+	rowTo, rowFrom, rows := k.GP64(), k.GP64(), k.Arg("rows")
+	k.MOVQ(dst, rowTo)
+	k.MOVQ(src, rowFrom)
 	k.Label("row")
 	k.XORQ(i, i)
 	k.CMPQ(i, full)
 	k.JE(operand.LabelRef("end"))
 	k.Label("vector")
-	k.Move(at(src, i), v)
-	k.Move(v, at(dst, i))
+	k.Move(at(rowFrom, i), v)
+	k.Move(v, at(rowTo, i))
 	k.ADDQ(operand.Imm(uint64(k.Bytes())), i)
 	k.CMPQ(i, full)
 	k.JNE(operand.LabelRef("vector"))
 	k.Label("end")
 	k.TESTQ(rest, rest)
 	k.JE(operand.LabelRef("next"))
-	tail.Load(at(src, i), v)
-	k.Move(v, at(dst, i))
+	tail.Load(at(rowFrom, i), v)
+	k.Move(v, at(rowTo, i))
 	k.Label("next")
-	k.ADDQ(to, dst)
-	k.ADDQ(from, src)
+	k.ADDQ(to, rowTo)
+	k.ADDQ(from, rowFrom)
 	k.DECQ(rows)
 	k.JNE(operand.LabelRef("row"))
+	distance := k.Arg("toPlane")
+	k.ADDQ(distance, dst)
+	distance = k.Arg("fromPlane")
+	k.ADDQ(distance, src)
+	k.DECQ(planes)
+	k.JNE(operand.LabelRef("plane"))
 	k.End()
 }
 
@@ -319,92 +258,6 @@ func merge(k *wide.Kit) {
 	k.JMP(operand.LabelRef("vectors"))
 	k.Label("done")
 	k.End()
-}
-
-// transpose takes as many runs as a vector of 256 bits has elements, and writes
-// the elements at one place of all of them side by side. 256 bits serve AVX-512
-// too, whose panels are as wide as two of its vectors.
-func transpose(k *wide.Kit) {
-	n, size := 32/k.Elem(), 2*k.Bytes()
-	name := "transpose" + k.Suffix()
-	function(k, name, "func(dst *byte, src *byte, offsets *int, pieces *int, count int)",
-		name+" takes blocks from as many runs as a block is long: run i starts at src plus the i-th",
-		"offset. The i-th elements of a block go to the i-th of rows that lie a panel's width apart.",
-		"pieces has two numbers for each of count blocks, in bytes: where it lies in the runs, and in dst.",
-		"count is at least 1.")
-	dst, src, offsets := k.Arg("dst"), k.Arg("src"), k.Arg("offsets")
-	pieces, count := k.Arg("pieces"), k.Arg("count")
-	runs := make([]reg.GPVirtual, n)
-	for i := range runs {
-		runs[i] = k.GP64()
-		k.MOVQ(operand.Mem{Base: offsets, Disp: 8 * i}, runs[i])
-		k.ADDQ(src, runs[i])
-	}
-	k.Label("block")
-	from, to := k.GP64(), k.GP64()
-	k.MOVQ(operand.Mem{Base: pieces}, from)
-	k.MOVQ(operand.Mem{Base: pieces, Disp: 8}, to)
-	k.ADDQ(dst, to)
-	mem := func(i int, high bool) operand.Mem {
-		m := at(runs[i], from)
-		if high {
-			m.Disp = 16
-		}
-		return m
-	}
-	store := func(v reg.VecVirtual, row int) { k.VMOVUPS(v, operand.Mem{Base: to, Disp: row * size}) }
-	if k.Double {
-		transpose4(k, mem, store)
-	} else {
-		transpose8(k, mem, store)
-	}
-	k.ADDQ(operand.Imm(16), pieces)
-	k.DECQ(count)
-	k.JNE(operand.LabelRef("block"))
-	k.End()
-}
-
-// pair loads 16 bytes of two runs into the halves of a vector.
-func pair(k *wide.Kit, low, high operand.Mem) reg.VecVirtual {
-	v := k.YMM()
-	k.VMOVUPS(low, v.AsX())
-	k.VINSERTF128(operand.Imm(1), high, v, v)
-	return v
-}
-
-// transpose8 stores the rows of a block of 8 by 8.
-func transpose8(k *wide.Kit, mem func(i int, high bool) operand.Mem, store func(v reg.VecVirtual, row int)) {
-	for h, high := range []bool{false, true} {
-		var q [4]reg.VecVirtual
-		for i := range q { // elements 4h.. of runs i and i+4
-			q[i] = pair(k, mem(i, high), mem(i+4, high))
-		}
-		var lo, hi [2]reg.VecVirtual // of runs 0 and 1, 2 and 3
-		for i := range lo {
-			lo[i], hi[i] = k.YMM(), k.YMM()
-			k.VUNPCKLPS(q[2*i+1], q[2*i], lo[i])
-			k.VUNPCKHPS(q[2*i+1], q[2*i], hi[i])
-		}
-		for i, u := range [][2]reg.VecVirtual{lo, hi} {
-			a, b := k.YMM(), k.YMM()
-			k.VUNPCKLPD(u[1], u[0], a)
-			k.VUNPCKHPD(u[1], u[0], b)
-			store(a, 4*h+2*i)
-			store(b, 4*h+2*i+1)
-		}
-	}
-}
-
-// transpose4 stores the rows of a block of 4 by 4 doubles.
-func transpose4(k *wide.Kit, mem func(i int, high bool) operand.Mem, store func(v reg.VecVirtual, row int)) {
-	for h, high := range []bool{false, true} {
-		p, q := pair(k, mem(0, high), mem(2, high)), pair(k, mem(1, high), mem(3, high))
-		a, b := k.YMM(), k.YMM()
-		k.VUNPCKLPD(q, p, a)
-		k.VUNPCKHPD(q, p, b)
-		store(a, 2*h)
-		store(b, 2*h+1)
-	}
 }
 
 // Rows is how many rows taps has functions for.

@@ -1,6 +1,8 @@
 package conv
 
 import (
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
@@ -96,6 +98,212 @@ func maxima(k *wide.Kit) {
 	}
 	k.Store(result.As64(), k.ReturnIndex(0))
 	k.End()
+}
+
+// quads finds the largest elements of windows of two by two that lie side by side.
+// 256 bits serve AVX-512, too, as for maxima.
+func quads(k *wide.Kit) {
+	name := "quads" + k.Suffix()
+	function(k, name, "func(planes, rows, n, width, size, first int, values *byte, indices *int, x *byte)",
+		name+" sets values to the largest elements of windows of two by two, and indices to their",
+		"numbers in a plane, from first on: the first of equal ones, NaN being the largest. There are planes",
+		"planes of size elements with rows of width; the windows of a plane are rows rows of n. None of these",
+		"is 0.")
+	p := &quartet{Kit: k, width: k.Arg("width"), at: k.GP64(), number: k.GP64(), left: k.GP64(), window: k.Vecs(3)}
+	p.values, p.indices, p.pitch = k.Arg("values"), k.Arg("indices"), k.GP64()
+	planes, plane, rows, row := k.Arg("planes"), k.Arg("x"), k.GP64(), k.GP64()
+	one := k.GP64()
+	k.MOVQ(operand.I32(1), one)
+	p.broadcast(one, p.window[0])
+	p.broadcast(p.width, p.window[1])
+	k.LEAQ(operand.Mem{Base: p.width, Disp: 1}, one)
+	p.broadcast(one, p.window[2])
+	k.XORQ(p.pitch, p.pitch)
+	k.LEAQ(operand.Mem{Base: p.pitch, Index: p.width, Scale: uint8(k.Elem())}, p.pitch)
+	k.Label("plane")
+	k.Load(k.Param("rows"), rows)
+	k.XORQ(row, row)
+	k.Label("row")
+	k.Load(k.Param("first"), p.number)
+	k.ADDQ(row, p.number)
+	p.address(plane, row)
+	k.Load(k.Param("n"), p.left)
+	p.row()
+	k.LEAQ(operand.Mem{Base: row, Index: p.width, Scale: 2}, row)
+	k.DECQ(rows)
+	k.JNE(operand.LabelRef("row"))
+	k.Load(k.Param("size"), row)
+	p.address(plane, row)
+	k.MOVQ(p.at, plane)
+	k.DECQ(planes)
+	k.JNE(operand.LabelRef("plane"))
+	k.End()
+}
+
+// A quartet is what quads goes along a row of windows with.
+type quartet struct {
+	*wide.Kit
+	width, pitch    reg.GPVirtual // of rows, in elements and bytes
+	at              reg.GPVirtual // the next window
+	number          reg.GPVirtual // its first element's in the plane
+	left            reg.GPVirtual // windows of the row
+	values, indices reg.GPVirtual
+	window          []reg.VecVirtual // what numbers of a window are more than its first
+}
+
+// address sets at to an element of a plane.
+func (p *quartet) address(plane, element reg.GPVirtual) {
+	p.LEAQ(operand.Mem{Base: plane, Index: element, Scale: uint8(p.Elem())}, p.at)
+}
+
+// broadcast fills a vector with an integer as wide as the elements.
+func (p *quartet) broadcast(from reg.GPVirtual, to reg.VecVirtual) {
+	p.VMOVQ(from, to.AsX())
+	if p.Double {
+		p.VPBROADCASTQ(to.AsX(), to)
+		return
+	}
+	p.VPBROADCASTD(to.AsX(), to)
+}
+
+// row writes the windows of a row: as many as a vector has lanes, half of them, the
+// rest.
+func (p *quartet) row() {
+	lanes := p.Lanes()
+	p.Label("full")
+	p.CMPQ(p.left, operand.Imm(uint64(lanes)))
+	p.JLT(operand.LabelRef("half"))
+	p.step(lanes)
+	p.JMP(operand.LabelRef("full"))
+	p.Label("half")
+	p.CMPQ(p.left, operand.Imm(uint64(lanes/2)))
+	p.JLT(operand.LabelRef("rest"))
+	p.step(lanes / 2)
+	p.Label("rest")
+	p.TESTQ(p.left, p.left)
+	p.JE(operand.LabelRef("rowDone"))
+	p.rest()
+	p.Label("rowDone")
+}
+
+// step writes n windows, all lanes of a vector or half of them, and goes on to those
+// after them.
+func (p *quartet) step(n int) {
+	best, index := p.largest(func(row operand.Mem) (a, b reg.VecVirtual) {
+		a = p.Vec()
+		p.Move(row, a)
+		if n < p.Lanes() {
+			return a, a
+		}
+		b = p.Vec()
+		row.Disp += p.Bytes()
+		p.Move(row, b)
+		return a, b
+	})
+	if n == p.Lanes() {
+		p.Move(best, at(p.values, nil))
+	} else {
+		p.VMOVUPS(best.AsX(), at(p.values, nil))
+	}
+	for i, v := range p.numbers(index) {
+		switch part := 4 * i; {
+		case n-part >= 4:
+			p.VMOVDQU(v, operand.Mem{Base: p.indices, Disp: 8 * part})
+		case n-part == 2:
+			p.VMOVDQU(v.AsX(), operand.Mem{Base: p.indices, Disp: 8 * part})
+		}
+	}
+	p.ADDQ(operand.Imm(uint64(2*n*p.Elem())), p.at)
+	p.ADDQ(operand.Imm(uint64(2*n)), p.number)
+	p.ADDQ(operand.Imm(uint64(n*p.Elem())), p.values)
+	p.ADDQ(operand.Imm(uint64(8*n)), p.indices)
+	p.SUBQ(operand.Imm(uint64(n)), p.left)
+}
+
+// rest writes the windows that are left, fewer than half of a vector: their rows are
+// less than one.
+func (p *quartet) rest() {
+	count := p.GP64()
+	p.LEAQ(operand.Mem{Base: p.left, Index: p.left, Scale: 1}, count)
+	both := p.Tail(count)
+	best, index := p.largest(func(row operand.Mem) (a, b reg.VecVirtual) {
+		a = p.Vec()
+		both.Load(row, a)
+		return a, a
+	})
+	p.MOVQ(p.left, count)
+	each := p.Tail(count)
+	each.Store(best, at(p.values, nil))
+	number := p.numbers(index)[0]
+	if p.Double {
+		each.Store(number, at(p.indices, nil))
+	} else {
+		both.Store(number, at(p.indices, nil)) // a number is as long as two elements
+	}
+	p.LEAQ(operand.Mem{Base: p.values, Index: p.left, Scale: uint8(p.Elem())}, p.values)
+	p.LEAQ(operand.Mem{Base: p.indices, Index: p.left, Scale: 8}, p.indices)
+}
+
+// largest returns the largest elements of windows and what their numbers are more than
+// that of the first element of their window. load returns both halves of the elements
+// of a row.
+func (p *quartet) largest(load func(row operand.Mem) (a, b reg.VecVirtual)) (best, index reg.VecVirtual) {
+	greater, known := p.Vec(), p.Vec()
+	index = p.Vec()
+	p.Zero(index)
+	for r, row := range []operand.Mem{at(p.at, nil), at(p.at, p.pitch)} {
+		a, b := load(row)
+		for odd := range 2 {
+			v := p.Vec()
+			if p.Double {
+				p.VSHUFPD(operand.Imm(uint64(0xf*odd)), b, a, v)
+			} else {
+				p.VSHUFPS(operand.Imm(uint64(0x88+0x55*odd)), b, a, v)
+			}
+			if best == nil {
+				best = v
+				continue
+			}
+			compare(p.Kit, notAtMost, v, best, greater)
+			compare(p.Kit, ordered, best, best, known) // NaN stays
+			p.VANDPS(known, greater, greater)
+			blend(p.Kit, greater, v, best)
+			blend(p.Kit, greater, p.window[2*r+odd-1], index)
+		}
+	}
+	p.VPERMPD(operand.Imm(0xd8), best, best) // both halves of a vector are from both of the row's
+	p.VPERMPD(operand.Imm(0xd8), index, index)
+	return best, index
+}
+
+// numbers returns indices from what largest returned, four in a vector.
+func (p *quartet) numbers(index reg.VecVirtual) []reg.VecVirtual {
+	first, all := p.YMM(), []reg.VecVirtual{index}
+	p.VMOVQ(p.number, first.AsX())
+	p.VPBROADCASTQ(first.AsX(), first)
+	if !p.Double {
+		all = []reg.VecVirtual{p.YMM(), p.YMM()}
+		p.VPMOVSXDQ(index.AsX(), all[0])
+		p.VEXTRACTI128(operand.Imm(1), index, index.AsX())
+		p.VPMOVSXDQ(index.AsX(), all[1])
+	}
+	for i, v := range all {
+		steps := operand.NewDataAddr(operand.NewStaticSymbol(evens), 32*i)
+		p.VPADDQ(first, v, v)
+		p.VPADDQ(steps, v, v)
+	}
+	return all
+}
+
+// evens is the table of the first eight even numbers.
+const evens = "evens"
+
+func evenNumbers(ctx *build.Context) {
+	ctx.StaticGlobal(evens)
+	ctx.DataAttributes(attr.RODATA | attr.NOPTR)
+	for i := range 8 {
+		ctx.AddDatum(8*i, operand.U64(uint64(2*i)))
+	}
 }
 
 // broadcastInt fills a vector with an integer as wide as the elements.

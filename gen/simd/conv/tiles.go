@@ -1,0 +1,193 @@
+package conv
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/sinter-go/sinter/gen/simd/wide"
+)
+
+// MostRows returns how many rows a tile has at most, so that its sums, two vectors
+// of weights and an element fit the registers.
+func MostRows(avx512 bool) int {
+	if avx512 {
+		return 14
+	}
+	return 6
+}
+
+// MostPaired returns how many rows there are at most in each half of a tile of two: a
+// tile of one vector may have more.
+func MostPaired(avx512 bool, vectors int) int {
+	if avx512 && vectors == 1 {
+		return 8
+	}
+	return MostRows(avx512) / 2
+}
+
+// A tile is being written: what reaches its rows. Those from the sixth on, or from
+// the second half on, are counted from a base of their own.
+type tile struct {
+	*wide.Kit
+	rows, vectors int
+	paired        bool
+	upper         int                  // the first row of those
+	steps         map[int]reg.Register // multiples of the distance of rows
+	base          [2]reg.GPVirtual
+}
+
+// step makes multiples of the distance of rows that addresses cannot.
+func (t *tile) step() {
+	one := t.Arg("step")
+	t.steps = map[int]reg.Register{1: one, 2: one, 4: one, 8: one}
+	most := max(t.upper, t.rows-t.upper)
+	if most > 3 {
+		three := t.GP64()
+		t.LEAQ(operand.Mem{Base: one, Index: one, Scale: 2}, three)
+		t.steps[3], t.steps[6] = three, three
+	}
+	if most > 5 || t.rows > t.upper {
+		five := t.GP64()
+		t.LEAQ(operand.Mem{Base: one, Index: one, Scale: 4}, five)
+		t.steps[5] = five
+	}
+	if most > 7 {
+		seven := t.GP64()
+		t.LEAQ(operand.Mem{Base: t.steps[3], Index: one, Scale: 4}, seven)
+		t.steps[7] = seven
+	}
+}
+
+// at returns where a row's element is.
+func (t *tile) at(row int) operand.Mem {
+	m := operand.Mem{Base: t.base[0]}
+	if row >= t.upper {
+		m.Base = t.base[1]
+		row -= t.upper
+	}
+	if row > 0 {
+		m.Index, m.Scale = t.steps[row], uint8(row)
+		for _, odd := range []int{3, 5, 7} {
+			if row%odd == 0 {
+				m.Scale = uint8(row / odd)
+			}
+		}
+	}
+	return m
+}
+
+// tiles sums products of elements, one for each row, and vectors of weights.
+func tiles(k *wide.Kit, rows, vectors int, paired bool) {
+	name, where, apart := fmt.Sprintf("tiles%dx%d%s", rows, vectors, k.Suffix()), "a row's step bytes behind the one before,", ""
+	t := tile{Kit: k, rows: rows, vectors: vectors, paired: paired, upper: min(rows, 5)}
+	if paired {
+		t.upper = rows / 2
+		name = fmt.Sprintf("pairs%dx%d%s", t.upper, vectors, k.Suffix())
+		where = "a row's step bytes behind the one before and the second half's jump bytes behind the first's,"
+		apart = " The second half lies leap bytes behind the first."
+	}
+	function(k, name, "func(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)",
+		fmt.Sprintf("%s sets count tiles of %d rows of %d vectors, which are pitch bytes apart, to sums over n terms:", name, rows, vectors),
+		"of the element of src at the term's offset, "+where,
+		"times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.",
+		"pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at",
+		"least 1."+apart)
+	pieces, count := k.Arg("pieces"), k.Arg("count")
+	t.step()
+	var jump reg.GPVirtual
+	if paired {
+		jump = k.Arg("jump")
+	}
+	sums := make([][]reg.VecVirtual, rows)
+	k.Label("tile")
+	t.start(sums, pieces)
+	from, next, left, weights := k.Arg("src"), k.Arg("offsets"), k.Arg("n"), k.Arg("weights")
+	k.ADDQ(operand.Mem{Base: pieces}, from)
+	t.base = [2]reg.GPVirtual{k.GP64(), k.GP64()}
+	w, x := k.Vecs(vectors), k.Vec()
+	k.Label("term")
+	k.MOVQ(operand.Mem{Base: next}, t.base[0])
+	k.ADDQ(from, t.base[0])
+	switch {
+	case paired:
+		k.LEAQ(operand.Mem{Base: t.base[0], Index: jump, Scale: 1}, t.base[1])
+	case rows > t.upper:
+		k.LEAQ(operand.Mem{Base: t.base[0], Index: t.steps[5], Scale: 1}, t.base[1])
+	}
+	for v := range w {
+		k.Move(operand.Mem{Base: weights, Disp: v * k.Bytes()}, w[v])
+	}
+	for r := range rows {
+		k.Broadcast(t.at(r), x)
+		for v := range w {
+			k.FMA(x, w[v], sums[r][v])
+		}
+	}
+	k.ADDQ(operand.Imm(8), next)
+	k.ADDQ(operand.Imm(uint64(2*k.Bytes())), weights)
+	k.DECQ(left)
+	k.JNE(operand.LabelRef("term"))
+	t.each(sums, pieces, func(v reg.VecVirtual, m operand.Mem) { k.Move(v, m) })
+	k.ADDQ(operand.Imm(16), pieces)
+	k.DECQ(count)
+	k.JNE(operand.LabelRef("tile"))
+	k.End()
+}
+
+// start makes a tile's sums what is in dst, or zero.
+func (t *tile) start(sums [][]reg.VecVirtual, pieces reg.Register) {
+	for r := range sums {
+		sums[r] = t.Vecs(t.vectors)
+		for _, v := range sums[r] {
+			t.Zero(v)
+		}
+	}
+	add := t.Arg("add")
+	t.TESTQ(add, add)
+	t.JE(operand.LabelRef("start"))
+	t.each(sums, pieces, func(v reg.VecVirtual, m operand.Mem) { t.Move(m, v) })
+	t.Label("start")
+}
+
+// each calls f for every vector of the sums with its place in dst.
+func (t *tile) each(sums [][]reg.VecVirtual, pieces reg.Register, f func(v reg.VecVirtual, m operand.Mem)) {
+	to, pitch := t.Arg("dst"), t.Arg("pitch")
+	t.ADDQ(operand.Mem{Base: pieces, Disp: 8}, to)
+	for r := range sums {
+		for v := range sums[r] {
+			f(sums[r][v], operand.Mem{Base: to, Disp: v * t.Bytes()})
+		}
+		switch {
+		case t.paired && r+1 == t.upper:
+			leap := t.Arg("leap")
+			to = t.Arg("dst")
+			t.ADDQ(operand.Mem{Base: pieces, Disp: 8}, to)
+			t.ADDQ(leap, to)
+		case r+1 < len(sums):
+			t.ADDQ(pitch, to)
+		}
+	}
+}
+
+// ask asks for memory that will be read.
+func ask(k *wide.Kit) {
+	function(k, "ask", "func(src *byte, step int, rows int, lines int)",
+		"ask asks for rows of cache lines, step bytes apart. rows and lines are at least 1.")
+	src, step, rows := k.Arg("src"), k.Arg("step"), k.Arg("rows")
+	at, left := k.GP64(), k.GP64()
+	k.Label("row")
+	lines := k.Arg("lines")
+	k.MOVQ(src, at)
+	k.MOVQ(lines, left)
+	k.Label("line")
+	k.PREFETCHT1(operand.Mem{Base: at})
+	k.ADDQ(operand.Imm(64), at)
+	k.DECQ(left)
+	k.JNE(operand.LabelRef("line"))
+	k.ADDQ(step, src)
+	k.DECQ(rows)
+	k.JNE(operand.LabelRef("row"))
+	k.RET()
+}
