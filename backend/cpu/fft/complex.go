@@ -44,51 +44,76 @@ func c2c[F float](out, in ir.View, axis int, inverse bool, scale float64) error 
 	return with(n, func(p *plan[F]) {
 		l := linesOf(out, in, axis)
 		src, dst := memory[point[F]](in), memory[point[F]](out)
-		lanes := l.lanes(n, p.chirp != nil)
+		lanes := p.lanes(&l)
 		l.each(lanes, n, p.bytes(lanes), func(group []line, work unsafe.Pointer, shared bool) {
 			b := p.buffer(len(group), work)
-			gather(b.x, src, group, n, l.inStep, inverse)
-			scatter(dst, p.transform(&b, len(group), shared), group, n, l.toStep, inverse, F(scale))
+			x, to := p.gather(b.x, src, group, l.inStep, inverse), []point[F](nil)
+			if !inverse && scale == 1 && len(group) == 1 && l.toStep == 1 {
+				to = dst[group[0].out:][:n]
+			}
+			p.scatter(dst, p.transform(x, to, &b, len(group), shared), group, l.toStep, inverse, F(scale))
 		})
 	})
 }
 
-// gather copies lines of n points to x, interleaved, with their parts exchanged
-// where swap is set: the transform of such is that of the inverse, with its parts
-// exchanged.
-func gather[F float](x, src []point[F], group []line, n, step int, swap bool) {
+// gather returns lines, interleaved, with their parts exchanged where swap is set:
+// the transform of such is that of the inverse, with its parts exchanged. They are
+// in x unless they lie so already.
+func (p *plan[F]) gather(x, src []point[F], group []line, step int, swap bool) []point[F] {
 	lanes := len(group)
-	if lanes == 1 && step == 1 && !swap {
-		copy(x[:n], src[group[0].in:])
-		return
+	if lanes == 1 && step == 1 {
+		from := src[group[0].in:][:p.n]
+		if !swap {
+			return from
+		}
+		p.vectors.weigh(x, from, 1, true)
+		return x
 	}
-	for l, at := range group {
-		from := src[at.in:]
-		for j, i, k := 0, 0, l; j < n; j, i, k = j+1, i+step, k+lanes {
-			v := from[i]
-			if swap {
-				v = point[F]{v.im, v.re}
+	if adjacent(group, func(at line) int { return at.in }) {
+		for j := range p.n {
+			copy(x[j*lanes:(j+1)*lanes], src[group[0].in+j*step:])
+		}
+	} else {
+		for l, at := range group {
+			from := src[at.in:]
+			for j := range p.n {
+				x[j*lanes+l] = from[j*step]
 			}
-			x[k] = v
 		}
 	}
+	if swap {
+		p.vectors.weigh(x, x[:p.n*lanes], 1, true)
+	}
+	return x
 }
 
-// scatter is the inverse of gather, and multiplies by scale.
-func scatter[F float](dst, x []point[F], group []line, n, step int, swap bool, scale F) {
+// scatter is the inverse of gather, and multiplies by scale. X may be where it
+// belongs already; else it is changed.
+func (p *plan[F]) scatter(dst, x []point[F], group []line, step int, swap bool, scale F) {
 	lanes := len(group)
-	if lanes == 1 && step == 1 && !swap && scale == 1 {
-		copy(dst[group[0].out:], x[:n])
+	if lanes == 1 && step == 1 {
+		to := dst[group[0].out:][:p.n]
+		switch {
+		case swap || scale != 1:
+			p.vectors.weigh(to, x[:p.n], scale, swap)
+		case &to[0] != &x[0]:
+			copy(to, x)
+		}
+		return
+	}
+	if swap || scale != 1 {
+		p.vectors.weigh(x, x[:p.n*lanes], scale, swap)
+	}
+	if adjacent(group, func(at line) int { return at.out }) {
+		for j := range p.n {
+			copy(dst[group[0].out+j*step:], x[j*lanes:(j+1)*lanes])
+		}
 		return
 	}
 	for l, at := range group {
 		to := dst[at.out:]
-		for j, i, k := 0, 0, l; j < n; j, i, k = j+1, i+step, k+lanes {
-			v := point[F]{x[k].re * scale, x[k].im * scale}
-			if swap {
-				v = point[F]{v.im, v.re}
-			}
-			to[i] = v
+		for j := range p.n {
+			to[j*step] = x[j*lanes+l]
 		}
 	}
 }

@@ -5,11 +5,14 @@ import (
 	"math"
 	"math/cmplx"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"testing"
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -243,13 +246,175 @@ func TestManyAxes(t *testing.T) {
 	}
 }
 
+// levels are those of this processor.
+func levels() (list []simd.Level) {
+	for l := simd.Portable; l <= simd.Available(); l++ {
+		list = append(list, l)
+	}
+	return list
+}
+
+// testLevel transforms interleaved lines at a level, with one processor and with
+// several, which must not make a difference.
+func testLevel[F float](t *testing.T, level simd.Level, n, lanes int, eps float64) {
+	p := newPlan[F](n, level)
+	lines, x := make([][]complex128, lanes), make([]point[F], n*lanes+1)
+	for l := range lines {
+		lines[l] = random(n, uint64(n+l))
+		for j, v := range lines[l] {
+			x[j*lanes+l] = point[F]{F(real(v)), F(imag(v))}
+		}
+	}
+	guard := point[F]{12345, 54321}
+	x[n*lanes] = guard
+	var first []point[F]
+	for _, processors := range []int{1, 4} {
+		runtime.GOMAXPROCS(processors)
+		work := make([]byte, p.bytes(lanes)+16)
+		b := p.buffer(lanes, unsafe.Pointer(&work[0]))
+		out := make([]point[F], n*lanes+1)
+		out[n*lanes] = guard
+		got := p.transform(x, out[:n*lanes], &b, lanes, processors > 1)
+		if x[n*lanes] != guard || out[n*lanes] != guard || [16]byte(work[len(work)-16:]) != [16]byte{} {
+			t.Fatalf("%s, n = %d, %d lanes: written beside", level, n, lanes)
+		}
+		if first == nil {
+			first = slices.Clone(got)
+		} else if !slices.Equal(first, got) {
+			t.Fatalf("%s, n = %d, %d lanes: %d processors make a difference", level, n, lanes, processors)
+		}
+	}
+	for l, line := range lines {
+		if n > 4000 && l > 0 {
+			break // the definition takes long
+		}
+		got := make([]complex128, n)
+		for k := range got {
+			got[k] = complex(float64(first[k*lanes+l].re), float64(first[k*lanes+l].im))
+		}
+		if far := worst(got, definition(line, false)); !(far <= bound(n, eps)) {
+			t.Fatalf("%s, n = %d, line %d of %d: off by %.3g", level, n, l, lanes, far)
+		}
+	}
+}
+
+func TestLevels(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, level := range levels() {
+		for _, n := range lengths {
+			for _, lanes := range []int{1, 3, 4, 5, 8, 16} {
+				if newPlan[float32](n, level).chirp != nil && lanes > 1 || n > 300 && lanes > 3 {
+					continue
+				}
+				testLevel[float32](t, level, n, lanes, 0x1p-23)
+				testLevel[float64](t, level, n, lanes, 0x1p-52)
+			}
+		}
+	}
+	for _, level := range levels()[1:] {
+		for _, n := range []int{4096, 4500} { // more than one call a pass
+			testLevel[float32](t, level, n, 9, 0x1p-23)
+			testLevel[float64](t, level, n, 9, 0x1p-52)
+		}
+	}
+}
+
+// testHalf transforms real points at a level, and back.
+func testHalf[F float](t *testing.T, level simd.Level, n int, eps float64) {
+	h := newHalf[F](n, level)
+	const edge, inner = 0.5, 1.5
+	points, x := random(n, uint64(n)), make([]F, n)
+	for j := range points {
+		x[j] = F(real(points[j]))
+		points[j] = complex(float64(x[j]), 0)
+	}
+	work := make([]byte, h.bytes(1))
+	b := h.buffer(1, unsafe.Pointer(&work[0]))
+	spectrum := make([]point[F], n/2+2)
+	guard := point[F]{12345, 54321}
+	spectrum[n/2+1] = guard
+	h.split(spectrum, 1, h.transform(h.pairs(b.x, x, []line{{}}, 1), nil, &b, 1, false), 1, n, edge, inner)
+	want, got := definition(points, false)[:n/2+1], make([]complex128, n/2+1)
+	for k := range want {
+		if want[k] *= inner; k == 0 || 2*k == n {
+			want[k] *= edge / inner
+		}
+		got[k] = complex(float64(spectrum[k].re), float64(spectrum[k].im))
+	}
+	if far := worst(got, want); !(far <= bound(n, eps)) || spectrum[n/2+1] != guard {
+		t.Fatalf("%s, split, n = %d: off by %.3g, guard %v", level, n, far, spectrum[n/2+1])
+	}
+	back, same := make([]F, n+1), make([]complex128, n)
+	back[n] = 12345
+	h.join(b.x, 1, spectrum, 1, n, F(1/edge/float64(n)), F(1/inner/float64(n)))
+	h.unpair(back, h.transform(b.x, nil, &b, 1, false), []line{{}}, 1)
+	for j := range same {
+		same[j] = complex(float64(back[j]), 0)
+	}
+	if far := worst(same, points); !(far <= 2*bound(n, eps)) || back[n] != 12345 {
+		t.Fatalf("%s, join, n = %d: off by %.3g, guard %v", level, n, far, back[n])
+	}
+}
+
+func TestHalves(t *testing.T) {
+	for _, level := range levels() {
+		for n := 2; n <= 300; n += 2 {
+			testHalf[float32](t, level, n, 0x1p-23)
+			testHalf[float64](t, level, n, 0x1p-52)
+		}
+	}
+}
+
+func testWeigh[F float](t *testing.T, level simd.Level) {
+	v := vectorsOf[F](level)
+	for n := range 300 {
+		x := make([]point[F], n+1)
+		for i := range x {
+			x[i] = point[F]{F(i + 1), F(-i)}
+		}
+		if n > 2 {
+			x[1] = point[F]{F(math.Inf(-1)), F(math.Copysign(0, -1))}
+		}
+		for _, exchange := range []bool{false, true} {
+			for _, inPlace := range []bool{false, true} {
+				from := slices.Clone(x)
+				dst := from
+				if !inPlace {
+					dst = make([]point[F], n+1)
+					dst[n] = x[n]
+				}
+				v.weigh(dst, from[:n], 0.5, exchange)
+				for i, p := range x {
+					want := point[F]{p.re * 0.5, p.im * 0.5}
+					if exchange {
+						want.re, want.im = want.im, want.re
+					}
+					if i == n {
+						want = p
+					}
+					if dst[i] != want || math.Signbit(float64(dst[i].im)) != math.Signbit(float64(want.im)) {
+						t.Fatalf("%s, point %d of %d, exchange %v: %v, want %v", level, i, n, exchange, dst[i], want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestWeigh(t *testing.T) {
+	for _, level := range levels() {
+		testWeigh[float32](t, level)
+		testWeigh[float64](t, level)
+	}
+}
+
 func TestFactors(t *testing.T) {
 	for _, c := range []struct {
 		n       int
 		radices []int
 		rest    int
 	}{
-		{1, nil, 1}, {8, []int{4, 2}, 1}, {360, []int{5, 3, 3, 4, 2}, 1}, {61 * 7, []int{61, 7}, 1}, {67 * 4, []int{4}, 67},
+		{1, nil, 1}, {8, []int{4, 2}, 1}, {360, []int{4, 5, 3, 3, 2}, 1}, {48, []int{4, 3, 4}, 1}, {61 * 7, []int{61, 7}, 1}, {67 * 4, []int{4}, 67},
 	} {
 		radices, rest := factors(c.n)
 		if diff := cmp.Diff(c.radices, radices); diff != "" || rest != c.rest {

@@ -49,13 +49,17 @@ const (
 	lineWork  = 4096  // points that are worth another processor
 )
 
-// lanes returns how many lines of n points are done at once, interleaved. Lines
-// that lie in one piece are done by themselves, unless they are short.
-func (l *lines) lanes(n int, alone bool) int {
-	if alone || l.inStep == 1 && l.toStep == 1 && n >= 64 {
+// lanes returns how many lines are done at once by a plan, interleaved. Lines that
+// lie in one piece are done by themselves, unless they are short, or vectors would
+// have nothing to do in the first passes.
+func (p *plan[F]) lanes(l *lines) int {
+	if p.chirp != nil {
 		return 1
 	}
-	return min(l.count, max(minLanes, min(maxLanes, laneLimit/n)))
+	if l.inStep == 1 && l.toStep == 1 && p.n >= 64 && (p.vectors.first == nil || p.passes[0].columns != nil) {
+		return 1
+	}
+	return min(l.count, max(minLanes, min(maxLanes, laneLimit/p.n)))
 }
 
 // each calls f for groups of lines, with so many bytes to work in, on all
@@ -93,12 +97,22 @@ type buffer[F float] struct {
 	chirp []point[float64]
 }
 
+// apart returns how many points lie between the two halves of a buffer of so many
+// points each: were these a power of two apart, what is read of one would wait for what
+// is written to the other. Large ones wait for other things.
+func apart(n int) int {
+	if n > 4096 {
+		return 0
+	}
+	return 24
+}
+
 // bytes returns what a buffer for a plan and lanes lines takes.
 func (p *plan[F]) bytes(lanes int) int {
 	if p.chirp != nil {
 		return 16*p.chirp.size() + p.n*int(unsafe.Sizeof(point[F]{}))
 	}
-	return 2 * p.n * lanes * int(unsafe.Sizeof(point[F]{}))
+	return (2*p.n*lanes + apart(p.n*lanes)) * int(unsafe.Sizeof(point[F]{}))
 }
 
 // buffer divides memory of so many bytes.
@@ -109,17 +123,37 @@ func (p *plan[F]) buffer(lanes int, memory unsafe.Pointer) (b buffer[F]) {
 		b.x = unsafe.Slice((*point[F])(unsafe.Add(memory, 16*size)), p.n)
 		return b
 	}
-	all := unsafe.Slice((*point[F])(memory), 2*p.n*lanes)
-	b.x, b.y = all[:p.n*lanes], all[p.n*lanes:]
+	n := p.n * lanes
+	all := unsafe.Slice((*point[F])(memory), 2*n+apart(n))
+	b.x, b.y = all[:n], all[n+apart(n):]
 	return b
 }
 
-// transform transforms what is in b.x and returns where the result is.
-func (p *plan[F]) transform(b *buffer[F], lanes int, shared bool) []point[F] {
+// transform transforms in, which may be b.x, and returns where the result is: out,
+// if that is not nil and there is more than one pass, else memory of b.
+func (p *plan[F]) transform(in, out []point[F], b *buffer[F], lanes int, shared bool) []point[F] {
 	n := p.n * lanes
 	if p.chirp != nil {
-		transform(p.chirp, b.x, b.chirp, shared)
+		transform(p.chirp, b.x, in[:n], b.chirp, shared)
 		return b.x
 	}
-	return p.run(b.x[:n], b.y[:n], lanes, shared)
+	switch len(p.passes) {
+	case 0:
+		copy(b.x[:n], in)
+		return b.x[:n]
+	case 1:
+		out = nil
+	}
+	return p.run(in[:n], out, b.x[:n], b.y[:n], lanes, shared)
+}
+
+// adjacent reports whether the lines of a group lie side by side from the first on,
+// at the places of one side.
+func adjacent(group []line, side func(line) int) bool {
+	for i, at := range group {
+		if side(at) != side(group[0])+i {
+			return false
+		}
+	}
+	return true
 }

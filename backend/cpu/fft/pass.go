@@ -5,33 +5,63 @@ import "github.com/sinter-go/sinter/backend/cpu/pool"
 // passWork is how many points of a pass are worth another processor.
 const passWork = 8192
 
-// run transforms the lanes sequences that are interleaved in x, n points each,
-// with y as long to work in, and returns the one that holds the result. The
-// processors share each pass where shared is set. The plan has passes.
-func (p *plan[F]) run(x, y []point[F], lanes int, shared bool) []point[F] {
+// run transforms the lanes sequences that are interleaved in in, n points each, and
+// returns where the result is: in out, unless that is nil. It works in x and y,
+// which are as long; in may be x, and out may be in where there is more than one
+// pass. The processors share each pass where shared is set. The plan has passes.
+func (p *plan[F]) run(in, out, x, y []point[F], lanes int, shared bool) []point[F] {
 	for i := range p.passes {
 		s := &p.passes[i]
 		width := s.stride * lanes
-		switch {
-		case !shared:
-			s.step(y, x, width, 0, s.m, 0, width)
-		case s.m >= width:
-			pool.For(s.m, max(1, passWork/(s.radix*width)), func(lo, hi int) { s.step(y, x, width, lo, hi, 0, width) })
-		default:
-			pool.For(width, max(1, passWork/(s.radix*s.m)), func(lo, hi int) { s.step(y, x, width, 0, s.m, lo, hi) })
+		if i == len(p.passes)-1 && out != nil {
+			y = out
 		}
-		x, y = y, x
+		if shared {
+			s.share(p.vectors, y, in, width)
+		} else {
+			s.step(p.vectors, y, in, width, 0, s.m, 0, width)
+		}
+		in, x, y = y, y, x
 	}
-	return x
+	return in
+}
+
+// unit is how many points the widest vectors have.
+const unit = 8
+
+// share is step for all of a pass, done by all processors.
+func (s *pass[F]) share(v *vectors[F], y, x []point[F], width int) {
+	if s.m >= width {
+		inUnits(s.m, passWork/(s.radix*width), func(lo, hi int) { s.step(v, y, x, width, lo, hi, 0, width) })
+	} else {
+		inUnits(width, passWork/(s.radix*s.m), func(lo, hi int) { s.step(v, y, x, width, 0, s.m, lo, hi) })
+	}
+}
+
+// inUnits has the processors do parts of [0, n), of about grain each. None is shorter
+// than a unit unless n is: whether vectors do a part, which round otherwise, does
+// not depend on how many processors there are.
+func inUnits(n, grain int, f func(lo, hi int)) {
+	units := max(1, n/unit)
+	pool.For(units, max(1, grain/unit), func(lo, hi int) {
+		end := hi * unit
+		if hi == units {
+			end = n
+		}
+		f(lo*unit, end)
+	})
 }
 
 // step does butterflies from to to of a pass from x to y, for the places lo to hi
 // among the width interleaved sequences.
-func (s *pass[F]) step(y, x []point[F], width, from, to, lo, hi int) {
+func (s *pass[F]) step(v *vectors[F], y, x []point[F], width, from, to, lo, hi int) {
+	if s.byVectors(v, y, x, width, from, to, lo, hi) {
+		return
+	}
 	for j := from; j < to; j++ {
 		var w []point[F]
 		if j > 0 {
-			w = s.twiddles[(j-1)*(s.radix-1) : j*(s.radix-1)]
+			w = s.twiddles[j*(s.radix-1) : (j+1)*(s.radix-1)]
 		}
 		in, out := x[j*width:], y[j*s.radix*width:]
 		switch s.radix {

@@ -8,6 +8,7 @@ package fft
 import (
 	"math"
 
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/runtime/plans"
 )
 
@@ -49,27 +50,35 @@ const maxRadix = 61
 // A plan is what a transform of n points needs: passes, or the convolution that
 // does it.
 type plan[F float] struct {
-	n      int
-	passes []pass[F]
-	chirp  *chirp
+	n       int
+	passes  []pass[F]
+	chirp   *chirp
+	vectors *vectors[F]
 }
 
 // A pass is one step of a Stockham transform: m butterflies of radix points each,
 // for every one of stride interleaved sequences.
 type pass[F float] struct {
 	radix, m, stride int
-	twiddles         []point[F] // radix-1 for each butterfly but the first: the factors of results 1, 2, ...
+	twiddles         []point[F] // radix-1 for each butterfly: the factors of results 1, 2, ...; the first butterfly's are ones
+	columns          []point[F] // twiddles of radix 4 with those of all first results first, where vectors do the pass; or nil
 	roots            []point[F] // exp(-2*pi*i*k/radix), where the radix has no code of its own
 }
 
-// factors returns the radices that make n, largest first, and what is left of n
-// with primes above maxRadix.
+// factors returns the radices that make n, and what is left of n with primes above
+// maxRadix. A radix of 4 is first, where there is one: vectors do that pass. The
+// larger ones follow first.
 func factors(n int) (radices []int, rest int) {
+	var first []int
+	if n%4 == 0 {
+		first, n = []int{4}, n/4
+	}
 	for p := 3; p <= maxRadix; p += 2 {
 		for n%p == 0 {
 			radices, n = append([]int{p}, radices...), n/p
 		}
 	}
+	radices = append(first, radices...)
 	for n%4 == 0 {
 		radices, n = append(radices, 4), n/4
 	}
@@ -79,20 +88,27 @@ func factors(n int) (radices []int, rest int) {
 	return radices, n
 }
 
-// newPlan returns the plan of n points, n > 0.
-func newPlan[F float](n int) *plan[F] {
+// newPlan returns the plan of n points, n > 0, at a level of vector instructions.
+func newPlan[F float](n int, level simd.Level) *plan[F] {
 	radices, rest := factors(n)
+	p := &plan[F]{n: n, vectors: vectorsOf[F](level)}
 	if rest > 1 {
-		return &plan[F]{n: n, chirp: newChirp(n)}
+		p.chirp = newChirp(n, level)
+		return p
 	}
-	p := &plan[F]{n: n}
 	left, stride := n, 1
 	for _, r := range radices {
 		s := pass[F]{radix: r, m: left / r, stride: stride}
-		s.twiddles = make([]point[F], 0, (s.m-1)*(r-1))
-		for j := 1; j < s.m; j++ {
+		s.twiddles = make([]point[F], 0, s.m*(r-1))
+		for j := range s.m {
 			for k := 1; k < r; k++ {
 				s.twiddles = append(s.twiddles, root[F](j*k, left))
+			}
+		}
+		if r == 4 && stride == 1 && p.vectors.first != nil && s.m >= p.vectors.firstLeast {
+			s.columns = make([]point[F], 3*s.m)
+			for i, w := range s.twiddles {
+				s.columns[i%3*s.m+i/3] = w
 			}
 		}
 		if r > 5 {
@@ -114,8 +130,8 @@ type half[F float] struct {
 	roots []point[F]
 }
 
-func newHalf[F float](n int) *half[F] {
-	h := &half[F]{plan: newPlan[F](n / 2)}
+func newHalf[F float](n int, level simd.Level) *half[F] {
+	h := &half[F]{plan: newPlan[F](n/2, level)}
 	for k := 0; 4*k <= n; k++ {
 		h.roots = append(h.roots, root[F](k, n))
 	}
@@ -130,7 +146,7 @@ type (
 
 // with calls f with the plan of n points.
 func with[F float](n int, f func(*plan[F])) error {
-	return Plans.Use(planKey[F](n), func() (any, error) { return newPlan[F](n), nil }, func(p any) error {
+	return Plans.Use(planKey[F](n), func() (any, error) { return newPlan[F](n, simd.Active()), nil }, func(p any) error {
 		f(p.(*plan[F]))
 		return nil
 	})
@@ -138,7 +154,7 @@ func with[F float](n int, f func(*plan[F])) error {
 
 // withHalf calls f with the half plan of n real points.
 func withHalf[F float](n int, f func(*half[F])) error {
-	return Plans.Use(halfKey[F](n), func() (any, error) { return newHalf[F](n), nil }, func(p any) error {
+	return Plans.Use(halfKey[F](n), func() (any, error) { return newHalf[F](n, simd.Active()), nil }, func(p any) error {
 		f(p.(*half[F]))
 		return nil
 	})

@@ -41,7 +41,7 @@ func r2c[F float](out, in ir.View, axis int, edge, inner F) error {
 	src, dst := memory[F](in), memory[point[F]](out)
 	if n%2 != 0 {
 		return with(n, func(p *plan[F]) {
-			lanes := l.lanes(n, p.chirp != nil)
+			lanes := p.lanes(&l)
 			l.each(lanes, n, p.bytes(lanes), func(group []line, work unsafe.Pointer, shared bool) {
 				b := p.buffer(len(group), work)
 				for i, at := range group {
@@ -49,7 +49,7 @@ func r2c[F float](out, in ir.View, axis int, edge, inner F) error {
 						b.x[j*len(group)+i] = point[F]{re: src[at.in+j*l.inStep]}
 					}
 				}
-				x := p.transform(&b, len(group), shared)
+				x := p.transform(b.x, nil, &b, len(group), shared)
 				for i, at := range group {
 					for k := range n/2 + 1 {
 						dst[at.out+k*l.toStep] = weigh(x[k*len(group)+i], k, n, edge, inner)
@@ -59,21 +59,46 @@ func r2c[F float](out, in ir.View, axis int, edge, inner F) error {
 		})
 	}
 	return withHalf(n, func(h *half[F]) {
-		lanes := l.lanes(n/2, h.chirp != nil)
+		lanes := h.lanes(&l)
 		l.each(lanes, n/2, h.bytes(lanes), func(group []line, work unsafe.Pointer, shared bool) {
 			b := h.buffer(len(group), work)
-			for i, at := range group {
-				for j := range n / 2 {
-					from := at.in + 2*j*l.inStep
-					b.x[j*len(group)+i] = point[F]{src[from], src[from+l.inStep]}
-				}
-			}
-			x := h.transform(&b, len(group), shared)
+			x := h.pairs(b.x, src, group, l.inStep)
+			x = h.transform(x, nil, &b, len(group), shared)
 			for i, at := range group {
 				h.split(dst[at.out:], l.toStep, x[i:], len(group), n, edge, inner)
 			}
 		})
 	})
+}
+
+// pairs returns lines of real points, interleaved, with neighbours as one complex
+// point. They are in x unless they lie so already.
+func (h *half[F]) pairs(x []point[F], src []F, group []line, step int) []point[F] {
+	if len(group) == 1 && step == 1 {
+		return unsafe.Slice((*point[F])(unsafe.Pointer(&src[group[0].in])), h.n)
+	}
+	for i, at := range group {
+		for j := range h.n {
+			from := at.in + 2*j*step
+			x[j*len(group)+i] = point[F]{src[from], src[from+step]}
+		}
+	}
+	return x
+}
+
+// unpair is the inverse of pairs, for x with parts exchanged.
+func (h *half[F]) unpair(dst []F, x []point[F], group []line, step int) {
+	if len(group) == 1 && step == 1 {
+		to := unsafe.Slice((*point[F])(unsafe.Pointer(&dst[group[0].out])), h.n)
+		h.vectors.weigh(to, x[:h.n], 1, true)
+		return
+	}
+	for i, at := range group {
+		for j := range h.n {
+			v, to := x[j*len(group)+i], at.out+2*j*step
+			dst[to], dst[to+step] = v.im, v.re
+		}
+	}
 }
 
 // weigh multiplies point k of a spectrum of n real points.
@@ -92,7 +117,11 @@ func (h *half[F]) split(dst []point[F], to int, x []point[F], step, n int, edge,
 	first := x[0]
 	dst[0] = point[F]{re: (first.re + first.im) * edge}
 	dst[n/2*to] = point[F]{re: (first.re - first.im) * edge}
-	for k := 1; 4*k <= n; k++ {
+	k := 1
+	if to == 1 && step == 1 {
+		k = h.vectors.mirror(h.vectors.split, dst, x, h.roots, n/2, inner/2)
+	}
+	for ; 4*k <= n; k++ {
 		mirror := n/2 - k
 		a, b := x[k*step], x[mirror*step]
 		even := point[F]{(a.re + b.re) / 2, (a.im - b.im) / 2}
@@ -107,7 +136,11 @@ func (h *half[F]) split(dst []point[F], to int, x []point[F], step, n int, edge,
 func (h *half[F]) join(x []point[F], step int, src []point[F], from, n int, edge, inner F) {
 	first, last := src[0].re*edge, src[n/2*from].re*edge
 	x[0] = point[F]{first - last, first + last}
-	for k := 1; 4*k <= n; k++ {
+	k := 1
+	if from == 1 && step == 1 {
+		k = h.vectors.mirror(h.vectors.join, x, src, h.roots, n/2, inner)
+	}
+	for ; 4*k <= n; k++ {
 		mirror := n/2 - k
 		a, b := src[k*from], src[mirror*from]
 		even := point[F]{(a.re + b.re) * inner, (a.im - b.im) * inner}
@@ -127,13 +160,13 @@ func c2r[F float](out, in ir.View, axis int, edge, inner F) error {
 	src, dst := memory[point[F]](in), memory[F](out)
 	if n%2 != 0 {
 		return with(n, func(p *plan[F]) {
-			lanes := l.lanes(n, p.chirp != nil)
+			lanes := p.lanes(&l)
 			l.each(lanes, n, p.bytes(lanes), func(group []line, work unsafe.Pointer, shared bool) {
 				b := p.buffer(len(group), work)
 				for i, at := range group {
 					spread(b.x[i:], len(group), src[at.in:], l.inStep, n, edge, inner)
 				}
-				x := p.transform(&b, len(group), shared)
+				x := p.transform(b.x, nil, &b, len(group), shared)
 				for i, at := range group {
 					for j := range n {
 						dst[at.out+j*l.toStep] = x[j*len(group)+i].im
@@ -143,19 +176,13 @@ func c2r[F float](out, in ir.View, axis int, edge, inner F) error {
 		})
 	}
 	return withHalf(n, func(h *half[F]) {
-		lanes := l.lanes(n/2, h.chirp != nil)
+		lanes := h.lanes(&l)
 		l.each(lanes, n/2, h.bytes(lanes), func(group []line, work unsafe.Pointer, shared bool) {
 			b := h.buffer(len(group), work)
 			for i, at := range group {
 				h.join(b.x[i:], len(group), src[at.in:], l.inStep, n, edge, inner)
 			}
-			x := h.transform(&b, len(group), shared)
-			for i, at := range group {
-				for j := range n / 2 {
-					v, to := x[j*len(group)+i], at.out+2*j*l.toStep
-					dst[to], dst[to+l.toStep] = v.im, v.re
-				}
-			}
+			h.unpair(dst, h.transform(b.x, nil, &b, len(group), shared), group, l.toStep)
 		})
 	})
 }
