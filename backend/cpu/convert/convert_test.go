@@ -114,7 +114,7 @@ func TestBetween(t *testing.T) {
 			cputest.Set(src, i, c)
 		}
 		for _, to := range ir.AllDTypes() {
-			for _, steps := range [][2]int{{1, 1}, {2, 1}, {1, 3}, {3, 2}, {1, 0}} {
+			for _, steps := range [][2]int{{1, 1}, {2, 1}, {1, 2}, {1, 3}, {3, 2}, {1, 0}} {
 				n := (len(samples)-1)/max(steps[1], 1) + 1
 				dst := cputest.NewView(to, "contiguous", n*steps[0])
 				before := cputest.Values(dst)

@@ -27,15 +27,17 @@ func at[T any](p unsafe.Pointer, i int) *T {
 	return (*T)(unsafe.Add(p, i*int(unsafe.Sizeof(*new(T)))))
 }
 
-// fills and reverses are by bytes of an element.
+// fills, reverses and evens are by bytes of an element. There is an Evener for some.
 var (
 	fills    [17]move.Filler
 	reverses [17]move.Reverser
+	evens    [17]move.Evener
 )
 
 func init() {
 	for _, size := range []int{1, 2, 4, 8, 16} {
 		fills[size], reverses[size] = move.Fill(simd.Active(), size), move.Reverse(simd.Active(), size)
+		evens[size] = move.Evens(simd.Active(), size)
 	}
 }
 
@@ -49,6 +51,8 @@ func plain[T any](n int, dst unsafe.Pointer, dstStep int, src unsafe.Pointer, sr
 		fills[unsafe.Sizeof(*new(T))](dst, src, n)
 	case dstStep == 1 && srcStep == -1:
 		reverses[unsafe.Sizeof(*new(T))](dst, unsafe.Pointer(at[T](src, 1-n)), n)
+	case dstStep == 1 && srcStep == 2 && n >= move.Step && evens[unsafe.Sizeof(*new(T))] != nil:
+		evens[unsafe.Sizeof(*new(T))](dst, src, n)
 	case dstStep == 1:
 		gather(unsafe.Slice((*T)(dst), n), src, srcStep)
 	case srcStep == 1:

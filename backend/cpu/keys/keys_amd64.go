@@ -18,12 +18,16 @@ const (
 func init() {
 	if simd.Active() >= simd.AVX2 {
 		codes[ir.Float32], codes[ir.Int32] = vectorFloats, vectorInts
+		codes[ir.Float64], codes[ir.Int64] = vectorLongFloats, vectorLongInts
 	}
 }
 
 var (
 	vectorFloats = vectors{wordsF32AVX2, findF32AVX2, valuesF32AVX2}.code(loadFloats, storeFloats)
 	vectorInts   = vectors{wordsI32AVX2, findI32AVX2, valuesI32AVX2}.code(loadInts[int32], storeInts[int32])
+
+	vectorLongFloats = &Code{Long: true, Load: loadLongFloats, Store: storeLong, Find: find(findF64AVX2)}
+	vectorLongInts   = &Code{Long: true, Load: loadLongInts, Store: storeLong, Find: find(findI64AVX2)}
 )
 
 // vectors are the vector functions for one dtype of 32 bits.
@@ -59,15 +63,23 @@ func (v vectors) code(
 			}
 			store(to, index, from, words, first, step, flip)
 		},
-		Find: func(line unsafe.Pointer, lo, hi int, limit Word, flip uint64) int {
-			for hi-lo >= lanes {
-				n := min((hi-lo)/lanes*lanes, longRun)
-				at := v.find(element(line, lo), n, uint32(limit>>32), uint32(flip))
-				if lo += at; at < n {
-					break
-				}
+		Find: find[uint32](func(p *uint32, n int, limit Word, flip uint64) int {
+			return v.find(p, n, uint32(limit>>32), uint32(flip))
+		}),
+	}
+}
+
+// find returns a Code's Find by a vector function for n elements, a multiple of
+// lanes, which returns n or before which multiple of lanes it stopped.
+func find[T uint32 | uint64](f func(p *T, n int, limit Word, flip uint64) int) func(line unsafe.Pointer, lo, hi int, limit Word, flip uint64) int {
+	return func(line unsafe.Pointer, lo, hi int, limit Word, flip uint64) int {
+		for hi-lo >= lanes {
+			n := min((hi-lo)/lanes*lanes, longRun)
+			at := f((*T)(unsafe.Add(line, lo*int(unsafe.Sizeof(T(0))))), n, limit, flip)
+			if lo += at; at < n {
+				break
 			}
-			return lo
-		},
+		}
+		return lo
 	}
 }

@@ -19,6 +19,11 @@ func findF32AVX2(p *uint32, n int, limit uint32, flip uint32) int
 //go:noescape
 func valuesF32AVX2(to *uint32, index *int64, words *uint64, n int, flip uint32) bool
 
+// findF64AVX2 returns the first multiple of 8 from which on one of 8 elements has a key below limit, or n, a multiple of 8.
+//
+//go:noescape
+func findF64AVX2(p *uint64, n int, limit uint64, flip uint64) int
+
 // wordsI32AVX2 writes the words of n elements, a multiple of 8, whose first has the place first; key bits of flip are inverted.
 //
 //go:noescape
@@ -33,3 +38,8 @@ func findI32AVX2(p *uint32, n int, limit uint32, flip uint32) int
 //
 //go:noescape
 func valuesI32AVX2(to *uint32, index *int64, words *uint64, n int, flip uint32) bool
+
+// findI64AVX2 returns the first multiple of 8 from which on one of 8 elements has a key below limit, or n, a multiple of 8.
+//
+//go:noescape
+func findI64AVX2(p *uint64, n int, limit uint64, flip uint64) int

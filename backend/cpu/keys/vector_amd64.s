@@ -153,6 +153,60 @@ loop:
 	VZEROUPPER
 	RET
 
+// func findF64AVX2(p *uint64, n int, limit uint64, flip uint64) int
+// Requires: AVX, AVX2
+TEXT ·findF64AVX2(SB), NOSPLIT, $0-40
+	MOVQ         p+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         $0x8000000000000000, DX
+	VMOVQ        DX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         limit+16(FP), BX
+	XORQ         DX, BX
+	VMOVQ        BX, X1
+	VPBROADCASTQ X1, Y1
+	MOVQ         flip+24(FP), DX
+	VMOVQ        DX, X2
+	VPBROADCASTQ X2, Y2
+	VPXOR        Y4, Y4, Y4
+	VPCMPEQD     Y3, Y3, Y3
+	VPSRLQ       $0x01, Y3, Y3
+	XORQ         DX, DX
+
+loop:
+	VMOVDQU   (AX)(DX*8), Y5
+	VCMPPD    $0x03, Y5, Y5, Y6
+	VPCMPEQQ  Y0, Y5, Y7
+	VPANDN    Y5, Y7, Y5
+	VPCMPGTQ  Y5, Y4, Y7
+	VPSRLQ    $0x01, Y7, Y7
+	VPXOR     Y7, Y5, Y5
+	VBLENDVPD Y6, Y3, Y5, Y5
+	VPXOR     Y5, Y2, Y5
+	VPCMPGTQ  Y5, Y1, Y5
+	VMOVDQU   32(AX)(DX*8), Y6
+	VCMPPD    $0x03, Y6, Y6, Y7
+	VPCMPEQQ  Y0, Y6, Y8
+	VPANDN    Y6, Y8, Y6
+	VPCMPGTQ  Y6, Y4, Y8
+	VPSRLQ    $0x01, Y8, Y8
+	VPXOR     Y8, Y6, Y6
+	VBLENDVPD Y7, Y3, Y6, Y6
+	VPXOR     Y6, Y2, Y6
+	VPCMPGTQ  Y6, Y1, Y6
+	VPOR      Y5, Y6, Y5
+	VMOVMSKPD Y5, BX
+	TESTL     BX, BX
+	JNZ       end
+	ADDQ      $0x08, DX
+	CMPQ      DX, CX
+	JLT       loop
+
+end:
+	MOVQ DX, ret+32(FP)
+	VZEROUPPER
+	RET
+
 // func wordsI32AVX2(out *uint64, p *uint32, n int, first uint32, flip uint32)
 // Requires: AVX, AVX2
 TEXT ·wordsI32AVX2(SB), NOSPLIT, $0-32
@@ -256,5 +310,45 @@ loop:
 	VPTEST  Y2, Y2
 	SETNE   AL
 	MOVB    AL, ret+40(FP)
+	VZEROUPPER
+	RET
+
+// func findI64AVX2(p *uint64, n int, limit uint64, flip uint64) int
+// Requires: AVX, AVX2
+TEXT ·findI64AVX2(SB), NOSPLIT, $0-40
+	MOVQ         p+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         $0x8000000000000000, DX
+	VMOVQ        DX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         limit+16(FP), BX
+	XORQ         DX, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         flip+24(FP), DX
+	VMOVQ        DX, X1
+	VPBROADCASTQ X1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPCMPEQD     Y2, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y2
+	XORQ         DX, DX
+
+loop:
+	VMOVDQU   (AX)(DX*8), Y2
+	VPXOR     Y2, Y1, Y2
+	VPCMPGTQ  Y2, Y0, Y2
+	VMOVDQU   32(AX)(DX*8), Y3
+	VPXOR     Y3, Y1, Y3
+	VPCMPGTQ  Y3, Y0, Y3
+	VPOR      Y2, Y3, Y2
+	VMOVMSKPD Y2, BX
+	TESTL     BX, BX
+	JNZ       end
+	ADDQ      $0x08, DX
+	CMPQ      DX, CX
+	JLT       loop
+
+end:
+	MOVQ DX, ret+32(FP)
 	VZEROUPPER
 	RET

@@ -76,6 +76,21 @@ func reverser(level simd.Level, size int) func(dst, src *byte, n int) {
 	return map[int]func(dst, src *byte, n int){1: reverse1AVX2, 2: reverse2AVX2, 4: reverse4AVX2, 8: reverse8AVX2}[size]
 }
 
+// evener returns a level's function for elements of a size, or nil.
+func evener(level simd.Level, size int) func(dst, src *byte, n int) {
+	switch {
+	case level >= simd.AVX512 && size == 4:
+		return evens4AVX512
+	case level >= simd.AVX512 && size == 8:
+		return evens8AVX512
+	case level >= simd.AVX2 && size == 4:
+		return evens4AVX2
+	case level >= simd.AVX2 && size == 8:
+		return evens8AVX2
+	}
+	return nil
+}
+
 // taker returns a level's function that takes a multiple of 4 elements, or nil.
 func taker(level simd.Level, size int) func(dst, src *byte, index *int64, n int) {
 	switch {

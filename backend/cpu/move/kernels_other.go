@@ -23,6 +23,8 @@ func spreader(simd.Level, int) func(dst, src *byte, step, rows, n int) { return 
 
 func reverser(simd.Level, int) func(dst, src *byte, n int) { return nil }
 
+func evener(simd.Level, int) func(dst, src *byte, n int) { return nil }
+
 func taker(simd.Level, int) func(dst, src *byte, index *int64, n int) { return nil }
 
 func rowTaker(simd.Level) func(dst, src *byte, index *int64, n, size int) { return nil }

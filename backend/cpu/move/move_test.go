@@ -142,6 +142,34 @@ func TestReverse(t *testing.T) {
 	}
 }
 
+// TestEvens copies from memory that ends with the last element that is wanted.
+func TestEvens(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 14))
+	for level := simd.Portable; level <= simd.Available(); level++ {
+		for _, size := range []int{1, 2, 4, 8, 16} {
+			evens := Evens(level, size)
+			if evens == nil {
+				if level > simd.Portable && (size == 4 || size == 8) {
+					t.Errorf("%s has none for %d bytes", level, size)
+				}
+				continue
+			}
+			for n := Step; n <= 300; n++ {
+				src := memory(rng, (2*n-1)*size)
+				got := memory(rng, n*size+2*Line)
+				want := bytes.Clone(got)
+				for i := range n {
+					copy(want[Line+i*size:], src[2*i*size:][:size])
+				}
+				evens(unsafe.Pointer(&got[Line]), unsafe.Pointer(&src[0]), n)
+				if !bytes.Equal(got, want) {
+					t.Fatalf("%s: %d elements of %d bytes differ", level, n, size)
+				}
+			}
+		}
+	}
+}
+
 // TestIndexed takes and adds up elements and rows that an index names.
 func TestIndexed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))

@@ -69,6 +69,26 @@ func reverse4AVX2(dst *byte, src *byte, n int)
 //go:noescape
 func reverse8AVX2(dst *byte, src *byte, n int)
 
+// evens4AVX2 copies n bytes, 64 or more, of the elements of src with even numbers.
+//
+//go:noescape
+func evens4AVX2(dst *byte, src *byte, n int)
+
+// evens8AVX2 copies n bytes, 64 or more, of the elements of src with even numbers.
+//
+//go:noescape
+func evens8AVX2(dst *byte, src *byte, n int)
+
+// evens4AVX512 copies n bytes, 64 or more, of the elements of src with even numbers.
+//
+//go:noescape
+func evens4AVX512(dst *byte, src *byte, n int)
+
+// evens8AVX512 copies n bytes, 64 or more, of the elements of src with even numbers.
+//
+//go:noescape
+func evens8AVX512(dst *byte, src *byte, n int)
+
 // fenceAVX2 orders streamed bytes before everything after it.
 //
 //go:noescape

@@ -344,6 +344,110 @@ loop:
 	VZEROUPPER
 	RET
 
+// func evens4AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·evens4AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+	LEAQ -32(AX)(DX*1), BX
+	LEAQ -64(CX)(DX*2), DX
+
+loop:
+	VMOVUPS (CX), Y0
+	VSHUFPS $0xd8, 28(CX), Y0, Y0
+	VPERMQ  $0xd8, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x20, AX
+	CMPQ    AX, BX
+	JCS     loop
+	VMOVUPS (DX), Y0
+	VSHUFPS $0xd8, 28(DX), Y0, Y0
+	VPERMQ  $0xd8, Y0, Y0
+	VMOVUPS Y0, (BX)
+	VZEROUPPER
+	RET
+
+// func evens8AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·evens8AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+	LEAQ -32(AX)(DX*1), BX
+	LEAQ -64(CX)(DX*2), DX
+
+loop:
+	VMOVUPS (CX), Y0
+	VSHUFPD $0x0a, 24(CX), Y0, Y0
+	VPERMQ  $0xd8, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x20, AX
+	CMPQ    AX, BX
+	JCS     loop
+	VMOVUPS (DX), Y0
+	VSHUFPD $0x0a, 24(DX), Y0, Y0
+	VPERMQ  $0xd8, Y0, Y0
+	VMOVUPS Y0, (BX)
+	VZEROUPPER
+	RET
+
+// func evens4AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512F
+TEXT ·evens4AVX512(SB), NOSPLIT, $0-24
+	MOVQ      dst+0(FP), AX
+	MOVQ      src+8(FP), CX
+	MOVQ      n+16(FP), DX
+	MOVQ      $0x0e0c0a0806040200, BX
+	VMOVQ     BX, X0
+	MOVQ      $0x1f1d1b1917151311, BX
+	VPINSRQ   $0x01, BX, X0, X0
+	VPMOVZXBD X0, Z1
+	LEAQ      -64(AX)(DX*1), BX
+	LEAQ      -128(CX)(DX*2), DX
+
+loop:
+	VMOVUPS   (CX), Z0
+	VPERMT2PS 60(CX), Z1, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x80, CX
+	ADDQ      $0x40, AX
+	CMPQ      AX, BX
+	JCS       loop
+	VMOVUPS   (DX), Z0
+	VPERMT2PS 60(DX), Z1, Z0
+	VMOVUPS   Z0, (BX)
+	VZEROUPPER
+	RET
+
+// func evens8AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512F
+TEXT ·evens8AVX512(SB), NOSPLIT, $0-24
+	MOVQ      dst+0(FP), AX
+	MOVQ      src+8(FP), CX
+	MOVQ      n+16(FP), DX
+	MOVQ      $0x0f0d0b0906040200, BX
+	VMOVQ     BX, X0
+	VPMOVZXBQ X0, Z1
+	LEAQ      -64(AX)(DX*1), BX
+	LEAQ      -128(CX)(DX*2), DX
+
+loop:
+	VMOVUPD   (CX), Z0
+	VPERMT2PD 56(CX), Z1, Z0
+	VMOVUPD   Z0, (AX)
+	ADDQ      $0x80, CX
+	ADDQ      $0x40, AX
+	CMPQ      AX, BX
+	JCS       loop
+	VMOVUPD   (DX), Z0
+	VPERMT2PD 56(DX), Z1, Z0
+	VMOVUPD   Z0, (BX)
+	VZEROUPPER
+	RET
+
 // func fenceAVX2()
 // Requires: AVX, MMX+
 TEXT ·fenceAVX2(SB), NOSPLIT, $0

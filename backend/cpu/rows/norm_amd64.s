@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func layerNormF32AVX2(rows int, n int, inverse float32, eps float32, out *float32, x *float32, means *float32, rstds *float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·layerNormF32AVX2(SB), NOSPLIT, $0-56
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -20,10 +20,8 @@ TEXT ·layerNormF32AVX2(SB), NOSPLIT, $0-56
 	MOVQ         x+32(FP), BX
 	MOVQ         means+40(FP), SI
 	MOVQ         rstds+48(FP), DI
-	MOVSS        inverse+16(FP), X1
-	VBROADCASTSS X1, Y1
-	MOVSS        eps+20(FP), X2
-	VBROADCASTSS X2, Y2
+	VBROADCASTSS inverse+16(FP), Y1
+	VBROADCASTSS eps+20(FP), Y2
 	VBROADCASTSS oneF32<>+0(SB), Y3
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -221,7 +219,7 @@ rowsDone2:
 	RET
 
 // func layerNormAffineF32AVX2(rows int, n int, inverse float32, eps float32, out *float32, x *float32, weight *float32, bias *float32, means *float32, rstds *float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·layerNormAffineF32AVX2(SB), NOSPLIT, $0-72
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -238,10 +236,8 @@ TEXT ·layerNormAffineF32AVX2(SB), NOSPLIT, $0-72
 	MOVQ         rstds+64(FP), DI
 	MOVQ         weight+40(FP), R8
 	MOVQ         bias+48(FP), R9
-	MOVSS        inverse+16(FP), X1
-	VBROADCASTSS X1, Y1
-	MOVSS        eps+20(FP), X2
-	VBROADCASTSS X2, Y2
+	VBROADCASTSS inverse+16(FP), Y1
+	VBROADCASTSS eps+20(FP), Y2
 	VBROADCASTSS oneF32<>+0(SB), Y3
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -451,7 +447,7 @@ rowsDone2:
 	RET
 
 // func rmsNormF32AVX2(rows int, n int, inverse float32, eps float32, out *float32, x *float32, rstds *float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·rmsNormF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -465,10 +461,8 @@ TEXT ·rmsNormF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ         out+24(FP), DX
 	MOVQ         x+32(FP), BX
 	MOVQ         rstds+40(FP), SI
-	MOVSS        inverse+16(FP), X1
-	VBROADCASTSS X1, Y1
-	MOVSS        eps+20(FP), X2
-	VBROADCASTSS X2, Y2
+	VBROADCASTSS inverse+16(FP), Y1
+	VBROADCASTSS eps+20(FP), Y2
 	VBROADCASTSS oneF32<>+0(SB), Y3
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -581,7 +575,7 @@ rowsDone2:
 	RET
 
 // func rmsNormAffineF32AVX2(rows int, n int, inverse float32, eps float32, out *float32, x *float32, weight *float32, rstds *float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·rmsNormAffineF32AVX2(SB), NOSPLIT, $0-56
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -596,10 +590,8 @@ TEXT ·rmsNormAffineF32AVX2(SB), NOSPLIT, $0-56
 	MOVQ         x+32(FP), BX
 	MOVQ         rstds+48(FP), SI
 	MOVQ         weight+40(FP), DI
-	MOVSS        inverse+16(FP), X1
-	VBROADCASTSS X1, Y1
-	MOVSS        eps+20(FP), X2
-	VBROADCASTSS X2, Y2
+	VBROADCASTSS inverse+16(FP), Y1
+	VBROADCASTSS eps+20(FP), Y2
 	VBROADCASTSS oneF32<>+0(SB), Y3
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -720,7 +712,7 @@ rowsDone2:
 	RET
 
 // func deviationsF32AVX2(n int, pivot float32, x *float32, sum *float32)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·deviationsF32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -732,8 +724,7 @@ TEXT ·deviationsF32AVX2(SB), NOSPLIT, $0-32
 	VMOVDQU      32(DX)(CX*1), Y0
 	MOVQ         x+16(FP), CX
 	MOVQ         sum+24(FP), DX
-	MOVSS        pivot+8(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS pivot+8(FP), Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
@@ -798,7 +789,7 @@ rowDone5:
 	RET
 
 // func squaresF32AVX2(n int, a float32, b float32, x *float32, sum *float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·squaresF32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -810,10 +801,8 @@ TEXT ·squaresF32AVX2(SB), NOSPLIT, $0-32
 	VMOVDQU      32(DX)(CX*1), Y0
 	MOVQ         x+16(FP), CX
 	MOVQ         sum+24(FP), DX
-	MOVSS        a+8(FP), X1
-	VBROADCASTSS X1, Y1
-	MOVSS        b+12(FP), X2
-	VBROADCASTSS X2, Y2
+	VBROADCASTSS a+8(FP), Y1
+	VBROADCASTSS b+12(FP), Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
@@ -884,7 +873,7 @@ rowDone5:
 	RET
 
 // func normalF32AVX2(n int, a float32, b float32, f float32, out *float32, x *float32)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·normalF32AVX2(SB), NOSPLIT, $0-40
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -896,12 +885,9 @@ TEXT ·normalF32AVX2(SB), NOSPLIT, $0-40
 	VMOVDQU      32(DX)(CX*1), Y0
 	MOVQ         out+24(FP), CX
 	MOVQ         x+32(FP), DX
-	MOVSS        a+8(FP), X1
-	VBROADCASTSS X1, Y1
-	MOVSS        b+12(FP), X2
-	VBROADCASTSS X2, Y2
-	MOVSS        f+16(FP), X3
-	VBROADCASTSS X3, Y3
+	VBROADCASTSS a+8(FP), Y1
+	VBROADCASTSS b+12(FP), Y2
+	VBROADCASTSS f+16(FP), Y3
 	XORQ         BX, BX
 	MOVQ         AX, SI
 	SUBQ         $+64, SI
@@ -953,7 +939,7 @@ rowDone5:
 	RET
 
 // func normalAffineF32AVX2(n int, a float32, b float32, f float32, out *float32, x *float32, weight *float32, bias *float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·normalAffineF32AVX2(SB), NOSPLIT, $0-56
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -967,12 +953,9 @@ TEXT ·normalAffineF32AVX2(SB), NOSPLIT, $0-56
 	MOVQ         x+32(FP), DX
 	MOVQ         weight+40(FP), BX
 	MOVQ         bias+48(FP), SI
-	MOVSS        a+8(FP), X1
-	VBROADCASTSS X1, Y1
-	MOVSS        b+12(FP), X2
-	VBROADCASTSS X2, Y2
-	MOVSS        f+16(FP), X3
-	VBROADCASTSS X3, Y3
+	VBROADCASTSS a+8(FP), Y1
+	VBROADCASTSS b+12(FP), Y2
+	VBROADCASTSS f+16(FP), Y3
 	XORQ         DI, DI
 	MOVQ         AX, R8
 	SUBQ         $+64, R8
@@ -1036,7 +1019,7 @@ rowDone5:
 	RET
 
 // func layerNormF64AVX2(rows int, n int, inverse float64, eps float64, out *float64, x *float64, means *float64, rstds *float64)
-// Requires: AVX, AVX2, FMA3, SSE2
+// Requires: AVX, FMA3
 TEXT ·layerNormF64AVX2(SB), NOSPLIT, $0-64
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -1051,10 +1034,8 @@ TEXT ·layerNormF64AVX2(SB), NOSPLIT, $0-64
 	MOVQ         x+40(FP), BX
 	MOVQ         means+48(FP), SI
 	MOVQ         rstds+56(FP), DI
-	MOVSD        inverse+16(FP), X1
-	VBROADCASTSD X1, Y1
-	MOVSD        eps+24(FP), X2
-	VBROADCASTSD X2, Y2
+	VBROADCASTSD inverse+16(FP), Y1
+	VBROADCASTSD eps+24(FP), Y2
 	VBROADCASTSD oneF64<>+0(SB), Y3
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -1248,7 +1229,7 @@ rowsDone2:
 	RET
 
 // func layerNormAffineF64AVX2(rows int, n int, inverse float64, eps float64, out *float64, x *float64, weight *float64, bias *float64, means *float64, rstds *float64)
-// Requires: AVX, AVX2, FMA3, SSE2
+// Requires: AVX, FMA3
 TEXT ·layerNormAffineF64AVX2(SB), NOSPLIT, $0-80
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -1265,10 +1246,8 @@ TEXT ·layerNormAffineF64AVX2(SB), NOSPLIT, $0-80
 	MOVQ         rstds+72(FP), DI
 	MOVQ         weight+48(FP), R8
 	MOVQ         bias+56(FP), R9
-	MOVSD        inverse+16(FP), X1
-	VBROADCASTSD X1, Y1
-	MOVSD        eps+24(FP), X2
-	VBROADCASTSD X2, Y2
+	VBROADCASTSD inverse+16(FP), Y1
+	VBROADCASTSD eps+24(FP), Y2
 	VBROADCASTSD oneF64<>+0(SB), Y3
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -1474,7 +1453,7 @@ rowsDone2:
 	RET
 
 // func rmsNormF64AVX2(rows int, n int, inverse float64, eps float64, out *float64, x *float64, rstds *float64)
-// Requires: AVX, AVX2, FMA3, SSE2
+// Requires: AVX, FMA3
 TEXT ·rmsNormF64AVX2(SB), NOSPLIT, $0-56
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -1488,10 +1467,8 @@ TEXT ·rmsNormF64AVX2(SB), NOSPLIT, $0-56
 	MOVQ         out+32(FP), DX
 	MOVQ         x+40(FP), BX
 	MOVQ         rstds+48(FP), SI
-	MOVSD        inverse+16(FP), X1
-	VBROADCASTSD X1, Y1
-	MOVSD        eps+24(FP), X2
-	VBROADCASTSD X2, Y2
+	VBROADCASTSD inverse+16(FP), Y1
+	VBROADCASTSD eps+24(FP), Y2
 	VBROADCASTSD oneF64<>+0(SB), Y3
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -1602,7 +1579,7 @@ rowsDone2:
 	RET
 
 // func rmsNormAffineF64AVX2(rows int, n int, inverse float64, eps float64, out *float64, x *float64, weight *float64, rstds *float64)
-// Requires: AVX, AVX2, FMA3, SSE2
+// Requires: AVX, FMA3
 TEXT ·rmsNormAffineF64AVX2(SB), NOSPLIT, $0-64
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -1617,10 +1594,8 @@ TEXT ·rmsNormAffineF64AVX2(SB), NOSPLIT, $0-64
 	MOVQ         x+40(FP), BX
 	MOVQ         rstds+56(FP), SI
 	MOVQ         weight+48(FP), DI
-	MOVSD        inverse+16(FP), X1
-	VBROADCASTSD X1, Y1
-	MOVSD        eps+24(FP), X2
-	VBROADCASTSD X2, Y2
+	VBROADCASTSD inverse+16(FP), Y1
+	VBROADCASTSD eps+24(FP), Y2
 	VBROADCASTSD oneF64<>+0(SB), Y3
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -1739,7 +1714,7 @@ rowsDone2:
 	RET
 
 // func deviationsF64AVX2(n int, pivot float64, x *float64, sum *float64)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX
 TEXT ·deviationsF64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -1751,8 +1726,7 @@ TEXT ·deviationsF64AVX2(SB), NOSPLIT, $0-32
 	VMOVDQU      32(DX)(CX*1), Y0
 	MOVQ         x+16(FP), CX
 	MOVQ         sum+24(FP), DX
-	MOVSD        pivot+8(FP), X1
-	VBROADCASTSD X1, Y1
+	VBROADCASTSD pivot+8(FP), Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
@@ -1815,7 +1789,7 @@ rowDone5:
 	RET
 
 // func squaresF64AVX2(n int, a float64, b float64, x *float64, sum *float64)
-// Requires: AVX, AVX2, FMA3, SSE2
+// Requires: AVX, FMA3
 TEXT ·squaresF64AVX2(SB), NOSPLIT, $0-40
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -1827,10 +1801,8 @@ TEXT ·squaresF64AVX2(SB), NOSPLIT, $0-40
 	VMOVDQU      32(DX)(CX*1), Y0
 	MOVQ         x+24(FP), CX
 	MOVQ         sum+32(FP), DX
-	MOVSD        a+8(FP), X1
-	VBROADCASTSD X1, Y1
-	MOVSD        b+16(FP), X2
-	VBROADCASTSD X2, Y2
+	VBROADCASTSD a+8(FP), Y1
+	VBROADCASTSD b+16(FP), Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
@@ -1899,7 +1871,7 @@ rowDone5:
 	RET
 
 // func normalF64AVX2(n int, a float64, b float64, f float64, out *float64, x *float64)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX
 TEXT ·normalF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -1911,12 +1883,9 @@ TEXT ·normalF64AVX2(SB), NOSPLIT, $0-48
 	VMOVDQU      32(DX)(CX*1), Y0
 	MOVQ         out+32(FP), CX
 	MOVQ         x+40(FP), DX
-	MOVSD        a+8(FP), X1
-	VBROADCASTSD X1, Y1
-	MOVSD        b+16(FP), X2
-	VBROADCASTSD X2, Y2
-	MOVSD        f+24(FP), X3
-	VBROADCASTSD X3, Y3
+	VBROADCASTSD a+8(FP), Y1
+	VBROADCASTSD b+16(FP), Y2
+	VBROADCASTSD f+24(FP), Y3
 	XORQ         BX, BX
 	MOVQ         AX, SI
 	SUBQ         $+64, SI
@@ -1968,7 +1937,7 @@ rowDone5:
 	RET
 
 // func normalAffineF64AVX2(n int, a float64, b float64, f float64, out *float64, x *float64, weight *float64, bias *float64)
-// Requires: AVX, AVX2, FMA3, SSE2
+// Requires: AVX, FMA3
 TEXT ·normalAffineF64AVX2(SB), NOSPLIT, $0-64
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -1982,12 +1951,9 @@ TEXT ·normalAffineF64AVX2(SB), NOSPLIT, $0-64
 	MOVQ         x+40(FP), DX
 	MOVQ         weight+48(FP), BX
 	MOVQ         bias+56(FP), SI
-	MOVSD        a+8(FP), X1
-	VBROADCASTSD X1, Y1
-	MOVSD        b+16(FP), X2
-	VBROADCASTSD X2, Y2
-	MOVSD        f+24(FP), X3
-	VBROADCASTSD X3, Y3
+	VBROADCASTSD a+8(FP), Y1
+	VBROADCASTSD b+16(FP), Y2
+	VBROADCASTSD f+24(FP), Y3
 	XORQ         DI, DI
 	MOVQ         AX, R8
 	SUBQ         $+64, R8
@@ -2051,7 +2017,7 @@ rowDone5:
 	RET
 
 // func layerNormF32AVX512(rows int, n int, inverse float32, eps float32, out *float32, x *float32, means *float32, rstds *float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2
 TEXT ·layerNormF32AVX512(SB), NOSPLIT, $0-56
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -2065,10 +2031,8 @@ TEXT ·layerNormF32AVX512(SB), NOSPLIT, $0-56
 	MOVQ         x+32(FP), BX
 	MOVQ         means+40(FP), SI
 	MOVQ         rstds+48(FP), DI
-	MOVSS        inverse+16(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        eps+20(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS inverse+16(FP), Z0
+	VBROADCASTSS eps+20(FP), Z1
 	VBROADCASTSS oneF32<>+0(SB), Z2
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -2270,7 +2234,7 @@ rowsDone2:
 	RET
 
 // func layerNormAffineF32AVX512(rows int, n int, inverse float32, eps float32, out *float32, x *float32, weight *float32, bias *float32, means *float32, rstds *float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2
 TEXT ·layerNormAffineF32AVX512(SB), NOSPLIT, $0-72
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -2286,10 +2250,8 @@ TEXT ·layerNormAffineF32AVX512(SB), NOSPLIT, $0-72
 	MOVQ         rstds+64(FP), DI
 	MOVQ         weight+40(FP), R8
 	MOVQ         bias+48(FP), R9
-	MOVSS        inverse+16(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        eps+20(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS inverse+16(FP), Z0
+	VBROADCASTSS eps+20(FP), Z1
 	VBROADCASTSS oneF32<>+0(SB), Z2
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -2503,7 +2465,7 @@ rowsDone2:
 	RET
 
 // func rmsNormF32AVX512(rows int, n int, inverse float32, eps float32, out *float32, x *float32, rstds *float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2
 TEXT ·rmsNormF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -2516,10 +2478,8 @@ TEXT ·rmsNormF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         out+24(FP), DX
 	MOVQ         x+32(FP), BX
 	MOVQ         rstds+40(FP), SI
-	MOVSS        inverse+16(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        eps+20(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS inverse+16(FP), Z0
+	VBROADCASTSS eps+20(FP), Z1
 	VBROADCASTSS oneF32<>+0(SB), Z2
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -2634,7 +2594,7 @@ rowsDone2:
 	RET
 
 // func rmsNormAffineF32AVX512(rows int, n int, inverse float32, eps float32, out *float32, x *float32, weight *float32, rstds *float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2
 TEXT ·rmsNormAffineF32AVX512(SB), NOSPLIT, $0-56
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -2648,10 +2608,8 @@ TEXT ·rmsNormAffineF32AVX512(SB), NOSPLIT, $0-56
 	MOVQ         x+32(FP), BX
 	MOVQ         rstds+48(FP), SI
 	MOVQ         weight+40(FP), DI
-	MOVSS        inverse+16(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        eps+20(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS inverse+16(FP), Z0
+	VBROADCASTSS eps+20(FP), Z1
 	VBROADCASTSS oneF32<>+0(SB), Z2
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -2774,7 +2732,7 @@ rowsDone2:
 	RET
 
 // func deviationsF32AVX512(n int, pivot float32, x *float32, sum *float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2
 TEXT ·deviationsF32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -2785,8 +2743,7 @@ TEXT ·deviationsF32AVX512(SB), NOSPLIT, $0-32
 	KMOVW        DX, K1
 	MOVQ         x+16(FP), CX
 	MOVQ         sum+24(FP), DX
-	MOVSS        pivot+8(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS pivot+8(FP), Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
@@ -2853,7 +2810,7 @@ rowDone5:
 	RET
 
 // func squaresF32AVX512(n int, a float32, b float32, x *float32, sum *float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2
 TEXT ·squaresF32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -2864,10 +2821,8 @@ TEXT ·squaresF32AVX512(SB), NOSPLIT, $0-32
 	KMOVW        DX, K1
 	MOVQ         x+16(FP), CX
 	MOVQ         sum+24(FP), DX
-	MOVSS        a+8(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        b+12(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS a+8(FP), Z0
+	VBROADCASTSS b+12(FP), Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
@@ -2940,7 +2895,7 @@ rowDone5:
 	RET
 
 // func normalF32AVX512(n int, a float32, b float32, f float32, out *float32, x *float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2
 TEXT ·normalF32AVX512(SB), NOSPLIT, $0-40
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -2951,12 +2906,9 @@ TEXT ·normalF32AVX512(SB), NOSPLIT, $0-40
 	KMOVW        DX, K1
 	MOVQ         out+24(FP), CX
 	MOVQ         x+32(FP), DX
-	MOVSS        a+8(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        b+12(FP), X1
-	VBROADCASTSS X1, Z1
-	MOVSS        f+16(FP), X2
-	VBROADCASTSS X2, Z2
+	VBROADCASTSS a+8(FP), Z0
+	VBROADCASTSS b+12(FP), Z1
+	VBROADCASTSS f+16(FP), Z2
 	XORQ         BX, BX
 	MOVQ         AX, SI
 	SUBQ         $+128, SI
@@ -3008,7 +2960,7 @@ rowDone5:
 	RET
 
 // func normalAffineF32AVX512(n int, a float32, b float32, f float32, out *float32, x *float32, weight *float32, bias *float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2
 TEXT ·normalAffineF32AVX512(SB), NOSPLIT, $0-56
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -3021,12 +2973,9 @@ TEXT ·normalAffineF32AVX512(SB), NOSPLIT, $0-56
 	MOVQ         x+32(FP), DX
 	MOVQ         weight+40(FP), BX
 	MOVQ         bias+48(FP), SI
-	MOVSS        a+8(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        b+12(FP), X1
-	VBROADCASTSS X1, Z1
-	MOVSS        f+16(FP), X2
-	VBROADCASTSS X2, Z2
+	VBROADCASTSS a+8(FP), Z0
+	VBROADCASTSS b+12(FP), Z1
+	VBROADCASTSS f+16(FP), Z2
 	XORQ         DI, DI
 	MOVQ         AX, R8
 	SUBQ         $+128, R8
@@ -3090,7 +3039,7 @@ rowDone5:
 	RET
 
 // func layerNormF64AVX512(rows int, n int, inverse float64, eps float64, out *float64, x *float64, means *float64, rstds *float64)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·layerNormF64AVX512(SB), NOSPLIT, $0-64
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -3104,10 +3053,8 @@ TEXT ·layerNormF64AVX512(SB), NOSPLIT, $0-64
 	MOVQ         x+40(FP), BX
 	MOVQ         means+48(FP), SI
 	MOVQ         rstds+56(FP), DI
-	MOVSD        inverse+16(FP), X0
-	VBROADCASTSD X0, Z0
-	MOVSD        eps+24(FP), X1
-	VBROADCASTSD X1, Z1
+	VBROADCASTSD inverse+16(FP), Z0
+	VBROADCASTSD eps+24(FP), Z1
 	VBROADCASTSD oneF64<>+0(SB), Z2
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -3305,7 +3252,7 @@ rowsDone2:
 	RET
 
 // func layerNormAffineF64AVX512(rows int, n int, inverse float64, eps float64, out *float64, x *float64, weight *float64, bias *float64, means *float64, rstds *float64)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·layerNormAffineF64AVX512(SB), NOSPLIT, $0-80
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -3321,10 +3268,8 @@ TEXT ·layerNormAffineF64AVX512(SB), NOSPLIT, $0-80
 	MOVQ         rstds+72(FP), DI
 	MOVQ         weight+48(FP), R8
 	MOVQ         bias+56(FP), R9
-	MOVSD        inverse+16(FP), X0
-	VBROADCASTSD X0, Z0
-	MOVSD        eps+24(FP), X1
-	VBROADCASTSD X1, Z1
+	VBROADCASTSD inverse+16(FP), Z0
+	VBROADCASTSD eps+24(FP), Z1
 	VBROADCASTSD oneF64<>+0(SB), Z2
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -3534,7 +3479,7 @@ rowsDone2:
 	RET
 
 // func rmsNormF64AVX512(rows int, n int, inverse float64, eps float64, out *float64, x *float64, rstds *float64)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·rmsNormF64AVX512(SB), NOSPLIT, $0-56
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -3547,10 +3492,8 @@ TEXT ·rmsNormF64AVX512(SB), NOSPLIT, $0-56
 	MOVQ         out+32(FP), DX
 	MOVQ         x+40(FP), BX
 	MOVQ         rstds+48(FP), SI
-	MOVSD        inverse+16(FP), X0
-	VBROADCASTSD X0, Z0
-	MOVSD        eps+24(FP), X1
-	VBROADCASTSD X1, Z1
+	VBROADCASTSD inverse+16(FP), Z0
+	VBROADCASTSD eps+24(FP), Z1
 	VBROADCASTSD oneF64<>+0(SB), Z2
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -3663,7 +3606,7 @@ rowsDone2:
 	RET
 
 // func rmsNormAffineF64AVX512(rows int, n int, inverse float64, eps float64, out *float64, x *float64, weight *float64, rstds *float64)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·rmsNormAffineF64AVX512(SB), NOSPLIT, $0-64
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -3677,10 +3620,8 @@ TEXT ·rmsNormAffineF64AVX512(SB), NOSPLIT, $0-64
 	MOVQ         x+40(FP), BX
 	MOVQ         rstds+56(FP), SI
 	MOVQ         weight+48(FP), DI
-	MOVSD        inverse+16(FP), X0
-	VBROADCASTSD X0, Z0
-	MOVSD        eps+24(FP), X1
-	VBROADCASTSD X1, Z1
+	VBROADCASTSD inverse+16(FP), Z0
+	VBROADCASTSD eps+24(FP), Z1
 	VBROADCASTSD oneF64<>+0(SB), Z2
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -3801,7 +3742,7 @@ rowsDone2:
 	RET
 
 // func deviationsF64AVX512(n int, pivot float64, x *float64, sum *float64)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·deviationsF64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -3812,8 +3753,7 @@ TEXT ·deviationsF64AVX512(SB), NOSPLIT, $0-32
 	KMOVW        DX, K1
 	MOVQ         x+16(FP), CX
 	MOVQ         sum+24(FP), DX
-	MOVSD        pivot+8(FP), X0
-	VBROADCASTSD X0, Z0
+	VBROADCASTSD pivot+8(FP), Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
@@ -3878,7 +3818,7 @@ rowDone5:
 	RET
 
 // func squaresF64AVX512(n int, a float64, b float64, x *float64, sum *float64)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·squaresF64AVX512(SB), NOSPLIT, $0-40
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -3889,10 +3829,8 @@ TEXT ·squaresF64AVX512(SB), NOSPLIT, $0-40
 	KMOVW        DX, K1
 	MOVQ         x+24(FP), CX
 	MOVQ         sum+32(FP), DX
-	MOVSD        a+8(FP), X0
-	VBROADCASTSD X0, Z0
-	MOVSD        b+16(FP), X1
-	VBROADCASTSD X1, Z1
+	VBROADCASTSD a+8(FP), Z0
+	VBROADCASTSD b+16(FP), Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
@@ -3963,7 +3901,7 @@ rowDone5:
 	RET
 
 // func normalF64AVX512(n int, a float64, b float64, f float64, out *float64, x *float64)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·normalF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -3974,12 +3912,9 @@ TEXT ·normalF64AVX512(SB), NOSPLIT, $0-48
 	KMOVW        DX, K1
 	MOVQ         out+32(FP), CX
 	MOVQ         x+40(FP), DX
-	MOVSD        a+8(FP), X0
-	VBROADCASTSD X0, Z0
-	MOVSD        b+16(FP), X1
-	VBROADCASTSD X1, Z1
-	MOVSD        f+24(FP), X2
-	VBROADCASTSD X2, Z2
+	VBROADCASTSD a+8(FP), Z0
+	VBROADCASTSD b+16(FP), Z1
+	VBROADCASTSD f+24(FP), Z2
 	XORQ         BX, BX
 	MOVQ         AX, SI
 	SUBQ         $+128, SI
@@ -4031,7 +3966,7 @@ rowDone5:
 	RET
 
 // func normalAffineF64AVX512(n int, a float64, b float64, f float64, out *float64, x *float64, weight *float64, bias *float64)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·normalAffineF64AVX512(SB), NOSPLIT, $0-64
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -4044,12 +3979,9 @@ TEXT ·normalAffineF64AVX512(SB), NOSPLIT, $0-64
 	MOVQ         x+40(FP), DX
 	MOVQ         weight+48(FP), BX
 	MOVQ         bias+56(FP), SI
-	MOVSD        a+8(FP), X0
-	VBROADCASTSD X0, Z0
-	MOVSD        b+16(FP), X1
-	VBROADCASTSD X1, Z1
-	MOVSD        f+24(FP), X2
-	VBROADCASTSD X2, Z2
+	VBROADCASTSD a+8(FP), Z0
+	VBROADCASTSD b+16(FP), Z1
+	VBROADCASTSD f+24(FP), Z2
 	XORQ         DI, DI
 	MOVQ         AX, R8
 	SUBQ         $+128, R8

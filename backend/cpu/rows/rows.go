@@ -19,10 +19,10 @@ type Funcs[T Float] struct{ vector[T] }
 // Strides are in bytes, other numbers in elements.
 type vector[T Float] struct {
 	softmax         func(rows, n int, out, x *T)
+	softmaxPart     func(n int, top, f T, out, x, next, before, sum, largest *T)
 	logSum          func(rows, n int, x, tops, sums *T)
 	shift           func(rows, n int, out, x, a, b *T)
 	top             func(n int, x, top *T)
-	expSum          func(n int, top T, out, x, sum *T)
 	sumExp          func(n int, top T, x, sum *T)
 	scale           func(n int, f T, out *T)
 	expScale        func(n int, a, b, f T, out, x *T)
@@ -39,6 +39,12 @@ type vector[T Float] struct {
 	squares         func(n int, a, b T, x, sum *T)
 	normal          func(n int, a, b, f T, out, x *T)
 	normalAffine    func(n int, a, b, f T, out, x, weight, bias *T)
+	outerAdd        Outer[T]
+	outerSub        Outer[T]
+	outerSubFrom    Outer[T]
+	outerMul        Outer[T]
+	outerDiv        Outer[T]
+	outerDivInto    Outer[T]
 	argMax, argMin  func(rows, n int, x *T, index *int64)
 	argMaxColumns   func(rows, n, stride, row int, x, best *T, index *T)
 	argMinColumns   func(rows, n, stride, row int, x, best *T, index *T)

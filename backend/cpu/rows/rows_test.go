@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
@@ -137,6 +138,7 @@ func testSpecial[T Float](t *testing.T, f *Funcs[T]) {
 			}
 			top, sum := softmaxOf(x)
 			f.Softmax(out, x, n)
+			checkBetween(t, f, c.name, x, out)
 			columns := make([]T, n)
 			f.SoftmaxColumns(columns, x, n, 1, 1)
 			for i, v := range x {
@@ -150,6 +152,23 @@ func testSpecial[T Float](t *testing.T, f *Funcs[T]) {
 				near(t, c.name, out[i], want, 150, 0)
 				near(t, c.name+", columns", columns[i], want, 150, 0)
 			}
+		}
+	}
+}
+
+// checkBetween checks that softmax of row x is out also between other rows, and that
+// theirs do not depend on it.
+func checkBetween[T Float](t *testing.T, f *Funcs[T], what string, x, out []T) {
+	t.Helper()
+	n, rng := len(x), rand.New(rand.NewPCG(7, 8))
+	other, alone := make([]T, n), make([]T, n)
+	fill(other, rng, 6)
+	f.Softmax(alone, other, n)
+	rows, want := slices.Concat(other, x, other), slices.Concat(alone, out, alone)
+	f.Softmax(rows, rows, n)
+	for i, v := range rows {
+		if v != want[i] && (v == v || want[i] == want[i]) {
+			t.Fatalf("%s between other rows: %d of row %d of %d elements is %v, want %v", what, i%n, i/n, n, v, want[i])
 		}
 	}
 }

@@ -13,37 +13,48 @@ func (f *Funcs[T]) Softmax(out, x []T, n int) {
 	case n <= exact:
 		blocks(len(x)/n, n, func(lo, rows int) { f.softmax(rows, n, &out[lo*n], &x[lo*n]) })
 	default:
-		for lo := 0; lo < len(x); lo += n {
-			f.longSoftmax(out[lo:lo+n], x[lo:lo+n])
-		}
+		f.longSoftmax(out, x, n)
 	}
 }
 
-func (f *Funcs[T]) longSoftmax(out, x []T) {
-	top, sum := f.largest(x), 0.0
-	for lo := 0; lo < len(x); lo += exact {
-		var s T
-		f.expSum(min(exact, len(x)-lo), top, &out[lo], &x[lo], &s)
-		sum += float64(s)
+// longSoftmax is Softmax of rows that are cut into parts. While the exponentials of
+// one are computed, the row before is scaled, and the largest element of the next is
+// found; the first and the last row stand for those they lack.
+func (f *Funcs[T]) longSoftmax(out, x []T, n int) {
+	top, by, before := f.largest(x[:n]), T(0), 0
+	s, m := new(T), new(T) // once: what is given to assembly by way of a variable is allocated
+	for at := 0; at < len(x); at += n {
+		next := min(at+n, len(x)-n)
+		largest, sum := T(math.Inf(-1)), 0.0
+		for lo := 0; lo < n; lo += exact {
+			f.softmaxPart(min(exact, n-lo), top, by, &out[at+lo], &x[at+lo], &x[next+lo], &out[before+lo], s, m)
+			sum += float64(*s)
+			largest = higher(largest, *m)
+		}
+		top, by, before = largest, T(1/sum), at
 	}
-	by := T(1 / sum)
-	for lo := 0; lo < len(x); lo += call {
-		f.scale(min(call, len(x)-lo), by, &out[lo])
+	for lo := 0; lo < n; lo += call {
+		f.scale(min(call, n-lo), by, &out[before+lo])
 	}
 }
 
 // largest returns the largest element of x. NaN is left out: sums of exponentials
 // find it.
 func (f *Funcs[T]) largest(x []T) T {
-	best := T(math.Inf(-1))
+	best, top := T(math.Inf(-1)), new(T)
 	for lo := 0; lo < len(x); lo += call {
-		var top T
-		f.top(min(call, len(x)-lo), &x[lo], &top)
-		if top > best {
-			best = top
-		}
+		f.top(min(call, len(x)-lo), &x[lo], top)
+		best = higher(best, *top)
 	}
 	return best
+}
+
+// higher returns the larger of a and b, a where b is NaN.
+func higher[T Float](a, b T) T {
+	if b > a {
+		return b
+	}
+	return a
 }
 
 // LogSoftmax writes x - max - log(sum(exp(x - max))) of each row of n elements. Out
@@ -93,13 +104,13 @@ func (f *Funcs[T]) LogSum(x []T, n int, tops []T, logs []float64) {
 			}
 		}
 	default:
+		s := new(T)
 		for i := range tops {
 			row := x[i*n : (i+1)*n]
 			top, sum := f.largest(row), 0.0
 			for lo := 0; lo < n; lo += exact {
-				var s T
-				f.sumExp(min(exact, n-lo), top, &row[lo], &s)
-				sum += float64(s)
+				f.sumExp(min(exact, n-lo), top, &row[lo], s)
+				sum += float64(*s)
 			}
 			tops[i], logs[i] = top, math.Log(sum)
 		}

@@ -4,8 +4,11 @@
 
 package rows
 
-// softmaxF32AVX2 computes softmax of each of rows contiguous rows of n elements, at most 2048.
+// softmaxF32AVX2 computes softmax of each of rows, at least one, contiguous rows of n elements, at most 2048.
 func softmaxF32AVX2(rows int, n int, out *float32, x *float32)
+
+// softmaxPartF32AVX2 writes exp(x - top), where no x is above top, and its sum; the largest of the n elements at next; and before times f, which may be out.
+func softmaxPartF32AVX2(n int, top float32, f float32, out *float32, x *float32, next *float32, before *float32, sum *float32, largest *float32)
 
 // logSumF32AVX2 writes the largest element of each row of n elements, at most 2048, and the sum of exp(x - largest).
 func logSumF32AVX2(rows int, n int, x *float32, tops *float32, sums *float32)
@@ -16,9 +19,6 @@ func shiftF32AVX2(rows int, n int, out *float32, x *float32, a *float32, b *floa
 // topF32AVX2 writes the largest of n elements.
 func topF32AVX2(n int, x *float32, top *float32)
 
-// expSumF32AVX2 writes exp(x - top), where no x is above top, and its sum.
-func expSumF32AVX2(n int, top float32, out *float32, x *float32, sum *float32)
-
 // sumExpF32AVX2 writes the sum of exp(x - top), where no x is above top.
 func sumExpF32AVX2(n int, top float32, x *float32, sum *float32)
 
@@ -28,8 +28,11 @@ func scaleF32AVX2(n int, f float32, out *float32)
 // expScaleF32AVX2 computes exp((x - a) - b)*f for n elements.
 func expScaleF32AVX2(n int, a float32, b float32, f float32, out *float32, x *float32)
 
-// softmaxF64AVX2 computes softmax of each of rows contiguous rows of n elements, at most 2048.
+// softmaxF64AVX2 computes softmax of each of rows, at least one, contiguous rows of n elements, at most 2048.
 func softmaxF64AVX2(rows int, n int, out *float64, x *float64)
+
+// softmaxPartF64AVX2 writes exp(x - top), where no x is above top, and its sum; the largest of the n elements at next; and before times f, which may be out.
+func softmaxPartF64AVX2(n int, top float64, f float64, out *float64, x *float64, next *float64, before *float64, sum *float64, largest *float64)
 
 // logSumF64AVX2 writes the largest element of each row of n elements, at most 2048, and the sum of exp(x - largest).
 func logSumF64AVX2(rows int, n int, x *float64, tops *float64, sums *float64)
@@ -40,9 +43,6 @@ func shiftF64AVX2(rows int, n int, out *float64, x *float64, a *float64, b *floa
 // topF64AVX2 writes the largest of n elements.
 func topF64AVX2(n int, x *float64, top *float64)
 
-// expSumF64AVX2 writes exp(x - top), where no x is above top, and its sum.
-func expSumF64AVX2(n int, top float64, out *float64, x *float64, sum *float64)
-
 // sumExpF64AVX2 writes the sum of exp(x - top), where no x is above top.
 func sumExpF64AVX2(n int, top float64, x *float64, sum *float64)
 
@@ -52,8 +52,11 @@ func scaleF64AVX2(n int, f float64, out *float64)
 // expScaleF64AVX2 computes exp((x - a) - b)*f for n elements.
 func expScaleF64AVX2(n int, a float64, b float64, f float64, out *float64, x *float64)
 
-// softmaxF32AVX512 computes softmax of each of rows contiguous rows of n elements, at most 2048.
+// softmaxF32AVX512 computes softmax of each of rows, at least one, contiguous rows of n elements, at most 2048.
 func softmaxF32AVX512(rows int, n int, out *float32, x *float32)
+
+// softmaxPartF32AVX512 writes exp(x - top), where no x is above top, and its sum; the largest of the n elements at next; and before times f, which may be out.
+func softmaxPartF32AVX512(n int, top float32, f float32, out *float32, x *float32, next *float32, before *float32, sum *float32, largest *float32)
 
 // logSumF32AVX512 writes the largest element of each row of n elements, at most 2048, and the sum of exp(x - largest).
 func logSumF32AVX512(rows int, n int, x *float32, tops *float32, sums *float32)
@@ -64,9 +67,6 @@ func shiftF32AVX512(rows int, n int, out *float32, x *float32, a *float32, b *fl
 // topF32AVX512 writes the largest of n elements.
 func topF32AVX512(n int, x *float32, top *float32)
 
-// expSumF32AVX512 writes exp(x - top), where no x is above top, and its sum.
-func expSumF32AVX512(n int, top float32, out *float32, x *float32, sum *float32)
-
 // sumExpF32AVX512 writes the sum of exp(x - top), where no x is above top.
 func sumExpF32AVX512(n int, top float32, x *float32, sum *float32)
 
@@ -76,8 +76,11 @@ func scaleF32AVX512(n int, f float32, out *float32)
 // expScaleF32AVX512 computes exp((x - a) - b)*f for n elements.
 func expScaleF32AVX512(n int, a float32, b float32, f float32, out *float32, x *float32)
 
-// softmaxF64AVX512 computes softmax of each of rows contiguous rows of n elements, at most 2048.
+// softmaxF64AVX512 computes softmax of each of rows, at least one, contiguous rows of n elements, at most 2048.
 func softmaxF64AVX512(rows int, n int, out *float64, x *float64)
+
+// softmaxPartF64AVX512 writes exp(x - top), where no x is above top, and its sum; the largest of the n elements at next; and before times f, which may be out.
+func softmaxPartF64AVX512(n int, top float64, f float64, out *float64, x *float64, next *float64, before *float64, sum *float64, largest *float64)
 
 // logSumF64AVX512 writes the largest element of each row of n elements, at most 2048, and the sum of exp(x - largest).
 func logSumF64AVX512(rows int, n int, x *float64, tops *float64, sums *float64)
@@ -87,9 +90,6 @@ func shiftF64AVX512(rows int, n int, out *float64, x *float64, a *float64, b *fl
 
 // topF64AVX512 writes the largest of n elements.
 func topF64AVX512(n int, x *float64, top *float64)
-
-// expSumF64AVX512 writes exp(x - top), where no x is above top, and its sum.
-func expSumF64AVX512(n int, top float64, out *float64, x *float64, sum *float64)
 
 // sumExpF64AVX512 writes the sum of exp(x - top), where no x is above top.
 func sumExpF64AVX512(n int, top float64, x *float64, sum *float64)

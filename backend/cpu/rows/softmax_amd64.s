@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func softmaxF32AVX2(rows int, n int, out *float32, x *float32)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·softmaxF32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -22,21 +22,17 @@ TEXT ·softmaxF32AVX2(SB), NOSPLIT, $0-32
 	VBROADCASTSS magicF32<>+0(SB), Y2
 	VBROADCASTSS oneF32<>+0(SB), Y3
 	VBROADCASTSS negInfF32<>+0(SB), Y4
-	TESTQ        AX, AX
-	JLE          rowsDone2
+	VMOVUPS      Y4, Y5
+	VMOVUPS      Y4, Y6
+	VMOVUPS      Y4, Y7
+	VMOVUPS      Y4, Y8
+	XORQ         SI, SI
+	MOVQ         CX, DI
+	SUBQ         $+128, DI
+	CMPQ         SI, DI
+	JGT          vectorsDone2
 
-rows1:
-	VMOVUPS Y4, Y5
-	VMOVUPS Y4, Y6
-	VMOVUPS Y4, Y7
-	VMOVUPS Y4, Y8
-	XORQ    SI, SI
-	MOVQ    CX, DI
-	SUBQ    $+128, DI
-	CMPQ    SI, DI
-	JGT     vectorsDone4
-
-vectors3:
+vectors1:
 	VMOVUPS (BX)(SI*1), Y9
 	VMAXPS  Y5, Y9, Y5
 	VMOVUPS 32(BX)(SI*1), Y9
@@ -47,29 +43,29 @@ vectors3:
 	VMAXPS  Y8, Y9, Y8
 	ADDQ    $+128, SI
 	CMPQ    SI, DI
-	JLE     vectors3
+	JLE     vectors1
 
-vectorsDone4:
+vectorsDone2:
 	MOVQ CX, DI
 	SUBQ $+32, DI
 	CMPQ SI, DI
-	JGT  vectorsDone6
+	JGT  vectorsDone4
 
-vectors5:
+vectors3:
 	VMOVUPS (BX)(SI*1), Y9
 	VMAXPS  Y5, Y9, Y5
 	ADDQ    $+32, SI
 	CMPQ    SI, DI
-	JLE     vectors5
+	JLE     vectors3
 
-vectorsDone6:
+vectorsDone4:
 	CMPQ       SI, CX
-	JGE        rowDone7
+	JGE        rowDone5
 	VMASKMOVPS (BX)(SI*1), Y0, Y9
 	VBLENDVPS  Y0, Y9, Y4, Y9
 	VMAXPS     Y5, Y9, Y5
 
-rowDone7:
+rowDone5:
 	VMAXPS     Y7, Y5, Y5
 	VMAXPS     Y8, Y6, Y6
 	VMAXPS     Y6, Y5, Y5
@@ -80,194 +76,441 @@ rowDone7:
 	VPERMILPS  $0xb1, Y5, Y6
 	VMAXPS     Y6, Y5, Y5
 	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	XORQ       SI, SI
-	MOVQ       CX, DI
-	SUBQ       $+64, DI
-	CMPQ       SI, DI
-	JGT        vectorsDone9
+	MOVQ       DX, DI
+	TESTQ      AX, AX
+	JLE        rowsDone7
 
-vectors8:
-	VMOVUPS      (BX)(SI*1), Y8
-	VSUBPS       Y5, Y8, Y8
-	VMAXPS       Y8, Y1, Y8
-	VMOVUPS      Y2, Y9
-	VFMADD231PS  log2eF32<>+0(SB), Y8, Y9
-	VSUBPS       Y2, Y9, Y10
-	VFNMADD231PS ln2hiF32<>+0(SB), Y10, Y8
-	VFNMADD231PS ln2loF32<>+0(SB), Y10, Y8
-	VMOVUPS      c6F32<>+0(SB), Y10
-	VFMADD213PS  c5F32<>+0(SB), Y8, Y10
-	VFMADD213PS  c4F32<>+0(SB), Y8, Y10
-	VFMADD213PS  c3F32<>+0(SB), Y8, Y10
-	VFMADD213PS  c2F32<>+0(SB), Y8, Y10
-	VFMADD213PS  Y3, Y8, Y10
-	VFMADD213PS  Y3, Y8, Y10
-	VMAXPS       leastF32<>+0(SB), Y9, Y8
-	VPSUBD       Y8, Y9, Y9
-	VPSLLD       $0x17, Y8, Y8
-	VPADDD       Y3, Y8, Y8
-	VMULPS       Y8, Y10, Y10
-	VPSLLD       $0x17, Y9, Y9
-	VPADDD       Y3, Y9, Y9
-	VMULPS       Y9, Y10, Y10
-	VADDPS       Y10, Y6, Y6
-	VMOVUPS      Y10, (DX)(SI*1)
-	VMOVUPS      32(BX)(SI*1), Y8
-	VSUBPS       Y5, Y8, Y8
-	VMAXPS       Y8, Y1, Y8
-	VMOVUPS      Y2, Y9
-	VFMADD231PS  log2eF32<>+0(SB), Y8, Y9
-	VSUBPS       Y2, Y9, Y10
-	VFNMADD231PS ln2hiF32<>+0(SB), Y10, Y8
-	VFNMADD231PS ln2loF32<>+0(SB), Y10, Y8
-	VMOVUPS      c6F32<>+0(SB), Y10
-	VFMADD213PS  c5F32<>+0(SB), Y8, Y10
-	VFMADD213PS  c4F32<>+0(SB), Y8, Y10
-	VFMADD213PS  c3F32<>+0(SB), Y8, Y10
-	VFMADD213PS  c2F32<>+0(SB), Y8, Y10
-	VFMADD213PS  Y3, Y8, Y10
-	VFMADD213PS  Y3, Y8, Y10
-	VMAXPS       leastF32<>+0(SB), Y9, Y8
-	VPSUBD       Y8, Y9, Y9
-	VPSLLD       $0x17, Y8, Y8
-	VPADDD       Y3, Y8, Y8
-	VMULPS       Y8, Y10, Y10
-	VPSLLD       $0x17, Y9, Y9
-	VPADDD       Y3, Y9, Y9
-	VMULPS       Y9, Y10, Y10
-	VADDPS       Y10, Y7, Y7
-	VMOVUPS      Y10, 32(DX)(SI*1)
-	ADDQ         $+64, SI
-	CMPQ         SI, DI
-	JLE          vectors8
+rows6:
+	MOVQ BX, SI
+	CMPQ AX, $+1
+	JEQ  last8
+	ADDQ CX, SI
 
-vectorsDone9:
-	MOVQ CX, DI
-	SUBQ $+32, DI
-	CMPQ SI, DI
-	JGT  vectorsDone11
+last8:
+	VXORPS  Y7, Y7, Y7
+	VMOVUPS Y4, Y9
+	VXORPS  Y8, Y8, Y8
+	VMOVUPS Y4, Y10
+	XORQ    R8, R8
+	MOVQ    CX, R9
+	SUBQ    $+64, R9
+	CMPQ    R8, R9
+	JGT     vectorsDone10
 
-vectors10:
-	VMOVUPS      (BX)(SI*1), Y8
-	VSUBPS       Y5, Y8, Y8
-	VMAXPS       Y8, Y1, Y8
-	VMOVUPS      Y2, Y9
-	VFMADD231PS  log2eF32<>+0(SB), Y8, Y9
-	VSUBPS       Y2, Y9, Y10
-	VFNMADD231PS ln2hiF32<>+0(SB), Y10, Y8
-	VFNMADD231PS ln2loF32<>+0(SB), Y10, Y8
-	VMOVUPS      c6F32<>+0(SB), Y10
-	VFMADD213PS  c5F32<>+0(SB), Y8, Y10
-	VFMADD213PS  c4F32<>+0(SB), Y8, Y10
-	VFMADD213PS  c3F32<>+0(SB), Y8, Y10
-	VFMADD213PS  c2F32<>+0(SB), Y8, Y10
-	VFMADD213PS  Y3, Y8, Y10
-	VFMADD213PS  Y3, Y8, Y10
-	VMAXPS       leastF32<>+0(SB), Y9, Y8
-	VPSUBD       Y8, Y9, Y9
-	VPSLLD       $0x17, Y8, Y8
-	VPADDD       Y3, Y8, Y8
-	VMULPS       Y8, Y10, Y10
-	VPSLLD       $0x17, Y9, Y9
-	VPADDD       Y3, Y9, Y9
-	VMULPS       Y9, Y10, Y10
-	VADDPS       Y10, Y6, Y6
-	VMOVUPS      Y10, (DX)(SI*1)
-	ADDQ         $+32, SI
-	CMPQ         SI, DI
-	JLE          vectors10
+vectors9:
+	VMOVUPS      (BX)(R8*1), Y11
+	VMOVUPS      (SI)(R8*1), Y12
+	VMOVUPS      (DI)(R8*1), Y13
+	PREFETCHT0   2048(SI)(R8*1)
+	PREFETCHT0   2048(DX)(R8*1)
+	VMAXPS       Y9, Y12, Y9
+	VMULPS       Y13, Y6, Y13
+	VMOVUPS      Y13, (DI)(R8*1)
+	VSUBPS       Y5, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMOVUPS      Y2, Y12
+	VFMADD231PS  log2eF32<>+0(SB), Y11, Y12
+	VSUBPS       Y2, Y12, Y13
+	VFNMADD231PS ln2hiF32<>+0(SB), Y13, Y11
+	VFNMADD231PS ln2loF32<>+0(SB), Y13, Y11
+	VMOVUPS      c6F32<>+0(SB), Y13
+	VFMADD213PS  c5F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c4F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c3F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c2F32<>+0(SB), Y11, Y13
+	VFMADD213PS  Y3, Y11, Y13
+	VFMADD213PS  Y3, Y11, Y13
+	VMAXPS       leastF32<>+0(SB), Y12, Y11
+	VPSUBD       Y11, Y12, Y12
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y3, Y11, Y11
+	VMULPS       Y11, Y13, Y13
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       Y3, Y12, Y12
+	VMULPS       Y12, Y13, Y13
+	VADDPS       Y13, Y7, Y7
+	VMOVUPS      Y13, (DX)(R8*1)
+	VMOVUPS      32(BX)(R8*1), Y11
+	VMOVUPS      32(SI)(R8*1), Y12
+	VMOVUPS      32(DI)(R8*1), Y13
+	VMAXPS       Y10, Y12, Y10
+	VMULPS       Y13, Y6, Y13
+	VMOVUPS      Y13, 32(DI)(R8*1)
+	VSUBPS       Y5, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMOVUPS      Y2, Y12
+	VFMADD231PS  log2eF32<>+0(SB), Y11, Y12
+	VSUBPS       Y2, Y12, Y13
+	VFNMADD231PS ln2hiF32<>+0(SB), Y13, Y11
+	VFNMADD231PS ln2loF32<>+0(SB), Y13, Y11
+	VMOVUPS      c6F32<>+0(SB), Y13
+	VFMADD213PS  c5F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c4F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c3F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c2F32<>+0(SB), Y11, Y13
+	VFMADD213PS  Y3, Y11, Y13
+	VFMADD213PS  Y3, Y11, Y13
+	VMAXPS       leastF32<>+0(SB), Y12, Y11
+	VPSUBD       Y11, Y12, Y12
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y3, Y11, Y11
+	VMULPS       Y11, Y13, Y13
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       Y3, Y12, Y12
+	VMULPS       Y12, Y13, Y13
+	VADDPS       Y13, Y8, Y8
+	VMOVUPS      Y13, 32(DX)(R8*1)
+	ADDQ         $+64, R8
+	CMPQ         R8, R9
+	JLE          vectors9
 
-vectorsDone11:
-	CMPQ         SI, CX
-	JGE          rowDone12
-	VMASKMOVPS   (BX)(SI*1), Y0, Y8
-	VSUBPS       Y5, Y8, Y8
-	VMAXPS       Y8, Y1, Y8
+vectorsDone10:
+	MOVQ CX, R9
+	SUBQ $+32, R9
+	CMPQ R8, R9
+	JGT  vectorsDone12
+
+vectors11:
+	VMOVUPS      (BX)(R8*1), Y11
+	VMOVUPS      (SI)(R8*1), Y12
+	VMOVUPS      (DI)(R8*1), Y13
+	PREFETCHT0   2048(SI)(R8*1)
+	PREFETCHT0   2048(DX)(R8*1)
+	VMAXPS       Y9, Y12, Y9
+	VMULPS       Y13, Y6, Y13
+	VMOVUPS      Y13, (DI)(R8*1)
+	VSUBPS       Y5, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMOVUPS      Y2, Y12
+	VFMADD231PS  log2eF32<>+0(SB), Y11, Y12
+	VSUBPS       Y2, Y12, Y13
+	VFNMADD231PS ln2hiF32<>+0(SB), Y13, Y11
+	VFNMADD231PS ln2loF32<>+0(SB), Y13, Y11
+	VMOVUPS      c6F32<>+0(SB), Y13
+	VFMADD213PS  c5F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c4F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c3F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c2F32<>+0(SB), Y11, Y13
+	VFMADD213PS  Y3, Y11, Y13
+	VFMADD213PS  Y3, Y11, Y13
+	VMAXPS       leastF32<>+0(SB), Y12, Y11
+	VPSUBD       Y11, Y12, Y12
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y3, Y11, Y11
+	VMULPS       Y11, Y13, Y13
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       Y3, Y12, Y12
+	VMULPS       Y12, Y13, Y13
+	VADDPS       Y13, Y7, Y7
+	VMOVUPS      Y13, (DX)(R8*1)
+	ADDQ         $+32, R8
+	CMPQ         R8, R9
+	JLE          vectors11
+
+vectorsDone12:
+	CMPQ         R8, CX
+	JGE          rowDone13
+	VMASKMOVPS   (BX)(R8*1), Y0, Y11
+	VMASKMOVPS   (SI)(R8*1), Y0, Y12
+	VMASKMOVPS   (DI)(R8*1), Y0, Y13
+	VBLENDVPS    Y0, Y12, Y4, Y12
+	VMAXPS       Y9, Y12, Y9
+	VMULPS       Y13, Y6, Y13
+	VMASKMOVPS   Y13, Y0, (DI)(R8*1)
+	VSUBPS       Y5, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
 	VMOVUPS      Y2, Y5
-	VFMADD231PS  log2eF32<>+0(SB), Y8, Y5
-	VSUBPS       Y2, Y5, Y9
-	VFNMADD231PS ln2hiF32<>+0(SB), Y9, Y8
-	VFNMADD231PS ln2loF32<>+0(SB), Y9, Y8
-	VMOVUPS      c6F32<>+0(SB), Y9
-	VFMADD213PS  c5F32<>+0(SB), Y8, Y9
-	VFMADD213PS  c4F32<>+0(SB), Y8, Y9
-	VFMADD213PS  c3F32<>+0(SB), Y8, Y9
-	VFMADD213PS  c2F32<>+0(SB), Y8, Y9
-	VFMADD213PS  Y3, Y8, Y9
-	VFMADD213PS  Y3, Y8, Y9
-	VMAXPS       leastF32<>+0(SB), Y5, Y8
-	VPSUBD       Y8, Y5, Y5
-	VPSLLD       $0x17, Y8, Y8
-	VPADDD       Y3, Y8, Y8
-	VMULPS       Y8, Y9, Y9
+	VFMADD231PS  log2eF32<>+0(SB), Y11, Y5
+	VSUBPS       Y2, Y5, Y6
+	VFNMADD231PS ln2hiF32<>+0(SB), Y6, Y11
+	VFNMADD231PS ln2loF32<>+0(SB), Y6, Y11
+	VMOVUPS      c6F32<>+0(SB), Y6
+	VFMADD213PS  c5F32<>+0(SB), Y11, Y6
+	VFMADD213PS  c4F32<>+0(SB), Y11, Y6
+	VFMADD213PS  c3F32<>+0(SB), Y11, Y6
+	VFMADD213PS  c2F32<>+0(SB), Y11, Y6
+	VFMADD213PS  Y3, Y11, Y6
+	VFMADD213PS  Y3, Y11, Y6
+	VMAXPS       leastF32<>+0(SB), Y5, Y11
+	VPSUBD       Y11, Y5, Y5
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y3, Y11, Y11
+	VMULPS       Y11, Y6, Y6
 	VPSLLD       $0x17, Y5, Y5
 	VPADDD       Y3, Y5, Y5
-	VMULPS       Y5, Y9, Y9
-	VANDPS       Y0, Y9, Y9
-	VADDPS       Y9, Y6, Y6
-	VMASKMOVPS   Y9, Y0, (DX)(SI*1)
+	VMULPS       Y5, Y6, Y6
+	VANDPS       Y0, Y6, Y6
+	VADDPS       Y6, Y7, Y7
+	VMASKMOVPS   Y6, Y0, (DX)(R8*1)
 
-rowDone12:
-	VADDPS     Y7, Y6, Y6
-	VPERM2F128 $0x01, Y6, Y6, Y5
-	VADDPS     Y5, Y6, Y6
-	VPERMILPS  $0x4e, Y6, Y5
-	VADDPS     Y5, Y6, Y6
-	VPERMILPS  $0xb1, Y6, Y5
-	VADDPS     Y5, Y6, Y6
-	VDIVPS     Y6, Y3, Y5
-	XORQ       SI, SI
-	MOVQ       CX, DI
-	SUBQ       $+128, DI
-	CMPQ       SI, DI
-	JGT        vectorsDone14
+rowDone13:
+	VADDPS     Y8, Y7, Y7
+	VPERM2F128 $0x01, Y7, Y7, Y5
+	VADDPS     Y5, Y7, Y7
+	VPERMILPS  $0x4e, Y7, Y5
+	VADDPS     Y5, Y7, Y7
+	VPERMILPS  $0xb1, Y7, Y5
+	VADDPS     Y5, Y7, Y7
+	VMAXPS     Y10, Y9, Y9
+	VPERM2F128 $0x01, Y9, Y9, Y5
+	VMAXPS     Y5, Y9, Y9
+	VPERMILPS  $0x4e, Y9, Y5
+	VMAXPS     Y5, Y9, Y9
+	VPERMILPS  $0xb1, Y9, Y5
+	VMAXPS     Y5, Y9, Y9
+	VDIVPS     Y7, Y3, Y6
+	VMOVUPS    Y9, Y5
+	MOVQ       DX, DI
+	ADDQ       CX, DX
+	ADDQ       CX, BX
+	DECQ       AX
+	JNZ        rows6
 
-vectors13:
-	VMOVUPS (DX)(SI*1), Y6
-	VMULPS  Y6, Y5, Y6
-	VMOVUPS Y6, (DX)(SI*1)
-	VMOVUPS 32(DX)(SI*1), Y6
-	VMULPS  Y6, Y5, Y6
-	VMOVUPS Y6, 32(DX)(SI*1)
-	VMOVUPS 64(DX)(SI*1), Y6
-	VMULPS  Y6, Y5, Y6
-	VMOVUPS Y6, 64(DX)(SI*1)
-	VMOVUPS 96(DX)(SI*1), Y6
-	VMULPS  Y6, Y5, Y6
-	VMOVUPS Y6, 96(DX)(SI*1)
-	ADDQ    $+128, SI
-	CMPQ    SI, DI
-	JLE     vectors13
+rowsDone7:
+	XORQ AX, AX
+	MOVQ CX, DX
+	SUBQ $+128, DX
+	CMPQ AX, DX
+	JGT  vectorsDone15
 
-vectorsDone14:
-	MOVQ CX, DI
-	SUBQ $+32, DI
-	CMPQ SI, DI
-	JGT  vectorsDone16
+vectors14:
+	VMOVUPS (DI)(AX*1), Y1
+	VMULPS  Y1, Y6, Y1
+	VMOVUPS Y1, (DI)(AX*1)
+	VMOVUPS 32(DI)(AX*1), Y1
+	VMULPS  Y1, Y6, Y1
+	VMOVUPS Y1, 32(DI)(AX*1)
+	VMOVUPS 64(DI)(AX*1), Y1
+	VMULPS  Y1, Y6, Y1
+	VMOVUPS Y1, 64(DI)(AX*1)
+	VMOVUPS 96(DI)(AX*1), Y1
+	VMULPS  Y1, Y6, Y1
+	VMOVUPS Y1, 96(DI)(AX*1)
+	ADDQ    $+128, AX
+	CMPQ    AX, DX
+	JLE     vectors14
 
-vectors15:
-	VMOVUPS (DX)(SI*1), Y6
-	VMULPS  Y6, Y5, Y6
-	VMOVUPS Y6, (DX)(SI*1)
-	ADDQ    $+32, SI
-	CMPQ    SI, DI
-	JLE     vectors15
+vectorsDone15:
+	MOVQ CX, DX
+	SUBQ $+32, DX
+	CMPQ AX, DX
+	JGT  vectorsDone17
 
-vectorsDone16:
-	CMPQ       SI, CX
-	JGE        rowDone17
-	VMASKMOVPS (DX)(SI*1), Y0, Y6
-	VMULPS     Y6, Y5, Y6
-	VMASKMOVPS Y6, Y0, (DX)(SI*1)
+vectors16:
+	VMOVUPS (DI)(AX*1), Y1
+	VMULPS  Y1, Y6, Y1
+	VMOVUPS Y1, (DI)(AX*1)
+	ADDQ    $+32, AX
+	CMPQ    AX, DX
+	JLE     vectors16
 
-rowDone17:
-	ADDQ CX, DX
-	ADDQ CX, BX
-	DECQ AX
-	JNZ  rows1
+vectorsDone17:
+	CMPQ       AX, CX
+	JGE        rowDone18
+	VMASKMOVPS (DI)(AX*1), Y0, Y1
+	VMULPS     Y1, Y6, Y1
+	VMASKMOVPS Y1, Y0, (DI)(AX*1)
 
-rowsDone2:
+rowDone18:
+	VZEROUPPER
+	RET
+
+// func softmaxPartF32AVX2(n int, top float32, f float32, out *float32, x *float32, next *float32, before *float32, sum *float32, largest *float32)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·softmaxPartF32AVX2(SB), NOSPLIT, $0-64
+	MOVQ         n+0(FP), AX
+	MOVQ         AX, CX
+	ANDQ         $+7, CX
+	SHLQ         $0x02, AX
+	SHLQ         $0x02, CX
+	NEGQ         CX
+	LEAQ         tails<>+0(SB), DX
+	VMOVDQU      32(DX)(CX*1), Y0
+	MOVQ         out+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         next+32(FP), BX
+	MOVQ         before+40(FP), SI
+	VBROADCASTSS top+8(FP), Y1
+	VBROADCASTSS f+12(FP), Y2
+	VBROADCASTSS lowestF32<>+0(SB), Y3
+	VBROADCASTSS magicF32<>+0(SB), Y4
+	VBROADCASTSS oneF32<>+0(SB), Y5
+	VBROADCASTSS negInfF32<>+0(SB), Y6
+	VXORPS       Y7, Y7, Y7
+	VMOVUPS      Y6, Y9
+	VXORPS       Y8, Y8, Y8
+	VMOVUPS      Y6, Y10
+	XORQ         DI, DI
+	MOVQ         AX, R8
+	SUBQ         $+64, R8
+	CMPQ         DI, R8
+	JGT          vectorsDone2
+
+vectors1:
+	VMOVUPS      (DX)(DI*1), Y11
+	VMOVUPS      (BX)(DI*1), Y12
+	VMOVUPS      (SI)(DI*1), Y13
+	PREFETCHT0   2048(BX)(DI*1)
+	PREFETCHT0   2048(CX)(DI*1)
+	VMAXPS       Y9, Y12, Y9
+	VMULPS       Y13, Y2, Y13
+	VMOVUPS      Y13, (SI)(DI*1)
+	VSUBPS       Y1, Y11, Y11
+	VMAXPS       Y11, Y3, Y11
+	VMOVUPS      Y4, Y12
+	VFMADD231PS  log2eF32<>+0(SB), Y11, Y12
+	VSUBPS       Y4, Y12, Y13
+	VFNMADD231PS ln2hiF32<>+0(SB), Y13, Y11
+	VFNMADD231PS ln2loF32<>+0(SB), Y13, Y11
+	VMOVUPS      c6F32<>+0(SB), Y13
+	VFMADD213PS  c5F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c4F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c3F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c2F32<>+0(SB), Y11, Y13
+	VFMADD213PS  Y5, Y11, Y13
+	VFMADD213PS  Y5, Y11, Y13
+	VMAXPS       leastF32<>+0(SB), Y12, Y11
+	VPSUBD       Y11, Y12, Y12
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y5, Y11, Y11
+	VMULPS       Y11, Y13, Y13
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       Y5, Y12, Y12
+	VMULPS       Y12, Y13, Y13
+	VADDPS       Y13, Y7, Y7
+	VMOVUPS      Y13, (CX)(DI*1)
+	VMOVUPS      32(DX)(DI*1), Y11
+	VMOVUPS      32(BX)(DI*1), Y12
+	VMOVUPS      32(SI)(DI*1), Y13
+	VMAXPS       Y10, Y12, Y10
+	VMULPS       Y13, Y2, Y13
+	VMOVUPS      Y13, 32(SI)(DI*1)
+	VSUBPS       Y1, Y11, Y11
+	VMAXPS       Y11, Y3, Y11
+	VMOVUPS      Y4, Y12
+	VFMADD231PS  log2eF32<>+0(SB), Y11, Y12
+	VSUBPS       Y4, Y12, Y13
+	VFNMADD231PS ln2hiF32<>+0(SB), Y13, Y11
+	VFNMADD231PS ln2loF32<>+0(SB), Y13, Y11
+	VMOVUPS      c6F32<>+0(SB), Y13
+	VFMADD213PS  c5F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c4F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c3F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c2F32<>+0(SB), Y11, Y13
+	VFMADD213PS  Y5, Y11, Y13
+	VFMADD213PS  Y5, Y11, Y13
+	VMAXPS       leastF32<>+0(SB), Y12, Y11
+	VPSUBD       Y11, Y12, Y12
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y5, Y11, Y11
+	VMULPS       Y11, Y13, Y13
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       Y5, Y12, Y12
+	VMULPS       Y12, Y13, Y13
+	VADDPS       Y13, Y8, Y8
+	VMOVUPS      Y13, 32(CX)(DI*1)
+	ADDQ         $+64, DI
+	CMPQ         DI, R8
+	JLE          vectors1
+
+vectorsDone2:
+	MOVQ AX, R8
+	SUBQ $+32, R8
+	CMPQ DI, R8
+	JGT  vectorsDone4
+
+vectors3:
+	VMOVUPS      (DX)(DI*1), Y11
+	VMOVUPS      (BX)(DI*1), Y12
+	VMOVUPS      (SI)(DI*1), Y13
+	PREFETCHT0   2048(BX)(DI*1)
+	PREFETCHT0   2048(CX)(DI*1)
+	VMAXPS       Y9, Y12, Y9
+	VMULPS       Y13, Y2, Y13
+	VMOVUPS      Y13, (SI)(DI*1)
+	VSUBPS       Y1, Y11, Y11
+	VMAXPS       Y11, Y3, Y11
+	VMOVUPS      Y4, Y12
+	VFMADD231PS  log2eF32<>+0(SB), Y11, Y12
+	VSUBPS       Y4, Y12, Y13
+	VFNMADD231PS ln2hiF32<>+0(SB), Y13, Y11
+	VFNMADD231PS ln2loF32<>+0(SB), Y13, Y11
+	VMOVUPS      c6F32<>+0(SB), Y13
+	VFMADD213PS  c5F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c4F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c3F32<>+0(SB), Y11, Y13
+	VFMADD213PS  c2F32<>+0(SB), Y11, Y13
+	VFMADD213PS  Y5, Y11, Y13
+	VFMADD213PS  Y5, Y11, Y13
+	VMAXPS       leastF32<>+0(SB), Y12, Y11
+	VPSUBD       Y11, Y12, Y12
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y5, Y11, Y11
+	VMULPS       Y11, Y13, Y13
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       Y5, Y12, Y12
+	VMULPS       Y12, Y13, Y13
+	VADDPS       Y13, Y7, Y7
+	VMOVUPS      Y13, (CX)(DI*1)
+	ADDQ         $+32, DI
+	CMPQ         DI, R8
+	JLE          vectors3
+
+vectorsDone4:
+	CMPQ         DI, AX
+	JGE          rowDone5
+	VMASKMOVPS   (DX)(DI*1), Y0, Y11
+	VMASKMOVPS   (BX)(DI*1), Y0, Y12
+	VMASKMOVPS   (SI)(DI*1), Y0, Y13
+	VBLENDVPS    Y0, Y12, Y6, Y12
+	VMAXPS       Y9, Y12, Y9
+	VMULPS       Y13, Y2, Y13
+	VMASKMOVPS   Y13, Y0, (SI)(DI*1)
+	VSUBPS       Y1, Y11, Y11
+	VMAXPS       Y11, Y3, Y11
+	VMOVUPS      Y4, Y1
+	VFMADD231PS  log2eF32<>+0(SB), Y11, Y1
+	VSUBPS       Y4, Y1, Y2
+	VFNMADD231PS ln2hiF32<>+0(SB), Y2, Y11
+	VFNMADD231PS ln2loF32<>+0(SB), Y2, Y11
+	VMOVUPS      c6F32<>+0(SB), Y2
+	VFMADD213PS  c5F32<>+0(SB), Y11, Y2
+	VFMADD213PS  c4F32<>+0(SB), Y11, Y2
+	VFMADD213PS  c3F32<>+0(SB), Y11, Y2
+	VFMADD213PS  c2F32<>+0(SB), Y11, Y2
+	VFMADD213PS  Y5, Y11, Y2
+	VFMADD213PS  Y5, Y11, Y2
+	VMAXPS       leastF32<>+0(SB), Y1, Y3
+	VPSUBD       Y3, Y1, Y1
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y5, Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       Y5, Y1, Y1
+	VMULPS       Y1, Y2, Y2
+	VANDPS       Y0, Y2, Y2
+	VADDPS       Y2, Y7, Y7
+	VMASKMOVPS   Y2, Y0, (CX)(DI*1)
+
+rowDone5:
+	VADDPS     Y8, Y7, Y7
+	VPERM2F128 $0x01, Y7, Y7, Y0
+	VADDPS     Y0, Y7, Y7
+	VPERMILPS  $0x4e, Y7, Y0
+	VADDPS     Y0, Y7, Y7
+	VPERMILPS  $0xb1, Y7, Y0
+	VADDPS     Y0, Y7, Y7
+	VMAXPS     Y10, Y9, Y9
+	VPERM2F128 $0x01, Y9, Y9, Y0
+	VMAXPS     Y0, Y9, Y9
+	VPERMILPS  $0x4e, Y9, Y0
+	VMAXPS     Y0, Y9, Y9
+	VPERMILPS  $0xb1, Y9, Y0
+	VMAXPS     Y0, Y9, Y9
+	MOVQ       sum+48(FP), AX
+	VMOVSS     X7, (AX)
+	MOVQ       largest+56(FP), AX
+	VMOVSS     X9, (AX)
 	VZEROUPPER
 	RET
 
@@ -647,168 +890,8 @@ rowDone5:
 	VZEROUPPER
 	RET
 
-// func expSumF32AVX2(n int, top float32, out *float32, x *float32, sum *float32)
-// Requires: AVX, AVX2, FMA3, SSE
-TEXT ·expSumF32AVX2(SB), NOSPLIT, $0-40
-	MOVQ         out+16(FP), AX
-	MOVQ         n+0(FP), CX
-	MOVQ         CX, DX
-	ANDQ         $+7, DX
-	SHLQ         $0x02, CX
-	SHLQ         $0x02, DX
-	NEGQ         DX
-	LEAQ         tails<>+0(SB), BX
-	VMOVDQU      32(BX)(DX*1), Y0
-	MOVQ         x+24(FP), DX
-	MOVQ         sum+32(FP), BX
-	MOVSS        top+8(FP), X1
-	VBROADCASTSS X1, Y1
-	VBROADCASTSS lowestF32<>+0(SB), Y2
-	VBROADCASTSS magicF32<>+0(SB), Y3
-	VBROADCASTSS oneF32<>+0(SB), Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	XORQ         SI, SI
-	MOVQ         CX, DI
-	SUBQ         $+64, DI
-	CMPQ         SI, DI
-	JGT          vectorsDone2
-
-vectors1:
-	VMOVUPS      (DX)(SI*1), Y7
-	VSUBPS       Y1, Y7, Y7
-	VMAXPS       Y7, Y2, Y7
-	VMOVUPS      Y3, Y8
-	VFMADD231PS  log2eF32<>+0(SB), Y7, Y8
-	VSUBPS       Y3, Y8, Y9
-	VFNMADD231PS ln2hiF32<>+0(SB), Y9, Y7
-	VFNMADD231PS ln2loF32<>+0(SB), Y9, Y7
-	VMOVUPS      c6F32<>+0(SB), Y9
-	VFMADD213PS  c5F32<>+0(SB), Y7, Y9
-	VFMADD213PS  c4F32<>+0(SB), Y7, Y9
-	VFMADD213PS  c3F32<>+0(SB), Y7, Y9
-	VFMADD213PS  c2F32<>+0(SB), Y7, Y9
-	VFMADD213PS  Y4, Y7, Y9
-	VFMADD213PS  Y4, Y7, Y9
-	VMAXPS       leastF32<>+0(SB), Y8, Y7
-	VPSUBD       Y7, Y8, Y8
-	VPSLLD       $0x17, Y7, Y7
-	VPADDD       Y4, Y7, Y7
-	VMULPS       Y7, Y9, Y9
-	VPSLLD       $0x17, Y8, Y8
-	VPADDD       Y4, Y8, Y8
-	VMULPS       Y8, Y9, Y9
-	VADDPS       Y9, Y5, Y5
-	VMOVUPS      Y9, (AX)(SI*1)
-	VMOVUPS      32(DX)(SI*1), Y7
-	VSUBPS       Y1, Y7, Y7
-	VMAXPS       Y7, Y2, Y7
-	VMOVUPS      Y3, Y8
-	VFMADD231PS  log2eF32<>+0(SB), Y7, Y8
-	VSUBPS       Y3, Y8, Y9
-	VFNMADD231PS ln2hiF32<>+0(SB), Y9, Y7
-	VFNMADD231PS ln2loF32<>+0(SB), Y9, Y7
-	VMOVUPS      c6F32<>+0(SB), Y9
-	VFMADD213PS  c5F32<>+0(SB), Y7, Y9
-	VFMADD213PS  c4F32<>+0(SB), Y7, Y9
-	VFMADD213PS  c3F32<>+0(SB), Y7, Y9
-	VFMADD213PS  c2F32<>+0(SB), Y7, Y9
-	VFMADD213PS  Y4, Y7, Y9
-	VFMADD213PS  Y4, Y7, Y9
-	VMAXPS       leastF32<>+0(SB), Y8, Y7
-	VPSUBD       Y7, Y8, Y8
-	VPSLLD       $0x17, Y7, Y7
-	VPADDD       Y4, Y7, Y7
-	VMULPS       Y7, Y9, Y9
-	VPSLLD       $0x17, Y8, Y8
-	VPADDD       Y4, Y8, Y8
-	VMULPS       Y8, Y9, Y9
-	VADDPS       Y9, Y6, Y6
-	VMOVUPS      Y9, 32(AX)(SI*1)
-	ADDQ         $+64, SI
-	CMPQ         SI, DI
-	JLE          vectors1
-
-vectorsDone2:
-	MOVQ CX, DI
-	SUBQ $+32, DI
-	CMPQ SI, DI
-	JGT  vectorsDone4
-
-vectors3:
-	VMOVUPS      (DX)(SI*1), Y7
-	VSUBPS       Y1, Y7, Y7
-	VMAXPS       Y7, Y2, Y7
-	VMOVUPS      Y3, Y8
-	VFMADD231PS  log2eF32<>+0(SB), Y7, Y8
-	VSUBPS       Y3, Y8, Y9
-	VFNMADD231PS ln2hiF32<>+0(SB), Y9, Y7
-	VFNMADD231PS ln2loF32<>+0(SB), Y9, Y7
-	VMOVUPS      c6F32<>+0(SB), Y9
-	VFMADD213PS  c5F32<>+0(SB), Y7, Y9
-	VFMADD213PS  c4F32<>+0(SB), Y7, Y9
-	VFMADD213PS  c3F32<>+0(SB), Y7, Y9
-	VFMADD213PS  c2F32<>+0(SB), Y7, Y9
-	VFMADD213PS  Y4, Y7, Y9
-	VFMADD213PS  Y4, Y7, Y9
-	VMAXPS       leastF32<>+0(SB), Y8, Y7
-	VPSUBD       Y7, Y8, Y8
-	VPSLLD       $0x17, Y7, Y7
-	VPADDD       Y4, Y7, Y7
-	VMULPS       Y7, Y9, Y9
-	VPSLLD       $0x17, Y8, Y8
-	VPADDD       Y4, Y8, Y8
-	VMULPS       Y8, Y9, Y9
-	VADDPS       Y9, Y5, Y5
-	VMOVUPS      Y9, (AX)(SI*1)
-	ADDQ         $+32, SI
-	CMPQ         SI, DI
-	JLE          vectors3
-
-vectorsDone4:
-	CMPQ         SI, CX
-	JGE          rowDone5
-	VMASKMOVPS   (DX)(SI*1), Y0, Y7
-	VSUBPS       Y1, Y7, Y7
-	VMAXPS       Y7, Y2, Y7
-	VMOVUPS      Y3, Y1
-	VFMADD231PS  log2eF32<>+0(SB), Y7, Y1
-	VSUBPS       Y3, Y1, Y2
-	VFNMADD231PS ln2hiF32<>+0(SB), Y2, Y7
-	VFNMADD231PS ln2loF32<>+0(SB), Y2, Y7
-	VMOVUPS      c6F32<>+0(SB), Y2
-	VFMADD213PS  c5F32<>+0(SB), Y7, Y2
-	VFMADD213PS  c4F32<>+0(SB), Y7, Y2
-	VFMADD213PS  c3F32<>+0(SB), Y7, Y2
-	VFMADD213PS  c2F32<>+0(SB), Y7, Y2
-	VFMADD213PS  Y4, Y7, Y2
-	VFMADD213PS  Y4, Y7, Y2
-	VMAXPS       leastF32<>+0(SB), Y1, Y3
-	VPSUBD       Y3, Y1, Y1
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       Y4, Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       Y4, Y1, Y1
-	VMULPS       Y1, Y2, Y2
-	VANDPS       Y0, Y2, Y2
-	VADDPS       Y2, Y5, Y5
-	VMASKMOVPS   Y2, Y0, (AX)(SI*1)
-
-rowDone5:
-	VADDPS     Y6, Y5, Y5
-	VPERM2F128 $0x01, Y5, Y5, Y0
-	VADDPS     Y0, Y5, Y5
-	VPERMILPS  $0x4e, Y5, Y0
-	VADDPS     Y0, Y5, Y5
-	VPERMILPS  $0xb1, Y5, Y0
-	VADDPS     Y0, Y5, Y5
-	VMOVSS     X5, (BX)
-	VZEROUPPER
-	RET
-
 // func sumExpF32AVX2(n int, top float32, x *float32, sum *float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, AVX2, FMA3
 TEXT ·sumExpF32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -820,8 +903,7 @@ TEXT ·sumExpF32AVX2(SB), NOSPLIT, $0-32
 	VMOVDQU      32(DX)(CX*1), Y0
 	MOVQ         x+16(FP), CX
 	MOVQ         sum+24(FP), DX
-	MOVSS        top+8(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS top+8(FP), Y1
 	VBROADCASTSS lowestF32<>+0(SB), Y2
 	VBROADCASTSS magicF32<>+0(SB), Y3
 	VBROADCASTSS oneF32<>+0(SB), Y4
@@ -963,7 +1045,7 @@ rowDone5:
 	RET
 
 // func scaleF32AVX2(n int, f float32, out *float32)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·scaleF32AVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -974,8 +1056,7 @@ TEXT ·scaleF32AVX2(SB), NOSPLIT, $0-24
 	LEAQ         tails<>+0(SB), DX
 	VMOVDQU      32(DX)(CX*1), Y0
 	MOVQ         out+16(FP), CX
-	MOVSS        f+8(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS f+8(FP), Y1
 	XORQ         DX, DX
 	MOVQ         AX, BX
 	SUBQ         $+128, BX
@@ -1025,7 +1106,7 @@ rowDone5:
 	RET
 
 // func expScaleF32AVX2(n int, a float32, b float32, f float32, out *float32, x *float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, AVX2, FMA3
 TEXT ·expScaleF32AVX2(SB), NOSPLIT, $0-40
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -1037,12 +1118,9 @@ TEXT ·expScaleF32AVX2(SB), NOSPLIT, $0-40
 	VMOVDQU      32(DX)(CX*1), Y0
 	MOVQ         out+24(FP), CX
 	MOVQ         x+32(FP), DX
-	MOVSS        a+8(FP), X1
-	VBROADCASTSS X1, Y1
-	MOVSS        b+12(FP), X2
-	VBROADCASTSS X2, Y2
-	MOVSS        f+16(FP), X3
-	VBROADCASTSS X3, Y3
+	VBROADCASTSS a+8(FP), Y1
+	VBROADCASTSS b+12(FP), Y2
+	VBROADCASTSS f+16(FP), Y3
 	VBROADCASTSS lowestF32<>+0(SB), Y4
 	VBROADCASTSS magicF32<>+0(SB), Y5
 	VBROADCASTSS highestF32<>+0(SB), Y6
@@ -1190,7 +1268,7 @@ rowDone5:
 	RET
 
 // func softmaxF64AVX2(rows int, n int, out *float64, x *float64)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·softmaxF64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -1207,21 +1285,17 @@ TEXT ·softmaxF64AVX2(SB), NOSPLIT, $0-32
 	VBROADCASTSD magicF64<>+0(SB), Y2
 	VBROADCASTSD oneF64<>+0(SB), Y3
 	VBROADCASTSD negInfF64<>+0(SB), Y4
-	TESTQ        AX, AX
-	JLE          rowsDone2
+	VMOVUPD      Y4, Y5
+	VMOVUPD      Y4, Y6
+	VMOVUPD      Y4, Y7
+	VMOVUPD      Y4, Y8
+	XORQ         SI, SI
+	MOVQ         CX, DI
+	SUBQ         $+128, DI
+	CMPQ         SI, DI
+	JGT          vectorsDone2
 
-rows1:
-	VMOVUPD Y4, Y5
-	VMOVUPD Y4, Y6
-	VMOVUPD Y4, Y7
-	VMOVUPD Y4, Y8
-	XORQ    SI, SI
-	MOVQ    CX, DI
-	SUBQ    $+128, DI
-	CMPQ    SI, DI
-	JGT     vectorsDone4
-
-vectors3:
+vectors1:
 	VMOVUPD (BX)(SI*1), Y9
 	VMAXPD  Y5, Y9, Y5
 	VMOVUPD 32(BX)(SI*1), Y9
@@ -1232,29 +1306,29 @@ vectors3:
 	VMAXPD  Y8, Y9, Y8
 	ADDQ    $+128, SI
 	CMPQ    SI, DI
-	JLE     vectors3
+	JLE     vectors1
 
-vectorsDone4:
+vectorsDone2:
 	MOVQ CX, DI
 	SUBQ $+32, DI
 	CMPQ SI, DI
-	JGT  vectorsDone6
+	JGT  vectorsDone4
 
-vectors5:
+vectors3:
 	VMOVUPD (BX)(SI*1), Y9
 	VMAXPD  Y5, Y9, Y5
 	ADDQ    $+32, SI
 	CMPQ    SI, DI
-	JLE     vectors5
+	JLE     vectors3
 
-vectorsDone6:
+vectorsDone4:
 	CMPQ       SI, CX
-	JGE        rowDone7
+	JGE        rowDone5
 	VMASKMOVPS (BX)(SI*1), Y0, Y9
 	VBLENDVPS  Y0, Y9, Y4, Y9
 	VMAXPD     Y5, Y9, Y5
 
-rowDone7:
+rowDone5:
 	VMAXPD     Y7, Y5, Y5
 	VMAXPD     Y8, Y6, Y6
 	VMAXPD     Y6, Y5, Y5
@@ -1263,220 +1337,489 @@ rowDone7:
 	VPERMILPD  $0x05, Y5, Y6
 	VMAXPD     Y6, Y5, Y5
 	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	XORQ       SI, SI
-	MOVQ       CX, DI
-	SUBQ       $+64, DI
-	CMPQ       SI, DI
-	JGT        vectorsDone9
+	MOVQ       DX, DI
+	TESTQ      AX, AX
+	JLE        rowsDone7
 
-vectors8:
-	VMOVUPD      (BX)(SI*1), Y8
-	VSUBPD       Y5, Y8, Y8
-	VMAXPD       Y8, Y1, Y8
-	VMOVUPD      Y2, Y9
-	VFMADD231PD  log2eF64<>+0(SB), Y8, Y9
-	VSUBPD       Y2, Y9, Y10
-	VFNMADD231PD ln2hiF64<>+0(SB), Y10, Y8
-	VFNMADD231PD ln2loF64<>+0(SB), Y10, Y8
-	VMOVUPD      c13F64<>+0(SB), Y10
-	VFMADD213PD  c12F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c11F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c10F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c9F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c8F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c7F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c6F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c5F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c4F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c3F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c2F64<>+0(SB), Y8, Y10
-	VFMADD213PD  Y3, Y8, Y10
-	VFMADD213PD  Y3, Y8, Y10
-	VMAXPD       leastF64<>+0(SB), Y9, Y8
-	VPSUBQ       Y8, Y9, Y9
-	VPSLLQ       $0x34, Y8, Y8
-	VPADDQ       Y3, Y8, Y8
-	VMULPD       Y8, Y10, Y10
-	VPSLLQ       $0x34, Y9, Y9
-	VPADDQ       Y3, Y9, Y9
-	VMULPD       Y9, Y10, Y10
-	VADDPD       Y10, Y6, Y6
-	VMOVUPD      Y10, (DX)(SI*1)
-	VMOVUPD      32(BX)(SI*1), Y8
-	VSUBPD       Y5, Y8, Y8
-	VMAXPD       Y8, Y1, Y8
-	VMOVUPD      Y2, Y9
-	VFMADD231PD  log2eF64<>+0(SB), Y8, Y9
-	VSUBPD       Y2, Y9, Y10
-	VFNMADD231PD ln2hiF64<>+0(SB), Y10, Y8
-	VFNMADD231PD ln2loF64<>+0(SB), Y10, Y8
-	VMOVUPD      c13F64<>+0(SB), Y10
-	VFMADD213PD  c12F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c11F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c10F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c9F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c8F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c7F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c6F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c5F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c4F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c3F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c2F64<>+0(SB), Y8, Y10
-	VFMADD213PD  Y3, Y8, Y10
-	VFMADD213PD  Y3, Y8, Y10
-	VMAXPD       leastF64<>+0(SB), Y9, Y8
-	VPSUBQ       Y8, Y9, Y9
-	VPSLLQ       $0x34, Y8, Y8
-	VPADDQ       Y3, Y8, Y8
-	VMULPD       Y8, Y10, Y10
-	VPSLLQ       $0x34, Y9, Y9
-	VPADDQ       Y3, Y9, Y9
-	VMULPD       Y9, Y10, Y10
-	VADDPD       Y10, Y7, Y7
-	VMOVUPD      Y10, 32(DX)(SI*1)
-	ADDQ         $+64, SI
-	CMPQ         SI, DI
-	JLE          vectors8
+rows6:
+	MOVQ BX, SI
+	CMPQ AX, $+1
+	JEQ  last8
+	ADDQ CX, SI
 
-vectorsDone9:
-	MOVQ CX, DI
-	SUBQ $+32, DI
-	CMPQ SI, DI
-	JGT  vectorsDone11
+last8:
+	VXORPS  Y7, Y7, Y7
+	VMOVUPD Y4, Y9
+	VXORPS  Y8, Y8, Y8
+	VMOVUPD Y4, Y10
+	XORQ    R8, R8
+	MOVQ    CX, R9
+	SUBQ    $+64, R9
+	CMPQ    R8, R9
+	JGT     vectorsDone10
 
-vectors10:
-	VMOVUPD      (BX)(SI*1), Y8
-	VSUBPD       Y5, Y8, Y8
-	VMAXPD       Y8, Y1, Y8
-	VMOVUPD      Y2, Y9
-	VFMADD231PD  log2eF64<>+0(SB), Y8, Y9
-	VSUBPD       Y2, Y9, Y10
-	VFNMADD231PD ln2hiF64<>+0(SB), Y10, Y8
-	VFNMADD231PD ln2loF64<>+0(SB), Y10, Y8
-	VMOVUPD      c13F64<>+0(SB), Y10
-	VFMADD213PD  c12F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c11F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c10F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c9F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c8F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c7F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c6F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c5F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c4F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c3F64<>+0(SB), Y8, Y10
-	VFMADD213PD  c2F64<>+0(SB), Y8, Y10
-	VFMADD213PD  Y3, Y8, Y10
-	VFMADD213PD  Y3, Y8, Y10
-	VMAXPD       leastF64<>+0(SB), Y9, Y8
-	VPSUBQ       Y8, Y9, Y9
-	VPSLLQ       $0x34, Y8, Y8
-	VPADDQ       Y3, Y8, Y8
-	VMULPD       Y8, Y10, Y10
-	VPSLLQ       $0x34, Y9, Y9
-	VPADDQ       Y3, Y9, Y9
-	VMULPD       Y9, Y10, Y10
-	VADDPD       Y10, Y6, Y6
-	VMOVUPD      Y10, (DX)(SI*1)
-	ADDQ         $+32, SI
-	CMPQ         SI, DI
-	JLE          vectors10
+vectors9:
+	VMOVUPD      (BX)(R8*1), Y11
+	VMOVUPD      (SI)(R8*1), Y12
+	VMOVUPD      (DI)(R8*1), Y13
+	PREFETCHT0   2048(SI)(R8*1)
+	PREFETCHT0   2048(DX)(R8*1)
+	VMAXPD       Y9, Y12, Y9
+	VMULPD       Y13, Y6, Y13
+	VMOVUPD      Y13, (DI)(R8*1)
+	VSUBPD       Y5, Y11, Y11
+	VMAXPD       Y11, Y1, Y11
+	VMOVUPD      Y2, Y12
+	VFMADD231PD  log2eF64<>+0(SB), Y11, Y12
+	VSUBPD       Y2, Y12, Y13
+	VFNMADD231PD ln2hiF64<>+0(SB), Y13, Y11
+	VFNMADD231PD ln2loF64<>+0(SB), Y13, Y11
+	VMOVUPD      c13F64<>+0(SB), Y13
+	VFMADD213PD  c12F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c11F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c10F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c9F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c8F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c7F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c6F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c5F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c4F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c3F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c2F64<>+0(SB), Y11, Y13
+	VFMADD213PD  Y3, Y11, Y13
+	VFMADD213PD  Y3, Y11, Y13
+	VMAXPD       leastF64<>+0(SB), Y12, Y11
+	VPSUBQ       Y11, Y12, Y12
+	VPSLLQ       $0x34, Y11, Y11
+	VPADDQ       Y3, Y11, Y11
+	VMULPD       Y11, Y13, Y13
+	VPSLLQ       $0x34, Y12, Y12
+	VPADDQ       Y3, Y12, Y12
+	VMULPD       Y12, Y13, Y13
+	VADDPD       Y13, Y7, Y7
+	VMOVUPD      Y13, (DX)(R8*1)
+	VMOVUPD      32(BX)(R8*1), Y11
+	VMOVUPD      32(SI)(R8*1), Y12
+	VMOVUPD      32(DI)(R8*1), Y13
+	VMAXPD       Y10, Y12, Y10
+	VMULPD       Y13, Y6, Y13
+	VMOVUPD      Y13, 32(DI)(R8*1)
+	VSUBPD       Y5, Y11, Y11
+	VMAXPD       Y11, Y1, Y11
+	VMOVUPD      Y2, Y12
+	VFMADD231PD  log2eF64<>+0(SB), Y11, Y12
+	VSUBPD       Y2, Y12, Y13
+	VFNMADD231PD ln2hiF64<>+0(SB), Y13, Y11
+	VFNMADD231PD ln2loF64<>+0(SB), Y13, Y11
+	VMOVUPD      c13F64<>+0(SB), Y13
+	VFMADD213PD  c12F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c11F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c10F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c9F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c8F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c7F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c6F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c5F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c4F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c3F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c2F64<>+0(SB), Y11, Y13
+	VFMADD213PD  Y3, Y11, Y13
+	VFMADD213PD  Y3, Y11, Y13
+	VMAXPD       leastF64<>+0(SB), Y12, Y11
+	VPSUBQ       Y11, Y12, Y12
+	VPSLLQ       $0x34, Y11, Y11
+	VPADDQ       Y3, Y11, Y11
+	VMULPD       Y11, Y13, Y13
+	VPSLLQ       $0x34, Y12, Y12
+	VPADDQ       Y3, Y12, Y12
+	VMULPD       Y12, Y13, Y13
+	VADDPD       Y13, Y8, Y8
+	VMOVUPD      Y13, 32(DX)(R8*1)
+	ADDQ         $+64, R8
+	CMPQ         R8, R9
+	JLE          vectors9
 
-vectorsDone11:
-	CMPQ         SI, CX
-	JGE          rowDone12
-	VMASKMOVPS   (BX)(SI*1), Y0, Y8
-	VSUBPD       Y5, Y8, Y8
-	VMAXPD       Y8, Y1, Y8
+vectorsDone10:
+	MOVQ CX, R9
+	SUBQ $+32, R9
+	CMPQ R8, R9
+	JGT  vectorsDone12
+
+vectors11:
+	VMOVUPD      (BX)(R8*1), Y11
+	VMOVUPD      (SI)(R8*1), Y12
+	VMOVUPD      (DI)(R8*1), Y13
+	PREFETCHT0   2048(SI)(R8*1)
+	PREFETCHT0   2048(DX)(R8*1)
+	VMAXPD       Y9, Y12, Y9
+	VMULPD       Y13, Y6, Y13
+	VMOVUPD      Y13, (DI)(R8*1)
+	VSUBPD       Y5, Y11, Y11
+	VMAXPD       Y11, Y1, Y11
+	VMOVUPD      Y2, Y12
+	VFMADD231PD  log2eF64<>+0(SB), Y11, Y12
+	VSUBPD       Y2, Y12, Y13
+	VFNMADD231PD ln2hiF64<>+0(SB), Y13, Y11
+	VFNMADD231PD ln2loF64<>+0(SB), Y13, Y11
+	VMOVUPD      c13F64<>+0(SB), Y13
+	VFMADD213PD  c12F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c11F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c10F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c9F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c8F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c7F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c6F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c5F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c4F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c3F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c2F64<>+0(SB), Y11, Y13
+	VFMADD213PD  Y3, Y11, Y13
+	VFMADD213PD  Y3, Y11, Y13
+	VMAXPD       leastF64<>+0(SB), Y12, Y11
+	VPSUBQ       Y11, Y12, Y12
+	VPSLLQ       $0x34, Y11, Y11
+	VPADDQ       Y3, Y11, Y11
+	VMULPD       Y11, Y13, Y13
+	VPSLLQ       $0x34, Y12, Y12
+	VPADDQ       Y3, Y12, Y12
+	VMULPD       Y12, Y13, Y13
+	VADDPD       Y13, Y7, Y7
+	VMOVUPD      Y13, (DX)(R8*1)
+	ADDQ         $+32, R8
+	CMPQ         R8, R9
+	JLE          vectors11
+
+vectorsDone12:
+	CMPQ         R8, CX
+	JGE          rowDone13
+	VMASKMOVPS   (BX)(R8*1), Y0, Y11
+	VMASKMOVPS   (SI)(R8*1), Y0, Y12
+	VMASKMOVPS   (DI)(R8*1), Y0, Y13
+	VBLENDVPS    Y0, Y12, Y4, Y12
+	VMAXPD       Y9, Y12, Y9
+	VMULPD       Y13, Y6, Y13
+	VMASKMOVPS   Y13, Y0, (DI)(R8*1)
+	VSUBPD       Y5, Y11, Y11
+	VMAXPD       Y11, Y1, Y11
 	VMOVUPD      Y2, Y5
-	VFMADD231PD  log2eF64<>+0(SB), Y8, Y5
-	VSUBPD       Y2, Y5, Y9
-	VFNMADD231PD ln2hiF64<>+0(SB), Y9, Y8
-	VFNMADD231PD ln2loF64<>+0(SB), Y9, Y8
-	VMOVUPD      c13F64<>+0(SB), Y9
-	VFMADD213PD  c12F64<>+0(SB), Y8, Y9
-	VFMADD213PD  c11F64<>+0(SB), Y8, Y9
-	VFMADD213PD  c10F64<>+0(SB), Y8, Y9
-	VFMADD213PD  c9F64<>+0(SB), Y8, Y9
-	VFMADD213PD  c8F64<>+0(SB), Y8, Y9
-	VFMADD213PD  c7F64<>+0(SB), Y8, Y9
-	VFMADD213PD  c6F64<>+0(SB), Y8, Y9
-	VFMADD213PD  c5F64<>+0(SB), Y8, Y9
-	VFMADD213PD  c4F64<>+0(SB), Y8, Y9
-	VFMADD213PD  c3F64<>+0(SB), Y8, Y9
-	VFMADD213PD  c2F64<>+0(SB), Y8, Y9
-	VFMADD213PD  Y3, Y8, Y9
-	VFMADD213PD  Y3, Y8, Y9
-	VMAXPD       leastF64<>+0(SB), Y5, Y8
-	VPSUBQ       Y8, Y5, Y5
-	VPSLLQ       $0x34, Y8, Y8
-	VPADDQ       Y3, Y8, Y8
-	VMULPD       Y8, Y9, Y9
+	VFMADD231PD  log2eF64<>+0(SB), Y11, Y5
+	VSUBPD       Y2, Y5, Y6
+	VFNMADD231PD ln2hiF64<>+0(SB), Y6, Y11
+	VFNMADD231PD ln2loF64<>+0(SB), Y6, Y11
+	VMOVUPD      c13F64<>+0(SB), Y6
+	VFMADD213PD  c12F64<>+0(SB), Y11, Y6
+	VFMADD213PD  c11F64<>+0(SB), Y11, Y6
+	VFMADD213PD  c10F64<>+0(SB), Y11, Y6
+	VFMADD213PD  c9F64<>+0(SB), Y11, Y6
+	VFMADD213PD  c8F64<>+0(SB), Y11, Y6
+	VFMADD213PD  c7F64<>+0(SB), Y11, Y6
+	VFMADD213PD  c6F64<>+0(SB), Y11, Y6
+	VFMADD213PD  c5F64<>+0(SB), Y11, Y6
+	VFMADD213PD  c4F64<>+0(SB), Y11, Y6
+	VFMADD213PD  c3F64<>+0(SB), Y11, Y6
+	VFMADD213PD  c2F64<>+0(SB), Y11, Y6
+	VFMADD213PD  Y3, Y11, Y6
+	VFMADD213PD  Y3, Y11, Y6
+	VMAXPD       leastF64<>+0(SB), Y5, Y11
+	VPSUBQ       Y11, Y5, Y5
+	VPSLLQ       $0x34, Y11, Y11
+	VPADDQ       Y3, Y11, Y11
+	VMULPD       Y11, Y6, Y6
 	VPSLLQ       $0x34, Y5, Y5
 	VPADDQ       Y3, Y5, Y5
-	VMULPD       Y5, Y9, Y9
-	VANDPS       Y0, Y9, Y9
-	VADDPD       Y9, Y6, Y6
-	VMASKMOVPS   Y9, Y0, (DX)(SI*1)
+	VMULPD       Y5, Y6, Y6
+	VANDPS       Y0, Y6, Y6
+	VADDPD       Y6, Y7, Y7
+	VMASKMOVPS   Y6, Y0, (DX)(R8*1)
 
-rowDone12:
-	VADDPD     Y7, Y6, Y6
-	VPERM2F128 $0x01, Y6, Y6, Y5
-	VADDPD     Y5, Y6, Y6
-	VPERMILPD  $0x05, Y6, Y5
-	VADDPD     Y5, Y6, Y6
-	VDIVPD     Y6, Y3, Y5
-	XORQ       SI, SI
-	MOVQ       CX, DI
-	SUBQ       $+128, DI
-	CMPQ       SI, DI
-	JGT        vectorsDone14
+rowDone13:
+	VADDPD     Y8, Y7, Y7
+	VPERM2F128 $0x01, Y7, Y7, Y5
+	VADDPD     Y5, Y7, Y7
+	VPERMILPD  $0x05, Y7, Y5
+	VADDPD     Y5, Y7, Y7
+	VMAXPD     Y10, Y9, Y9
+	VPERM2F128 $0x01, Y9, Y9, Y5
+	VMAXPD     Y5, Y9, Y9
+	VPERMILPD  $0x05, Y9, Y5
+	VMAXPD     Y5, Y9, Y9
+	VDIVPD     Y7, Y3, Y6
+	VMOVUPD    Y9, Y5
+	MOVQ       DX, DI
+	ADDQ       CX, DX
+	ADDQ       CX, BX
+	DECQ       AX
+	JNZ        rows6
 
-vectors13:
-	VMOVUPD (DX)(SI*1), Y6
-	VMULPD  Y6, Y5, Y6
-	VMOVUPD Y6, (DX)(SI*1)
-	VMOVUPD 32(DX)(SI*1), Y6
-	VMULPD  Y6, Y5, Y6
-	VMOVUPD Y6, 32(DX)(SI*1)
-	VMOVUPD 64(DX)(SI*1), Y6
-	VMULPD  Y6, Y5, Y6
-	VMOVUPD Y6, 64(DX)(SI*1)
-	VMOVUPD 96(DX)(SI*1), Y6
-	VMULPD  Y6, Y5, Y6
-	VMOVUPD Y6, 96(DX)(SI*1)
-	ADDQ    $+128, SI
-	CMPQ    SI, DI
-	JLE     vectors13
+rowsDone7:
+	XORQ AX, AX
+	MOVQ CX, DX
+	SUBQ $+128, DX
+	CMPQ AX, DX
+	JGT  vectorsDone15
 
-vectorsDone14:
-	MOVQ CX, DI
-	SUBQ $+32, DI
-	CMPQ SI, DI
-	JGT  vectorsDone16
+vectors14:
+	VMOVUPD (DI)(AX*1), Y1
+	VMULPD  Y1, Y6, Y1
+	VMOVUPD Y1, (DI)(AX*1)
+	VMOVUPD 32(DI)(AX*1), Y1
+	VMULPD  Y1, Y6, Y1
+	VMOVUPD Y1, 32(DI)(AX*1)
+	VMOVUPD 64(DI)(AX*1), Y1
+	VMULPD  Y1, Y6, Y1
+	VMOVUPD Y1, 64(DI)(AX*1)
+	VMOVUPD 96(DI)(AX*1), Y1
+	VMULPD  Y1, Y6, Y1
+	VMOVUPD Y1, 96(DI)(AX*1)
+	ADDQ    $+128, AX
+	CMPQ    AX, DX
+	JLE     vectors14
 
-vectors15:
-	VMOVUPD (DX)(SI*1), Y6
-	VMULPD  Y6, Y5, Y6
-	VMOVUPD Y6, (DX)(SI*1)
-	ADDQ    $+32, SI
-	CMPQ    SI, DI
-	JLE     vectors15
+vectorsDone15:
+	MOVQ CX, DX
+	SUBQ $+32, DX
+	CMPQ AX, DX
+	JGT  vectorsDone17
 
-vectorsDone16:
-	CMPQ       SI, CX
-	JGE        rowDone17
-	VMASKMOVPS (DX)(SI*1), Y0, Y6
-	VMULPD     Y6, Y5, Y6
-	VMASKMOVPS Y6, Y0, (DX)(SI*1)
+vectors16:
+	VMOVUPD (DI)(AX*1), Y1
+	VMULPD  Y1, Y6, Y1
+	VMOVUPD Y1, (DI)(AX*1)
+	ADDQ    $+32, AX
+	CMPQ    AX, DX
+	JLE     vectors16
 
-rowDone17:
-	ADDQ CX, DX
-	ADDQ CX, BX
-	DECQ AX
-	JNZ  rows1
+vectorsDone17:
+	CMPQ       AX, CX
+	JGE        rowDone18
+	VMASKMOVPS (DI)(AX*1), Y0, Y1
+	VMULPD     Y1, Y6, Y1
+	VMASKMOVPS Y1, Y0, (DI)(AX*1)
 
-rowsDone2:
+rowDone18:
+	VZEROUPPER
+	RET
+
+// func softmaxPartF64AVX2(n int, top float64, f float64, out *float64, x *float64, next *float64, before *float64, sum *float64, largest *float64)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·softmaxPartF64AVX2(SB), NOSPLIT, $0-72
+	MOVQ         n+0(FP), AX
+	MOVQ         AX, CX
+	ANDQ         $+3, CX
+	SHLQ         $0x03, AX
+	SHLQ         $0x03, CX
+	NEGQ         CX
+	LEAQ         tails<>+0(SB), DX
+	VMOVDQU      32(DX)(CX*1), Y0
+	MOVQ         out+24(FP), CX
+	MOVQ         x+32(FP), DX
+	MOVQ         next+40(FP), BX
+	MOVQ         before+48(FP), SI
+	VBROADCASTSD top+8(FP), Y1
+	VBROADCASTSD f+16(FP), Y2
+	VBROADCASTSD lowestF64<>+0(SB), Y3
+	VBROADCASTSD magicF64<>+0(SB), Y4
+	VBROADCASTSD oneF64<>+0(SB), Y5
+	VBROADCASTSD negInfF64<>+0(SB), Y6
+	VXORPS       Y7, Y7, Y7
+	VMOVUPD      Y6, Y9
+	VXORPS       Y8, Y8, Y8
+	VMOVUPD      Y6, Y10
+	XORQ         DI, DI
+	MOVQ         AX, R8
+	SUBQ         $+64, R8
+	CMPQ         DI, R8
+	JGT          vectorsDone2
+
+vectors1:
+	VMOVUPD      (DX)(DI*1), Y11
+	VMOVUPD      (BX)(DI*1), Y12
+	VMOVUPD      (SI)(DI*1), Y13
+	PREFETCHT0   2048(BX)(DI*1)
+	PREFETCHT0   2048(CX)(DI*1)
+	VMAXPD       Y9, Y12, Y9
+	VMULPD       Y13, Y2, Y13
+	VMOVUPD      Y13, (SI)(DI*1)
+	VSUBPD       Y1, Y11, Y11
+	VMAXPD       Y11, Y3, Y11
+	VMOVUPD      Y4, Y12
+	VFMADD231PD  log2eF64<>+0(SB), Y11, Y12
+	VSUBPD       Y4, Y12, Y13
+	VFNMADD231PD ln2hiF64<>+0(SB), Y13, Y11
+	VFNMADD231PD ln2loF64<>+0(SB), Y13, Y11
+	VMOVUPD      c13F64<>+0(SB), Y13
+	VFMADD213PD  c12F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c11F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c10F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c9F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c8F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c7F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c6F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c5F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c4F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c3F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c2F64<>+0(SB), Y11, Y13
+	VFMADD213PD  Y5, Y11, Y13
+	VFMADD213PD  Y5, Y11, Y13
+	VMAXPD       leastF64<>+0(SB), Y12, Y11
+	VPSUBQ       Y11, Y12, Y12
+	VPSLLQ       $0x34, Y11, Y11
+	VPADDQ       Y5, Y11, Y11
+	VMULPD       Y11, Y13, Y13
+	VPSLLQ       $0x34, Y12, Y12
+	VPADDQ       Y5, Y12, Y12
+	VMULPD       Y12, Y13, Y13
+	VADDPD       Y13, Y7, Y7
+	VMOVUPD      Y13, (CX)(DI*1)
+	VMOVUPD      32(DX)(DI*1), Y11
+	VMOVUPD      32(BX)(DI*1), Y12
+	VMOVUPD      32(SI)(DI*1), Y13
+	VMAXPD       Y10, Y12, Y10
+	VMULPD       Y13, Y2, Y13
+	VMOVUPD      Y13, 32(SI)(DI*1)
+	VSUBPD       Y1, Y11, Y11
+	VMAXPD       Y11, Y3, Y11
+	VMOVUPD      Y4, Y12
+	VFMADD231PD  log2eF64<>+0(SB), Y11, Y12
+	VSUBPD       Y4, Y12, Y13
+	VFNMADD231PD ln2hiF64<>+0(SB), Y13, Y11
+	VFNMADD231PD ln2loF64<>+0(SB), Y13, Y11
+	VMOVUPD      c13F64<>+0(SB), Y13
+	VFMADD213PD  c12F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c11F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c10F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c9F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c8F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c7F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c6F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c5F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c4F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c3F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c2F64<>+0(SB), Y11, Y13
+	VFMADD213PD  Y5, Y11, Y13
+	VFMADD213PD  Y5, Y11, Y13
+	VMAXPD       leastF64<>+0(SB), Y12, Y11
+	VPSUBQ       Y11, Y12, Y12
+	VPSLLQ       $0x34, Y11, Y11
+	VPADDQ       Y5, Y11, Y11
+	VMULPD       Y11, Y13, Y13
+	VPSLLQ       $0x34, Y12, Y12
+	VPADDQ       Y5, Y12, Y12
+	VMULPD       Y12, Y13, Y13
+	VADDPD       Y13, Y8, Y8
+	VMOVUPD      Y13, 32(CX)(DI*1)
+	ADDQ         $+64, DI
+	CMPQ         DI, R8
+	JLE          vectors1
+
+vectorsDone2:
+	MOVQ AX, R8
+	SUBQ $+32, R8
+	CMPQ DI, R8
+	JGT  vectorsDone4
+
+vectors3:
+	VMOVUPD      (DX)(DI*1), Y11
+	VMOVUPD      (BX)(DI*1), Y12
+	VMOVUPD      (SI)(DI*1), Y13
+	PREFETCHT0   2048(BX)(DI*1)
+	PREFETCHT0   2048(CX)(DI*1)
+	VMAXPD       Y9, Y12, Y9
+	VMULPD       Y13, Y2, Y13
+	VMOVUPD      Y13, (SI)(DI*1)
+	VSUBPD       Y1, Y11, Y11
+	VMAXPD       Y11, Y3, Y11
+	VMOVUPD      Y4, Y12
+	VFMADD231PD  log2eF64<>+0(SB), Y11, Y12
+	VSUBPD       Y4, Y12, Y13
+	VFNMADD231PD ln2hiF64<>+0(SB), Y13, Y11
+	VFNMADD231PD ln2loF64<>+0(SB), Y13, Y11
+	VMOVUPD      c13F64<>+0(SB), Y13
+	VFMADD213PD  c12F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c11F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c10F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c9F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c8F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c7F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c6F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c5F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c4F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c3F64<>+0(SB), Y11, Y13
+	VFMADD213PD  c2F64<>+0(SB), Y11, Y13
+	VFMADD213PD  Y5, Y11, Y13
+	VFMADD213PD  Y5, Y11, Y13
+	VMAXPD       leastF64<>+0(SB), Y12, Y11
+	VPSUBQ       Y11, Y12, Y12
+	VPSLLQ       $0x34, Y11, Y11
+	VPADDQ       Y5, Y11, Y11
+	VMULPD       Y11, Y13, Y13
+	VPSLLQ       $0x34, Y12, Y12
+	VPADDQ       Y5, Y12, Y12
+	VMULPD       Y12, Y13, Y13
+	VADDPD       Y13, Y7, Y7
+	VMOVUPD      Y13, (CX)(DI*1)
+	ADDQ         $+32, DI
+	CMPQ         DI, R8
+	JLE          vectors3
+
+vectorsDone4:
+	CMPQ         DI, AX
+	JGE          rowDone5
+	VMASKMOVPS   (DX)(DI*1), Y0, Y11
+	VMASKMOVPS   (BX)(DI*1), Y0, Y12
+	VMASKMOVPS   (SI)(DI*1), Y0, Y13
+	VBLENDVPS    Y0, Y12, Y6, Y12
+	VMAXPD       Y9, Y12, Y9
+	VMULPD       Y13, Y2, Y13
+	VMASKMOVPS   Y13, Y0, (SI)(DI*1)
+	VSUBPD       Y1, Y11, Y11
+	VMAXPD       Y11, Y3, Y11
+	VMOVUPD      Y4, Y1
+	VFMADD231PD  log2eF64<>+0(SB), Y11, Y1
+	VSUBPD       Y4, Y1, Y2
+	VFNMADD231PD ln2hiF64<>+0(SB), Y2, Y11
+	VFNMADD231PD ln2loF64<>+0(SB), Y2, Y11
+	VMOVUPD      c13F64<>+0(SB), Y2
+	VFMADD213PD  c12F64<>+0(SB), Y11, Y2
+	VFMADD213PD  c11F64<>+0(SB), Y11, Y2
+	VFMADD213PD  c10F64<>+0(SB), Y11, Y2
+	VFMADD213PD  c9F64<>+0(SB), Y11, Y2
+	VFMADD213PD  c8F64<>+0(SB), Y11, Y2
+	VFMADD213PD  c7F64<>+0(SB), Y11, Y2
+	VFMADD213PD  c6F64<>+0(SB), Y11, Y2
+	VFMADD213PD  c5F64<>+0(SB), Y11, Y2
+	VFMADD213PD  c4F64<>+0(SB), Y11, Y2
+	VFMADD213PD  c3F64<>+0(SB), Y11, Y2
+	VFMADD213PD  c2F64<>+0(SB), Y11, Y2
+	VFMADD213PD  Y5, Y11, Y2
+	VFMADD213PD  Y5, Y11, Y2
+	VMAXPD       leastF64<>+0(SB), Y1, Y3
+	VPSUBQ       Y3, Y1, Y1
+	VPSLLQ       $0x34, Y3, Y3
+	VPADDQ       Y5, Y3, Y3
+	VMULPD       Y3, Y2, Y2
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       Y5, Y1, Y1
+	VMULPD       Y1, Y2, Y2
+	VANDPS       Y0, Y2, Y2
+	VADDPD       Y2, Y7, Y7
+	VMASKMOVPS   Y2, Y0, (CX)(DI*1)
+
+rowDone5:
+	VADDPD     Y8, Y7, Y7
+	VPERM2F128 $0x01, Y7, Y7, Y0
+	VADDPD     Y0, Y7, Y7
+	VPERMILPD  $0x05, Y7, Y0
+	VADDPD     Y0, Y7, Y7
+	VMAXPD     Y10, Y9, Y9
+	VPERM2F128 $0x01, Y9, Y9, Y0
+	VMAXPD     Y0, Y9, Y9
+	VPERMILPD  $0x05, Y9, Y0
+	VMAXPD     Y0, Y9, Y9
+	MOVQ       sum+56(FP), AX
+	VMOVSD     X7, (AX)
+	MOVQ       largest+64(FP), AX
+	VMOVSD     X9, (AX)
 	VZEROUPPER
 	RET
 
@@ -1878,194 +2221,8 @@ rowDone5:
 	VZEROUPPER
 	RET
 
-// func expSumF64AVX2(n int, top float64, out *float64, x *float64, sum *float64)
-// Requires: AVX, AVX2, FMA3, SSE2
-TEXT ·expSumF64AVX2(SB), NOSPLIT, $0-40
-	MOVQ         out+16(FP), AX
-	MOVQ         n+0(FP), CX
-	MOVQ         CX, DX
-	ANDQ         $+3, DX
-	SHLQ         $0x03, CX
-	SHLQ         $0x03, DX
-	NEGQ         DX
-	LEAQ         tails<>+0(SB), BX
-	VMOVDQU      32(BX)(DX*1), Y0
-	MOVQ         x+24(FP), DX
-	MOVQ         sum+32(FP), BX
-	MOVSD        top+8(FP), X1
-	VBROADCASTSD X1, Y1
-	VBROADCASTSD lowestF64<>+0(SB), Y2
-	VBROADCASTSD magicF64<>+0(SB), Y3
-	VBROADCASTSD oneF64<>+0(SB), Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	XORQ         SI, SI
-	MOVQ         CX, DI
-	SUBQ         $+64, DI
-	CMPQ         SI, DI
-	JGT          vectorsDone2
-
-vectors1:
-	VMOVUPD      (DX)(SI*1), Y7
-	VSUBPD       Y1, Y7, Y7
-	VMAXPD       Y7, Y2, Y7
-	VMOVUPD      Y3, Y8
-	VFMADD231PD  log2eF64<>+0(SB), Y7, Y8
-	VSUBPD       Y3, Y8, Y9
-	VFNMADD231PD ln2hiF64<>+0(SB), Y9, Y7
-	VFNMADD231PD ln2loF64<>+0(SB), Y9, Y7
-	VMOVUPD      c13F64<>+0(SB), Y9
-	VFMADD213PD  c12F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c11F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c10F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c9F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c8F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c7F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c6F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c5F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c4F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c3F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c2F64<>+0(SB), Y7, Y9
-	VFMADD213PD  Y4, Y7, Y9
-	VFMADD213PD  Y4, Y7, Y9
-	VMAXPD       leastF64<>+0(SB), Y8, Y7
-	VPSUBQ       Y7, Y8, Y8
-	VPSLLQ       $0x34, Y7, Y7
-	VPADDQ       Y4, Y7, Y7
-	VMULPD       Y7, Y9, Y9
-	VPSLLQ       $0x34, Y8, Y8
-	VPADDQ       Y4, Y8, Y8
-	VMULPD       Y8, Y9, Y9
-	VADDPD       Y9, Y5, Y5
-	VMOVUPD      Y9, (AX)(SI*1)
-	VMOVUPD      32(DX)(SI*1), Y7
-	VSUBPD       Y1, Y7, Y7
-	VMAXPD       Y7, Y2, Y7
-	VMOVUPD      Y3, Y8
-	VFMADD231PD  log2eF64<>+0(SB), Y7, Y8
-	VSUBPD       Y3, Y8, Y9
-	VFNMADD231PD ln2hiF64<>+0(SB), Y9, Y7
-	VFNMADD231PD ln2loF64<>+0(SB), Y9, Y7
-	VMOVUPD      c13F64<>+0(SB), Y9
-	VFMADD213PD  c12F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c11F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c10F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c9F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c8F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c7F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c6F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c5F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c4F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c3F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c2F64<>+0(SB), Y7, Y9
-	VFMADD213PD  Y4, Y7, Y9
-	VFMADD213PD  Y4, Y7, Y9
-	VMAXPD       leastF64<>+0(SB), Y8, Y7
-	VPSUBQ       Y7, Y8, Y8
-	VPSLLQ       $0x34, Y7, Y7
-	VPADDQ       Y4, Y7, Y7
-	VMULPD       Y7, Y9, Y9
-	VPSLLQ       $0x34, Y8, Y8
-	VPADDQ       Y4, Y8, Y8
-	VMULPD       Y8, Y9, Y9
-	VADDPD       Y9, Y6, Y6
-	VMOVUPD      Y9, 32(AX)(SI*1)
-	ADDQ         $+64, SI
-	CMPQ         SI, DI
-	JLE          vectors1
-
-vectorsDone2:
-	MOVQ CX, DI
-	SUBQ $+32, DI
-	CMPQ SI, DI
-	JGT  vectorsDone4
-
-vectors3:
-	VMOVUPD      (DX)(SI*1), Y7
-	VSUBPD       Y1, Y7, Y7
-	VMAXPD       Y7, Y2, Y7
-	VMOVUPD      Y3, Y8
-	VFMADD231PD  log2eF64<>+0(SB), Y7, Y8
-	VSUBPD       Y3, Y8, Y9
-	VFNMADD231PD ln2hiF64<>+0(SB), Y9, Y7
-	VFNMADD231PD ln2loF64<>+0(SB), Y9, Y7
-	VMOVUPD      c13F64<>+0(SB), Y9
-	VFMADD213PD  c12F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c11F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c10F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c9F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c8F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c7F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c6F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c5F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c4F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c3F64<>+0(SB), Y7, Y9
-	VFMADD213PD  c2F64<>+0(SB), Y7, Y9
-	VFMADD213PD  Y4, Y7, Y9
-	VFMADD213PD  Y4, Y7, Y9
-	VMAXPD       leastF64<>+0(SB), Y8, Y7
-	VPSUBQ       Y7, Y8, Y8
-	VPSLLQ       $0x34, Y7, Y7
-	VPADDQ       Y4, Y7, Y7
-	VMULPD       Y7, Y9, Y9
-	VPSLLQ       $0x34, Y8, Y8
-	VPADDQ       Y4, Y8, Y8
-	VMULPD       Y8, Y9, Y9
-	VADDPD       Y9, Y5, Y5
-	VMOVUPD      Y9, (AX)(SI*1)
-	ADDQ         $+32, SI
-	CMPQ         SI, DI
-	JLE          vectors3
-
-vectorsDone4:
-	CMPQ         SI, CX
-	JGE          rowDone5
-	VMASKMOVPS   (DX)(SI*1), Y0, Y7
-	VSUBPD       Y1, Y7, Y7
-	VMAXPD       Y7, Y2, Y7
-	VMOVUPD      Y3, Y1
-	VFMADD231PD  log2eF64<>+0(SB), Y7, Y1
-	VSUBPD       Y3, Y1, Y2
-	VFNMADD231PD ln2hiF64<>+0(SB), Y2, Y7
-	VFNMADD231PD ln2loF64<>+0(SB), Y2, Y7
-	VMOVUPD      c13F64<>+0(SB), Y2
-	VFMADD213PD  c12F64<>+0(SB), Y7, Y2
-	VFMADD213PD  c11F64<>+0(SB), Y7, Y2
-	VFMADD213PD  c10F64<>+0(SB), Y7, Y2
-	VFMADD213PD  c9F64<>+0(SB), Y7, Y2
-	VFMADD213PD  c8F64<>+0(SB), Y7, Y2
-	VFMADD213PD  c7F64<>+0(SB), Y7, Y2
-	VFMADD213PD  c6F64<>+0(SB), Y7, Y2
-	VFMADD213PD  c5F64<>+0(SB), Y7, Y2
-	VFMADD213PD  c4F64<>+0(SB), Y7, Y2
-	VFMADD213PD  c3F64<>+0(SB), Y7, Y2
-	VFMADD213PD  c2F64<>+0(SB), Y7, Y2
-	VFMADD213PD  Y4, Y7, Y2
-	VFMADD213PD  Y4, Y7, Y2
-	VMAXPD       leastF64<>+0(SB), Y1, Y3
-	VPSUBQ       Y3, Y1, Y1
-	VPSLLQ       $0x34, Y3, Y3
-	VPADDQ       Y4, Y3, Y3
-	VMULPD       Y3, Y2, Y2
-	VPSLLQ       $0x34, Y1, Y1
-	VPADDQ       Y4, Y1, Y1
-	VMULPD       Y1, Y2, Y2
-	VANDPS       Y0, Y2, Y2
-	VADDPD       Y2, Y5, Y5
-	VMASKMOVPS   Y2, Y0, (AX)(SI*1)
-
-rowDone5:
-	VADDPD     Y6, Y5, Y5
-	VPERM2F128 $0x01, Y5, Y5, Y0
-	VADDPD     Y0, Y5, Y5
-	VPERMILPD  $0x05, Y5, Y0
-	VADDPD     Y0, Y5, Y5
-	VMOVSD     X5, (BX)
-	VZEROUPPER
-	RET
-
 // func sumExpF64AVX2(n int, top float64, x *float64, sum *float64)
-// Requires: AVX, AVX2, FMA3, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·sumExpF64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -2077,8 +2234,7 @@ TEXT ·sumExpF64AVX2(SB), NOSPLIT, $0-32
 	VMOVDQU      32(DX)(CX*1), Y0
 	MOVQ         x+16(FP), CX
 	MOVQ         sum+24(FP), DX
-	MOVSD        top+8(FP), X1
-	VBROADCASTSD X1, Y1
+	VBROADCASTSD top+8(FP), Y1
 	VBROADCASTSD lowestF64<>+0(SB), Y2
 	VBROADCASTSD magicF64<>+0(SB), Y3
 	VBROADCASTSD oneF64<>+0(SB), Y4
@@ -2246,7 +2402,7 @@ rowDone5:
 	RET
 
 // func scaleF64AVX2(n int, f float64, out *float64)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX
 TEXT ·scaleF64AVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -2257,8 +2413,7 @@ TEXT ·scaleF64AVX2(SB), NOSPLIT, $0-24
 	LEAQ         tails<>+0(SB), DX
 	VMOVDQU      32(DX)(CX*1), Y0
 	MOVQ         out+16(FP), CX
-	MOVSD        f+8(FP), X1
-	VBROADCASTSD X1, Y1
+	VBROADCASTSD f+8(FP), Y1
 	XORQ         DX, DX
 	MOVQ         AX, BX
 	SUBQ         $+128, BX
@@ -2308,7 +2463,7 @@ rowDone5:
 	RET
 
 // func expScaleF64AVX2(n int, a float64, b float64, f float64, out *float64, x *float64)
-// Requires: AVX, AVX2, FMA3, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·expScaleF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -2320,12 +2475,9 @@ TEXT ·expScaleF64AVX2(SB), NOSPLIT, $0-48
 	VMOVDQU      32(DX)(CX*1), Y0
 	MOVQ         out+32(FP), CX
 	MOVQ         x+40(FP), DX
-	MOVSD        a+8(FP), X1
-	VBROADCASTSD X1, Y1
-	MOVSD        b+16(FP), X2
-	VBROADCASTSD X2, Y2
-	MOVSD        f+24(FP), X3
-	VBROADCASTSD X3, Y3
+	VBROADCASTSD a+8(FP), Y1
+	VBROADCASTSD b+16(FP), Y2
+	VBROADCASTSD f+24(FP), Y3
 	VBROADCASTSD lowestF64<>+0(SB), Y4
 	VBROADCASTSD magicF64<>+0(SB), Y5
 	VBROADCASTSD highestF64<>+0(SB), Y6
@@ -2501,7 +2653,7 @@ rowDone5:
 	RET
 
 // func softmaxF32AVX512(rows int, n int, out *float32, x *float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·softmaxF32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -2525,21 +2677,17 @@ TEXT ·softmaxF32AVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c5F32<>+0(SB), Z9
 	VBROADCASTSS c6F32<>+0(SB), Z10
 	VBROADCASTSS negInfF32<>+0(SB), Z11
-	TESTQ        AX, AX
-	JLE          rowsDone2
+	VMOVUPS      Z11, Z12
+	VMOVUPS      Z11, Z13
+	VMOVUPS      Z11, Z14
+	VMOVUPS      Z11, Z15
+	XORQ         SI, SI
+	MOVQ         CX, DI
+	SUBQ         $+256, DI
+	CMPQ         SI, DI
+	JGT          vectorsDone2
 
-rows1:
-	VMOVUPS Z11, Z12
-	VMOVUPS Z11, Z13
-	VMOVUPS Z11, Z14
-	VMOVUPS Z11, Z15
-	XORQ    SI, SI
-	MOVQ    CX, DI
-	SUBQ    $+256, DI
-	CMPQ    SI, DI
-	JGT     vectorsDone4
-
-vectors3:
+vectors1:
 	VMOVUPS (BX)(SI*1), Z16
 	VMAXPS  Z12, Z16, Z12
 	VMOVUPS 64(BX)(SI*1), Z16
@@ -2550,29 +2698,29 @@ vectors3:
 	VMAXPS  Z15, Z16, Z15
 	ADDQ    $+256, SI
 	CMPQ    SI, DI
-	JLE     vectors3
+	JLE     vectors1
 
-vectorsDone4:
+vectorsDone2:
 	MOVQ CX, DI
 	SUBQ $+64, DI
 	CMPQ SI, DI
-	JGT  vectorsDone6
+	JGT  vectorsDone4
 
-vectors5:
+vectors3:
 	VMOVUPS (BX)(SI*1), Z16
 	VMAXPS  Z12, Z16, Z12
 	ADDQ    $+64, SI
 	CMPQ    SI, DI
-	JLE     vectors5
+	JLE     vectors3
 
-vectorsDone6:
+vectorsDone4:
 	CMPQ      SI, CX
-	JGE       rowDone7
+	JGE       rowDone5
 	VMOVUPS.Z (BX)(SI*1), K1, Z16
 	VBLENDMPS Z16, Z11, K1, Z16
 	VMAXPS    Z12, Z16, Z12
 
-rowDone7:
+rowDone5:
 	VMAXPS     Z14, Z12, Z12
 	VMAXPS     Z15, Z13, Z13
 	VMAXPS     Z13, Z12, Z12
@@ -2585,168 +2733,404 @@ rowDone7:
 	VPERMILPS  $0xb1, Z12, Z13
 	VMAXPS     Z13, Z12, Z12
 	VPXORD     Z17, Z17, Z17
-	VPXORD     Z18, Z18, Z18
-	XORQ       SI, SI
-	MOVQ       CX, DI
-	SUBQ       $+128, DI
-	CMPQ       SI, DI
-	JGT        vectorsDone9
+	MOVQ       DX, DI
+	TESTQ      AX, AX
+	JLE        rowsDone7
 
-vectors8:
-	VMOVUPS      (BX)(SI*1), Z13
-	VSUBPS       Z12, Z13, Z13
-	VMAXPS       Z13, Z0, Z13
-	VMOVUPS      Z1, Z14
-	VFMADD231PS  Z3, Z13, Z14
-	VSUBPS       Z1, Z14, Z14
-	VFNMADD231PS Z4, Z14, Z13
-	VFNMADD231PS Z5, Z14, Z13
-	VMOVUPS      Z10, Z15
-	VFMADD213PS  Z9, Z13, Z15
-	VFMADD213PS  Z8, Z13, Z15
-	VFMADD213PS  Z7, Z13, Z15
-	VFMADD213PS  Z6, Z13, Z15
-	VFMADD213PS  Z2, Z13, Z15
-	VFMADD213PS  Z2, Z13, Z15
-	VSCALEFPS    Z14, Z15, Z15
-	VADDPS       Z15, Z17, Z17
-	VMOVUPS      Z15, (DX)(SI*1)
-	VMOVUPS      64(BX)(SI*1), Z13
-	VSUBPS       Z12, Z13, Z13
-	VMAXPS       Z13, Z0, Z13
-	VMOVUPS      Z1, Z14
-	VFMADD231PS  Z3, Z13, Z14
-	VSUBPS       Z1, Z14, Z14
-	VFNMADD231PS Z4, Z14, Z13
-	VFNMADD231PS Z5, Z14, Z13
-	VMOVUPS      Z10, Z15
-	VFMADD213PS  Z9, Z13, Z15
-	VFMADD213PS  Z8, Z13, Z15
-	VFMADD213PS  Z7, Z13, Z15
-	VFMADD213PS  Z6, Z13, Z15
-	VFMADD213PS  Z2, Z13, Z15
-	VFMADD213PS  Z2, Z13, Z15
-	VSCALEFPS    Z14, Z15, Z15
-	VADDPS       Z15, Z18, Z18
-	VMOVUPS      Z15, 64(DX)(SI*1)
-	ADDQ         $+128, SI
-	CMPQ         SI, DI
-	JLE          vectors8
+rows6:
+	MOVQ BX, SI
+	CMPQ AX, $+1
+	JEQ  last8
+	ADDQ CX, SI
 
-vectorsDone9:
-	MOVQ CX, DI
-	SUBQ $+64, DI
-	CMPQ SI, DI
-	JGT  vectorsDone11
+last8:
+	VPXORD  Z18, Z18, Z18
+	VMOVUPS Z11, Z13
+	VPXORD  Z19, Z19, Z19
+	VMOVUPS Z11, Z14
+	XORQ    R8, R8
+	MOVQ    CX, R9
+	SUBQ    $+128, R9
+	CMPQ    R8, R9
+	JGT     vectorsDone10
 
-vectors10:
-	VMOVUPS      (BX)(SI*1), Z13
-	VSUBPS       Z12, Z13, Z13
-	VMAXPS       Z13, Z0, Z13
-	VMOVUPS      Z1, Z14
-	VFMADD231PS  Z3, Z13, Z14
-	VSUBPS       Z1, Z14, Z14
-	VFNMADD231PS Z4, Z14, Z13
-	VFNMADD231PS Z5, Z14, Z13
-	VMOVUPS      Z10, Z15
-	VFMADD213PS  Z9, Z13, Z15
-	VFMADD213PS  Z8, Z13, Z15
-	VFMADD213PS  Z7, Z13, Z15
-	VFMADD213PS  Z6, Z13, Z15
-	VFMADD213PS  Z2, Z13, Z15
-	VFMADD213PS  Z2, Z13, Z15
-	VSCALEFPS    Z14, Z15, Z15
-	VADDPS       Z15, Z17, Z17
-	VMOVUPS      Z15, (DX)(SI*1)
-	ADDQ         $+64, SI
-	CMPQ         SI, DI
-	JLE          vectors10
+vectors9:
+	VMOVUPS      (BX)(R8*1), Z15
+	VMOVUPS      (SI)(R8*1), Z16
+	VMOVUPS      (DI)(R8*1), Z20
+	PREFETCHT0   2048(SI)(R8*1)
+	PREFETCHT0   2048(DX)(R8*1)
+	VMAXPS       Z13, Z16, Z13
+	VMULPS       Z20, Z17, Z20
+	VMOVUPS      Z20, (DI)(R8*1)
+	VSUBPS       Z12, Z15, Z15
+	VMAXPS       Z15, Z0, Z15
+	VMOVUPS      Z1, Z16
+	VFMADD231PS  Z3, Z15, Z16
+	VSUBPS       Z1, Z16, Z16
+	VFNMADD231PS Z4, Z16, Z15
+	VFNMADD231PS Z5, Z16, Z15
+	VMOVUPS      Z10, Z20
+	VFMADD213PS  Z9, Z15, Z20
+	VFMADD213PS  Z8, Z15, Z20
+	VFMADD213PS  Z7, Z15, Z20
+	VFMADD213PS  Z6, Z15, Z20
+	VFMADD213PS  Z2, Z15, Z20
+	VFMADD213PS  Z2, Z15, Z20
+	VSCALEFPS    Z16, Z20, Z20
+	VADDPS       Z20, Z18, Z18
+	VMOVUPS      Z20, (DX)(R8*1)
+	VMOVUPS      64(BX)(R8*1), Z15
+	VMOVUPS      64(SI)(R8*1), Z16
+	VMOVUPS      64(DI)(R8*1), Z20
+	PREFETCHT0   2112(SI)(R8*1)
+	PREFETCHT0   2112(DX)(R8*1)
+	VMAXPS       Z14, Z16, Z14
+	VMULPS       Z20, Z17, Z20
+	VMOVUPS      Z20, 64(DI)(R8*1)
+	VSUBPS       Z12, Z15, Z15
+	VMAXPS       Z15, Z0, Z15
+	VMOVUPS      Z1, Z16
+	VFMADD231PS  Z3, Z15, Z16
+	VSUBPS       Z1, Z16, Z16
+	VFNMADD231PS Z4, Z16, Z15
+	VFNMADD231PS Z5, Z16, Z15
+	VMOVUPS      Z10, Z20
+	VFMADD213PS  Z9, Z15, Z20
+	VFMADD213PS  Z8, Z15, Z20
+	VFMADD213PS  Z7, Z15, Z20
+	VFMADD213PS  Z6, Z15, Z20
+	VFMADD213PS  Z2, Z15, Z20
+	VFMADD213PS  Z2, Z15, Z20
+	VSCALEFPS    Z16, Z20, Z20
+	VADDPS       Z20, Z19, Z19
+	VMOVUPS      Z20, 64(DX)(R8*1)
+	ADDQ         $+128, R8
+	CMPQ         R8, R9
+	JLE          vectors9
 
-vectorsDone11:
-	CMPQ         SI, CX
-	JGE          rowDone12
-	VMOVUPS.Z    (BX)(SI*1), K1, Z13
-	VSUBPS       Z12, Z13, Z13
-	VMAXPS       Z13, Z0, Z13
+vectorsDone10:
+	MOVQ CX, R9
+	SUBQ $+64, R9
+	CMPQ R8, R9
+	JGT  vectorsDone12
+
+vectors11:
+	VMOVUPS      (BX)(R8*1), Z15
+	VMOVUPS      (SI)(R8*1), Z16
+	VMOVUPS      (DI)(R8*1), Z20
+	PREFETCHT0   2048(SI)(R8*1)
+	PREFETCHT0   2048(DX)(R8*1)
+	VMAXPS       Z13, Z16, Z13
+	VMULPS       Z20, Z17, Z20
+	VMOVUPS      Z20, (DI)(R8*1)
+	VSUBPS       Z12, Z15, Z15
+	VMAXPS       Z15, Z0, Z15
+	VMOVUPS      Z1, Z16
+	VFMADD231PS  Z3, Z15, Z16
+	VSUBPS       Z1, Z16, Z16
+	VFNMADD231PS Z4, Z16, Z15
+	VFNMADD231PS Z5, Z16, Z15
+	VMOVUPS      Z10, Z20
+	VFMADD213PS  Z9, Z15, Z20
+	VFMADD213PS  Z8, Z15, Z20
+	VFMADD213PS  Z7, Z15, Z20
+	VFMADD213PS  Z6, Z15, Z20
+	VFMADD213PS  Z2, Z15, Z20
+	VFMADD213PS  Z2, Z15, Z20
+	VSCALEFPS    Z16, Z20, Z20
+	VADDPS       Z20, Z18, Z18
+	VMOVUPS      Z20, (DX)(R8*1)
+	ADDQ         $+64, R8
+	CMPQ         R8, R9
+	JLE          vectors11
+
+vectorsDone12:
+	CMPQ         R8, CX
+	JGE          rowDone13
+	VMOVUPS.Z    (BX)(R8*1), K1, Z15
+	VMOVUPS.Z    (SI)(R8*1), K1, Z16
+	VMOVUPS.Z    (DI)(R8*1), K1, Z20
+	VBLENDMPS    Z16, Z11, K1, Z16
+	VMAXPS       Z13, Z16, Z13
+	VMULPS       Z20, Z17, Z20
+	VMOVUPS      Z20, K1, (DI)(R8*1)
+	VSUBPS       Z12, Z15, Z15
+	VMAXPS       Z15, Z0, Z15
 	VMOVUPS      Z1, Z12
-	VFMADD231PS  Z3, Z13, Z12
+	VFMADD231PS  Z3, Z15, Z12
 	VSUBPS       Z1, Z12, Z12
-	VFNMADD231PS Z4, Z12, Z13
-	VFNMADD231PS Z5, Z12, Z13
-	VMOVUPS      Z10, Z14
-	VFMADD213PS  Z9, Z13, Z14
-	VFMADD213PS  Z8, Z13, Z14
-	VFMADD213PS  Z7, Z13, Z14
-	VFMADD213PS  Z6, Z13, Z14
-	VFMADD213PS  Z2, Z13, Z14
-	VFMADD213PS  Z2, Z13, Z14
-	VSCALEFPS    Z12, Z14, Z14
-	VMOVAPS.Z    Z14, K1, Z14
-	VADDPS       Z14, Z17, Z17
-	VMOVUPS      Z14, K1, (DX)(SI*1)
+	VFNMADD231PS Z4, Z12, Z15
+	VFNMADD231PS Z5, Z12, Z15
+	VMOVUPS      Z10, Z16
+	VFMADD213PS  Z9, Z15, Z16
+	VFMADD213PS  Z8, Z15, Z16
+	VFMADD213PS  Z7, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VFMADD213PS  Z2, Z15, Z16
+	VFMADD213PS  Z2, Z15, Z16
+	VSCALEFPS    Z12, Z16, Z16
+	VMOVAPS.Z    Z16, K1, Z16
+	VADDPS       Z16, Z18, Z18
+	VMOVUPS      Z16, K1, (DX)(R8*1)
 
-rowDone12:
-	VADDPS     Z18, Z17, Z17
-	VSHUFF64X2 $0x4e, Z17, Z17, Z12
-	VADDPS     Z12, Z17, Z17
-	VSHUFF64X2 $0xb1, Z17, Z17, Z12
-	VADDPS     Z12, Z17, Z17
-	VPERMILPS  $0x4e, Z17, Z12
-	VADDPS     Z12, Z17, Z17
-	VPERMILPS  $0xb1, Z17, Z12
-	VADDPS     Z12, Z17, Z17
-	VDIVPS     Z17, Z2, Z12
-	XORQ       SI, SI
-	MOVQ       CX, DI
-	SUBQ       $+256, DI
-	CMPQ       SI, DI
-	JGT        vectorsDone14
+rowDone13:
+	VADDPS     Z19, Z18, Z18
+	VSHUFF64X2 $0x4e, Z18, Z18, Z12
+	VADDPS     Z12, Z18, Z18
+	VSHUFF64X2 $0xb1, Z18, Z18, Z12
+	VADDPS     Z12, Z18, Z18
+	VPERMILPS  $0x4e, Z18, Z12
+	VADDPS     Z12, Z18, Z18
+	VPERMILPS  $0xb1, Z18, Z12
+	VADDPS     Z12, Z18, Z18
+	VMAXPS     Z14, Z13, Z13
+	VSHUFF64X2 $0x4e, Z13, Z13, Z12
+	VMAXPS     Z12, Z13, Z13
+	VSHUFF64X2 $0xb1, Z13, Z13, Z12
+	VMAXPS     Z12, Z13, Z13
+	VPERMILPS  $0x4e, Z13, Z12
+	VMAXPS     Z12, Z13, Z13
+	VPERMILPS  $0xb1, Z13, Z12
+	VMAXPS     Z12, Z13, Z13
+	VDIVPS     Z18, Z2, Z17
+	VMOVUPS    Z13, Z12
+	MOVQ       DX, DI
+	ADDQ       CX, DX
+	ADDQ       CX, BX
+	DECQ       AX
+	JNZ        rows6
 
-vectors13:
-	VMOVUPS (DX)(SI*1), Z13
-	VMULPS  Z13, Z12, Z13
-	VMOVUPS Z13, (DX)(SI*1)
-	VMOVUPS 64(DX)(SI*1), Z13
-	VMULPS  Z13, Z12, Z13
-	VMOVUPS Z13, 64(DX)(SI*1)
-	VMOVUPS 128(DX)(SI*1), Z13
-	VMULPS  Z13, Z12, Z13
-	VMOVUPS Z13, 128(DX)(SI*1)
-	VMOVUPS 192(DX)(SI*1), Z13
-	VMULPS  Z13, Z12, Z13
-	VMOVUPS Z13, 192(DX)(SI*1)
-	ADDQ    $+256, SI
-	CMPQ    SI, DI
-	JLE     vectors13
+rowsDone7:
+	XORQ AX, AX
+	MOVQ CX, DX
+	SUBQ $+256, DX
+	CMPQ AX, DX
+	JGT  vectorsDone15
 
-vectorsDone14:
-	MOVQ CX, DI
-	SUBQ $+64, DI
-	CMPQ SI, DI
-	JGT  vectorsDone16
+vectors14:
+	VMOVUPS (DI)(AX*1), Z0
+	VMULPS  Z0, Z17, Z0
+	VMOVUPS Z0, (DI)(AX*1)
+	VMOVUPS 64(DI)(AX*1), Z0
+	VMULPS  Z0, Z17, Z0
+	VMOVUPS Z0, 64(DI)(AX*1)
+	VMOVUPS 128(DI)(AX*1), Z0
+	VMULPS  Z0, Z17, Z0
+	VMOVUPS Z0, 128(DI)(AX*1)
+	VMOVUPS 192(DI)(AX*1), Z0
+	VMULPS  Z0, Z17, Z0
+	VMOVUPS Z0, 192(DI)(AX*1)
+	ADDQ    $+256, AX
+	CMPQ    AX, DX
+	JLE     vectors14
 
-vectors15:
-	VMOVUPS (DX)(SI*1), Z13
-	VMULPS  Z13, Z12, Z13
-	VMOVUPS Z13, (DX)(SI*1)
-	ADDQ    $+64, SI
-	CMPQ    SI, DI
-	JLE     vectors15
+vectorsDone15:
+	MOVQ CX, DX
+	SUBQ $+64, DX
+	CMPQ AX, DX
+	JGT  vectorsDone17
 
-vectorsDone16:
-	CMPQ      SI, CX
-	JGE       rowDone17
-	VMOVUPS.Z (DX)(SI*1), K1, Z13
-	VMULPS    Z13, Z12, Z13
-	VMOVUPS   Z13, K1, (DX)(SI*1)
+vectors16:
+	VMOVUPS (DI)(AX*1), Z0
+	VMULPS  Z0, Z17, Z0
+	VMOVUPS Z0, (DI)(AX*1)
+	ADDQ    $+64, AX
+	CMPQ    AX, DX
+	JLE     vectors16
 
-rowDone17:
-	ADDQ CX, DX
-	ADDQ CX, BX
-	DECQ AX
-	JNZ  rows1
+vectorsDone17:
+	CMPQ      AX, CX
+	JGE       rowDone18
+	VMOVUPS.Z (DI)(AX*1), K1, Z0
+	VMULPS    Z0, Z17, Z0
+	VMOVUPS   Z0, K1, (DI)(AX*1)
 
-rowsDone2:
+rowDone18:
+	VZEROUPPER
+	RET
+
+// func softmaxPartF32AVX512(n int, top float32, f float32, out *float32, x *float32, next *float32, before *float32, sum *float32, largest *float32)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·softmaxPartF32AVX512(SB), NOSPLIT, $0-64
+	MOVQ         n+0(FP), AX
+	MOVQ         AX, CX
+	ANDQ         $+15, CX
+	SHLQ         $0x02, AX
+	MOVQ         $-1, DX
+	BZHIQ        CX, DX, DX
+	KMOVW        DX, K1
+	MOVQ         out+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         next+32(FP), BX
+	MOVQ         before+40(FP), SI
+	VBROADCASTSS top+8(FP), Z0
+	VBROADCASTSS f+12(FP), Z1
+	VBROADCASTSS lowestF32<>+0(SB), Z2
+	VBROADCASTSS magicF32<>+0(SB), Z3
+	VBROADCASTSS oneF32<>+0(SB), Z4
+	VBROADCASTSS log2eF32<>+0(SB), Z5
+	VBROADCASTSS ln2hiF32<>+0(SB), Z6
+	VBROADCASTSS ln2loF32<>+0(SB), Z7
+	VBROADCASTSS c2F32<>+0(SB), Z8
+	VBROADCASTSS c3F32<>+0(SB), Z9
+	VBROADCASTSS c4F32<>+0(SB), Z10
+	VBROADCASTSS c5F32<>+0(SB), Z11
+	VBROADCASTSS c6F32<>+0(SB), Z12
+	VBROADCASTSS negInfF32<>+0(SB), Z13
+	VPXORD       Z14, Z14, Z14
+	VMOVUPS      Z13, Z16
+	VPXORD       Z15, Z15, Z15
+	VMOVUPS      Z13, Z17
+	XORQ         DI, DI
+	MOVQ         AX, R8
+	SUBQ         $+128, R8
+	CMPQ         DI, R8
+	JGT          vectorsDone2
+
+vectors1:
+	VMOVUPS      (DX)(DI*1), Z18
+	VMOVUPS      (BX)(DI*1), Z19
+	VMOVUPS      (SI)(DI*1), Z20
+	PREFETCHT0   2048(BX)(DI*1)
+	PREFETCHT0   2048(CX)(DI*1)
+	VMAXPS       Z16, Z19, Z16
+	VMULPS       Z20, Z1, Z20
+	VMOVUPS      Z20, (SI)(DI*1)
+	VSUBPS       Z0, Z18, Z18
+	VMAXPS       Z18, Z2, Z18
+	VMOVUPS      Z3, Z19
+	VFMADD231PS  Z5, Z18, Z19
+	VSUBPS       Z3, Z19, Z19
+	VFNMADD231PS Z6, Z19, Z18
+	VFNMADD231PS Z7, Z19, Z18
+	VMOVUPS      Z12, Z20
+	VFMADD213PS  Z11, Z18, Z20
+	VFMADD213PS  Z10, Z18, Z20
+	VFMADD213PS  Z9, Z18, Z20
+	VFMADD213PS  Z8, Z18, Z20
+	VFMADD213PS  Z4, Z18, Z20
+	VFMADD213PS  Z4, Z18, Z20
+	VSCALEFPS    Z19, Z20, Z20
+	VADDPS       Z20, Z14, Z14
+	VMOVUPS      Z20, (CX)(DI*1)
+	VMOVUPS      64(DX)(DI*1), Z18
+	VMOVUPS      64(BX)(DI*1), Z19
+	VMOVUPS      64(SI)(DI*1), Z20
+	PREFETCHT0   2112(BX)(DI*1)
+	PREFETCHT0   2112(CX)(DI*1)
+	VMAXPS       Z17, Z19, Z17
+	VMULPS       Z20, Z1, Z20
+	VMOVUPS      Z20, 64(SI)(DI*1)
+	VSUBPS       Z0, Z18, Z18
+	VMAXPS       Z18, Z2, Z18
+	VMOVUPS      Z3, Z19
+	VFMADD231PS  Z5, Z18, Z19
+	VSUBPS       Z3, Z19, Z19
+	VFNMADD231PS Z6, Z19, Z18
+	VFNMADD231PS Z7, Z19, Z18
+	VMOVUPS      Z12, Z20
+	VFMADD213PS  Z11, Z18, Z20
+	VFMADD213PS  Z10, Z18, Z20
+	VFMADD213PS  Z9, Z18, Z20
+	VFMADD213PS  Z8, Z18, Z20
+	VFMADD213PS  Z4, Z18, Z20
+	VFMADD213PS  Z4, Z18, Z20
+	VSCALEFPS    Z19, Z20, Z20
+	VADDPS       Z20, Z15, Z15
+	VMOVUPS      Z20, 64(CX)(DI*1)
+	ADDQ         $+128, DI
+	CMPQ         DI, R8
+	JLE          vectors1
+
+vectorsDone2:
+	MOVQ AX, R8
+	SUBQ $+64, R8
+	CMPQ DI, R8
+	JGT  vectorsDone4
+
+vectors3:
+	VMOVUPS      (DX)(DI*1), Z18
+	VMOVUPS      (BX)(DI*1), Z19
+	VMOVUPS      (SI)(DI*1), Z20
+	PREFETCHT0   2048(BX)(DI*1)
+	PREFETCHT0   2048(CX)(DI*1)
+	VMAXPS       Z16, Z19, Z16
+	VMULPS       Z20, Z1, Z20
+	VMOVUPS      Z20, (SI)(DI*1)
+	VSUBPS       Z0, Z18, Z18
+	VMAXPS       Z18, Z2, Z18
+	VMOVUPS      Z3, Z19
+	VFMADD231PS  Z5, Z18, Z19
+	VSUBPS       Z3, Z19, Z19
+	VFNMADD231PS Z6, Z19, Z18
+	VFNMADD231PS Z7, Z19, Z18
+	VMOVUPS      Z12, Z20
+	VFMADD213PS  Z11, Z18, Z20
+	VFMADD213PS  Z10, Z18, Z20
+	VFMADD213PS  Z9, Z18, Z20
+	VFMADD213PS  Z8, Z18, Z20
+	VFMADD213PS  Z4, Z18, Z20
+	VFMADD213PS  Z4, Z18, Z20
+	VSCALEFPS    Z19, Z20, Z20
+	VADDPS       Z20, Z14, Z14
+	VMOVUPS      Z20, (CX)(DI*1)
+	ADDQ         $+64, DI
+	CMPQ         DI, R8
+	JLE          vectors3
+
+vectorsDone4:
+	CMPQ         DI, AX
+	JGE          rowDone5
+	VMOVUPS.Z    (DX)(DI*1), K1, Z18
+	VMOVUPS.Z    (BX)(DI*1), K1, Z19
+	VMOVUPS.Z    (SI)(DI*1), K1, Z20
+	VBLENDMPS    Z19, Z13, K1, Z19
+	VMAXPS       Z16, Z19, Z16
+	VMULPS       Z20, Z1, Z20
+	VMOVUPS      Z20, K1, (SI)(DI*1)
+	VSUBPS       Z0, Z18, Z18
+	VMAXPS       Z18, Z2, Z18
+	VMOVUPS      Z3, Z0
+	VFMADD231PS  Z5, Z18, Z0
+	VSUBPS       Z3, Z0, Z0
+	VFNMADD231PS Z6, Z0, Z18
+	VFNMADD231PS Z7, Z0, Z18
+	VMOVUPS      Z12, Z1
+	VFMADD213PS  Z11, Z18, Z1
+	VFMADD213PS  Z10, Z18, Z1
+	VFMADD213PS  Z9, Z18, Z1
+	VFMADD213PS  Z8, Z18, Z1
+	VFMADD213PS  Z4, Z18, Z1
+	VFMADD213PS  Z4, Z18, Z1
+	VSCALEFPS    Z0, Z1, Z1
+	VMOVAPS.Z    Z1, K1, Z1
+	VADDPS       Z1, Z14, Z14
+	VMOVUPS      Z1, K1, (CX)(DI*1)
+
+rowDone5:
+	VADDPS     Z15, Z14, Z14
+	VSHUFF64X2 $0x4e, Z14, Z14, Z0
+	VADDPS     Z0, Z14, Z14
+	VSHUFF64X2 $0xb1, Z14, Z14, Z0
+	VADDPS     Z0, Z14, Z14
+	VPERMILPS  $0x4e, Z14, Z0
+	VADDPS     Z0, Z14, Z14
+	VPERMILPS  $0xb1, Z14, Z0
+	VADDPS     Z0, Z14, Z14
+	VMAXPS     Z17, Z16, Z16
+	VSHUFF64X2 $0x4e, Z16, Z16, Z0
+	VMAXPS     Z0, Z16, Z16
+	VSHUFF64X2 $0xb1, Z16, Z16, Z0
+	VMAXPS     Z0, Z16, Z16
+	VPERMILPS  $0x4e, Z16, Z0
+	VMAXPS     Z0, Z16, Z16
+	VPERMILPS  $0xb1, Z16, Z0
+	VMAXPS     Z0, Z16, Z16
+	MOVQ       sum+48(FP), AX
+	VMOVSS     X14, (AX)
+	MOVQ       largest+56(FP), AX
+	VMOVSS     X16, (AX)
 	VZEROUPPER
 	RET
 
@@ -3109,149 +3493,8 @@ rowDone5:
 	VZEROUPPER
 	RET
 
-// func expSumF32AVX512(n int, top float32, out *float32, x *float32, sum *float32)
-// Requires: AVX, AVX512F, BMI2, SSE
-TEXT ·expSumF32AVX512(SB), NOSPLIT, $0-40
-	MOVQ         out+16(FP), AX
-	MOVQ         n+0(FP), CX
-	MOVQ         CX, DX
-	ANDQ         $+15, DX
-	SHLQ         $0x02, CX
-	MOVQ         $-1, BX
-	BZHIQ        DX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         x+24(FP), DX
-	MOVQ         sum+32(FP), BX
-	MOVSS        top+8(FP), X0
-	VBROADCASTSS X0, Z0
-	VBROADCASTSS lowestF32<>+0(SB), Z1
-	VBROADCASTSS magicF32<>+0(SB), Z2
-	VBROADCASTSS oneF32<>+0(SB), Z3
-	VBROADCASTSS log2eF32<>+0(SB), Z4
-	VBROADCASTSS ln2hiF32<>+0(SB), Z5
-	VBROADCASTSS ln2loF32<>+0(SB), Z6
-	VBROADCASTSS c2F32<>+0(SB), Z7
-	VBROADCASTSS c3F32<>+0(SB), Z8
-	VBROADCASTSS c4F32<>+0(SB), Z9
-	VBROADCASTSS c5F32<>+0(SB), Z10
-	VBROADCASTSS c6F32<>+0(SB), Z11
-	VPXORD       Z12, Z12, Z12
-	VPXORD       Z13, Z13, Z13
-	XORQ         SI, SI
-	MOVQ         CX, DI
-	SUBQ         $+128, DI
-	CMPQ         SI, DI
-	JGT          vectorsDone2
-
-vectors1:
-	VMOVUPS      (DX)(SI*1), Z14
-	VSUBPS       Z0, Z14, Z14
-	VMAXPS       Z14, Z1, Z14
-	VMOVUPS      Z2, Z15
-	VFMADD231PS  Z4, Z14, Z15
-	VSUBPS       Z2, Z15, Z15
-	VFNMADD231PS Z5, Z15, Z14
-	VFNMADD231PS Z6, Z15, Z14
-	VMOVUPS      Z11, Z16
-	VFMADD213PS  Z10, Z14, Z16
-	VFMADD213PS  Z9, Z14, Z16
-	VFMADD213PS  Z8, Z14, Z16
-	VFMADD213PS  Z7, Z14, Z16
-	VFMADD213PS  Z3, Z14, Z16
-	VFMADD213PS  Z3, Z14, Z16
-	VSCALEFPS    Z15, Z16, Z16
-	VADDPS       Z16, Z12, Z12
-	VMOVUPS      Z16, (AX)(SI*1)
-	VMOVUPS      64(DX)(SI*1), Z14
-	VSUBPS       Z0, Z14, Z14
-	VMAXPS       Z14, Z1, Z14
-	VMOVUPS      Z2, Z15
-	VFMADD231PS  Z4, Z14, Z15
-	VSUBPS       Z2, Z15, Z15
-	VFNMADD231PS Z5, Z15, Z14
-	VFNMADD231PS Z6, Z15, Z14
-	VMOVUPS      Z11, Z16
-	VFMADD213PS  Z10, Z14, Z16
-	VFMADD213PS  Z9, Z14, Z16
-	VFMADD213PS  Z8, Z14, Z16
-	VFMADD213PS  Z7, Z14, Z16
-	VFMADD213PS  Z3, Z14, Z16
-	VFMADD213PS  Z3, Z14, Z16
-	VSCALEFPS    Z15, Z16, Z16
-	VADDPS       Z16, Z13, Z13
-	VMOVUPS      Z16, 64(AX)(SI*1)
-	ADDQ         $+128, SI
-	CMPQ         SI, DI
-	JLE          vectors1
-
-vectorsDone2:
-	MOVQ CX, DI
-	SUBQ $+64, DI
-	CMPQ SI, DI
-	JGT  vectorsDone4
-
-vectors3:
-	VMOVUPS      (DX)(SI*1), Z14
-	VSUBPS       Z0, Z14, Z14
-	VMAXPS       Z14, Z1, Z14
-	VMOVUPS      Z2, Z15
-	VFMADD231PS  Z4, Z14, Z15
-	VSUBPS       Z2, Z15, Z15
-	VFNMADD231PS Z5, Z15, Z14
-	VFNMADD231PS Z6, Z15, Z14
-	VMOVUPS      Z11, Z16
-	VFMADD213PS  Z10, Z14, Z16
-	VFMADD213PS  Z9, Z14, Z16
-	VFMADD213PS  Z8, Z14, Z16
-	VFMADD213PS  Z7, Z14, Z16
-	VFMADD213PS  Z3, Z14, Z16
-	VFMADD213PS  Z3, Z14, Z16
-	VSCALEFPS    Z15, Z16, Z16
-	VADDPS       Z16, Z12, Z12
-	VMOVUPS      Z16, (AX)(SI*1)
-	ADDQ         $+64, SI
-	CMPQ         SI, DI
-	JLE          vectors3
-
-vectorsDone4:
-	CMPQ         SI, CX
-	JGE          rowDone5
-	VMOVUPS.Z    (DX)(SI*1), K1, Z14
-	VSUBPS       Z0, Z14, Z14
-	VMAXPS       Z14, Z1, Z14
-	VMOVUPS      Z2, Z0
-	VFMADD231PS  Z4, Z14, Z0
-	VSUBPS       Z2, Z0, Z0
-	VFNMADD231PS Z5, Z0, Z14
-	VFNMADD231PS Z6, Z0, Z14
-	VMOVUPS      Z11, Z1
-	VFMADD213PS  Z10, Z14, Z1
-	VFMADD213PS  Z9, Z14, Z1
-	VFMADD213PS  Z8, Z14, Z1
-	VFMADD213PS  Z7, Z14, Z1
-	VFMADD213PS  Z3, Z14, Z1
-	VFMADD213PS  Z3, Z14, Z1
-	VSCALEFPS    Z0, Z1, Z1
-	VMOVAPS.Z    Z1, K1, Z1
-	VADDPS       Z1, Z12, Z12
-	VMOVUPS      Z1, K1, (AX)(SI*1)
-
-rowDone5:
-	VADDPS     Z13, Z12, Z12
-	VSHUFF64X2 $0x4e, Z12, Z12, Z0
-	VADDPS     Z0, Z12, Z12
-	VSHUFF64X2 $0xb1, Z12, Z12, Z0
-	VADDPS     Z0, Z12, Z12
-	VPERMILPS  $0x4e, Z12, Z0
-	VADDPS     Z0, Z12, Z12
-	VPERMILPS  $0xb1, Z12, Z0
-	VADDPS     Z0, Z12, Z12
-	VMOVSS     X12, (BX)
-	VZEROUPPER
-	RET
-
 // func sumExpF32AVX512(n int, top float32, x *float32, sum *float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2
 TEXT ·sumExpF32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -3262,8 +3505,7 @@ TEXT ·sumExpF32AVX512(SB), NOSPLIT, $0-32
 	KMOVW        DX, K1
 	MOVQ         x+16(FP), CX
 	MOVQ         sum+24(FP), DX
-	MOVSS        top+8(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS top+8(FP), Z0
 	VBROADCASTSS lowestF32<>+0(SB), Z1
 	VBROADCASTSS magicF32<>+0(SB), Z2
 	VBROADCASTSS oneF32<>+0(SB), Z3
@@ -3387,7 +3629,7 @@ rowDone5:
 	RET
 
 // func scaleF32AVX512(n int, f float32, out *float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2
 TEXT ·scaleF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -3397,8 +3639,7 @@ TEXT ·scaleF32AVX512(SB), NOSPLIT, $0-24
 	BZHIQ        CX, DX, DX
 	KMOVW        DX, K1
 	MOVQ         out+16(FP), CX
-	MOVSS        f+8(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS f+8(FP), Z0
 	XORQ         DX, DX
 	MOVQ         AX, BX
 	SUBQ         $+256, BX
@@ -3448,7 +3689,7 @@ rowDone5:
 	RET
 
 // func expScaleF32AVX512(n int, a float32, b float32, f float32, out *float32, x *float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2
 TEXT ·expScaleF32AVX512(SB), NOSPLIT, $0-40
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -3459,12 +3700,9 @@ TEXT ·expScaleF32AVX512(SB), NOSPLIT, $0-40
 	KMOVW        DX, K1
 	MOVQ         out+24(FP), CX
 	MOVQ         x+32(FP), DX
-	MOVSS        a+8(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        b+12(FP), X1
-	VBROADCASTSS X1, Z1
-	MOVSS        f+16(FP), X2
-	VBROADCASTSS X2, Z2
+	VBROADCASTSS a+8(FP), Z0
+	VBROADCASTSS b+12(FP), Z1
+	VBROADCASTSS f+16(FP), Z2
 	VBROADCASTSS lowestF32<>+0(SB), Z3
 	VBROADCASTSS magicF32<>+0(SB), Z4
 	VBROADCASTSS highestF32<>+0(SB), Z5
@@ -3588,7 +3826,7 @@ rowDone5:
 	RET
 
 // func softmaxF64AVX512(rows int, n int, out *float64, x *float64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·softmaxF64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -3619,21 +3857,17 @@ TEXT ·softmaxF64AVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSD c12F64<>+0(SB), Z16
 	VBROADCASTSD c13F64<>+0(SB), Z17
 	VBROADCASTSD negInfF64<>+0(SB), Z18
-	TESTQ        AX, AX
-	JLE          rowsDone2
+	VMOVUPD      Z18, Z19
+	VMOVUPD      Z18, Z20
+	VMOVUPD      Z18, Z21
+	VMOVUPD      Z18, Z22
+	XORQ         SI, SI
+	MOVQ         CX, DI
+	SUBQ         $+256, DI
+	CMPQ         SI, DI
+	JGT          vectorsDone2
 
-rows1:
-	VMOVUPD Z18, Z19
-	VMOVUPD Z18, Z20
-	VMOVUPD Z18, Z21
-	VMOVUPD Z18, Z22
-	XORQ    SI, SI
-	MOVQ    CX, DI
-	SUBQ    $+256, DI
-	CMPQ    SI, DI
-	JGT     vectorsDone4
-
-vectors3:
+vectors1:
 	VMOVUPD (BX)(SI*1), Z23
 	VMAXPD  Z19, Z23, Z19
 	VMOVUPD 64(BX)(SI*1), Z23
@@ -3644,29 +3878,29 @@ vectors3:
 	VMAXPD  Z22, Z23, Z22
 	ADDQ    $+256, SI
 	CMPQ    SI, DI
-	JLE     vectors3
+	JLE     vectors1
 
-vectorsDone4:
+vectorsDone2:
 	MOVQ CX, DI
 	SUBQ $+64, DI
 	CMPQ SI, DI
-	JGT  vectorsDone6
+	JGT  vectorsDone4
 
-vectors5:
+vectors3:
 	VMOVUPD (BX)(SI*1), Z23
 	VMAXPD  Z19, Z23, Z19
 	ADDQ    $+64, SI
 	CMPQ    SI, DI
-	JLE     vectors5
+	JLE     vectors3
 
-vectorsDone6:
+vectorsDone4:
 	CMPQ      SI, CX
-	JGE       rowDone7
+	JGE       rowDone5
 	VMOVUPD.Z (BX)(SI*1), K1, Z23
 	VBLENDMPD Z23, Z18, K1, Z23
 	VMAXPD    Z19, Z23, Z19
 
-rowDone7:
+rowDone5:
 	VMAXPD     Z21, Z19, Z19
 	VMAXPD     Z22, Z20, Z20
 	VMAXPD     Z20, Z19, Z19
@@ -3677,194 +3911,459 @@ rowDone7:
 	VPERMILPD  $0x55, Z19, Z20
 	VMAXPD     Z20, Z19, Z19
 	VPXORD     Z24, Z24, Z24
-	VPXORD     Z25, Z25, Z25
-	XORQ       SI, SI
-	MOVQ       CX, DI
-	SUBQ       $+128, DI
-	CMPQ       SI, DI
-	JGT        vectorsDone9
+	MOVQ       DX, DI
+	TESTQ      AX, AX
+	JLE        rowsDone7
 
-vectors8:
-	VMOVUPD      (BX)(SI*1), Z20
-	VSUBPD       Z19, Z20, Z20
-	VMAXPD       Z20, Z0, Z20
-	VMOVUPD      Z1, Z21
-	VFMADD231PD  Z3, Z20, Z21
-	VSUBPD       Z1, Z21, Z21
-	VFNMADD231PD Z4, Z21, Z20
-	VFNMADD231PD Z5, Z21, Z20
-	VMOVUPD      Z17, Z22
-	VFMADD213PD  Z16, Z20, Z22
-	VFMADD213PD  Z15, Z20, Z22
-	VFMADD213PD  Z14, Z20, Z22
-	VFMADD213PD  Z13, Z20, Z22
-	VFMADD213PD  Z12, Z20, Z22
-	VFMADD213PD  Z11, Z20, Z22
-	VFMADD213PD  Z10, Z20, Z22
-	VFMADD213PD  Z9, Z20, Z22
-	VFMADD213PD  Z8, Z20, Z22
-	VFMADD213PD  Z7, Z20, Z22
-	VFMADD213PD  Z6, Z20, Z22
-	VFMADD213PD  Z2, Z20, Z22
-	VFMADD213PD  Z2, Z20, Z22
-	VSCALEFPD    Z21, Z22, Z22
-	VADDPD       Z22, Z24, Z24
-	VMOVUPD      Z22, (DX)(SI*1)
-	VMOVUPD      64(BX)(SI*1), Z20
-	VSUBPD       Z19, Z20, Z20
-	VMAXPD       Z20, Z0, Z20
-	VMOVUPD      Z1, Z21
-	VFMADD231PD  Z3, Z20, Z21
-	VSUBPD       Z1, Z21, Z21
-	VFNMADD231PD Z4, Z21, Z20
-	VFNMADD231PD Z5, Z21, Z20
-	VMOVUPD      Z17, Z22
-	VFMADD213PD  Z16, Z20, Z22
-	VFMADD213PD  Z15, Z20, Z22
-	VFMADD213PD  Z14, Z20, Z22
-	VFMADD213PD  Z13, Z20, Z22
-	VFMADD213PD  Z12, Z20, Z22
-	VFMADD213PD  Z11, Z20, Z22
-	VFMADD213PD  Z10, Z20, Z22
-	VFMADD213PD  Z9, Z20, Z22
-	VFMADD213PD  Z8, Z20, Z22
-	VFMADD213PD  Z7, Z20, Z22
-	VFMADD213PD  Z6, Z20, Z22
-	VFMADD213PD  Z2, Z20, Z22
-	VFMADD213PD  Z2, Z20, Z22
-	VSCALEFPD    Z21, Z22, Z22
-	VADDPD       Z22, Z25, Z25
-	VMOVUPD      Z22, 64(DX)(SI*1)
-	ADDQ         $+128, SI
-	CMPQ         SI, DI
-	JLE          vectors8
+rows6:
+	MOVQ BX, SI
+	CMPQ AX, $+1
+	JEQ  last8
+	ADDQ CX, SI
 
-vectorsDone9:
-	MOVQ CX, DI
-	SUBQ $+64, DI
-	CMPQ SI, DI
-	JGT  vectorsDone11
+last8:
+	VPXORD  Z25, Z25, Z25
+	VMOVUPD Z18, Z20
+	VPXORD  Z26, Z26, Z26
+	VMOVUPD Z18, Z21
+	XORQ    R8, R8
+	MOVQ    CX, R9
+	SUBQ    $+128, R9
+	CMPQ    R8, R9
+	JGT     vectorsDone10
 
-vectors10:
-	VMOVUPD      (BX)(SI*1), Z20
-	VSUBPD       Z19, Z20, Z20
-	VMAXPD       Z20, Z0, Z20
-	VMOVUPD      Z1, Z21
-	VFMADD231PD  Z3, Z20, Z21
-	VSUBPD       Z1, Z21, Z21
-	VFNMADD231PD Z4, Z21, Z20
-	VFNMADD231PD Z5, Z21, Z20
-	VMOVUPD      Z17, Z22
-	VFMADD213PD  Z16, Z20, Z22
-	VFMADD213PD  Z15, Z20, Z22
-	VFMADD213PD  Z14, Z20, Z22
-	VFMADD213PD  Z13, Z20, Z22
-	VFMADD213PD  Z12, Z20, Z22
-	VFMADD213PD  Z11, Z20, Z22
-	VFMADD213PD  Z10, Z20, Z22
-	VFMADD213PD  Z9, Z20, Z22
-	VFMADD213PD  Z8, Z20, Z22
-	VFMADD213PD  Z7, Z20, Z22
-	VFMADD213PD  Z6, Z20, Z22
-	VFMADD213PD  Z2, Z20, Z22
-	VFMADD213PD  Z2, Z20, Z22
-	VSCALEFPD    Z21, Z22, Z22
-	VADDPD       Z22, Z24, Z24
-	VMOVUPD      Z22, (DX)(SI*1)
-	ADDQ         $+64, SI
-	CMPQ         SI, DI
-	JLE          vectors10
+vectors9:
+	VMOVUPD      (BX)(R8*1), Z22
+	VMOVUPD      (SI)(R8*1), Z23
+	VMOVUPD      (DI)(R8*1), Z27
+	PREFETCHT0   2048(SI)(R8*1)
+	PREFETCHT0   2048(DX)(R8*1)
+	VMAXPD       Z20, Z23, Z20
+	VMULPD       Z27, Z24, Z27
+	VMOVUPD      Z27, (DI)(R8*1)
+	VSUBPD       Z19, Z22, Z22
+	VMAXPD       Z22, Z0, Z22
+	VMOVUPD      Z1, Z23
+	VFMADD231PD  Z3, Z22, Z23
+	VSUBPD       Z1, Z23, Z23
+	VFNMADD231PD Z4, Z23, Z22
+	VFNMADD231PD Z5, Z23, Z22
+	VMOVUPD      Z17, Z27
+	VFMADD213PD  Z16, Z22, Z27
+	VFMADD213PD  Z15, Z22, Z27
+	VFMADD213PD  Z14, Z22, Z27
+	VFMADD213PD  Z13, Z22, Z27
+	VFMADD213PD  Z12, Z22, Z27
+	VFMADD213PD  Z11, Z22, Z27
+	VFMADD213PD  Z10, Z22, Z27
+	VFMADD213PD  Z9, Z22, Z27
+	VFMADD213PD  Z8, Z22, Z27
+	VFMADD213PD  Z7, Z22, Z27
+	VFMADD213PD  Z6, Z22, Z27
+	VFMADD213PD  Z2, Z22, Z27
+	VFMADD213PD  Z2, Z22, Z27
+	VSCALEFPD    Z23, Z27, Z27
+	VADDPD       Z27, Z25, Z25
+	VMOVUPD      Z27, (DX)(R8*1)
+	VMOVUPD      64(BX)(R8*1), Z22
+	VMOVUPD      64(SI)(R8*1), Z23
+	VMOVUPD      64(DI)(R8*1), Z27
+	PREFETCHT0   2112(SI)(R8*1)
+	PREFETCHT0   2112(DX)(R8*1)
+	VMAXPD       Z21, Z23, Z21
+	VMULPD       Z27, Z24, Z27
+	VMOVUPD      Z27, 64(DI)(R8*1)
+	VSUBPD       Z19, Z22, Z22
+	VMAXPD       Z22, Z0, Z22
+	VMOVUPD      Z1, Z23
+	VFMADD231PD  Z3, Z22, Z23
+	VSUBPD       Z1, Z23, Z23
+	VFNMADD231PD Z4, Z23, Z22
+	VFNMADD231PD Z5, Z23, Z22
+	VMOVUPD      Z17, Z27
+	VFMADD213PD  Z16, Z22, Z27
+	VFMADD213PD  Z15, Z22, Z27
+	VFMADD213PD  Z14, Z22, Z27
+	VFMADD213PD  Z13, Z22, Z27
+	VFMADD213PD  Z12, Z22, Z27
+	VFMADD213PD  Z11, Z22, Z27
+	VFMADD213PD  Z10, Z22, Z27
+	VFMADD213PD  Z9, Z22, Z27
+	VFMADD213PD  Z8, Z22, Z27
+	VFMADD213PD  Z7, Z22, Z27
+	VFMADD213PD  Z6, Z22, Z27
+	VFMADD213PD  Z2, Z22, Z27
+	VFMADD213PD  Z2, Z22, Z27
+	VSCALEFPD    Z23, Z27, Z27
+	VADDPD       Z27, Z26, Z26
+	VMOVUPD      Z27, 64(DX)(R8*1)
+	ADDQ         $+128, R8
+	CMPQ         R8, R9
+	JLE          vectors9
 
-vectorsDone11:
-	CMPQ         SI, CX
-	JGE          rowDone12
-	VMOVUPD.Z    (BX)(SI*1), K1, Z20
-	VSUBPD       Z19, Z20, Z20
-	VMAXPD       Z20, Z0, Z20
+vectorsDone10:
+	MOVQ CX, R9
+	SUBQ $+64, R9
+	CMPQ R8, R9
+	JGT  vectorsDone12
+
+vectors11:
+	VMOVUPD      (BX)(R8*1), Z22
+	VMOVUPD      (SI)(R8*1), Z23
+	VMOVUPD      (DI)(R8*1), Z27
+	PREFETCHT0   2048(SI)(R8*1)
+	PREFETCHT0   2048(DX)(R8*1)
+	VMAXPD       Z20, Z23, Z20
+	VMULPD       Z27, Z24, Z27
+	VMOVUPD      Z27, (DI)(R8*1)
+	VSUBPD       Z19, Z22, Z22
+	VMAXPD       Z22, Z0, Z22
+	VMOVUPD      Z1, Z23
+	VFMADD231PD  Z3, Z22, Z23
+	VSUBPD       Z1, Z23, Z23
+	VFNMADD231PD Z4, Z23, Z22
+	VFNMADD231PD Z5, Z23, Z22
+	VMOVUPD      Z17, Z27
+	VFMADD213PD  Z16, Z22, Z27
+	VFMADD213PD  Z15, Z22, Z27
+	VFMADD213PD  Z14, Z22, Z27
+	VFMADD213PD  Z13, Z22, Z27
+	VFMADD213PD  Z12, Z22, Z27
+	VFMADD213PD  Z11, Z22, Z27
+	VFMADD213PD  Z10, Z22, Z27
+	VFMADD213PD  Z9, Z22, Z27
+	VFMADD213PD  Z8, Z22, Z27
+	VFMADD213PD  Z7, Z22, Z27
+	VFMADD213PD  Z6, Z22, Z27
+	VFMADD213PD  Z2, Z22, Z27
+	VFMADD213PD  Z2, Z22, Z27
+	VSCALEFPD    Z23, Z27, Z27
+	VADDPD       Z27, Z25, Z25
+	VMOVUPD      Z27, (DX)(R8*1)
+	ADDQ         $+64, R8
+	CMPQ         R8, R9
+	JLE          vectors11
+
+vectorsDone12:
+	CMPQ         R8, CX
+	JGE          rowDone13
+	VMOVUPD.Z    (BX)(R8*1), K1, Z22
+	VMOVUPD.Z    (SI)(R8*1), K1, Z23
+	VMOVUPD.Z    (DI)(R8*1), K1, Z27
+	VBLENDMPD    Z23, Z18, K1, Z23
+	VMAXPD       Z20, Z23, Z20
+	VMULPD       Z27, Z24, Z27
+	VMOVUPD      Z27, K1, (DI)(R8*1)
+	VSUBPD       Z19, Z22, Z22
+	VMAXPD       Z22, Z0, Z22
 	VMOVUPD      Z1, Z19
-	VFMADD231PD  Z3, Z20, Z19
+	VFMADD231PD  Z3, Z22, Z19
 	VSUBPD       Z1, Z19, Z19
-	VFNMADD231PD Z4, Z19, Z20
-	VFNMADD231PD Z5, Z19, Z20
-	VMOVUPD      Z17, Z21
-	VFMADD213PD  Z16, Z20, Z21
-	VFMADD213PD  Z15, Z20, Z21
-	VFMADD213PD  Z14, Z20, Z21
-	VFMADD213PD  Z13, Z20, Z21
-	VFMADD213PD  Z12, Z20, Z21
-	VFMADD213PD  Z11, Z20, Z21
-	VFMADD213PD  Z10, Z20, Z21
-	VFMADD213PD  Z9, Z20, Z21
-	VFMADD213PD  Z8, Z20, Z21
-	VFMADD213PD  Z7, Z20, Z21
-	VFMADD213PD  Z6, Z20, Z21
-	VFMADD213PD  Z2, Z20, Z21
-	VFMADD213PD  Z2, Z20, Z21
-	VSCALEFPD    Z19, Z21, Z21
-	VMOVAPD.Z    Z21, K1, Z21
-	VADDPD       Z21, Z24, Z24
-	VMOVUPD      Z21, K1, (DX)(SI*1)
+	VFNMADD231PD Z4, Z19, Z22
+	VFNMADD231PD Z5, Z19, Z22
+	VMOVUPD      Z17, Z23
+	VFMADD213PD  Z16, Z22, Z23
+	VFMADD213PD  Z15, Z22, Z23
+	VFMADD213PD  Z14, Z22, Z23
+	VFMADD213PD  Z13, Z22, Z23
+	VFMADD213PD  Z12, Z22, Z23
+	VFMADD213PD  Z11, Z22, Z23
+	VFMADD213PD  Z10, Z22, Z23
+	VFMADD213PD  Z9, Z22, Z23
+	VFMADD213PD  Z8, Z22, Z23
+	VFMADD213PD  Z7, Z22, Z23
+	VFMADD213PD  Z6, Z22, Z23
+	VFMADD213PD  Z2, Z22, Z23
+	VFMADD213PD  Z2, Z22, Z23
+	VSCALEFPD    Z19, Z23, Z23
+	VMOVAPD.Z    Z23, K1, Z23
+	VADDPD       Z23, Z25, Z25
+	VMOVUPD      Z23, K1, (DX)(R8*1)
 
-rowDone12:
-	VADDPD     Z25, Z24, Z24
-	VSHUFF64X2 $0x4e, Z24, Z24, Z19
-	VADDPD     Z19, Z24, Z24
-	VSHUFF64X2 $0xb1, Z24, Z24, Z19
-	VADDPD     Z19, Z24, Z24
-	VPERMILPD  $0x55, Z24, Z19
-	VADDPD     Z19, Z24, Z24
-	VDIVPD     Z24, Z2, Z19
-	XORQ       SI, SI
-	MOVQ       CX, DI
-	SUBQ       $+256, DI
-	CMPQ       SI, DI
-	JGT        vectorsDone14
+rowDone13:
+	VADDPD     Z26, Z25, Z25
+	VSHUFF64X2 $0x4e, Z25, Z25, Z19
+	VADDPD     Z19, Z25, Z25
+	VSHUFF64X2 $0xb1, Z25, Z25, Z19
+	VADDPD     Z19, Z25, Z25
+	VPERMILPD  $0x55, Z25, Z19
+	VADDPD     Z19, Z25, Z25
+	VMAXPD     Z21, Z20, Z20
+	VSHUFF64X2 $0x4e, Z20, Z20, Z19
+	VMAXPD     Z19, Z20, Z20
+	VSHUFF64X2 $0xb1, Z20, Z20, Z19
+	VMAXPD     Z19, Z20, Z20
+	VPERMILPD  $0x55, Z20, Z19
+	VMAXPD     Z19, Z20, Z20
+	VDIVPD     Z25, Z2, Z24
+	VMOVUPD    Z20, Z19
+	MOVQ       DX, DI
+	ADDQ       CX, DX
+	ADDQ       CX, BX
+	DECQ       AX
+	JNZ        rows6
 
-vectors13:
-	VMOVUPD (DX)(SI*1), Z20
-	VMULPD  Z20, Z19, Z20
-	VMOVUPD Z20, (DX)(SI*1)
-	VMOVUPD 64(DX)(SI*1), Z20
-	VMULPD  Z20, Z19, Z20
-	VMOVUPD Z20, 64(DX)(SI*1)
-	VMOVUPD 128(DX)(SI*1), Z20
-	VMULPD  Z20, Z19, Z20
-	VMOVUPD Z20, 128(DX)(SI*1)
-	VMOVUPD 192(DX)(SI*1), Z20
-	VMULPD  Z20, Z19, Z20
-	VMOVUPD Z20, 192(DX)(SI*1)
-	ADDQ    $+256, SI
-	CMPQ    SI, DI
-	JLE     vectors13
+rowsDone7:
+	XORQ AX, AX
+	MOVQ CX, DX
+	SUBQ $+256, DX
+	CMPQ AX, DX
+	JGT  vectorsDone15
 
-vectorsDone14:
-	MOVQ CX, DI
-	SUBQ $+64, DI
-	CMPQ SI, DI
-	JGT  vectorsDone16
+vectors14:
+	VMOVUPD (DI)(AX*1), Z0
+	VMULPD  Z0, Z24, Z0
+	VMOVUPD Z0, (DI)(AX*1)
+	VMOVUPD 64(DI)(AX*1), Z0
+	VMULPD  Z0, Z24, Z0
+	VMOVUPD Z0, 64(DI)(AX*1)
+	VMOVUPD 128(DI)(AX*1), Z0
+	VMULPD  Z0, Z24, Z0
+	VMOVUPD Z0, 128(DI)(AX*1)
+	VMOVUPD 192(DI)(AX*1), Z0
+	VMULPD  Z0, Z24, Z0
+	VMOVUPD Z0, 192(DI)(AX*1)
+	ADDQ    $+256, AX
+	CMPQ    AX, DX
+	JLE     vectors14
 
-vectors15:
-	VMOVUPD (DX)(SI*1), Z20
-	VMULPD  Z20, Z19, Z20
-	VMOVUPD Z20, (DX)(SI*1)
-	ADDQ    $+64, SI
-	CMPQ    SI, DI
-	JLE     vectors15
+vectorsDone15:
+	MOVQ CX, DX
+	SUBQ $+64, DX
+	CMPQ AX, DX
+	JGT  vectorsDone17
 
-vectorsDone16:
-	CMPQ      SI, CX
-	JGE       rowDone17
-	VMOVUPD.Z (DX)(SI*1), K1, Z20
-	VMULPD    Z20, Z19, Z20
-	VMOVUPD   Z20, K1, (DX)(SI*1)
+vectors16:
+	VMOVUPD (DI)(AX*1), Z0
+	VMULPD  Z0, Z24, Z0
+	VMOVUPD Z0, (DI)(AX*1)
+	ADDQ    $+64, AX
+	CMPQ    AX, DX
+	JLE     vectors16
 
-rowDone17:
-	ADDQ CX, DX
-	ADDQ CX, BX
-	DECQ AX
-	JNZ  rows1
+vectorsDone17:
+	CMPQ      AX, CX
+	JGE       rowDone18
+	VMOVUPD.Z (DI)(AX*1), K1, Z0
+	VMULPD    Z0, Z24, Z0
+	VMOVUPD   Z0, K1, (DI)(AX*1)
 
-rowsDone2:
+rowDone18:
+	VZEROUPPER
+	RET
+
+// func softmaxPartF64AVX512(n int, top float64, f float64, out *float64, x *float64, next *float64, before *float64, sum *float64, largest *float64)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·softmaxPartF64AVX512(SB), NOSPLIT, $0-72
+	MOVQ         n+0(FP), AX
+	MOVQ         AX, CX
+	ANDQ         $+7, CX
+	SHLQ         $0x03, AX
+	MOVQ         $-1, DX
+	BZHIQ        CX, DX, DX
+	KMOVW        DX, K1
+	MOVQ         out+24(FP), CX
+	MOVQ         x+32(FP), DX
+	MOVQ         next+40(FP), BX
+	MOVQ         before+48(FP), SI
+	VBROADCASTSD top+8(FP), Z0
+	VBROADCASTSD f+16(FP), Z1
+	VBROADCASTSD lowestF64<>+0(SB), Z2
+	VBROADCASTSD magicF64<>+0(SB), Z3
+	VBROADCASTSD oneF64<>+0(SB), Z4
+	VBROADCASTSD log2eF64<>+0(SB), Z5
+	VBROADCASTSD ln2hiF64<>+0(SB), Z6
+	VBROADCASTSD ln2loF64<>+0(SB), Z7
+	VBROADCASTSD c2F64<>+0(SB), Z8
+	VBROADCASTSD c3F64<>+0(SB), Z9
+	VBROADCASTSD c4F64<>+0(SB), Z10
+	VBROADCASTSD c5F64<>+0(SB), Z11
+	VBROADCASTSD c6F64<>+0(SB), Z12
+	VBROADCASTSD c7F64<>+0(SB), Z13
+	VBROADCASTSD c8F64<>+0(SB), Z14
+	VBROADCASTSD c9F64<>+0(SB), Z15
+	VBROADCASTSD c10F64<>+0(SB), Z16
+	VBROADCASTSD c11F64<>+0(SB), Z17
+	VBROADCASTSD c12F64<>+0(SB), Z18
+	VBROADCASTSD c13F64<>+0(SB), Z19
+	VBROADCASTSD negInfF64<>+0(SB), Z20
+	VPXORD       Z21, Z21, Z21
+	VMOVUPD      Z20, Z23
+	VPXORD       Z22, Z22, Z22
+	VMOVUPD      Z20, Z24
+	XORQ         DI, DI
+	MOVQ         AX, R8
+	SUBQ         $+128, R8
+	CMPQ         DI, R8
+	JGT          vectorsDone2
+
+vectors1:
+	VMOVUPD      (DX)(DI*1), Z25
+	VMOVUPD      (BX)(DI*1), Z26
+	VMOVUPD      (SI)(DI*1), Z27
+	PREFETCHT0   2048(BX)(DI*1)
+	PREFETCHT0   2048(CX)(DI*1)
+	VMAXPD       Z23, Z26, Z23
+	VMULPD       Z27, Z1, Z27
+	VMOVUPD      Z27, (SI)(DI*1)
+	VSUBPD       Z0, Z25, Z25
+	VMAXPD       Z25, Z2, Z25
+	VMOVUPD      Z3, Z26
+	VFMADD231PD  Z5, Z25, Z26
+	VSUBPD       Z3, Z26, Z26
+	VFNMADD231PD Z6, Z26, Z25
+	VFNMADD231PD Z7, Z26, Z25
+	VMOVUPD      Z19, Z27
+	VFMADD213PD  Z18, Z25, Z27
+	VFMADD213PD  Z17, Z25, Z27
+	VFMADD213PD  Z16, Z25, Z27
+	VFMADD213PD  Z15, Z25, Z27
+	VFMADD213PD  Z14, Z25, Z27
+	VFMADD213PD  Z13, Z25, Z27
+	VFMADD213PD  Z12, Z25, Z27
+	VFMADD213PD  Z11, Z25, Z27
+	VFMADD213PD  Z10, Z25, Z27
+	VFMADD213PD  Z9, Z25, Z27
+	VFMADD213PD  Z8, Z25, Z27
+	VFMADD213PD  Z4, Z25, Z27
+	VFMADD213PD  Z4, Z25, Z27
+	VSCALEFPD    Z26, Z27, Z27
+	VADDPD       Z27, Z21, Z21
+	VMOVUPD      Z27, (CX)(DI*1)
+	VMOVUPD      64(DX)(DI*1), Z25
+	VMOVUPD      64(BX)(DI*1), Z26
+	VMOVUPD      64(SI)(DI*1), Z27
+	PREFETCHT0   2112(BX)(DI*1)
+	PREFETCHT0   2112(CX)(DI*1)
+	VMAXPD       Z24, Z26, Z24
+	VMULPD       Z27, Z1, Z27
+	VMOVUPD      Z27, 64(SI)(DI*1)
+	VSUBPD       Z0, Z25, Z25
+	VMAXPD       Z25, Z2, Z25
+	VMOVUPD      Z3, Z26
+	VFMADD231PD  Z5, Z25, Z26
+	VSUBPD       Z3, Z26, Z26
+	VFNMADD231PD Z6, Z26, Z25
+	VFNMADD231PD Z7, Z26, Z25
+	VMOVUPD      Z19, Z27
+	VFMADD213PD  Z18, Z25, Z27
+	VFMADD213PD  Z17, Z25, Z27
+	VFMADD213PD  Z16, Z25, Z27
+	VFMADD213PD  Z15, Z25, Z27
+	VFMADD213PD  Z14, Z25, Z27
+	VFMADD213PD  Z13, Z25, Z27
+	VFMADD213PD  Z12, Z25, Z27
+	VFMADD213PD  Z11, Z25, Z27
+	VFMADD213PD  Z10, Z25, Z27
+	VFMADD213PD  Z9, Z25, Z27
+	VFMADD213PD  Z8, Z25, Z27
+	VFMADD213PD  Z4, Z25, Z27
+	VFMADD213PD  Z4, Z25, Z27
+	VSCALEFPD    Z26, Z27, Z27
+	VADDPD       Z27, Z22, Z22
+	VMOVUPD      Z27, 64(CX)(DI*1)
+	ADDQ         $+128, DI
+	CMPQ         DI, R8
+	JLE          vectors1
+
+vectorsDone2:
+	MOVQ AX, R8
+	SUBQ $+64, R8
+	CMPQ DI, R8
+	JGT  vectorsDone4
+
+vectors3:
+	VMOVUPD      (DX)(DI*1), Z25
+	VMOVUPD      (BX)(DI*1), Z26
+	VMOVUPD      (SI)(DI*1), Z27
+	PREFETCHT0   2048(BX)(DI*1)
+	PREFETCHT0   2048(CX)(DI*1)
+	VMAXPD       Z23, Z26, Z23
+	VMULPD       Z27, Z1, Z27
+	VMOVUPD      Z27, (SI)(DI*1)
+	VSUBPD       Z0, Z25, Z25
+	VMAXPD       Z25, Z2, Z25
+	VMOVUPD      Z3, Z26
+	VFMADD231PD  Z5, Z25, Z26
+	VSUBPD       Z3, Z26, Z26
+	VFNMADD231PD Z6, Z26, Z25
+	VFNMADD231PD Z7, Z26, Z25
+	VMOVUPD      Z19, Z27
+	VFMADD213PD  Z18, Z25, Z27
+	VFMADD213PD  Z17, Z25, Z27
+	VFMADD213PD  Z16, Z25, Z27
+	VFMADD213PD  Z15, Z25, Z27
+	VFMADD213PD  Z14, Z25, Z27
+	VFMADD213PD  Z13, Z25, Z27
+	VFMADD213PD  Z12, Z25, Z27
+	VFMADD213PD  Z11, Z25, Z27
+	VFMADD213PD  Z10, Z25, Z27
+	VFMADD213PD  Z9, Z25, Z27
+	VFMADD213PD  Z8, Z25, Z27
+	VFMADD213PD  Z4, Z25, Z27
+	VFMADD213PD  Z4, Z25, Z27
+	VSCALEFPD    Z26, Z27, Z27
+	VADDPD       Z27, Z21, Z21
+	VMOVUPD      Z27, (CX)(DI*1)
+	ADDQ         $+64, DI
+	CMPQ         DI, R8
+	JLE          vectors3
+
+vectorsDone4:
+	CMPQ         DI, AX
+	JGE          rowDone5
+	VMOVUPD.Z    (DX)(DI*1), K1, Z25
+	VMOVUPD.Z    (BX)(DI*1), K1, Z26
+	VMOVUPD.Z    (SI)(DI*1), K1, Z27
+	VBLENDMPD    Z26, Z20, K1, Z26
+	VMAXPD       Z23, Z26, Z23
+	VMULPD       Z27, Z1, Z27
+	VMOVUPD      Z27, K1, (SI)(DI*1)
+	VSUBPD       Z0, Z25, Z25
+	VMAXPD       Z25, Z2, Z25
+	VMOVUPD      Z3, Z0
+	VFMADD231PD  Z5, Z25, Z0
+	VSUBPD       Z3, Z0, Z0
+	VFNMADD231PD Z6, Z0, Z25
+	VFNMADD231PD Z7, Z0, Z25
+	VMOVUPD      Z19, Z1
+	VFMADD213PD  Z18, Z25, Z1
+	VFMADD213PD  Z17, Z25, Z1
+	VFMADD213PD  Z16, Z25, Z1
+	VFMADD213PD  Z15, Z25, Z1
+	VFMADD213PD  Z14, Z25, Z1
+	VFMADD213PD  Z13, Z25, Z1
+	VFMADD213PD  Z12, Z25, Z1
+	VFMADD213PD  Z11, Z25, Z1
+	VFMADD213PD  Z10, Z25, Z1
+	VFMADD213PD  Z9, Z25, Z1
+	VFMADD213PD  Z8, Z25, Z1
+	VFMADD213PD  Z4, Z25, Z1
+	VFMADD213PD  Z4, Z25, Z1
+	VSCALEFPD    Z0, Z1, Z1
+	VMOVAPD.Z    Z1, K1, Z1
+	VADDPD       Z1, Z21, Z21
+	VMOVUPD      Z1, K1, (CX)(DI*1)
+
+rowDone5:
+	VADDPD     Z22, Z21, Z21
+	VSHUFF64X2 $0x4e, Z21, Z21, Z0
+	VADDPD     Z0, Z21, Z21
+	VSHUFF64X2 $0xb1, Z21, Z21, Z0
+	VADDPD     Z0, Z21, Z21
+	VPERMILPD  $0x55, Z21, Z0
+	VADDPD     Z0, Z21, Z21
+	VMAXPD     Z24, Z23, Z23
+	VSHUFF64X2 $0x4e, Z23, Z23, Z0
+	VMAXPD     Z0, Z23, Z23
+	VSHUFF64X2 $0xb1, Z23, Z23, Z0
+	VMAXPD     Z0, Z23, Z23
+	VPERMILPD  $0x55, Z23, Z0
+	VMAXPD     Z0, Z23, Z23
+	MOVQ       sum+56(FP), AX
+	VMOVSD     X21, (AX)
+	MOVQ       largest+64(FP), AX
+	VMOVSD     X23, (AX)
 	VZEROUPPER
 	RET
 
@@ -4256,182 +4755,8 @@ rowDone5:
 	VZEROUPPER
 	RET
 
-// func expSumF64AVX512(n int, top float64, out *float64, x *float64, sum *float64)
-// Requires: AVX, AVX512F, BMI2, SSE2
-TEXT ·expSumF64AVX512(SB), NOSPLIT, $0-40
-	MOVQ         out+16(FP), AX
-	MOVQ         n+0(FP), CX
-	MOVQ         CX, DX
-	ANDQ         $+7, DX
-	SHLQ         $0x03, CX
-	MOVQ         $-1, BX
-	BZHIQ        DX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         x+24(FP), DX
-	MOVQ         sum+32(FP), BX
-	MOVSD        top+8(FP), X0
-	VBROADCASTSD X0, Z0
-	VBROADCASTSD lowestF64<>+0(SB), Z1
-	VBROADCASTSD magicF64<>+0(SB), Z2
-	VBROADCASTSD oneF64<>+0(SB), Z3
-	VBROADCASTSD log2eF64<>+0(SB), Z4
-	VBROADCASTSD ln2hiF64<>+0(SB), Z5
-	VBROADCASTSD ln2loF64<>+0(SB), Z6
-	VBROADCASTSD c2F64<>+0(SB), Z7
-	VBROADCASTSD c3F64<>+0(SB), Z8
-	VBROADCASTSD c4F64<>+0(SB), Z9
-	VBROADCASTSD c5F64<>+0(SB), Z10
-	VBROADCASTSD c6F64<>+0(SB), Z11
-	VBROADCASTSD c7F64<>+0(SB), Z12
-	VBROADCASTSD c8F64<>+0(SB), Z13
-	VBROADCASTSD c9F64<>+0(SB), Z14
-	VBROADCASTSD c10F64<>+0(SB), Z15
-	VBROADCASTSD c11F64<>+0(SB), Z16
-	VBROADCASTSD c12F64<>+0(SB), Z17
-	VBROADCASTSD c13F64<>+0(SB), Z18
-	VPXORD       Z19, Z19, Z19
-	VPXORD       Z20, Z20, Z20
-	XORQ         SI, SI
-	MOVQ         CX, DI
-	SUBQ         $+128, DI
-	CMPQ         SI, DI
-	JGT          vectorsDone2
-
-vectors1:
-	VMOVUPD      (DX)(SI*1), Z21
-	VSUBPD       Z0, Z21, Z21
-	VMAXPD       Z21, Z1, Z21
-	VMOVUPD      Z2, Z22
-	VFMADD231PD  Z4, Z21, Z22
-	VSUBPD       Z2, Z22, Z22
-	VFNMADD231PD Z5, Z22, Z21
-	VFNMADD231PD Z6, Z22, Z21
-	VMOVUPD      Z18, Z23
-	VFMADD213PD  Z17, Z21, Z23
-	VFMADD213PD  Z16, Z21, Z23
-	VFMADD213PD  Z15, Z21, Z23
-	VFMADD213PD  Z14, Z21, Z23
-	VFMADD213PD  Z13, Z21, Z23
-	VFMADD213PD  Z12, Z21, Z23
-	VFMADD213PD  Z11, Z21, Z23
-	VFMADD213PD  Z10, Z21, Z23
-	VFMADD213PD  Z9, Z21, Z23
-	VFMADD213PD  Z8, Z21, Z23
-	VFMADD213PD  Z7, Z21, Z23
-	VFMADD213PD  Z3, Z21, Z23
-	VFMADD213PD  Z3, Z21, Z23
-	VSCALEFPD    Z22, Z23, Z23
-	VADDPD       Z23, Z19, Z19
-	VMOVUPD      Z23, (AX)(SI*1)
-	VMOVUPD      64(DX)(SI*1), Z21
-	VSUBPD       Z0, Z21, Z21
-	VMAXPD       Z21, Z1, Z21
-	VMOVUPD      Z2, Z22
-	VFMADD231PD  Z4, Z21, Z22
-	VSUBPD       Z2, Z22, Z22
-	VFNMADD231PD Z5, Z22, Z21
-	VFNMADD231PD Z6, Z22, Z21
-	VMOVUPD      Z18, Z23
-	VFMADD213PD  Z17, Z21, Z23
-	VFMADD213PD  Z16, Z21, Z23
-	VFMADD213PD  Z15, Z21, Z23
-	VFMADD213PD  Z14, Z21, Z23
-	VFMADD213PD  Z13, Z21, Z23
-	VFMADD213PD  Z12, Z21, Z23
-	VFMADD213PD  Z11, Z21, Z23
-	VFMADD213PD  Z10, Z21, Z23
-	VFMADD213PD  Z9, Z21, Z23
-	VFMADD213PD  Z8, Z21, Z23
-	VFMADD213PD  Z7, Z21, Z23
-	VFMADD213PD  Z3, Z21, Z23
-	VFMADD213PD  Z3, Z21, Z23
-	VSCALEFPD    Z22, Z23, Z23
-	VADDPD       Z23, Z20, Z20
-	VMOVUPD      Z23, 64(AX)(SI*1)
-	ADDQ         $+128, SI
-	CMPQ         SI, DI
-	JLE          vectors1
-
-vectorsDone2:
-	MOVQ CX, DI
-	SUBQ $+64, DI
-	CMPQ SI, DI
-	JGT  vectorsDone4
-
-vectors3:
-	VMOVUPD      (DX)(SI*1), Z21
-	VSUBPD       Z0, Z21, Z21
-	VMAXPD       Z21, Z1, Z21
-	VMOVUPD      Z2, Z22
-	VFMADD231PD  Z4, Z21, Z22
-	VSUBPD       Z2, Z22, Z22
-	VFNMADD231PD Z5, Z22, Z21
-	VFNMADD231PD Z6, Z22, Z21
-	VMOVUPD      Z18, Z23
-	VFMADD213PD  Z17, Z21, Z23
-	VFMADD213PD  Z16, Z21, Z23
-	VFMADD213PD  Z15, Z21, Z23
-	VFMADD213PD  Z14, Z21, Z23
-	VFMADD213PD  Z13, Z21, Z23
-	VFMADD213PD  Z12, Z21, Z23
-	VFMADD213PD  Z11, Z21, Z23
-	VFMADD213PD  Z10, Z21, Z23
-	VFMADD213PD  Z9, Z21, Z23
-	VFMADD213PD  Z8, Z21, Z23
-	VFMADD213PD  Z7, Z21, Z23
-	VFMADD213PD  Z3, Z21, Z23
-	VFMADD213PD  Z3, Z21, Z23
-	VSCALEFPD    Z22, Z23, Z23
-	VADDPD       Z23, Z19, Z19
-	VMOVUPD      Z23, (AX)(SI*1)
-	ADDQ         $+64, SI
-	CMPQ         SI, DI
-	JLE          vectors3
-
-vectorsDone4:
-	CMPQ         SI, CX
-	JGE          rowDone5
-	VMOVUPD.Z    (DX)(SI*1), K1, Z21
-	VSUBPD       Z0, Z21, Z21
-	VMAXPD       Z21, Z1, Z21
-	VMOVUPD      Z2, Z0
-	VFMADD231PD  Z4, Z21, Z0
-	VSUBPD       Z2, Z0, Z0
-	VFNMADD231PD Z5, Z0, Z21
-	VFNMADD231PD Z6, Z0, Z21
-	VMOVUPD      Z18, Z1
-	VFMADD213PD  Z17, Z21, Z1
-	VFMADD213PD  Z16, Z21, Z1
-	VFMADD213PD  Z15, Z21, Z1
-	VFMADD213PD  Z14, Z21, Z1
-	VFMADD213PD  Z13, Z21, Z1
-	VFMADD213PD  Z12, Z21, Z1
-	VFMADD213PD  Z11, Z21, Z1
-	VFMADD213PD  Z10, Z21, Z1
-	VFMADD213PD  Z9, Z21, Z1
-	VFMADD213PD  Z8, Z21, Z1
-	VFMADD213PD  Z7, Z21, Z1
-	VFMADD213PD  Z3, Z21, Z1
-	VFMADD213PD  Z3, Z21, Z1
-	VSCALEFPD    Z0, Z1, Z1
-	VMOVAPD.Z    Z1, K1, Z1
-	VADDPD       Z1, Z19, Z19
-	VMOVUPD      Z1, K1, (AX)(SI*1)
-
-rowDone5:
-	VADDPD     Z20, Z19, Z19
-	VSHUFF64X2 $0x4e, Z19, Z19, Z0
-	VADDPD     Z0, Z19, Z19
-	VSHUFF64X2 $0xb1, Z19, Z19, Z0
-	VADDPD     Z0, Z19, Z19
-	VPERMILPD  $0x55, Z19, Z0
-	VADDPD     Z0, Z19, Z19
-	VMOVSD     X19, (BX)
-	VZEROUPPER
-	RET
-
 // func sumExpF64AVX512(n int, top float64, x *float64, sum *float64)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·sumExpF64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -4442,8 +4767,7 @@ TEXT ·sumExpF64AVX512(SB), NOSPLIT, $0-32
 	KMOVW        DX, K1
 	MOVQ         x+16(FP), CX
 	MOVQ         sum+24(FP), DX
-	MOVSD        top+8(FP), X0
-	VBROADCASTSD X0, Z0
+	VBROADCASTSD top+8(FP), Z0
 	VBROADCASTSD lowestF64<>+0(SB), Z1
 	VBROADCASTSD magicF64<>+0(SB), Z2
 	VBROADCASTSD oneF64<>+0(SB), Z3
@@ -4600,7 +4924,7 @@ rowDone5:
 	RET
 
 // func scaleF64AVX512(n int, f float64, out *float64)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·scaleF64AVX512(SB), NOSPLIT, $0-24
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -4610,8 +4934,7 @@ TEXT ·scaleF64AVX512(SB), NOSPLIT, $0-24
 	BZHIQ        CX, DX, DX
 	KMOVW        DX, K1
 	MOVQ         out+16(FP), CX
-	MOVSD        f+8(FP), X0
-	VBROADCASTSD X0, Z0
+	VBROADCASTSD f+8(FP), Z0
 	XORQ         DX, DX
 	MOVQ         AX, BX
 	SUBQ         $+256, BX
@@ -4661,7 +4984,7 @@ rowDone5:
 	RET
 
 // func expScaleF64AVX512(n int, a float64, b float64, f float64, out *float64, x *float64)
-// Requires: AVX, AVX512F, BMI2, SSE2
+// Requires: AVX, AVX512F, BMI2
 TEXT ·expScaleF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
@@ -4672,12 +4995,9 @@ TEXT ·expScaleF64AVX512(SB), NOSPLIT, $0-48
 	KMOVW        DX, K1
 	MOVQ         out+32(FP), CX
 	MOVQ         x+40(FP), DX
-	MOVSD        a+8(FP), X0
-	VBROADCASTSD X0, Z0
-	MOVSD        b+16(FP), X1
-	VBROADCASTSD X1, Z1
-	MOVSD        f+24(FP), X2
-	VBROADCASTSD X2, Z2
+	VBROADCASTSD a+8(FP), Z0
+	VBROADCASTSD b+16(FP), Z1
+	VBROADCASTSD f+24(FP), Z2
 	VBROADCASTSD lowestF64<>+0(SB), Z3
 	VBROADCASTSD magicF64<>+0(SB), Z4
 	VBROADCASTSD highestF64<>+0(SB), Z5

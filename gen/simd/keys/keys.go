@@ -1,5 +1,5 @@
 // Package keys writes the vector functions that make sort keys of 32 bits, look
-// through them and turn them back. It knows nothing of sorting; package
+// through them and turn them back, and those that look through keys of 64 bits. It knows nothing of sorting; package
 // backend/cpu/keys calls them. AVX2 is enough for them at every level: they move
 // more than they compute.
 package keys
@@ -26,36 +26,47 @@ func Files(by string) ([]asm.File, error) {
 			c.AddDatum(4*i, operand.U32(uint32(i)))
 		}
 		for _, float := range []bool{true, false} {
-			k := kit{c, counts, float}
+			k := kit{Context: c, counts: counts, float: float}
 			k.words()
 			k.find()
 			k.values()
+			k.long = true
+			k.findLong()
 		}
 	})
 }
 
-// A kit writes the functions for float32, or for int32.
+// A kit writes the functions for float32, or for int32; or for 64 bits.
 type kit struct {
 	*build.Context
-	counts operand.Mem // 0 to 7
-	float  bool
+	counts      operand.Mem // 0 to 7
+	float, long bool
 }
 
-func (k kit) begin(name, signature, doc string) string {
-	if name += "I32AVX2"; k.float {
-		name = name[:len(name)-7] + "F32AVX2"
+func (k kit) begin(name, signature, doc string) {
+	kind, bits := "I", "32"
+	if k.float {
+		kind = "F"
 	}
+	if k.long {
+		bits = "64"
+	}
+	name += kind + bits + "AVX2"
 	k.Function(name)
 	k.Attributes(attr.NOSPLIT)
 	k.SignatureExpr(signature)
 	k.Pragma("noescape")
 	k.Doc(name + " " + doc)
-	return name
 }
 
-// all returns a vector whose 32-bit lanes are the value of a register.
+// all returns a vector whose lanes are the value of a register.
 func (k kit) all(r reg.Register) reg.VecVirtual {
 	x, y := k.XMM(), k.YMM()
+	if k.long {
+		k.VMOVQ(r, x)
+		k.VPBROADCASTQ(x, y)
+		return y
+	}
 	k.VMOVD(r, x)
 	k.VPBROADCASTD(x, y)
 	return y
@@ -139,14 +150,26 @@ func (k kit) find() {
 	bound := k.Load(k.Param("limit"), k.GP32())
 	k.XORL(operand.U32(1<<31), bound)
 	limit, flip := k.all(bound), k.all(k.Load(k.Param("flip"), k.GP32()))
+	k.search(p, n, func(at operand.Mem) reg.VecVirtual {
+		s := o.load(at)
+		below := k.YMM()
+		k.VPXOR(s, flip, below)
+		k.VPCMPGTD(below, limit, below)
+		return below
+	})
+}
+
+// search writes a loop over n elements at p that ends before those of which below
+// says that one is found, by its sign.
+func (k kit) search(p, n reg.Register, below func(at operand.Mem) reg.VecVirtual) {
+	scale, mask := uint8(4), k.VMOVMSKPS
+	if k.long {
+		scale, mask = 8, k.VMOVMSKPD
+	}
 	at, found := k.GP64(), k.GP32()
 	k.XORQ(at, at)
 	k.Label("loop")
-	s := o.load(operand.Mem{Base: p, Index: at, Scale: 4})
-	below := k.YMM()
-	k.VPXOR(s, flip, below)
-	k.VPCMPGTD(below, limit, below)
-	k.VMOVMSKPS(below, found)
+	mask(below(operand.Mem{Base: p, Index: at, Scale: scale}), found)
 	k.TESTL(found, found)
 	k.JNZ(operand.LabelRef("end"))
 	k.ADDQ(operand.U8(lanes), at)
@@ -156,6 +179,45 @@ func (k kit) find() {
 	k.Store(at, k.ReturnIndex(0))
 	k.VZEROUPPER()
 	k.RET()
+}
+
+// findLong is find for keys of 64 bits.
+func (k kit) findLong() {
+	k.begin("find", "func(p *uint64, n int, limit, flip uint64) int",
+		"returns the first multiple of 8 from which on one of 8 elements has a key below limit, or n, a multiple of 8.")
+	p, n := k.Load(k.Param("p"), k.GP64()), k.Load(k.Param("n"), k.GP64())
+	top := k.GP64()
+	k.MOVQ(operand.U64(1<<63), top)
+	sign := k.all(top)
+	bound := k.Load(k.Param("limit"), k.GP64())
+	k.XORQ(top, bound)
+	limit, flip := k.all(bound), k.all(k.Load(k.Param("flip"), k.GP64()))
+	most, zero := k.YMM(), k.YMM()
+	k.VPXOR(zero, zero, zero)
+	k.VPCMPEQD(most, most, most)
+	k.VPSRLQ(operand.U8(1), most, most)
+	k.search(p, n, func(at operand.Mem) reg.VecVirtual {
+		var below [2]reg.VecVirtual
+		for i := range below {
+			v := k.YMM()
+			k.VMOVDQU(at.Offset(32*i), v)
+			if k.float {
+				nan, negative, s := k.YMM(), k.YMM(), k.YMM()
+				k.VCMPPD(operand.U8(3), v, v, nan)
+				k.VPCMPEQQ(sign, v, s) // -0
+				k.VPANDN(v, s, v)
+				k.VPCMPGTQ(v, zero, negative)
+				k.VPSRLQ(operand.U8(1), negative, negative)
+				k.VPXOR(negative, v, v)
+				k.VBLENDVPD(nan, most, v, v)
+			}
+			k.VPXOR(v, flip, v)
+			k.VPCMPGTQ(v, limit, v)
+			below[i] = v
+		}
+		k.VPOR(below[0], below[1], below[0])
+		return below[0]
+	})
 }
 
 // values turns words back.

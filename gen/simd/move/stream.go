@@ -34,6 +34,12 @@ func streams(c *build.Context) {
 		begin(c, fmt.Sprintf("reverse%d", size), "func(dst, src *byte, n int)",
 			"copies n bytes, 32 or more, in reverse order of their elements.", false, func(f function) { reverse(f, size) })
 	}
+	for _, wide := range []bool{false, true} {
+		for _, size := range []int{4, 8} {
+			begin(c, fmt.Sprintf("evens%d", size), "func(dst, src *byte, n int)",
+				"copies n bytes, 64 or more, of the elements of src with even numbers.", wide, func(f function) { evens(f, size) })
+		}
+	}
 	begin(c, "fence", "func()",
 		"orders streamed bytes before everything after it.", false, func(f function) { f.SFENCE() })
 }
@@ -148,6 +154,73 @@ func reverse(f function, size int) {
 	f.CMPQ(dst, last)
 	f.JCS(operand.LabelRef("loop"))
 	block(src, last)
+}
+
+// evens ends with a block that overlaps those before. A block's second half is of the
+// elements with odd numbers from one before it on: nothing beyond the last that is
+// copied is read.
+func evens(f function, size int) {
+	dst, src, n := f.arg("dst"), f.arg("src"), f.arg("n")
+	width := 32
+	if f.wide {
+		width = 64
+	}
+	block := f.evenBlock(size, width)
+	end, last := f.GP64(), f.GP64()
+	f.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 1, Disp: -width}, end)
+	f.LEAQ(operand.Mem{Base: src, Index: n, Scale: 2, Disp: -2 * width}, last)
+	f.Label("loop")
+	block(src, dst)
+	f.ADDQ(operand.Imm(uint64(2*width)), src)
+	f.ADDQ(operand.Imm(uint64(width)), dst)
+	f.CMPQ(dst, end)
+	f.JCS(operand.LabelRef("loop"))
+	block(last, end)
+}
+
+// evenBlock returns what writes the code for a register's elements.
+func (f function) evenBlock(size, width int) func(from, to reg.Register) {
+	v := f.vector()
+	if !f.wide {
+		return func(from, to reg.Register) {
+			f.VMOVUPS(at(from, 0), v)
+			if size == 4 {
+				f.VSHUFPS(operand.Imm(0xd8), at(from, width-size), v, v)
+			} else {
+				f.VSHUFPD(operand.Imm(0xa), at(from, width-size), v, v)
+			}
+			f.VPERMQ(operand.Imm(0xd8), v, v)
+			f.VMOVUPS(v, at(to, 0))
+		}
+	}
+	lanes := width / size
+	var numbers [2]uint64 // a byte each, those of the second register from lanes on
+	for i := range lanes {
+		from := 2 * i
+		if i >= lanes/2 {
+			from++
+		}
+		numbers[i/8] |= uint64(from) << (i % 8 * 8)
+	}
+	g, x, order := f.GP64(), f.XMM(), f.ZMM()
+	f.MOVQ(operand.U64(numbers[0]), g)
+	f.VMOVQ(g, x)
+	if size == 8 {
+		f.VPMOVZXBQ(x, order)
+		return func(from, to reg.Register) {
+			f.VMOVUPD(at(from, 0), v)
+			f.VPERMT2PD(at(from, width-size), order, v)
+			f.VMOVUPD(v, at(to, 0))
+		}
+	}
+	f.MOVQ(operand.U64(numbers[1]), g)
+	f.VPINSRQ(operand.Imm(1), g, x, x)
+	f.VPMOVZXBD(x, order)
+	return func(from, to reg.Register) {
+		f.VMOVUPS(at(from, 0), v)
+		f.VPERMT2PS(at(from, width-size), order, v)
+		f.VMOVUPS(v, at(to, 0))
+	}
 }
 
 func prefetch(f function) {

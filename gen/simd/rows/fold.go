@@ -65,53 +65,44 @@ func folds(k *kit) {
 		if !f.pair {
 			k.grid(f)
 		}
+		if !k.Double && !f.pair && f.name != "prod" {
+			k.halves(f, "F16", func(from operand.Mem, to reg.VecVirtual) { k.VCVTPH2PS(from, to) })
+			k.halves(f, "BF16", func(from operand.Mem, to reg.VecVirtual) {
+				k.VPMOVZXWD(from, to)
+				k.VPSLLD(operand.U8(16), to, to)
+			})
+		}
 	}
 }
+
+const fetchDoc = " With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched."
 
 // lines folds rows by themselves.
 func (k *kit) lines(f folding) {
 	k.begin(f.name+"Lines", "func(rows, n, stride, ahead int, accs, x "+f.pointer(k)+")",
-		"writes "+f.doc+" of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.")
-	rows, r, stride, ahead, accs, x := k.Arg("rows"), k.rowOf(), k.Arg("stride"), k.Arg("ahead"), k.Arg("accs"), k.Arg("x")
-	k.holdIdentity(f)
-	if f.nan {
-		k.hold("nan")
+		"writes "+f.doc+" of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined."+fetchDoc)
+	rows, r, stride, accs, x := k.Arg("rows"), k.rowOf(), k.Arg("stride"), k.Arg("accs"), k.Arg("x")
+	var ahead reg.GPVirtual
+	if k.AVX512 {
+		ahead = k.Arg("ahead")
 	}
-	acc := k.Vecs(lanesBytes / k.Bytes())
-	combine := func(a, b reg.VecVirtual) { f.to(b, a) }
+	acc, combine := k.accumulators(f), func(a, b reg.VecVirtual) { f.to(b, a) }
 	k.times(rows, func() {
-		for _, v := range acc {
-			k.identity(f, v)
-		}
-		var nan flags
-		if f.nan {
-			nan = k.flags()
-		}
+		nan := k.start(f, acc)
 		at, left, last, whole := k.GP64(), k.GP64(), k.label("last"), k.label("whole")
 		k.MOVQ(x, at)
 		k.MOVQ(r.n, left)
 		k.SUBQ(imm(lanesBytes), left)
 		k.JLT(ref(last))
-		near := k.label("near")
-		k.TESTQ(ahead, ahead)
-		k.JZ(ref(near))
-		for _, fetch := range []bool{true, false} {
-			loop := near
-			if fetch {
-				loop = k.label("far")
-			}
-			k.Label(loop)
-			for i := 0; fetch && i < lanesBytes; i += 64 {
-				k.PREFETCHT0(operand.Mem{Base: at, Index: ahead, Scale: 1, Disp: i})
-			}
-			k.foldRow(f, acc, nan, at)
-			k.ADDQ(imm(lanesBytes), at)
-			k.SUBQ(imm(lanesBytes), left)
-			k.JGE(ref(loop))
-			if fetch {
-				k.JMP(ref(last))
-			}
+		if k.AVX512 {
+			near := k.label("near")
+			k.TESTQ(ahead, ahead)
+			k.JZ(ref(near))
+			k.lineOf(f, acc, nan, at, left, ahead)
+			k.JMP(ref(last))
+			k.Label(near)
 		}
+		k.lineOf(f, acc, nan, at, left)
 		k.Label(last)
 		k.ADDQ(imm(lanesBytes), left)
 		k.JZ(ref(whole))
@@ -119,6 +110,71 @@ func (k *kit) lines(f folding) {
 		k.Label(whole)
 		sum := merge(slices.Clone(acc), combine)
 		k.finishLine(f, sum, combine, nan, accs)
+		k.ADDQ(stride, x)
+	})
+	k.End()
+}
+
+// accumulators returns those of a line, for start, and holds what they need.
+func (k *kit) accumulators(f folding) []reg.VecVirtual {
+	k.holdIdentity(f)
+	if f.nan {
+		k.hold("nan")
+	}
+	return k.Vecs(lanesBytes / k.Bytes())
+}
+
+// start begins a line: it returns where NaN is noted.
+func (k *kit) start(f folding, acc []reg.VecVirtual) (nan flags) {
+	for _, v := range acc {
+		k.identity(f, v)
+	}
+	if f.nan {
+		nan = k.flags()
+	}
+	return nan
+}
+
+// lineOf folds what is at a pointer, lanesBytes at a time, while left is not negative.
+// What is so many bytes ahead is fetched.
+func (k *kit) lineOf(f folding, acc []reg.VecVirtual, nan flags, at, left reg.GPVirtual, ahead ...reg.Register) {
+	loop := k.label("line")
+	k.Label(loop)
+	for _, far := range ahead {
+		for i := 0; i < lanesBytes; i += 64 {
+			k.PREFETCHT0(operand.Mem{Base: at, Index: far, Scale: 1, Disp: i})
+		}
+	}
+	k.foldRow(f, acc, nan, func(i int) operand.Op { return operand.Mem{Base: at, Disp: i * k.Bytes()} })
+	k.ADDQ(imm(lanesBytes), at)
+	k.SUBQ(imm(lanesBytes), left)
+	k.JGE(ref(loop))
+}
+
+// halves is lines of elements of 16 bits.
+func (k *kit) halves(f folding, name string, load func(from operand.Mem, to reg.VecVirtual)) {
+	k.begin(f.name+name+"Lines", "func(rows, n, stride int, accs *%s, x *uint16)",
+		"is "+f.name+"Lines of elements that become float32; n is a multiple of 64, and not 0.")
+	rows, n, stride, accs, x := k.Arg("rows"), k.Arg("n"), k.Arg("stride"), k.Arg("accs"), k.Arg("x")
+	acc, combine := k.accumulators(f), func(a, b reg.VecVirtual) { f.to(b, a) }
+	k.times(rows, func() {
+		nan := k.start(f, acc)
+		at, left, loop := k.GP64(), k.GP64(), k.label("line")
+		k.MOVQ(x, at)
+		k.MOVQ(n, left)
+		k.Label(loop)
+		for i := 0; k.AVX512 && i < lanesBytes/2; i += 64 {
+			k.PREFETCHT0(operand.Mem{Base: at, Disp: fetchAhead + i})
+		}
+		k.foldRow(f, acc, nan, func(i int) operand.Op {
+			v := k.Vec()
+			load(operand.Mem{Base: at, Disp: i * k.Bytes() / 2}, v)
+			return v
+		})
+		k.ADDQ(imm(lanesBytes/2), at)
+		k.SUBQ(imm(lanesBytes/4), left)
+		k.JNZ(ref(loop))
+		k.finishLine(f, merge(slices.Clone(acc), combine), combine, nan, accs)
 		k.ADDQ(stride, x)
 	})
 	k.End()
@@ -156,22 +212,31 @@ func (r row) foldRest(f folding, acc []reg.VecVirtual, nan flags, at, left reg.G
 	}
 }
 
-// foldRow folds a row of lanesBytes bytes.
-func (k *kit) foldRow(f folding, acc []reg.VecVirtual, nan flags, x reg.Register) {
+// foldRow folds lanesBytes bytes of elements: vector i, which may be in memory, into
+// accumulator i.
+func (k *kit) foldRow(f folding, acc []reg.VecVirtual, nan flags, vector func(i int) operand.Op) {
 	if !f.nan {
 		for i, v := range acc {
-			f.to(operand.Mem{Base: x, Disp: i * k.Bytes()}, v)
+			f.to(vector(i), v)
 		}
 		return
 	}
 	for i := 0; i < len(acc); i += 2 {
-		a, b := k.Vec(), k.Vec()
-		k.Move(operand.Mem{Base: x, Disp: i * k.Bytes()}, a)
-		k.Move(operand.Mem{Base: x, Disp: (i + 1) * k.Bytes()}, b)
+		a, b := k.inRegister(vector(i)), k.inRegister(vector(i+1))
 		nan.compareInto(unordered, a, b)
 		f.to(a, acc[i])
 		f.to(b, acc[i+1])
 	}
+}
+
+// inRegister returns a vector, which is read if it is in memory.
+func (k *kit) inRegister(v operand.Op) reg.VecVirtual {
+	if r, ok := v.(reg.VecVirtual); ok {
+		return r
+	}
+	r := k.Vec()
+	k.Move(v, r)
+	return r
 }
 
 func (k *kit) finishLine(f folding, sum reg.VecVirtual, combine func(a, b reg.VecVirtual), nan flags, accs reg.GPVirtual) {
@@ -199,21 +264,43 @@ func (k *kit) finishLine(f folding, sum reg.VecVirtual, combine func(a, b reg.Ve
 
 // grid folds rows into rows of accumulators.
 func (k *kit) grid(f folding) {
-	k.begin(f.name+"Grid", "func(rows, n, stride int, acc, x "+f.pointer(k)+")",
-		"folds rows of n elements, stride bytes apart, into n accumulators in order.")
+	k.begin(f.name+"Grid", "func(rows, n, stride, ahead int, acc, x "+f.pointer(k)+")",
+		"folds rows of n elements, stride bytes apart, into n accumulators in order."+fetchDoc)
 	rows, r, stride, acc, x := k.Arg("rows"), k.rowOf(), k.Arg("stride"), k.Arg("acc"), k.Arg("x")
+	near, done := k.label("near"), k.label("done")
+	if k.AVX512 {
+		ahead := k.Arg("ahead")
+		k.TESTQ(ahead, ahead)
+		k.JZ(ref(near))
+		k.ADDQ(x, ahead)
+		r.gridOf(f, rows, stride, acc, x, ahead)
+		k.JMP(ref(done))
+	}
+	k.Label(near)
+	r.gridOf(f, rows, stride, acc, x)
+	k.Label(done)
+	k.End()
+}
+
+// gridOf is grid of the rows at the first of some pointers. What the others point to is
+// fetched.
+func (r row) gridOf(f folding, rows, stride, acc reg.GPVirtual, pointers ...reg.Register) {
 	r.steps(4, func(all []place) {
 		a := each(all, func(p place) reg.VecVirtual { return p.load(acc) })
-		k.down(rows, []reg.Register{stride}, []reg.Register{x}, func(at []reg.Register) {
+		r.down(rows, []reg.Register{stride}, pointers, func(at []reg.Register) {
 			for i, p := range all {
-				k.foldInto(f, p.load(at[0]), a[i])
+				for _, ahead := range at[1:] {
+					if p.disp%64 == 0 {
+						r.PREFETCHT0(p.mem(ahead))
+					}
+				}
+				r.foldInto(f, p.load(at[0]), a[i])
 			}
 		})
 		for i, p := range all {
 			p.store(a[i], acc)
 		}
 	})
-	k.End()
 }
 
 // foldInto folds v into acc, each of which may be NaN.

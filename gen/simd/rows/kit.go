@@ -41,9 +41,13 @@ func imm(n int) operand.Op { return operand.I32(n) }
 
 // scalar broadcasts an argument.
 func (k *kit) scalar(name string) reg.VecVirtual {
-	v, x := k.Vec(), k.XMM()
-	k.Load(k.Param(name), x)
-	k.Broadcast(x, v)
+	v := k.Vec()
+	arg, err := k.Param(name).Resolve()
+	if err != nil { // the signature lacks the name: avo reports it when it compiles
+		k.Load(k.Param(name), v.AsX())
+		return v
+	}
+	k.Broadcast(arg.Addr, v)
 	return v
 }
 
@@ -221,6 +225,20 @@ func (p place) load(base reg.Register) reg.VecVirtual {
 		p.VMOVUPS_Z(p.mem(base), p.mask, v)
 	}
 	return v
+}
+
+// fetchAhead is how many bytes before it is used memory is asked for that is read, or
+// written, in order: processors do so of themselves only up to the end of a page.
+const fetchAhead = 2048
+
+// fetch asks for the cache line that is fetchAhead bytes after the place, if it begins
+// one of the lines of its step. It need not be mapped.
+func (p place) fetch(base reg.Register) {
+	if !p.tail && p.disp%64 == 0 {
+		m := p.mem(base)
+		m.Disp += fetchAhead
+		p.PREFETCHT0(m)
+	}
 }
 
 // store writes the lanes of a vector that are in the row.

@@ -17,7 +17,7 @@ func Files(by string) ([]asm.File, error) {
 	for _, p := range []struct {
 		dir, name string
 		write     func(k *kit)
-	}{{"rows", "softmax", softmaxes}, {"rows", "columns", columns}, {"rows", "norm", norms}, {"rows", "arg", args}, {"fold", "fold", folds}, {"fold", "scan", scans}} {
+	}{{"rows", "softmax", softmaxes}, {"rows", "columns", columns}, {"rows", "norm", norms}, {"rows", "arg", args}, {"rows", "outer", outers}, {"fold", "fold", folds}, {"fold", "scan", scans}, {"channel", "channel", channels}} {
 		u := asm.Unit{Dir: "backend/cpu/" + p.dir, Pkg: p.dir, Name: p.name, By: by}
 		f, err := u.Build(func(ctx *build.Context) {
 			used := map[string]bool{}

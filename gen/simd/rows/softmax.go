@@ -5,11 +5,11 @@ import "github.com/mmcloughlin/avo/reg"
 // softmaxes writes the functions over contiguous rows.
 func softmaxes(k *kit) {
 	k.softmax()
+	k.softmaxPart()
 	k.logSum()
 	k.shift()
 	k.rowMax()
-	k.rowExp(true)
-	k.rowExp(false)
+	k.rowExp()
 	k.rowScale()
 	k.expScale()
 }
@@ -31,9 +31,8 @@ func (r row) largest(x reg.Register) reg.VecVirtual {
 	return top
 }
 
-// exps returns the sum of exp(x - top) in all lanes, and stores the terms at out
-// where that is given.
-func (r row) exps(out, x reg.Register, top reg.VecVirtual) reg.VecVirtual {
+// exps returns the sum of exp(x - top) in all lanes.
+func (r row) exps(x reg.Register, top reg.VecVirtual) reg.VecVirtual {
 	s := r.Vecs(2)
 	for _, v := range s {
 		r.Zero(v)
@@ -44,9 +43,6 @@ func (r row) exps(out, x reg.Register, top reg.VecVirtual) reg.VecVirtual {
 		e := r.exp(v, false)
 		p.clear(e)
 		r.Add(e, s[p.i], s[p.i])
-		if out != nil {
-			p.store(e, out)
-		}
 	})
 	sum := merge(s, func(a, b reg.VecVirtual) { r.Add(b, a, a) })
 	r.sumOf(sum)
@@ -68,18 +64,81 @@ func (r row) next(pointers ...reg.Register) {
 	}
 }
 
+// A turn is the work on three rows at once: the exponentials of one, the largest
+// element of the next, and the scaling of the one before. What waits for memory, or
+// for the end of a sum, waits while the exponentials are computed. The last row is its
+// own next; the first is the one before it, whose scaled results are written over.
+type turn struct {
+	out, x   reg.Register // of the row; out may be x
+	next     reg.Register // of the next row's elements
+	before   reg.Register // the results of the row before; may be out
+	top, f   reg.VecVirtual
+	sum, max reg.VecVirtual // what there is at the end, in all lanes
+}
+
+// take does a turn over the row.
+func (r row) take(t *turn) {
+	s, m := r.Vecs(2), r.Vecs(2)
+	for i := range s {
+		r.Zero(s[i])
+		r.Move(r.fixed["negInf"], m[i])
+	}
+	r.over(len(s), func(p place) {
+		v, next, before := p.load(t.x), p.load(t.next), p.load(t.before)
+		p.fetch(t.next)
+		p.fetch(t.out)
+		p.fill(next, r.fixed["negInf"])
+		r.max(next, m[p.i], m[p.i])
+		r.Mul(before, t.f, before)
+		p.store(before, t.before)
+		r.Sub(v, t.top, v)
+		e := r.exp(v, false)
+		p.clear(e)
+		r.Add(e, s[p.i], s[p.i])
+		p.store(e, t.out)
+	})
+	t.sum, t.max = s[0], m[0]
+	r.Add(s[1], s[0], s[0])
+	r.sumOf(s[0])
+	r.max(m[0], m[1], m[0])
+	r.maxOf(m[0])
+}
+
 func (k *kit) softmax() {
-	k.begin("softmax", "func(rows, n int, out, x *%s)", "computes softmax of each of rows contiguous rows of n elements, at most 2048.")
+	k.begin("softmax", "func(rows, n int, out, x *%s)", "computes softmax of each of rows, at least one, contiguous rows of n elements, at most 2048.")
 	rows, r, out, x := k.Arg("rows"), k.rowOf(), k.Arg("out"), k.Arg("x")
 	k.holdExp(false)
 	k.hold("negInf")
+	t := turn{out: out, x: x, next: k.GP64(), before: k.GP64(), top: r.largest(x), f: k.Vec()}
+	k.Zero(t.f)
+	k.MOVQ(out, t.before)
 	k.times(rows, func() {
-		sum := r.exps(out, x, r.largest(x))
-		f := k.Vec()
-		k.Div(k.fixed["one"], sum, f)
-		r.scaleBy(out, f)
+		k.MOVQ(x, t.next)
+		k.CMPQ(rows, imm(1))
+		last := k.label("last")
+		k.JEQ(ref(last))
+		k.ADDQ(r.n, t.next)
+		k.Label(last)
+		r.take(&t)
+		k.Div(k.fixed["one"], t.sum, t.f)
+		k.Move(t.max, t.top)
+		k.MOVQ(out, t.before)
 		r.next(out, x)
 	})
+	r.scaleBy(t.before, t.f)
+	k.End()
+}
+
+func (k *kit) softmaxPart() {
+	k.begin("softmaxPart", "func(n int, top, f %s, out, x, next, before, sum, largest *%s)",
+		"writes exp(x - top), where no x is above top, and its sum; the largest of the n elements at next; and before times f, which may be out.")
+	r := k.rowOf()
+	t := turn{out: k.Arg("out"), x: k.Arg("x"), next: k.Arg("next"), before: k.Arg("before"), top: k.scalar("top"), f: k.scalar("f")}
+	k.holdExp(false)
+	k.hold("negInf")
+	r.take(&t)
+	k.first(t.sum, mem(k.Arg("sum")))
+	k.first(t.max, mem(k.Arg("largest")))
 	k.End()
 }
 
@@ -91,7 +150,7 @@ func (k *kit) logSum() {
 	k.times(rows, func() {
 		top := r.largest(x)
 		k.first(top, mem(tops))
-		k.first(r.exps(nil, x, top), mem(sums))
+		k.first(r.exps(x, top), mem(sums))
 		r.next(x)
 		k.ADDQ(imm(k.Elem()), tops)
 		k.ADDQ(imm(k.Elem()), sums)
@@ -128,18 +187,12 @@ func (k *kit) rowMax() {
 	k.End()
 }
 
-func (k *kit) rowExp(store bool) {
-	var out reg.Register
-	if store {
-		k.begin("expSum", "func(n int, top %s, out, x, sum *%s)", "writes exp(x - top), where no x is above top, and its sum.")
-		out = k.Arg("out")
-	} else {
-		k.begin("sumExp", "func(n int, top %s, x, sum *%s)", "writes the sum of exp(x - top), where no x is above top.")
-	}
+func (k *kit) rowExp() {
+	k.begin("sumExp", "func(n int, top %s, x, sum *%s)", "writes the sum of exp(x - top), where no x is above top.")
 	r, x, sum := k.rowOf(), k.Arg("x"), k.Arg("sum")
 	top := k.scalar("top")
 	k.holdExp(false)
-	k.first(r.exps(out, x, top), mem(sum))
+	k.first(r.exps(x, top), mem(sum))
 	k.End()
 }
 
