@@ -34,10 +34,13 @@ var ShapeRules = map[string]any{
 	"nll_grad":                NLLGradShape,
 	"norm_stats":              NormStatsShape,
 	"norm_affine":             NormAffineShape,
+	"channel_norm":            ChannelNormShape,
+	"channel_norm_grad":       ChannelNormGradShape,
 	"convolution":             ConvolutionShape,
 	"convolution_grad_input":  ConvolutionGradInputShape,
 	"convolution_grad_weight": ConvolutionGradWeightShape,
 	"max_pool":                MaxPoolShape,
+	"max_pool_grad":           MaxPoolGradShape,
 	"avg_pool":                AvgPoolShape,
 	"avg_pool_grad":           AvgPoolGradShape,
 	"grid_sample":             GridSampleShape,
@@ -274,6 +277,31 @@ func NormAffineShape(x, weight, bias []int, axes, results int) ([][]int, error) 
 		return nil, shapeErrorf("weight %v and bias %v must have shape %v", weight, bias, row)
 	}
 	return out, nil
+}
+
+// ChannelNormShape returns the shapes of x normalized by channel, axis 1, and of a
+// channel's two statistics. Weight and bias have one element a channel.
+func ChannelNormShape(x, weight, bias []int) ([][]int, error) {
+	if len(x) < 2 {
+		return nil, shapeErrorf("x must have channels, axis 1, but has shape %v", x)
+	}
+	channels := x[1:2]
+	if !slices.Equal(weight, channels) || !slices.Equal(bias, channels) {
+		return nil, shapeErrorf("weight %v and bias %v must have shape %v", weight, bias, channels)
+	}
+	return [][]int{x, channels, channels}, nil
+}
+
+// ChannelNormGradShape returns the shapes of the gradients of x, weight and bias of
+// ChannelNormShape, from the gradient g and the statistics.
+func ChannelNormGradShape(g, x, weight, average, variance []int) ([][]int, error) {
+	if !slices.Equal(g, x) {
+		return nil, shapeErrorf("g %v must have shape %v", g, x)
+	}
+	if _, err := ChannelNormShape(x, average, variance); err != nil {
+		return nil, err
+	}
+	return ChannelNormShape(x, weight, weight)
 }
 
 // sumInts adds; ok is false where the sum overflows.

@@ -142,6 +142,16 @@ func MaxPoolShape(x, kernel, stride, padding, dilation []int, ceil bool) ([][]in
 	return [][]int{out, out}, nil
 }
 
+// MaxPoolGradShape returns the shape input of what was pooled over its last axes, from
+// the gradient g of the values and the positions of these.
+func MaxPoolGradShape(g, indices, input []int, axes int) ([]int, error) {
+	lead := len(input) - axes
+	if axes < 1 || lead < 0 || len(g) != len(input) || !slices.Equal(g, indices) || !slices.Equal(g[:lead], input[:lead]) {
+		return nil, shapeErrorf("g %v and indices %v are not those of %d axes of %v", g, indices, axes, input)
+	}
+	return input, CheckShape(input)
+}
+
 // AvgPoolShape returns the shape of the means of windows over the last axes of x.
 func AvgPoolShape(x, kernel, stride, padding []int, ceil bool) ([]int, error) {
 	return poolShape(x, kernel, stride, padding, ones(len(kernel)), ceil)

@@ -40,8 +40,9 @@ type vectorEntry struct {
 	op      *schema.Op
 	variant int
 	dtype   ir.DType
-	loops   []string // Go functions by instruction set; "" where there is none
-	reason  string   // why one is missing
+	loops   []string            // Go functions by instruction set; "" where there is none
+	others  map[string][]string // those by instruction set that do the same otherwise, by the field of vector.Loop
+	reason  string              // why one is missing
 }
 
 // vectorLoops emits the assembly of the element-wise operators, a file a group, and
@@ -124,6 +125,17 @@ func (v vectorEntry) row() jen.Code {
 			items = append(items, field(instructionSets[i].String(), jen.Id(name)))
 		}
 	}
+	for _, kind := range otherKinds {
+		var loops []jen.Code
+		for i, name := range v.others[kind] {
+			if name != "" {
+				loops = append(loops, field(instructionSets[i].String(), jen.Id(name)))
+			}
+		}
+		if loops != nil {
+			items = append(items, field(kind, jen.Qual(vectorPath, "Loops").Values(loops...)))
+		}
+	}
 	if !some {
 		return nil
 	}
@@ -132,7 +144,10 @@ func (v vectorEntry) row() jen.Code {
 
 // lower adds the assembly of one entry to a file, unless the same is there already.
 func (vs *vectors) lower(code *x86.File, f *goFile, op *schema.Op, variant int, d ir.DType) vectorEntry {
-	entry := vectorEntry{op: op, variant: variant, dtype: d, loops: make([]string, len(instructionSets))}
+	entry := vectorEntry{op: op, variant: variant, dtype: d, loops: make([]string, len(instructionSets)), others: map[string][]string{}}
+	for _, kind := range otherKinds {
+		entry.others[kind] = make([]string, len(instructionSets))
+	}
 	v := op.Variants[variant]
 	g, err := v.Expr.Check(d)
 	if err != nil {
@@ -140,30 +155,92 @@ func (vs *vectors) lower(code *x86.File, f *goFile, op *schema.Op, variant int, 
 	}
 	inputs := laneInputs(op, g)
 	lowered, each := realGraph(v, g)
+	base := variantName(op, v) + dtypeConst[d]
 	for i, isa := range instructionSets {
-		prog, err := lowerLoop(lowered, inputs, isa)
+		typed, err := typedLoop(lowered, inputs, isa)
 		if err != nil {
 			entry.reason = err.Error()
 			continue
+		}
+		prog := lanes.Neutral(typed)
+		if d == ir.Float32 {
+			names := vs.beside(code, op, base, typed, isa)
+			for _, kind := range otherKinds {
+				if names[kind] != "" {
+					entry.others[kind][i] = vs.wrapped(f, names[kind], each, len(prog.Scalars()), inputs, g)
+				}
+			}
 		}
 		if isa == x86.AVX512 && entry.loops[0] != "" && streams(prog) {
 			entry.loops[i] = entry.loops[0]
 			continue
 		}
-		key := isa.String() + lanes.Key(prog)
-		name, ok := vs.functions[key]
-		if !ok {
-			base := variantName(op, v) + dtypeConst[d]
-			if err := code.Loop(base, prog, isa); err != nil {
-				entry.reason = err.Error()
-				continue
-			}
-			name = base + isa.String()
-			vs.functions[key] = name
+		name, err := vs.function(base, "", prog, isa, code.Loop)
+		if err != nil {
+			entry.reason = err.Error()
+			continue
 		}
 		entry.loops[i] = vs.wrapped(f, name, each, len(prog.Scalars()), inputs, g)
 	}
 	return entry
+}
+
+// otherKinds are the fields of vector.Loop with loops that do what the usual ones do
+// with results or operands that are elsewhere, or other.
+var otherKinds = []string{"Past", "Float16", "BFloat16"}
+
+// stored is the most operations of a loop that has others for operands of 16 bits: to
+// convert them apart would be most of the work.
+const stored = 2
+
+// beside adds the assembly that stands beside a float32 loop's, and returns the names
+// by kind.
+func (vs *vectors) beside(code *x86.File, op *schema.Op, base string, p *lane.Prog, isa x86.ISA) map[string]string {
+	names := map[string]string{}
+	if name, err := vs.function(base, "Past", lanes.Neutral(p), isa, code.Stream); err == nil {
+		names["Past"] = name
+	}
+	if p.Weight() > stored || calls(p) || len(p.Args()) == 0 || op.Results[0].DType.IsFloat() {
+		return names
+	}
+	for _, o := range op.Operands() {
+		if o.Fixed.IsFloat() {
+			return names
+		}
+	}
+	for _, d := range []ir.DType{ir.Float16, ir.BFloat16} {
+		if !op.DTypes.Has(d) {
+			continue
+		}
+		if name, err := vs.function(base, dtypeConst[d], lanes.Stored(p, d), isa, code.Loop); err == nil {
+			names[dtypeConst[d]] = name
+		}
+	}
+	return names
+}
+
+// calls reports whether a program calls functions.
+func calls(p *lane.Prog) bool {
+	for i, live := range p.Live() {
+		if live && p.Node(lane.V(i)).Op == lane.OpCall {
+			return true
+		}
+	}
+	return false
+}
+
+// function returns the name of the assembly of some kind that add makes of a program,
+// which it does once.
+func (vs *vectors) function(base, kind string, p *lane.Prog, isa x86.ISA, add func(name string, p *lane.Prog, isa x86.ISA) error) (string, error) {
+	key := kind + isa.String() + lanes.Key(p)
+	if old, ok := vs.functions[key]; ok {
+		return old, nil
+	}
+	if err := add(base+kind, p, isa); err != nil {
+		return "", err
+	}
+	vs.functions[key] = base + kind + isa.String()
+	return vs.functions[key], nil
 }
 
 // laneInputs says where the names of g are read.
@@ -186,8 +263,17 @@ var mathSets = map[x86.ISA]mathlib.Set{x86.AVX2: mathlib.AVX2, x86.AVX512: mathl
 // calls, which is faster, but takes room.
 const inlined = 90
 
-// lowerLoop returns the program of a loop.
+// lowerLoop returns the program of a loop over types that others may share.
 func lowerLoop(g *expr.Graph, inputs []lanes.Input, isa x86.ISA) (*lane.Prog, error) {
+	prog, err := typedLoop(g, inputs, isa)
+	if err != nil {
+		return nil, err
+	}
+	return lanes.Neutral(prog), nil
+}
+
+// typedLoop returns the program of a loop over the types of its elements.
+func typedLoop(g *expr.Graph, inputs []lanes.Input, isa x86.ISA) (*lane.Prog, error) {
 	prog, err := lanes.Program(g, inputs, caller(isa, false))
 	if err != nil {
 		return nil, err
@@ -198,7 +284,7 @@ func lowerLoop(g *expr.Graph, inputs []lanes.Input, isa x86.ISA) (*lane.Prog, er
 	if whole, err := lanes.Program(g, inputs, caller(isa, true)); err == nil && whole.Weight() <= inlined {
 		prog = whole
 	}
-	return lanes.Neutral(prog), nil
+	return prog, nil
 }
 
 // caller adds functions to programs, calls of them or, where inline asks for it and

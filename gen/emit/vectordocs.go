@@ -15,7 +15,10 @@ func (e *emitter) vectorReference(vs *vectors) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!-- %s -->\n\n# Element-wise loops in assembly\n\n", e.target.Header())
 	b.WriteString("What the generator lowers of the element-wise operators, gradients among them, by compute dtype; float16 and bfloat16 compute in\n" +
-		"float32. Loops that do the same share one function. What is not lowered runs as portable Go at every level.\n\n")
+		"float32. Loops that do the same share one function. What is not lowered runs as portable Go at every level.\n\n" +
+		"A float32 body of up to three operands, all of its dtype, has a second function for results that no cache holds: it takes lines of\n" +
+		"several pages in turn, asks for operands ahead, and stores past the caches. One of a few operations has two more, for operands and\n" +
+		"results in memory as float16 and as bfloat16.\n\n")
 	lowered, partly := 0, 0
 	for _, v := range vs.entries {
 		switch {

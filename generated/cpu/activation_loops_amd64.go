@@ -11,7 +11,13 @@ import (
 )
 
 //go:noescape
+func celuFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func celuFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func celuFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func celuFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -23,7 +29,13 @@ func celuFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func celuFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func celuGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func celuGradXFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func celuGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func celuGradXFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -35,7 +47,13 @@ func celuGradXFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func celuGradXFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func eluFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func eluFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func eluFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func eluFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -47,7 +65,13 @@ func eluFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func eluFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func eluGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func eluGradXFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func eluGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func eluGradXFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -59,7 +83,13 @@ func eluGradXFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func eluGradXFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func geluNoneFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func geluNoneFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func geluNoneFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func geluNoneFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -71,7 +101,13 @@ func geluNoneFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func geluNoneFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func geluTanhFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func geluTanhFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func geluTanhFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func geluTanhFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -83,7 +119,13 @@ func geluTanhFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func geluTanhFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func geluGradXNoneFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func geluGradXNoneFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func geluGradXNoneFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func geluGradXNoneFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -95,7 +137,13 @@ func geluGradXNoneFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index in
 func geluGradXNoneFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func geluGradXTanhFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func geluGradXTanhFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func geluGradXTanhFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func geluGradXTanhFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -107,7 +155,13 @@ func geluGradXTanhFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index in
 func geluGradXTanhFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func hardshrinkFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func hardshrinkFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func hardshrinkFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func hardshrinkFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -119,7 +173,13 @@ func hardshrinkFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func hardshrinkFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func hardshrinkGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func hardshrinkGradXFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func hardshrinkGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func hardshrinkGradXFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -131,7 +191,13 @@ func hardshrinkGradXFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index i
 func hardshrinkGradXFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func hardsigmoidFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func hardsigmoidFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func hardsigmoidFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func hardsigmoidFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -143,7 +209,13 @@ func hardsigmoidFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int6
 func hardsigmoidFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func hardsigmoidGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func hardsigmoidGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func hardsigmoidGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func hardsigmoidGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -155,7 +227,13 @@ func hardsigmoidGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index
 func hardsigmoidGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func hardswishFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func hardswishFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func hardswishFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func hardswishFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -167,7 +245,13 @@ func hardswishFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func hardswishFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func hardswishGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func hardswishGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func hardswishGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func hardswishGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -179,7 +263,13 @@ func hardswishGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index i
 func hardswishGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func hardtanhFloat32PastAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func hardtanhFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func hardtanhFloat32PastAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func hardtanhFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
@@ -191,7 +281,13 @@ func hardtanhFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 func hardtanhFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
+func hardtanhGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func hardtanhGradXFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func hardtanhGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func hardtanhGradXFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
@@ -233,7 +329,13 @@ func heavisideInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func heavisideInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func heavisideFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func heavisideFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func heavisideFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func heavisideFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -245,7 +347,13 @@ func heavisideFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func heavisideFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func leakyReluFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func leakyReluFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func leakyReluFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func leakyReluFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -257,7 +365,13 @@ func leakyReluFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func leakyReluFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func leakyReluGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func leakyReluGradXFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func leakyReluGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func leakyReluGradXFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -269,7 +383,13 @@ func leakyReluGradXFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index in
 func leakyReluGradXFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func logsigmoidFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func logsigmoidFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func logsigmoidFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func logsigmoidFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -281,7 +401,13 @@ func logsigmoidFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func logsigmoidFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func mishFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func mishFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func mishFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func mishFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -293,7 +419,13 @@ func mishFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func mishFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func mishGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func mishGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func mishGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func mishGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -305,7 +437,13 @@ func mishGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func mishGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func preluFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func preluFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func preluFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func preluFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -317,7 +455,13 @@ func preluFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func preluFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func preluGradWeightFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func preluGradWeightFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func preluGradWeightFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func preluGradWeightFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -329,7 +473,13 @@ func preluGradWeightFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index 
 func preluGradWeightFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func preluGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func preluGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func preluGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func preluGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -371,7 +521,25 @@ func reluInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func reluInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func reluFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func reluFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func reluFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func reluFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func reluFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func reluFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func reluFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func reluFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -413,7 +581,13 @@ func relu6Int64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func relu6Int64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func relu6Float32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func relu6Float32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func relu6Float32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func relu6Float32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -425,7 +599,13 @@ func relu6Float64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func relu6Float64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func relu6GradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func relu6GradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func relu6GradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func relu6GradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -437,7 +617,25 @@ func relu6GradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func relu6GradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func reluGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func reluGradXFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func reluGradXFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func reluGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func reluGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func reluGradXFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func reluGradXFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func reluGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -449,7 +647,13 @@ func reluGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func reluGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func seluFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func seluFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func seluFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func seluFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -461,7 +665,13 @@ func seluFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func seluFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func seluGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func seluGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func seluGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func seluGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -473,7 +683,13 @@ func seluGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func seluGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func siluFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func siluFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func siluFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func siluFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -485,7 +701,13 @@ func siluFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func siluFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func siluGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func siluGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func siluGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func siluGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -497,7 +719,13 @@ func siluGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func siluGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func softplusFloat32PastAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func softplusFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func softplusFloat32PastAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func softplusFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
@@ -509,7 +737,13 @@ func softplusFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 func softplusFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
+func softplusGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func softplusGradXFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func softplusGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func softplusGradXFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
@@ -521,7 +755,13 @@ func softplusGradXFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int
 func softplusGradXFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
+func softshrinkFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func softshrinkFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func softshrinkFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func softshrinkFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -533,7 +773,13 @@ func softshrinkFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func softshrinkFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func softshrinkGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func softshrinkGradXFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func softshrinkGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func softshrinkGradXFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -545,7 +791,13 @@ func softshrinkGradXFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index i
 func softshrinkGradXFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func softsignFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func softsignFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func softsignFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func softsignFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -557,7 +809,13 @@ func softsignFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func softsignFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func tanhshrinkFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func tanhshrinkFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func tanhshrinkFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func tanhshrinkFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -569,7 +827,13 @@ func tanhshrinkFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func tanhshrinkFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func tanhshrinkGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func tanhshrinkGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func tanhshrinkGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func tanhshrinkGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -581,7 +845,25 @@ func tanhshrinkGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index 
 func tanhshrinkGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func thresholdFloat32PastAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func thresholdFloat32Float16AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func thresholdFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func thresholdFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func thresholdFloat32PastAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func thresholdFloat32Float16AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func thresholdFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func thresholdFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
@@ -593,7 +875,25 @@ func thresholdFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 func thresholdFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
+func thresholdGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func thresholdGradXFloat32Float16AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func thresholdGradXFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func thresholdGradXFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func thresholdGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func thresholdGradXFloat32Float16AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func thresholdGradXFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func thresholdGradXFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)

@@ -4,722 +4,1108 @@
 
 #include "textflag.h"
 
-DATA lanes<>+0(SB)/8, $0xffffffffffffffff
-DATA lanes<>+8(SB)/8, $0xffffffffffffffff
-DATA lanes<>+16(SB)/8, $0xffffffffffffffff
-DATA lanes<>+24(SB)/8, $0xffffffffffffffff
-DATA lanes<>+32(SB)/8, $0x0000000000000000
-DATA lanes<>+40(SB)/8, $0x0000000000000000
-DATA lanes<>+48(SB)/8, $0x0000000000000000
-DATA lanes<>+56(SB)/8, $0x0000000000000000
-DATA lanes<>+64(SB)/8, $0x0400000000000000
-DATA lanes<>+72(SB)/8, $0x0400000000000000
-DATA lanes<>+80(SB)/8, $0x0400000000000000
-DATA lanes<>+88(SB)/8, $0x0400000000000000
-DATA lanes<>+96(SB)/8, $0x4000000000000000
-DATA lanes<>+104(SB)/8, $0x4000000000000000
-DATA lanes<>+112(SB)/8, $0x4000000000000000
-DATA lanes<>+120(SB)/8, $0x4000000000000000
-DATA lanes<>+128(SB)/8, $0x8000000000000000
-DATA lanes<>+136(SB)/8, $0x8000000000000000
-DATA lanes<>+144(SB)/8, $0x8000000000000000
-DATA lanes<>+152(SB)/8, $0x8000000000000000
-DATA lanes<>+160(SB)/8, $0x4008000000000000
-DATA lanes<>+168(SB)/8, $0x4008000000000000
-DATA lanes<>+176(SB)/8, $0x4008000000000000
-DATA lanes<>+184(SB)/8, $0x4008000000000000
-DATA lanes<>+192(SB)/8, $0xc008000000000000
-DATA lanes<>+200(SB)/8, $0xc008000000000000
-DATA lanes<>+208(SB)/8, $0xc008000000000000
-DATA lanes<>+216(SB)/8, $0xc008000000000000
-DATA lanes<>+224(SB)/8, $0x4010000000000000
-DATA lanes<>+232(SB)/8, $0x4010000000000000
-DATA lanes<>+240(SB)/8, $0x4010000000000000
-DATA lanes<>+248(SB)/8, $0x4010000000000000
-DATA lanes<>+256(SB)/8, $0x4018000000000000
-DATA lanes<>+264(SB)/8, $0x4018000000000000
-DATA lanes<>+272(SB)/8, $0x4018000000000000
-DATA lanes<>+280(SB)/8, $0x4018000000000000
-DATA lanes<>+288(SB)/8, $0x4330000000000000
-DATA lanes<>+296(SB)/8, $0x4330000000000000
-DATA lanes<>+304(SB)/8, $0x4330000000000000
-DATA lanes<>+312(SB)/8, $0x4330000000000000
-DATA lanes<>+320(SB)/8, $0x4034000000000000
-DATA lanes<>+328(SB)/8, $0x4034000000000000
-DATA lanes<>+336(SB)/8, $0x4034000000000000
-DATA lanes<>+344(SB)/8, $0x4034000000000000
-DATA lanes<>+352(SB)/8, $0x3c90000000000000
-DATA lanes<>+360(SB)/8, $0x3c90000000000000
-DATA lanes<>+368(SB)/8, $0x3c90000000000000
-DATA lanes<>+376(SB)/8, $0x3c90000000000000
-DATA lanes<>+384(SB)/8, $0x3fd0000000000000
-DATA lanes<>+392(SB)/8, $0x3fd0000000000000
-DATA lanes<>+400(SB)/8, $0x3fd0000000000000
-DATA lanes<>+408(SB)/8, $0x3fd0000000000000
-DATA lanes<>+416(SB)/8, $0x3fe0000000000000
-DATA lanes<>+424(SB)/8, $0x3fe0000000000000
-DATA lanes<>+432(SB)/8, $0x3fe0000000000000
-DATA lanes<>+440(SB)/8, $0x3fe0000000000000
-DATA lanes<>+448(SB)/8, $0x3fe8000000000000
-DATA lanes<>+456(SB)/8, $0x3fe8000000000000
-DATA lanes<>+464(SB)/8, $0x3fe8000000000000
-DATA lanes<>+472(SB)/8, $0x3fe8000000000000
-DATA lanes<>+480(SB)/8, $0x3af0000000000000
-DATA lanes<>+488(SB)/8, $0x3af0000000000000
-DATA lanes<>+496(SB)/8, $0x3af0000000000000
-DATA lanes<>+504(SB)/8, $0x3af0000000000000
-DATA lanes<>+512(SB)/8, $0x3ff0000000000000
-DATA lanes<>+520(SB)/8, $0x3ff0000000000000
-DATA lanes<>+528(SB)/8, $0x3ff0000000000000
-DATA lanes<>+536(SB)/8, $0x3ff0000000000000
-DATA lanes<>+544(SB)/8, $0x7ff0000000000000
-DATA lanes<>+552(SB)/8, $0x7ff0000000000000
-DATA lanes<>+560(SB)/8, $0x7ff0000000000000
-DATA lanes<>+568(SB)/8, $0x7ff0000000000000
-DATA lanes<>+576(SB)/8, $0xbff0000000000000
-DATA lanes<>+584(SB)/8, $0xbff0000000000000
-DATA lanes<>+592(SB)/8, $0xbff0000000000000
-DATA lanes<>+600(SB)/8, $0xbff0000000000000
-DATA lanes<>+608(SB)/8, $0xfff0000000000000
-DATA lanes<>+616(SB)/8, $0xfff0000000000000
-DATA lanes<>+624(SB)/8, $0xfff0000000000000
-DATA lanes<>+632(SB)/8, $0xfff0000000000000
-DATA lanes<>+640(SB)/8, $0x1000000010000000
-DATA lanes<>+648(SB)/8, $0x1000000010000000
-DATA lanes<>+656(SB)/8, $0x1000000010000000
-DATA lanes<>+664(SB)/8, $0x1000000010000000
-DATA lanes<>+672(SB)/8, $0x3300000033000000
-DATA lanes<>+680(SB)/8, $0x3300000033000000
-DATA lanes<>+688(SB)/8, $0x3300000033000000
-DATA lanes<>+696(SB)/8, $0x3300000033000000
-DATA lanes<>+704(SB)/8, $0x3f0000003f000000
-DATA lanes<>+712(SB)/8, $0x3f0000003f000000
-DATA lanes<>+720(SB)/8, $0x3f0000003f000000
-DATA lanes<>+728(SB)/8, $0x3f0000003f000000
-DATA lanes<>+736(SB)/8, $0x4000000040000000
-DATA lanes<>+744(SB)/8, $0x4000000040000000
-DATA lanes<>+752(SB)/8, $0x4000000040000000
-DATA lanes<>+760(SB)/8, $0x4000000040000000
-DATA lanes<>+768(SB)/8, $0x4d0000004d000000
-DATA lanes<>+776(SB)/8, $0x4d0000004d000000
-DATA lanes<>+784(SB)/8, $0x4d0000004d000000
-DATA lanes<>+792(SB)/8, $0x4d0000004d000000
-DATA lanes<>+800(SB)/8, $0x8000000080000000
-DATA lanes<>+808(SB)/8, $0x8000000080000000
-DATA lanes<>+816(SB)/8, $0x8000000080000000
-DATA lanes<>+824(SB)/8, $0x8000000080000000
-DATA lanes<>+832(SB)/8, $0xbf000000bf000000
-DATA lanes<>+840(SB)/8, $0xbf000000bf000000
-DATA lanes<>+848(SB)/8, $0xbf000000bf000000
-DATA lanes<>+856(SB)/8, $0xbf000000bf000000
-DATA lanes<>+864(SB)/8, $0x3f4000003f400000
-DATA lanes<>+872(SB)/8, $0x3f4000003f400000
-DATA lanes<>+880(SB)/8, $0x3f4000003f400000
-DATA lanes<>+888(SB)/8, $0x3f4000003f400000
-DATA lanes<>+896(SB)/8, $0x4040000040400000
-DATA lanes<>+904(SB)/8, $0x4040000040400000
-DATA lanes<>+912(SB)/8, $0x4040000040400000
-DATA lanes<>+920(SB)/8, $0x4040000040400000
-DATA lanes<>+928(SB)/8, $0xc0400000c0400000
-DATA lanes<>+936(SB)/8, $0xc0400000c0400000
-DATA lanes<>+944(SB)/8, $0xc0400000c0400000
-DATA lanes<>+952(SB)/8, $0xc0400000c0400000
-DATA lanes<>+960(SB)/8, $0x3e8000003e800000
-DATA lanes<>+968(SB)/8, $0x3e8000003e800000
-DATA lanes<>+976(SB)/8, $0x3e8000003e800000
-DATA lanes<>+984(SB)/8, $0x3e8000003e800000
-DATA lanes<>+992(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1000(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1008(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1016(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1024(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1032(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1040(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1048(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1056(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1064(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1072(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1080(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1088(SB)/8, $0xff800000ff800000
-DATA lanes<>+1096(SB)/8, $0xff800000ff800000
-DATA lanes<>+1104(SB)/8, $0xff800000ff800000
-DATA lanes<>+1112(SB)/8, $0xff800000ff800000
-DATA lanes<>+1120(SB)/8, $0x41a0000041a00000
-DATA lanes<>+1128(SB)/8, $0x41a0000041a00000
-DATA lanes<>+1136(SB)/8, $0x41a0000041a00000
-DATA lanes<>+1144(SB)/8, $0x41a0000041a00000
-DATA lanes<>+1152(SB)/8, $0x40c0000040c00000
-DATA lanes<>+1160(SB)/8, $0x40c0000040c00000
-DATA lanes<>+1168(SB)/8, $0x40c0000040c00000
-DATA lanes<>+1176(SB)/8, $0x40c0000040c00000
-DATA lanes<>+1184(SB)/8, $0x3fe62e42fefa3800
-DATA lanes<>+1192(SB)/8, $0x3fe62e42fefa3800
-DATA lanes<>+1200(SB)/8, $0x3fe62e42fefa3800
-DATA lanes<>+1208(SB)/8, $0x3fe62e42fefa3800
-DATA lanes<>+1216(SB)/8, $0x3f3172003f317200
-DATA lanes<>+1224(SB)/8, $0x3f3172003f317200
-DATA lanes<>+1232(SB)/8, $0x3f3172003f317200
-DATA lanes<>+1240(SB)/8, $0x3f3172003f317200
-DATA lanes<>+1248(SB)/8, $0x3fb172003fb17200
-DATA lanes<>+1256(SB)/8, $0x3fb172003fb17200
-DATA lanes<>+1264(SB)/8, $0x3fb172003fb17200
-DATA lanes<>+1272(SB)/8, $0x3fb172003fb17200
-DATA lanes<>+1280(SB)/8, $0xbf9b00c0518a7801
-DATA lanes<>+1288(SB)/8, $0xbf9b00c0518a7801
-DATA lanes<>+1296(SB)/8, $0xbf9b00c0518a7801
-DATA lanes<>+1304(SB)/8, $0xbf9b00c0518a7801
-DATA lanes<>+1312(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1320(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1328(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1336(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1344(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1352(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1360(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1368(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1376(SB)/8, $0xbd153d05bd153d05
-DATA lanes<>+1384(SB)/8, $0xbd153d05bd153d05
-DATA lanes<>+1392(SB)/8, $0xbd153d05bd153d05
-DATA lanes<>+1400(SB)/8, $0xbd153d05bd153d05
-DATA lanes<>+1408(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1416(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1424(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1432(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1440(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1448(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1456(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1464(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1472(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1480(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1488(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1496(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1504(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1512(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1520(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1528(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1536(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1544(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1552(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1560(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1568(SB)/8, $0xbeaccb49adc37911
-DATA lanes<>+1576(SB)/8, $0xbeaccb49adc37911
-DATA lanes<>+1584(SB)/8, $0xbeaccb49adc37911
-DATA lanes<>+1592(SB)/8, $0xbeaccb49adc37911
-DATA lanes<>+1600(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1608(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1616(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1624(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1632(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1640(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1648(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1656(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1664(SB)/8, $0x3eb172183eb17218
-DATA lanes<>+1672(SB)/8, $0x3eb172183eb17218
-DATA lanes<>+1680(SB)/8, $0x3eb172183eb17218
-DATA lanes<>+1688(SB)/8, $0x3eb172183eb17218
-DATA lanes<>+1696(SB)/8, $0x3c0916273c091627
-DATA lanes<>+1704(SB)/8, $0x3c0916273c091627
-DATA lanes<>+1712(SB)/8, $0x3c0916273c091627
-DATA lanes<>+1720(SB)/8, $0x3c0916273c091627
-DATA lanes<>+1728(SB)/8, $0x3e0916273e091627
-DATA lanes<>+1736(SB)/8, $0x3e0916273e091627
-DATA lanes<>+1744(SB)/8, $0x3e0916273e091627
-DATA lanes<>+1752(SB)/8, $0x3e0916273e091627
-DATA lanes<>+1760(SB)/8, $0x3fcc422a3fcc422a
-DATA lanes<>+1768(SB)/8, $0x3fcc422a3fcc422a
-DATA lanes<>+1776(SB)/8, $0x3fcc422a3fcc422a
-DATA lanes<>+1784(SB)/8, $0x3fcc422a3fcc422a
-DATA lanes<>+1792(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1800(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1808(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1816(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1824(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1832(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1840(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1848(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1856(SB)/8, $0x3d2ef35793c76730
-DATA lanes<>+1864(SB)/8, $0x3d2ef35793c76730
-DATA lanes<>+1872(SB)/8, $0x3d2ef35793c76730
-DATA lanes<>+1880(SB)/8, $0x3d2ef35793c76730
-DATA lanes<>+1888(SB)/8, $0x3e80fb3f25157230
-DATA lanes<>+1896(SB)/8, $0x3e80fb3f25157230
-DATA lanes<>+1904(SB)/8, $0x3e80fb3f25157230
-DATA lanes<>+1912(SB)/8, $0x3e80fb3f25157230
-DATA lanes<>+1920(SB)/8, $0x3ffc212cc640f031
-DATA lanes<>+1928(SB)/8, $0x3ffc212cc640f031
-DATA lanes<>+1936(SB)/8, $0x3ffc212cc640f031
-DATA lanes<>+1944(SB)/8, $0x3ffc212cc640f031
-DATA lanes<>+1952(SB)/8, $0x3ff0cfabd6a91132
-DATA lanes<>+1960(SB)/8, $0x3ff0cfabd6a91132
-DATA lanes<>+1968(SB)/8, $0x3ff0cfabd6a91132
-DATA lanes<>+1976(SB)/8, $0x3ff0cfabd6a91132
-DATA lanes<>+1984(SB)/8, $0x3f82c3393f82c339
-DATA lanes<>+1992(SB)/8, $0x3f82c3393f82c339
-DATA lanes<>+2000(SB)/8, $0x3f82c3393f82c339
-DATA lanes<>+2008(SB)/8, $0x3f82c3393f82c339
-DATA lanes<>+2016(SB)/8, $0x433800000000043b
-DATA lanes<>+2024(SB)/8, $0x433800000000043b
-DATA lanes<>+2032(SB)/8, $0x433800000000043b
-DATA lanes<>+2040(SB)/8, $0x433800000000043b
-DATA lanes<>+2048(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2056(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2064(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2072(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2080(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+2088(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+2096(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+2104(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+2112(SB)/8, $0x3c6abc9e3b39803f
-DATA lanes<>+2120(SB)/8, $0x3c6abc9e3b39803f
-DATA lanes<>+2128(SB)/8, $0x3c6abc9e3b39803f
-DATA lanes<>+2136(SB)/8, $0x3c6abc9e3b39803f
-DATA lanes<>+2144(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2152(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2160(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2168(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2176(SB)/8, $0x3fc306403fc30640
-DATA lanes<>+2184(SB)/8, $0x3fc306403fc30640
-DATA lanes<>+2192(SB)/8, $0x3fc306403fc30640
-DATA lanes<>+2200(SB)/8, $0x3fc306403fc30640
-DATA lanes<>+2208(SB)/8, $0xbe800041be800041
-DATA lanes<>+2216(SB)/8, $0xbe800041be800041
-DATA lanes<>+2224(SB)/8, $0xbe800041be800041
-DATA lanes<>+2232(SB)/8, $0xbe800041be800041
-DATA lanes<>+2240(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+2248(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+2256(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+2264(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+2272(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+2280(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+2288(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+2296(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+2304(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2312(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2320(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2328(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2336(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2344(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2352(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2360(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2368(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2376(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2384(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2392(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2400(SB)/8, $0xbcb01a4ebcb01a4e
-DATA lanes<>+2408(SB)/8, $0xbcb01a4ebcb01a4e
-DATA lanes<>+2416(SB)/8, $0xbcb01a4ebcb01a4e
-DATA lanes<>+2424(SB)/8, $0xbcb01a4ebcb01a4e
-DATA lanes<>+2432(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2440(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2448(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2456(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2464(SB)/8, $0x3f227e4f50aa6853
-DATA lanes<>+2472(SB)/8, $0x3f227e4f50aa6853
-DATA lanes<>+2480(SB)/8, $0x3f227e4f50aa6853
-DATA lanes<>+2488(SB)/8, $0x3f227e4f50aa6853
-DATA lanes<>+2496(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+2504(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+2512(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+2520(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+2528(SB)/8, $0x3ff18932bf08e154
-DATA lanes<>+2536(SB)/8, $0x3ff18932bf08e154
-DATA lanes<>+2544(SB)/8, $0x3ff18932bf08e154
-DATA lanes<>+2552(SB)/8, $0x3ff18932bf08e154
-DATA lanes<>+2560(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+2568(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+2576(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+2584(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+2592(SB)/8, $0x3f2aaa553f2aaa55
-DATA lanes<>+2600(SB)/8, $0x3f2aaa553f2aaa55
-DATA lanes<>+2608(SB)/8, $0x3f2aaa553f2aaa55
-DATA lanes<>+2616(SB)/8, $0x3f2aaa553f2aaa55
-DATA lanes<>+2624(SB)/8, $0xbfe14eacb1acfe56
-DATA lanes<>+2632(SB)/8, $0xbfe14eacb1acfe56
-DATA lanes<>+2640(SB)/8, $0xbfe14eacb1acfe56
-DATA lanes<>+2648(SB)/8, $0xbfe14eacb1acfe56
-DATA lanes<>+2656(SB)/8, $0x3fa5555555555558
-DATA lanes<>+2664(SB)/8, $0x3fa5555555555558
-DATA lanes<>+2672(SB)/8, $0x3fa5555555555558
-DATA lanes<>+2680(SB)/8, $0x3fa5555555555558
-DATA lanes<>+2688(SB)/8, $0x3fd5555555555558
-DATA lanes<>+2696(SB)/8, $0x3fd5555555555558
-DATA lanes<>+2704(SB)/8, $0x3fd5555555555558
-DATA lanes<>+2712(SB)/8, $0x3fd5555555555558
-DATA lanes<>+2720(SB)/8, $0x3fc5555555555559
-DATA lanes<>+2728(SB)/8, $0x3fc5555555555559
-DATA lanes<>+2736(SB)/8, $0x3fc5555555555559
-DATA lanes<>+2744(SB)/8, $0x3fc5555555555559
-DATA lanes<>+2752(SB)/8, $0x3fe5555555555559
-DATA lanes<>+2760(SB)/8, $0x3fe5555555555559
-DATA lanes<>+2768(SB)/8, $0x3fe5555555555559
-DATA lanes<>+2776(SB)/8, $0x3fe5555555555559
-DATA lanes<>+2784(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2792(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2800(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2808(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2816(SB)/8, $0x3f867d5f3f867d5f
-DATA lanes<>+2824(SB)/8, $0x3f867d5f3f867d5f
-DATA lanes<>+2832(SB)/8, $0x3f867d5f3f867d5f
-DATA lanes<>+2840(SB)/8, $0x3f867d5f3f867d5f
-DATA lanes<>+2848(SB)/8, $0x3fe109663fe10966
-DATA lanes<>+2856(SB)/8, $0x3fe109663fe10966
-DATA lanes<>+2864(SB)/8, $0x3fe109663fe10966
-DATA lanes<>+2872(SB)/8, $0x3fe109663fe10966
-DATA lanes<>+2880(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2888(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2896(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2904(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2912(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+2920(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+2928(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+2936(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+2944(SB)/8, $0x3eaaab6c3eaaab6c
-DATA lanes<>+2952(SB)/8, $0x3eaaab6c3eaaab6c
-DATA lanes<>+2960(SB)/8, $0x3eaaab6c3eaaab6c
-DATA lanes<>+2968(SB)/8, $0x3eaaab6c3eaaab6c
-DATA lanes<>+2976(SB)/8, $0x3ff20dd750429b6d
-DATA lanes<>+2984(SB)/8, $0x3ff20dd750429b6d
-DATA lanes<>+2992(SB)/8, $0x3ff20dd750429b6d
-DATA lanes<>+3000(SB)/8, $0x3ff20dd750429b6d
-DATA lanes<>+3008(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+3016(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+3024(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+3032(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+3040(SB)/8, $0x3fd999999999c176
-DATA lanes<>+3048(SB)/8, $0x3fd999999999c176
-DATA lanes<>+3056(SB)/8, $0x3fd999999999c176
-DATA lanes<>+3064(SB)/8, $0x3fd999999999c176
-DATA lanes<>+3072(SB)/8, $0x3eb85da27065fd76
-DATA lanes<>+3080(SB)/8, $0x3eb85da27065fd76
-DATA lanes<>+3088(SB)/8, $0x3eb85da27065fd76
-DATA lanes<>+3096(SB)/8, $0x3eb85da27065fd76
-DATA lanes<>+3104(SB)/8, $0xbe7ebe66db1e1f78
-DATA lanes<>+3112(SB)/8, $0xbe7ebe66db1e1f78
-DATA lanes<>+3120(SB)/8, $0xbe7ebe66db1e1f78
-DATA lanes<>+3128(SB)/8, $0xbe7ebe66db1e1f78
-DATA lanes<>+3136(SB)/8, $0xba3fc47cba3fc47c
-DATA lanes<>+3144(SB)/8, $0xba3fc47cba3fc47c
-DATA lanes<>+3152(SB)/8, $0xba3fc47cba3fc47c
-DATA lanes<>+3160(SB)/8, $0xba3fc47cba3fc47c
-DATA lanes<>+3168(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+3176(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+3184(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+3192(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+3200(SB)/8, $0x4b40007f4b40007f
-DATA lanes<>+3208(SB)/8, $0x4b40007f4b40007f
-DATA lanes<>+3216(SB)/8, $0x4b40007f4b40007f
-DATA lanes<>+3224(SB)/8, $0x4b40007f4b40007f
-DATA lanes<>+3232(SB)/8, $0x3f471ddf8ef52180
-DATA lanes<>+3240(SB)/8, $0x3f471ddf8ef52180
-DATA lanes<>+3248(SB)/8, $0x3f471ddf8ef52180
-DATA lanes<>+3256(SB)/8, $0x3f471ddf8ef52180
-DATA lanes<>+3264(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+3272(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+3280(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+3288(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+3296(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+3304(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+3312(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+3320(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+3328(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+3336(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+3344(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+3352(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+3360(SB)/8, $0x3f7908f45f85f884
-DATA lanes<>+3368(SB)/8, $0x3f7908f45f85f884
-DATA lanes<>+3376(SB)/8, $0x3f7908f45f85f884
-DATA lanes<>+3384(SB)/8, $0x3f7908f45f85f884
-DATA lanes<>+3392(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3400(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3408(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3416(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3424(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+3432(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+3440(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+3448(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+3456(SB)/8, $0x3f6a01a019e5b68e
-DATA lanes<>+3464(SB)/8, $0x3f6a01a019e5b68e
-DATA lanes<>+3472(SB)/8, $0x3f6a01a019e5b68e
-DATA lanes<>+3480(SB)/8, $0x3f6a01a019e5b68e
-DATA lanes<>+3488(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+3496(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+3504(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+3512(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+3520(SB)/8, $0x363fbe8e363fbe8e
-DATA lanes<>+3528(SB)/8, $0x363fbe8e363fbe8e
-DATA lanes<>+3536(SB)/8, $0x363fbe8e363fbe8e
-DATA lanes<>+3544(SB)/8, $0x363fbe8e363fbe8e
-DATA lanes<>+3552(SB)/8, $0x35bfbe8e35bfbe8e
-DATA lanes<>+3560(SB)/8, $0x35bfbe8e35bfbe8e
-DATA lanes<>+3568(SB)/8, $0x35bfbe8e35bfbe8e
-DATA lanes<>+3576(SB)/8, $0x35bfbe8e35bfbe8e
-DATA lanes<>+3584(SB)/8, $0x3e60b8364ffae590
-DATA lanes<>+3592(SB)/8, $0x3e60b8364ffae590
-DATA lanes<>+3600(SB)/8, $0x3e60b8364ffae590
-DATA lanes<>+3608(SB)/8, $0x3e60b8364ffae590
-DATA lanes<>+3616(SB)/8, $0x3fd52cac2370ae91
-DATA lanes<>+3624(SB)/8, $0x3fd52cac2370ae91
-DATA lanes<>+3632(SB)/8, $0x3fd52cac2370ae91
-DATA lanes<>+3640(SB)/8, $0x3fd52cac2370ae91
-DATA lanes<>+3648(SB)/8, $0x4b4000984b400098
-DATA lanes<>+3656(SB)/8, $0x4b4000984b400098
-DATA lanes<>+3664(SB)/8, $0x4b4000984b400098
-DATA lanes<>+3672(SB)/8, $0x4b4000984b400098
-DATA lanes<>+3680(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3688(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3696(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3704(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3712(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+3720(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+3728(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+3736(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+3744(SB)/8, $0x3e99fa9e3e99fa9e
-DATA lanes<>+3752(SB)/8, $0x3e99fa9e3e99fa9e
-DATA lanes<>+3760(SB)/8, $0x3e99fa9e3e99fa9e
-DATA lanes<>+3768(SB)/8, $0x3e99fa9e3e99fa9e
-DATA lanes<>+3776(SB)/8, $0x3239cba03239cba0
-DATA lanes<>+3784(SB)/8, $0x3239cba03239cba0
-DATA lanes<>+3792(SB)/8, $0x3239cba03239cba0
-DATA lanes<>+3800(SB)/8, $0x3239cba03239cba0
-DATA lanes<>+3808(SB)/8, $0x3bd2cfa53bd2cfa5
-DATA lanes<>+3816(SB)/8, $0x3bd2cfa53bd2cfa5
-DATA lanes<>+3824(SB)/8, $0x3bd2cfa53bd2cfa5
-DATA lanes<>+3832(SB)/8, $0x3bd2cfa53bd2cfa5
-DATA lanes<>+3840(SB)/8, $0x43380000000003af
-DATA lanes<>+3848(SB)/8, $0x43380000000003af
-DATA lanes<>+3856(SB)/8, $0x43380000000003af
-DATA lanes<>+3864(SB)/8, $0x43380000000003af
-DATA lanes<>+3872(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3880(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3888(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3896(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3904(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3912(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3920(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3928(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3936(SB)/8, $0x3ed3bd03b5ef6eb3
-DATA lanes<>+3944(SB)/8, $0x3ed3bd03b5ef6eb3
-DATA lanes<>+3952(SB)/8, $0x3ed3bd03b5ef6eb3
-DATA lanes<>+3960(SB)/8, $0x3ed3bd03b5ef6eb3
-DATA lanes<>+3968(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3976(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3984(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3992(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+4000(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+4008(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+4016(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+4024(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+4032(SB)/8, $0x3fa6c16c16c16cb8
-DATA lanes<>+4040(SB)/8, $0x3fa6c16c16c16cb8
-DATA lanes<>+4048(SB)/8, $0x3fa6c16c16c16cb8
-DATA lanes<>+4056(SB)/8, $0x3fa6c16c16c16cb8
-DATA lanes<>+4064(SB)/8, $0x3f906ebb3f906ebb
-DATA lanes<>+4072(SB)/8, $0x3f906ebb3f906ebb
-DATA lanes<>+4080(SB)/8, $0x3f906ebb3f906ebb
-DATA lanes<>+4088(SB)/8, $0x3f906ebb3f906ebb
-DATA lanes<>+4096(SB)/8, $0x3175dfbd3175dfbd
-DATA lanes<>+4104(SB)/8, $0x3175dfbd3175dfbd
-DATA lanes<>+4112(SB)/8, $0x3175dfbd3175dfbd
-DATA lanes<>+4120(SB)/8, $0x3175dfbd3175dfbd
-DATA lanes<>+4128(SB)/8, $0x3fe8be202d26c7bf
-DATA lanes<>+4136(SB)/8, $0x3fe8be202d26c7bf
-DATA lanes<>+4144(SB)/8, $0x3fe8be202d26c7bf
-DATA lanes<>+4152(SB)/8, $0x3fe8be202d26c7bf
-DATA lanes<>+4160(SB)/8, $0xbef3ca47c17fb2c0
-DATA lanes<>+4168(SB)/8, $0xbef3ca47c17fb2c0
-DATA lanes<>+4176(SB)/8, $0xbef3ca47c17fb2c0
-DATA lanes<>+4184(SB)/8, $0xbef3ca47c17fb2c0
-DATA lanes<>+4192(SB)/8, $0xbcaab0c2bcaab0c2
-DATA lanes<>+4200(SB)/8, $0xbcaab0c2bcaab0c2
-DATA lanes<>+4208(SB)/8, $0xbcaab0c2bcaab0c2
-DATA lanes<>+4216(SB)/8, $0xbcaab0c2bcaab0c2
-DATA lanes<>+4224(SB)/8, $0xbf2fe9c8bf2fe9c8
-DATA lanes<>+4232(SB)/8, $0xbf2fe9c8bf2fe9c8
-DATA lanes<>+4240(SB)/8, $0xbf2fe9c8bf2fe9c8
-DATA lanes<>+4248(SB)/8, $0xbf2fe9c8bf2fe9c8
-DATA lanes<>+4256(SB)/8, $0xbfef3fe31ecb49cb
-DATA lanes<>+4264(SB)/8, $0xbfef3fe31ecb49cb
-DATA lanes<>+4272(SB)/8, $0xbfef3fe31ecb49cb
-DATA lanes<>+4280(SB)/8, $0xbfef3fe31ecb49cb
-DATA lanes<>+4288(SB)/8, $0x3b2b98cb3b2b98cb
-DATA lanes<>+4296(SB)/8, $0x3b2b98cb3b2b98cb
-DATA lanes<>+4304(SB)/8, $0x3b2b98cb3b2b98cb
-DATA lanes<>+4312(SB)/8, $0x3b2b98cb3b2b98cb
-DATA lanes<>+4320(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+4328(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+4336(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+4344(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+4352(SB)/8, $0xbfc645fd8a4e3dce
-DATA lanes<>+4360(SB)/8, $0xbfc645fd8a4e3dce
-DATA lanes<>+4368(SB)/8, $0xbfc645fd8a4e3dce
-DATA lanes<>+4376(SB)/8, $0xbfc645fd8a4e3dce
-DATA lanes<>+4384(SB)/8, $0xbf3dd27d589719d0
-DATA lanes<>+4392(SB)/8, $0xbf3dd27d589719d0
-DATA lanes<>+4400(SB)/8, $0xbf3dd27d589719d0
-DATA lanes<>+4408(SB)/8, $0xbf3dd27d589719d0
-DATA lanes<>+4416(SB)/8, $0x3e8f16d13e8f16d1
-DATA lanes<>+4424(SB)/8, $0x3e8f16d13e8f16d1
-DATA lanes<>+4432(SB)/8, $0x3e8f16d13e8f16d1
-DATA lanes<>+4440(SB)/8, $0x3e8f16d13e8f16d1
-DATA lanes<>+4448(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+4456(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+4464(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+4472(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+4480(SB)/8, $0xbe43f8e00115b1db
-DATA lanes<>+4488(SB)/8, $0xbe43f8e00115b1db
-DATA lanes<>+4496(SB)/8, $0xbe43f8e00115b1db
-DATA lanes<>+4504(SB)/8, $0xbe43f8e00115b1db
-DATA lanes<>+4512(SB)/8, $0xbece8ac5c91c7ddc
-DATA lanes<>+4520(SB)/8, $0xbece8ac5c91c7ddc
-DATA lanes<>+4528(SB)/8, $0xbece8ac5c91c7ddc
-DATA lanes<>+4536(SB)/8, $0xbece8ac5c91c7ddc
-DATA lanes<>+4544(SB)/8, $0x3f272cf8df671bde
-DATA lanes<>+4552(SB)/8, $0x3f272cf8df671bde
-DATA lanes<>+4560(SB)/8, $0x3f272cf8df671bde
-DATA lanes<>+4568(SB)/8, $0x3f272cf8df671bde
-DATA lanes<>+4576(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+4584(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+4592(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+4600(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+4608(SB)/8, $0x3f8a01a01afaf3df
-DATA lanes<>+4616(SB)/8, $0x3f8a01a01afaf3df
-DATA lanes<>+4624(SB)/8, $0x3f8a01a01afaf3df
-DATA lanes<>+4632(SB)/8, $0x3f8a01a01afaf3df
-DATA lanes<>+4640(SB)/8, $0x3f74b8e43f74b8e4
-DATA lanes<>+4648(SB)/8, $0x3f74b8e43f74b8e4
-DATA lanes<>+4656(SB)/8, $0x3f74b8e43f74b8e4
-DATA lanes<>+4664(SB)/8, $0x3f74b8e43f74b8e4
-DATA lanes<>+4672(SB)/8, $0x3fd62e42fefa39ef
-DATA lanes<>+4680(SB)/8, $0x3fd62e42fefa39ef
-DATA lanes<>+4688(SB)/8, $0x3fd62e42fefa39ef
-DATA lanes<>+4696(SB)/8, $0x3fd62e42fefa39ef
-DATA lanes<>+4704(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4712(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4720(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4728(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4736(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+4744(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+4752(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+4760(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+4768(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4776(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4784(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4792(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4800(SB)/8, $0x3f3504f33f3504f3
-DATA lanes<>+4808(SB)/8, $0x3f3504f33f3504f3
-DATA lanes<>+4816(SB)/8, $0x3f3504f33f3504f3
-DATA lanes<>+4824(SB)/8, $0x3f3504f33f3504f3
-DATA lanes<>+4832(SB)/8, $0x3b461df63b461df6
-DATA lanes<>+4840(SB)/8, $0x3b461df63b461df6
-DATA lanes<>+4848(SB)/8, $0x3b461df63b461df6
-DATA lanes<>+4856(SB)/8, $0x3b461df63b461df6
-DATA lanes<>+4864(SB)/8, $0x3fb38dbd2caa2df6
-DATA lanes<>+4872(SB)/8, $0x3fb38dbd2caa2df6
-DATA lanes<>+4880(SB)/8, $0x3fb38dbd2caa2df6
-DATA lanes<>+4888(SB)/8, $0x3fb38dbd2caa2df6
-DATA lanes<>+4896(SB)/8, $0x3fa6e4e26d4801f7
-DATA lanes<>+4904(SB)/8, $0x3fa6e4e26d4801f7
-DATA lanes<>+4912(SB)/8, $0x3fa6e4e26d4801f7
-DATA lanes<>+4920(SB)/8, $0x3fa6e4e26d4801f7
-DATA lanes<>+4928(SB)/8, $0xbf3269b7e0405af8
-DATA lanes<>+4936(SB)/8, $0xbf3269b7e0405af8
-DATA lanes<>+4944(SB)/8, $0xbf3269b7e0405af8
-DATA lanes<>+4952(SB)/8, $0xbf3269b7e0405af8
-DATA lanes<>+4960(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+4968(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+4976(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+4984(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+4992(SB)/8, $0x3fc111111110f6f9
-DATA lanes<>+5000(SB)/8, $0x3fc111111110f6f9
-DATA lanes<>+5008(SB)/8, $0x3fc111111110f6f9
-DATA lanes<>+5016(SB)/8, $0x3fc111111110f6f9
-DATA lanes<>+5024(SB)/8, $0x327ffff9327ffff9
-DATA lanes<>+5032(SB)/8, $0x327ffff9327ffff9
-DATA lanes<>+5040(SB)/8, $0x327ffff9327ffff9
-DATA lanes<>+5048(SB)/8, $0x327ffff9327ffff9
-DATA lanes<>+5056(SB)/8, $0x3dfffefd3dfffefd
-DATA lanes<>+5064(SB)/8, $0x3dfffefd3dfffefd
-DATA lanes<>+5072(SB)/8, $0x3dfffefd3dfffefd
-DATA lanes<>+5080(SB)/8, $0x3dfffefd3dfffefd
-DATA lanes<>+5088(SB)/8, $0x43380000000003fe
-DATA lanes<>+5096(SB)/8, $0x43380000000003fe
-DATA lanes<>+5104(SB)/8, $0x43380000000003fe
-DATA lanes<>+5112(SB)/8, $0x43380000000003fe
-DATA lanes<>+5120(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+5128(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+5136(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+5144(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+5152(SB)/8, $0xbff71547652b82fe
-DATA lanes<>+5160(SB)/8, $0xbff71547652b82fe
-DATA lanes<>+5168(SB)/8, $0xbff71547652b82fe
-DATA lanes<>+5176(SB)/8, $0xbff71547652b82fe
-DATA lanes<>+5184(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+5192(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+5200(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+5208(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+5216(SB)/8, $0x43300000000003ff
-DATA lanes<>+5224(SB)/8, $0x43300000000003ff
-DATA lanes<>+5232(SB)/8, $0x43300000000003ff
-DATA lanes<>+5240(SB)/8, $0x43300000000003ff
-DATA lanes<>+5248(SB)/8, $0x43380000000003ff
-DATA lanes<>+5256(SB)/8, $0x43380000000003ff
-DATA lanes<>+5264(SB)/8, $0x43380000000003ff
-DATA lanes<>+5272(SB)/8, $0x43380000000003ff
-DATA lanes<>+5280(SB)/8, $0x3f7fffff3f7fffff
-DATA lanes<>+5288(SB)/8, $0x3f7fffff3f7fffff
-DATA lanes<>+5296(SB)/8, $0x3f7fffff3f7fffff
-DATA lanes<>+5304(SB)/8, $0x3f7fffff3f7fffff
-DATA lanes<>+5312(SB)/8, $0x3effffff3effffff
-DATA lanes<>+5320(SB)/8, $0x3effffff3effffff
-DATA lanes<>+5328(SB)/8, $0x3effffff3effffff
-DATA lanes<>+5336(SB)/8, $0x3effffff3effffff
-DATA lanes<>+5344(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+5352(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+5360(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+5368(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+5376(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+5384(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+5392(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+5400(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+5408(SB)/8, $0x3c30000000000000
-DATA lanes<>+5416(SB)/8, $0x4036000000000000
-DATA lanes<>+5424(SB)/8, $0x4338000000000000
-DATA lanes<>+5432(SB)/8, $0xc044000000000000
-DATA lanes<>+5440(SB)/8, $0x4049000000000000
-DATA lanes<>+5448(SB)/8, $0x4086300000000000
-DATA lanes<>+5456(SB)/8, $0xc087500000000000
-DATA lanes<>+5464(SB)/8, $0x0000000000000001
-DATA lanes<>+5472(SB)/8, $0x7ff8000000000001
-DATA lanes<>+5480(SB)/8, $0x0000000000000006
-DATA lanes<>+5488(SB)/8, $0x3e928aedb7c2af06
-DATA lanes<>+5496(SB)/8, $0x3e5af5da9ed7d542
-DATA lanes<>+5504(SB)/8, $0x3efaf5da9ed7d542
-DATA lanes<>+5512(SB)/8, $0x3ff9884533d43651
-DATA lanes<>+5520(SB)/8, $0xbe29d29e6157f357
-DATA lanes<>+5528(SB)/8, $0x3e5add8c438a4e5b
-DATA lanes<>+5536(SB)/8, $0xbe5add8c438a4e5b
-DATA lanes<>+5544(SB)/8, $0xbe4549b6d444429b
-DATA lanes<>+5552(SB)/8, $0x3fc1b7400a82bdae
-DATA lanes<>+5560(SB)/8, $0x3e21f4422afabeaf
-DATA lanes<>+5568(SB)/8, $0x3ed1f4422afabeaf
-DATA lanes<>+5576(SB)/8, $0x403b4ccccccccccd
-DATA lanes<>+5584(SB)/8, $0x40071547652b82fe
-DATA lanes<>+5592(SB)/8, $0x4b40000041200000
-DATA lanes<>+5600(SB)/8, $0x408000002b800000
-DATA lanes<>+5608(SB)/8, $0x42b20000c1900000
-DATA lanes<>+5616(SB)/8, $0x41c800007fc00000
-DATA lanes<>+5624(SB)/8, $0x00010001c2d00000
-DATA lanes<>+5632(SB)/8, $0x0006000601010101
-DATA lanes<>+5640(SB)/8, $0x3d35f60d06060606
-DATA lanes<>+5648(SB)/8, $0x3d3727133ab5f60d
-DATA lanes<>+5656(SB)/8, $0xb9851e213ab5561a
-DATA lanes<>+5664(SB)/8, $0x416333333d30542e
-DATA lanes<>+5672(SB)/8, $0xbf38aa3b4038aa3b
-DATA lanes<>+5680(SB)/8, $0xb80e9e8b4b400057
-DATA lanes<>+5688(SB)/8, $0x4121999abd3cb799
-DATA lanes<>+5696(SB)/8, $0xba052bb43eb9cba0
-DATA lanes<>+5704(SB)/8, $0x3c8cacb4300cacb4
-DATA lanes<>+5712(SB)/8, $0x3efffff93df5dfbd
-GLOBL lanes<>(SB), RODATA|NOPTR, $5720
+DATA lanes<>+0(SB)/8, $0x3e91d9d100000000
+DATA lanes<>+8(SB)/8, $0x3f34b3f63f06e758
+DATA lanes<>+16(SB)/8, $0x3f6609f23f532ad5
+DATA lanes<>+24(SB)/8, $0x3f77aa7b3f7137d5
+DATA lanes<>+32(SB)/8, $0x3f7d638e3f7b53e2
+DATA lanes<>+40(SB)/8, $0x3f7f30323f7e8b1d
+DATA lanes<>+48(SB)/8, $0x3f7fbf8e3f7f8c42
+DATA lanes<>+56(SB)/8, $0x3f7fec073f7fdc1f
+DATA lanes<>+64(SB)/8, $0x3f85aac33f800000
+DATA lanes<>+72(SB)/8, $0x3f91c3d33f8b95c2
+DATA lanes<>+80(SB)/8, $0x3f9ef5323f9837f0
+DATA lanes<>+88(SB)/8, $0x3fad583f3fa5fed7
+DATA lanes<>+96(SB)/8, $0x3fbd08a43fb504f3
+DATA lanes<>+104(SB)/8, $0x3fce248c3fc5672a
+DATA lanes<>+112(SB)/8, $0x3fe0ccdf3fd744fd
+DATA lanes<>+120(SB)/8, $0x3ff5257d3feac0c7
+DATA lanes<>+128(SB)/8, $0x3f6b39e83f800000
+DATA lanes<>+136(SB)/8, $0x3f0072703f38e901
+DATA lanes<>+144(SB)/8, $0x3e4528803ea3a0bb
+DATA lanes<>+152(SB)/8, $0x3d832ca83de5aea4
+DATA lanes<>+160(SB)/8, $0x3ca642343d142668
+DATA lanes<>+168(SB)/8, $0x3bcf79e23c39e9e1
+DATA lanes<>+176(SB)/8, $0x3b00d3f83b6747e0
+DATA lanes<>+184(SB)/8, $0x3a1fbe9f3a8f783f
+DATA lanes<>+192(SB)/8, $0xb88478beb8eddd05
+DATA lanes<>+200(SB)/8, $0xb7a43ce9b8138361
+DATA lanes<>+208(SB)/8, $0xb6cb8c26b736d7f4
+DATA lanes<>+216(SB)/8, $0xb5fc3caeb66296fe
+DATA lanes<>+224(SB)/8, $0xb51c47feb58c6478
+DATA lanes<>+232(SB)/8, $0xb441a7d5b4adf7be
+DATA lanes<>+240(SB)/8, $0xb36ff79ab3d79244
+DATA lanes<>+248(SB)/8, $0xb294ad43b3058fd8
+DATA lanes<>+256(SB)/8, $0xbe6d5a34beaab11f
+DATA lanes<>+264(SB)/8, $0x3da97639bd24bb85
+DATA lanes<>+272(SB)/8, $0x3dbaf67a3de32d35
+DATA lanes<>+280(SB)/8, $0x3d1e18ce3d7ebadf
+DATA lanes<>+288(SB)/8, $0x3c56edbc3cbad0fa
+DATA lanes<>+296(SB)/8, $0x3b8900a83bf3a9f0
+DATA lanes<>+304(SB)/8, $0x3aab43323b195e99
+DATA lanes<>+312(SB)/8, $0x39d4cbc33a3efa18
+DATA lanes<>+320(SB)/8, $0xba019befba92ca44
+DATA lanes<>+328(SB)/8, $0xb8ab99f9b958b7f0
+DATA lanes<>+336(SB)/8, $0xb736f28bb800b704
+DATA lanes<>+344(SB)/8, $0xb59d4387b67667c4
+DATA lanes<>+352(SB)/8, $0xb3da3912b4be457c
+DATA lanes<>+360(SB)/8, $0xb1f499bdb2ed4611
+DATA lanes<>+368(SB)/8, $0xafdd9a55b0ef1651
+DATA lanes<>+376(SB)/8, $0xada25bf5aec2c74a
+DATA lanes<>+384(SB)/8, $0x37d3bf7f383dfd48
+DATA lanes<>+392(SB)/8, $0x370354df376bdef8
+DATA lanes<>+400(SB)/8, $0x3622caa936923986
+DATA lanes<>+408(SB)/8, $0x3549be0f35b539e6
+DATA lanes<>+416(SB)/8, $0x3479fed134e093e1
+DATA lanes<>+424(SB)/8, $0x339ae434340b24ee
+DATA lanes<>+432(SB)/8, $0x32bfeedd332c6ba2
+DATA lanes<>+440(SB)/8, $0x31edd5243255a760
+DATA lanes<>+448(SB)/8, $0x38040e5ec0413d5c
+DATA lanes<>+456(SB)/8, $0x37c2c5b33809b0a5
+DATA lanes<>+464(SB)/8, $0xb6e352f237038bba
+DATA lanes<>+472(SB)/8, $0xb78b3e82b781d171
+DATA lanes<>+480(SB)/8, $0xb6aafdebb7489aaa
+DATA lanes<>+488(SB)/8, $0x36870c27355038e7
+DATA lanes<>+496(SB)/8, $0x3674e1f3369c6722
+DATA lanes<>+504(SB)/8, $0x354dd847360cd719
+DATA lanes<>+512(SB)/8, $0xb98861deba056f6a
+DATA lanes<>+520(SB)/8, $0xb86a3c7bb9027e05
+DATA lanes<>+528(SB)/8, $0xb71caaedb7c582ec
+DATA lanes<>+536(SB)/8, $0xb5a4c26eb66a0ae3
+DATA lanes<>+544(SB)/8, $0xb40916dab4dac912
+DATA lanes<>+552(SB)/8, $0xb2355275b3223729
+DATA lanes<>+560(SB)/8, $0xb03f4411b13f8918
+DATA lanes<>+568(SB)/8, $0xae215288af349cb6
+DATA lanes<>+576(SB)/8, $0x3903f405396d0172
+DATA lanes<>+584(SB)/8, $0x38238d283892e91f
+DATA lanes<>+592(SB)/8, $0x374aae0837b611cf
+DATA lanes<>+600(SB)/8, $0x367b27c736e19ec7
+DATA lanes<>+608(SB)/8, $0x359b9c1d360bca2b
+DATA lanes<>+616(SB)/8, $0x34c0d2ba352d3857
+DATA lanes<>+624(SB)/8, $0x33eeef7c3456a504
+DATA lanes<>+632(SB)/8, $0x3314099d3384fcd6
+DATA lanes<>+640(SB)/8, $0xb945f78ab9b1d079
+DATA lanes<>+648(SB)/8, $0xb8755757b8dc638c
+DATA lanes<>+656(SB)/8, $0xb798032fb8088e75
+DATA lanes<>+664(SB)/8, $0xb6bc5e0cb7293778
+DATA lanes<>+672(SB)/8, $0xb5e96a35b651af5b
+DATA lanes<>+680(SB)/8, $0xb5109e06b581ea40
+DATA lanes<>+688(SB)/8, $0xb4333391b4a0fbba
+DATA lanes<>+696(SB)/8, $0xb35e0e5cb3c77b34
+DATA lanes<>+704(SB)/8, $0x2bf259dd2be8137e
+DATA lanes<>+712(SB)/8, $0x2c0424912bfd14b1
+DATA lanes<>+720(SB)/8, $0x2c101a502c09fe49
+DATA lanes<>+728(SB)/8, $0x2c1d252c2c167b96
+DATA lanes<>+736(SB)/8, $0x2c2b5e392c241a45
+DATA lanes<>+744(SB)/8, $0x2c3ae0d12c32f486
+DATA lanes<>+752(SB)/8, $0x2c4bcac82c4326e9
+DATA lanes<>+760(SB)/8, $0x2c5e3ca42c54d094
+DATA lanes<>+768(SB)/8, $0x3c347da9bba36e88
+DATA lanes<>+776(SB)/8, $0x3c7a0e893c732ac6
+DATA lanes<>+784(SB)/8, $0x3c0373733c4e8c90
+DATA lanes<>+792(SB)/8, $0xbab3e2533b418cf6
+DATA lanes<>+800(SB)/8, $0xbbb55ca2bb8b2255
+DATA lanes<>+808(SB)/8, $0xbb9aede0bbb54a79
+DATA lanes<>+816(SB)/8, $0xbb2308d2bb6bcd70
+DATA lanes<>+824(SB)/8, $0xba73c9b3bacf3302
+DATA lanes<>+832(SB)/8, $0xba28bb1bbf43738b
+DATA lanes<>+840(SB)/8, $0xba457356ba5be6e9
+DATA lanes<>+848(SB)/8, $0xb8e9fb66b9f50452
+DATA lanes<>+856(SB)/8, $0x39bc8dc039467289
+DATA lanes<>+864(SB)/8, $0x39a3fc3439cb7d1c
+DATA lanes<>+872(SB)/8, $0x389d5cde3948df36
+DATA lanes<>+880(SB)/8, $0xb85774adb7079e8e
+DATA lanes<>+888(SB)/8, $0xb8693781b883cd69
+DATA lanes<>+896(SB)/8, $0x369e84ab36b9d38b
+DATA lanes<>+904(SB)/8, $0x3609b146365f75c9
+DATA lanes<>+912(SB)/8, $0x35195449359845a4
+DATA lanes<>+920(SB)/8, $0x33f2b3ae348ddd86
+DATA lanes<>+928(SB)/8, $0x328ea8833340c7c4
+DATA lanes<>+936(SB)/8, $0x30ff19e731c5328a
+DATA lanes<>+944(SB)/8, $0x2f30099f301aab19
+DATA lanes<>+952(SB)/8, $0x2d3d5fbe2e3c448c
+DATA lanes<>+960(SB)/8, $0xbd20dff8bd4c1099
+DATA lanes<>+968(SB)/8, $0xb91edf96bcad8478
+DATA lanes<>+976(SB)/8, $0x3d0959d33c9db63e
+DATA lanes<>+984(SB)/8, $0x3d2bf3493d281394
+DATA lanes<>+992(SB)/8, $0x3cfe81993d1b6ade
+DATA lanes<>+1000(SB)/8, $0x3c85394f3cbf5c0b
+DATA lanes<>+1008(SB)/8, $0x3bd135ad3c2cb2c6
+DATA lanes<>+1016(SB)/8, $0x3afd29fa3b6d7ec9
+DATA lanes<>+1024(SB)/8, $0x38d24849393a1f99
+DATA lanes<>+1032(SB)/8, $0x37d56396385bbb55
+DATA lanes<>+1040(SB)/8, $0x36a3af97374144f4
+DATA lanes<>+1048(SB)/8, $0x35417faa3601e60f
+DATA lanes<>+1056(SB)/8, $0x33b25f3c34877040
+DATA lanes<>+1064(SB)/8, $0x3201413c32dd3467
+DATA lanes<>+1072(SB)/8, $0x3014192c310e703f
+DATA lanes<>+1080(SB)/8, $0x2e06b9712f115ab2
+DATA lanes<>+1088(SB)/8, $0x3e1a98353a584f9e
+DATA lanes<>+1096(SB)/8, $0x3d7612473e168c10
+DATA lanes<>+1104(SB)/8, $0xbcc567a3bb489673
+DATA lanes<>+1112(SB)/8, $0xbc88c924bcbef93a
+DATA lanes<>+1120(SB)/8, $0xbbceb8f7bc2d4a40
+DATA lanes<>+1128(SB)/8, $0xbb07cc2ebb6ef793
+DATA lanes<>+1136(SB)/8, $0xba2b4ea0ba98e9cb
+DATA lanes<>+1144(SB)/8, $0xb955728db9bf5ed4
+DATA lanes<>+1152(SB)/8, $0x3b400a793dfc71aa
+DATA lanes<>+1160(SB)/8, $0xba34221b3a9ab704
+DATA lanes<>+1168(SB)/8, $0xbb3588a1bb0a2a44
+DATA lanes<>+1176(SB)/8, $0xbb03793bbb2e6a4e
+DATA lanes<>+1184(SB)/8, $0xb9a37fb8ba93bb04
+DATA lanes<>+1192(SB)/8, $0x3a14dbbb398c5baf
+DATA lanes<>+1200(SB)/8, $0x3a1339843a26e83c
+DATA lanes<>+1208(SB)/8, $0x39974d3c39df7ccd
+DATA lanes<>+1216(SB)/8, $0x3945fce939b1d8b9
+DATA lanes<>+1224(SB)/8, $0x387559e838dc672a
+DATA lanes<>+1232(SB)/8, $0x379803fd38088f6e
+DATA lanes<>+1240(SB)/8, $0x36bc5ebe37293831
+DATA lanes<>+1248(SB)/8, $0x35e96af43651b010
+DATA lanes<>+1256(SB)/8, $0x35109e773581eaa7
+DATA lanes<>+1264(SB)/8, $0x3433341b34a0fc36
+DATA lanes<>+1272(SB)/8, $0x335e0f0533c77bcc
+DATA lanes<>+1280(SB)/8, $0xb4d5e5bfb365ddbd
+DATA lanes<>+1288(SB)/8, $0xb4b96b98b4ebe7b7
+DATA lanes<>+1296(SB)/8, $0xb40a6920b47227ec
+DATA lanes<>+1304(SB)/8, $0xb3048977b38dfa8b
+DATA lanes<>+1312(SB)/8, $0xb1b3e2cdb2633295
+DATA lanes<>+1320(SB)/8, $0xb034b82db10424ba
+DATA lanes<>+1328(SB)/8, $0xae89a352af66a61f
+DATA lanes<>+1336(SB)/8, $0xaca1521fad99dcb8
+DATA lanes<>+1344(SB)/8, $0xb7e0ef0eb82ca8c1
+DATA lanes<>+1352(SB)/8, $0xb70d8832b784055d
+DATA lanes<>+1360(SB)/8, $0xb5ffa021b68bbe99
+DATA lanes<>+1368(SB)/8, $0xb4ac9990b559769c
+DATA lanes<>+1376(SB)/8, $0xb332307fb4001cdc
+DATA lanes<>+1384(SB)/8, $0xb18e943bb2688f31
+DATA lanes<>+1392(SB)/8, $0xafb27a5ab0a46bac
+DATA lanes<>+1400(SB)/8, $0xadafe770aeb68030
+DATA lanes<>+1408(SB)/8, $0xb901f2af401af9c9
+DATA lanes<>+1416(SB)/8, $0x389c12e2b79422e0
+DATA lanes<>+1424(SB)/8, $0x3903f3523903066a
+DATA lanes<>+1432(SB)/8, $0x3813a4c538b96356
+DATA lanes<>+1440(SB)/8, $0xb8247747b743bf36
+DATA lanes<>+1448(SB)/8, $0xb81cae86b83fb42e
+DATA lanes<>+1456(SB)/8, $0xb71bb60cb7c00355
+DATA lanes<>+1464(SB)/8, $0x36972e8db24b31d9
+DATA lanes<>+1472(SB)/8, $0x39ef9f813a7dcfd9
+DATA lanes<>+1480(SB)/8, $0x38b309eb39553fe5
+DATA lanes<>+1488(SB)/8, $0x37547b8b380de7da
+DATA lanes<>+1496(SB)/8, $0x35c9204436965659
+DATA lanes<>+1504(SB)/8, $0x34184eaa34fe7a9a
+DATA lanes<>+1512(SB)/8, $0x3238f9ff332c8658
+DATA lanes<>+1520(SB)/8, $0x30347809313bc2f9
+DATA lanes<>+1528(SB)/8, $0x2e0da4262f2446c2
+DATA lanes<>+1536(SB)/8, $0x3f7ff9d03f7ff4e2
+DATA lanes<>+1544(SB)/8, $0x3f7ffe153f7ffc8e
+DATA lanes<>+1552(SB)/8, $0x3f7fff683f7ffeef
+DATA lanes<>+1560(SB)/8, $0x3f7fffd13f7fffab
+DATA lanes<>+1568(SB)/8, $0x3f7ffff13f7fffe6
+DATA lanes<>+1576(SB)/8, $0x3f7ffffb3f7ffff8
+DATA lanes<>+1584(SB)/8, $0x3f7fffff3f7ffffd
+DATA lanes<>+1592(SB)/8, $0x3f8000003f7fffff
+DATA lanes<>+1600(SB)/8, $0x3d672f053e03a1e5
+DATA lanes<>+1608(SB)/8, $0xbd6e4765bd3f941d
+DATA lanes<>+1616(SB)/8, $0xbb923a98bcde1aed
+DATA lanes<>+1624(SB)/8, $0x3b9954253b72a615
+DATA lanes<>+1632(SB)/8, $0x3b1732363b696d03
+DATA lanes<>+1640(SB)/8, $0x3a5399193ab62914
+DATA lanes<>+1648(SB)/8, $0x3987ec6939f11839
+DATA lanes<>+1656(SB)/8, $0x38aa4cff39186297
+DATA lanes<>+1664(SB)/8, $0xbe86018e3583b5f7
+DATA lanes<>+1672(SB)/8, $0xbeb555f8bec2e108
+DATA lanes<>+1680(SB)/8, $0xbe312a9bbe86f973
+DATA lanes<>+1688(SB)/8, $0xbd7dcecabdd86bc3
+DATA lanes<>+1696(SB)/8, $0xbca48fbebd1171fe
+DATA lanes<>+1704(SB)/8, $0xbbced0e9bc38da9f
+DATA lanes<>+1712(SB)/8, $0xbb00b32abb66dea9
+DATA lanes<>+1720(SB)/8, $0xba1fb1b0ba8f63b8
+DATA lanes<>+1728(SB)/8, $0x3f411d973f5744fd
+DATA lanes<>+1736(SB)/8, $0x3f0a4c3d3f26d380
+DATA lanes<>+1744(SB)/8, $0x3ea661d03edb79f9
+DATA lanes<>+1752(SB)/8, $0x3e25e7433e70accc
+DATA lanes<>+1760(SB)/8, $0x3d8819b43dd9d2a8
+DATA lanes<>+1768(SB)/8, $0x3cb6eeca3d21cd56
+DATA lanes<>+1776(SB)/8, $0x3bc8e67b3c44a222
+DATA lanes<>+1784(SB)/8, $0x3ab3f7053b4310b8
+DATA lanes<>+1792(SB)/8, $0x3983583c3a1dbdfd
+DATA lanes<>+1800(SB)/8, $0x381c130738cfc3c3
+DATA lanes<>+1808(SB)/8, $0x3696e39f375eb371
+DATA lanes<>+1816(SB)/8, $0x34ed434a35c22af1
+DATA lanes<>+1824(SB)/8, $0x3317a61c3409a5cd
+DATA lanes<>+1832(SB)/8, $0x311d8df8321ea265
+DATA lanes<>+1840(SB)/8, $0x2f05027d301491ca
+DATA lanes<>+1848(SB)/8, $0x2cb674142de21b53
+DATA lanes<>+1856(SB)/8, $0xbe5651adbe2bc3fe
+DATA lanes<>+1864(SB)/8, $0xbe7d0d42be730611
+DATA lanes<>+1872(SB)/8, $0xbe5aa165be73d39f
+DATA lanes<>+1880(SB)/8, $0xbe0fdfbabe373045
+DATA lanes<>+1888(SB)/8, $0xbd93747dbdd452fd
+DATA lanes<>+1896(SB)/8, $0xbcee67bbbd410700
+DATA lanes<>+1904(SB)/8, $0xbc193824bc8b0674
+DATA lanes<>+1912(SB)/8, $0xbb1d5f66bb9fa87d
+DATA lanes<>+1920(SB)/8, $0xffffffffffffffff
+DATA lanes<>+1928(SB)/8, $0xffffffffffffffff
+DATA lanes<>+1936(SB)/8, $0xffffffffffffffff
+DATA lanes<>+1944(SB)/8, $0xffffffffffffffff
+DATA lanes<>+1952(SB)/8, $0x0000000000000000
+DATA lanes<>+1960(SB)/8, $0x0000000000000000
+DATA lanes<>+1968(SB)/8, $0x0000000000000000
+DATA lanes<>+1976(SB)/8, $0x0000000000000000
+DATA lanes<>+1984(SB)/8, $0x0400000000000000
+DATA lanes<>+1992(SB)/8, $0x0400000000000000
+DATA lanes<>+2000(SB)/8, $0x0400000000000000
+DATA lanes<>+2008(SB)/8, $0x0400000000000000
+DATA lanes<>+2016(SB)/8, $0x4000000000000000
+DATA lanes<>+2024(SB)/8, $0x4000000000000000
+DATA lanes<>+2032(SB)/8, $0x4000000000000000
+DATA lanes<>+2040(SB)/8, $0x4000000000000000
+DATA lanes<>+2048(SB)/8, $0x8000000000000000
+DATA lanes<>+2056(SB)/8, $0x8000000000000000
+DATA lanes<>+2064(SB)/8, $0x8000000000000000
+DATA lanes<>+2072(SB)/8, $0x8000000000000000
+DATA lanes<>+2080(SB)/8, $0x4008000000000000
+DATA lanes<>+2088(SB)/8, $0x4008000000000000
+DATA lanes<>+2096(SB)/8, $0x4008000000000000
+DATA lanes<>+2104(SB)/8, $0x4008000000000000
+DATA lanes<>+2112(SB)/8, $0xc008000000000000
+DATA lanes<>+2120(SB)/8, $0xc008000000000000
+DATA lanes<>+2128(SB)/8, $0xc008000000000000
+DATA lanes<>+2136(SB)/8, $0xc008000000000000
+DATA lanes<>+2144(SB)/8, $0x4010000000000000
+DATA lanes<>+2152(SB)/8, $0x4010000000000000
+DATA lanes<>+2160(SB)/8, $0x4010000000000000
+DATA lanes<>+2168(SB)/8, $0x4010000000000000
+DATA lanes<>+2176(SB)/8, $0x4018000000000000
+DATA lanes<>+2184(SB)/8, $0x4018000000000000
+DATA lanes<>+2192(SB)/8, $0x4018000000000000
+DATA lanes<>+2200(SB)/8, $0x4018000000000000
+DATA lanes<>+2208(SB)/8, $0x4330000000000000
+DATA lanes<>+2216(SB)/8, $0x4330000000000000
+DATA lanes<>+2224(SB)/8, $0x4330000000000000
+DATA lanes<>+2232(SB)/8, $0x4330000000000000
+DATA lanes<>+2240(SB)/8, $0x4034000000000000
+DATA lanes<>+2248(SB)/8, $0x4034000000000000
+DATA lanes<>+2256(SB)/8, $0x4034000000000000
+DATA lanes<>+2264(SB)/8, $0x4034000000000000
+DATA lanes<>+2272(SB)/8, $0x3c90000000000000
+DATA lanes<>+2280(SB)/8, $0x3c90000000000000
+DATA lanes<>+2288(SB)/8, $0x3c90000000000000
+DATA lanes<>+2296(SB)/8, $0x3c90000000000000
+DATA lanes<>+2304(SB)/8, $0x3fd0000000000000
+DATA lanes<>+2312(SB)/8, $0x3fd0000000000000
+DATA lanes<>+2320(SB)/8, $0x3fd0000000000000
+DATA lanes<>+2328(SB)/8, $0x3fd0000000000000
+DATA lanes<>+2336(SB)/8, $0x3fe0000000000000
+DATA lanes<>+2344(SB)/8, $0x3fe0000000000000
+DATA lanes<>+2352(SB)/8, $0x3fe0000000000000
+DATA lanes<>+2360(SB)/8, $0x3fe0000000000000
+DATA lanes<>+2368(SB)/8, $0x3fe8000000000000
+DATA lanes<>+2376(SB)/8, $0x3fe8000000000000
+DATA lanes<>+2384(SB)/8, $0x3fe8000000000000
+DATA lanes<>+2392(SB)/8, $0x3fe8000000000000
+DATA lanes<>+2400(SB)/8, $0x3af0000000000000
+DATA lanes<>+2408(SB)/8, $0x3af0000000000000
+DATA lanes<>+2416(SB)/8, $0x3af0000000000000
+DATA lanes<>+2424(SB)/8, $0x3af0000000000000
+DATA lanes<>+2432(SB)/8, $0x3ff0000000000000
+DATA lanes<>+2440(SB)/8, $0x3ff0000000000000
+DATA lanes<>+2448(SB)/8, $0x3ff0000000000000
+DATA lanes<>+2456(SB)/8, $0x3ff0000000000000
+DATA lanes<>+2464(SB)/8, $0x7ff0000000000000
+DATA lanes<>+2472(SB)/8, $0x7ff0000000000000
+DATA lanes<>+2480(SB)/8, $0x7ff0000000000000
+DATA lanes<>+2488(SB)/8, $0x7ff0000000000000
+DATA lanes<>+2496(SB)/8, $0xbff0000000000000
+DATA lanes<>+2504(SB)/8, $0xbff0000000000000
+DATA lanes<>+2512(SB)/8, $0xbff0000000000000
+DATA lanes<>+2520(SB)/8, $0xbff0000000000000
+DATA lanes<>+2528(SB)/8, $0xfff0000000000000
+DATA lanes<>+2536(SB)/8, $0xfff0000000000000
+DATA lanes<>+2544(SB)/8, $0xfff0000000000000
+DATA lanes<>+2552(SB)/8, $0xfff0000000000000
+DATA lanes<>+2560(SB)/8, $0x1000000010000000
+DATA lanes<>+2568(SB)/8, $0x1000000010000000
+DATA lanes<>+2576(SB)/8, $0x1000000010000000
+DATA lanes<>+2584(SB)/8, $0x1000000010000000
+DATA lanes<>+2592(SB)/8, $0x3300000033000000
+DATA lanes<>+2600(SB)/8, $0x3300000033000000
+DATA lanes<>+2608(SB)/8, $0x3300000033000000
+DATA lanes<>+2616(SB)/8, $0x3300000033000000
+DATA lanes<>+2624(SB)/8, $0x3f0000003f000000
+DATA lanes<>+2632(SB)/8, $0x3f0000003f000000
+DATA lanes<>+2640(SB)/8, $0x3f0000003f000000
+DATA lanes<>+2648(SB)/8, $0x3f0000003f000000
+DATA lanes<>+2656(SB)/8, $0x4000000040000000
+DATA lanes<>+2664(SB)/8, $0x4000000040000000
+DATA lanes<>+2672(SB)/8, $0x4000000040000000
+DATA lanes<>+2680(SB)/8, $0x4000000040000000
+DATA lanes<>+2688(SB)/8, $0x4d0000004d000000
+DATA lanes<>+2696(SB)/8, $0x4d0000004d000000
+DATA lanes<>+2704(SB)/8, $0x4d0000004d000000
+DATA lanes<>+2712(SB)/8, $0x4d0000004d000000
+DATA lanes<>+2720(SB)/8, $0x8000000080000000
+DATA lanes<>+2728(SB)/8, $0x8000000080000000
+DATA lanes<>+2736(SB)/8, $0x8000000080000000
+DATA lanes<>+2744(SB)/8, $0x8000000080000000
+DATA lanes<>+2752(SB)/8, $0xbf000000bf000000
+DATA lanes<>+2760(SB)/8, $0xbf000000bf000000
+DATA lanes<>+2768(SB)/8, $0xbf000000bf000000
+DATA lanes<>+2776(SB)/8, $0xbf000000bf000000
+DATA lanes<>+2784(SB)/8, $0x0040000000400000
+DATA lanes<>+2792(SB)/8, $0x0040000000400000
+DATA lanes<>+2800(SB)/8, $0x0040000000400000
+DATA lanes<>+2808(SB)/8, $0x0040000000400000
+DATA lanes<>+2816(SB)/8, $0x3f4000003f400000
+DATA lanes<>+2824(SB)/8, $0x3f4000003f400000
+DATA lanes<>+2832(SB)/8, $0x3f4000003f400000
+DATA lanes<>+2840(SB)/8, $0x3f4000003f400000
+DATA lanes<>+2848(SB)/8, $0x4040000040400000
+DATA lanes<>+2856(SB)/8, $0x4040000040400000
+DATA lanes<>+2864(SB)/8, $0x4040000040400000
+DATA lanes<>+2872(SB)/8, $0x4040000040400000
+DATA lanes<>+2880(SB)/8, $0xc0400000c0400000
+DATA lanes<>+2888(SB)/8, $0xc0400000c0400000
+DATA lanes<>+2896(SB)/8, $0xc0400000c0400000
+DATA lanes<>+2904(SB)/8, $0xc0400000c0400000
+DATA lanes<>+2912(SB)/8, $0x3e8000003e800000
+DATA lanes<>+2920(SB)/8, $0x3e8000003e800000
+DATA lanes<>+2928(SB)/8, $0x3e8000003e800000
+DATA lanes<>+2936(SB)/8, $0x3e8000003e800000
+DATA lanes<>+2944(SB)/8, $0x3f8000003f800000
+DATA lanes<>+2952(SB)/8, $0x3f8000003f800000
+DATA lanes<>+2960(SB)/8, $0x3f8000003f800000
+DATA lanes<>+2968(SB)/8, $0x3f8000003f800000
+DATA lanes<>+2976(SB)/8, $0x7f8000007f800000
+DATA lanes<>+2984(SB)/8, $0x7f8000007f800000
+DATA lanes<>+2992(SB)/8, $0x7f8000007f800000
+DATA lanes<>+3000(SB)/8, $0x7f8000007f800000
+DATA lanes<>+3008(SB)/8, $0xbf800000bf800000
+DATA lanes<>+3016(SB)/8, $0xbf800000bf800000
+DATA lanes<>+3024(SB)/8, $0xbf800000bf800000
+DATA lanes<>+3032(SB)/8, $0xbf800000bf800000
+DATA lanes<>+3040(SB)/8, $0xff800000ff800000
+DATA lanes<>+3048(SB)/8, $0xff800000ff800000
+DATA lanes<>+3056(SB)/8, $0xff800000ff800000
+DATA lanes<>+3064(SB)/8, $0xff800000ff800000
+DATA lanes<>+3072(SB)/8, $0x41a0000041a00000
+DATA lanes<>+3080(SB)/8, $0x41a0000041a00000
+DATA lanes<>+3088(SB)/8, $0x41a0000041a00000
+DATA lanes<>+3096(SB)/8, $0x41a0000041a00000
+DATA lanes<>+3104(SB)/8, $0x40c0000040c00000
+DATA lanes<>+3112(SB)/8, $0x40c0000040c00000
+DATA lanes<>+3120(SB)/8, $0x40c0000040c00000
+DATA lanes<>+3128(SB)/8, $0x40c0000040c00000
+DATA lanes<>+3136(SB)/8, $0x0d0c090805040100
+DATA lanes<>+3144(SB)/8, $0x0d0c090805040100
+DATA lanes<>+3152(SB)/8, $0x0d0c090805040100
+DATA lanes<>+3160(SB)/8, $0x0d0c090805040100
+DATA lanes<>+3168(SB)/8, $0x3fe62e42fefa3800
+DATA lanes<>+3176(SB)/8, $0x3fe62e42fefa3800
+DATA lanes<>+3184(SB)/8, $0x3fe62e42fefa3800
+DATA lanes<>+3192(SB)/8, $0x3fe62e42fefa3800
+DATA lanes<>+3200(SB)/8, $0x3f3172003f317200
+DATA lanes<>+3208(SB)/8, $0x3f3172003f317200
+DATA lanes<>+3216(SB)/8, $0x3f3172003f317200
+DATA lanes<>+3224(SB)/8, $0x3f3172003f317200
+DATA lanes<>+3232(SB)/8, $0xbf9b00c0518a7801
+DATA lanes<>+3240(SB)/8, $0xbf9b00c0518a7801
+DATA lanes<>+3248(SB)/8, $0xbf9b00c0518a7801
+DATA lanes<>+3256(SB)/8, $0xbf9b00c0518a7801
+DATA lanes<>+3264(SB)/8, $0x3fc5555555555503
+DATA lanes<>+3272(SB)/8, $0x3fc5555555555503
+DATA lanes<>+3280(SB)/8, $0x3fc5555555555503
+DATA lanes<>+3288(SB)/8, $0x3fc5555555555503
+DATA lanes<>+3296(SB)/8, $0xbfc5555555555503
+DATA lanes<>+3304(SB)/8, $0xbfc5555555555503
+DATA lanes<>+3312(SB)/8, $0xbfc5555555555503
+DATA lanes<>+3320(SB)/8, $0xbfc5555555555503
+DATA lanes<>+3328(SB)/8, $0xbd153d05bd153d05
+DATA lanes<>+3336(SB)/8, $0xbd153d05bd153d05
+DATA lanes<>+3344(SB)/8, $0xbd153d05bd153d05
+DATA lanes<>+3352(SB)/8, $0xbd153d05bd153d05
+DATA lanes<>+3360(SB)/8, $0xb102e308b102e308
+DATA lanes<>+3368(SB)/8, $0xb102e308b102e308
+DATA lanes<>+3376(SB)/8, $0xb102e308b102e308
+DATA lanes<>+3384(SB)/8, $0xb102e308b102e308
+DATA lanes<>+3392(SB)/8, $0x3fe000000000000a
+DATA lanes<>+3400(SB)/8, $0x3fe000000000000a
+DATA lanes<>+3408(SB)/8, $0x3fe000000000000a
+DATA lanes<>+3416(SB)/8, $0x3fe000000000000a
+DATA lanes<>+3424(SB)/8, $0x3fa555555555060a
+DATA lanes<>+3432(SB)/8, $0x3fa555555555060a
+DATA lanes<>+3440(SB)/8, $0x3fa555555555060a
+DATA lanes<>+3448(SB)/8, $0x3fa555555555060a
+DATA lanes<>+3456(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+3464(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+3472(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+3480(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+3488(SB)/8, $0xbec71def4500760a
+DATA lanes<>+3496(SB)/8, $0xbec71def4500760a
+DATA lanes<>+3504(SB)/8, $0xbec71def4500760a
+DATA lanes<>+3512(SB)/8, $0xbec71def4500760a
+DATA lanes<>+3520(SB)/8, $0xbeaccb49adc37911
+DATA lanes<>+3528(SB)/8, $0xbeaccb49adc37911
+DATA lanes<>+3536(SB)/8, $0xbeaccb49adc37911
+DATA lanes<>+3544(SB)/8, $0xbeaccb49adc37911
+DATA lanes<>+3552(SB)/8, $0x3f3172183f317218
+DATA lanes<>+3560(SB)/8, $0x3f3172183f317218
+DATA lanes<>+3568(SB)/8, $0x3f3172183f317218
+DATA lanes<>+3576(SB)/8, $0x3f3172183f317218
+DATA lanes<>+3584(SB)/8, $0x33b1721833b17218
+DATA lanes<>+3592(SB)/8, $0x33b1721833b17218
+DATA lanes<>+3600(SB)/8, $0x33b1721833b17218
+DATA lanes<>+3608(SB)/8, $0x33b1721833b17218
+DATA lanes<>+3616(SB)/8, $0x3eb172183eb17218
+DATA lanes<>+3624(SB)/8, $0x3eb172183eb17218
+DATA lanes<>+3632(SB)/8, $0x3eb172183eb17218
+DATA lanes<>+3640(SB)/8, $0x3eb172183eb17218
+DATA lanes<>+3648(SB)/8, $0x3c0916273c091627
+DATA lanes<>+3656(SB)/8, $0x3c0916273c091627
+DATA lanes<>+3664(SB)/8, $0x3c0916273c091627
+DATA lanes<>+3672(SB)/8, $0x3c0916273c091627
+DATA lanes<>+3680(SB)/8, $0x3e0916273e091627
+DATA lanes<>+3688(SB)/8, $0x3e0916273e091627
+DATA lanes<>+3696(SB)/8, $0x3e0916273e091627
+DATA lanes<>+3704(SB)/8, $0x3e0916273e091627
+DATA lanes<>+3712(SB)/8, $0x3fcc422a3fcc422a
+DATA lanes<>+3720(SB)/8, $0x3fcc422a3fcc422a
+DATA lanes<>+3728(SB)/8, $0x3fcc422a3fcc422a
+DATA lanes<>+3736(SB)/8, $0x3fcc422a3fcc422a
+DATA lanes<>+3744(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+3752(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+3760(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+3768(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+3776(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+3784(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+3792(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+3800(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+3808(SB)/8, $0x3d2ef35793c76730
+DATA lanes<>+3816(SB)/8, $0x3d2ef35793c76730
+DATA lanes<>+3824(SB)/8, $0x3d2ef35793c76730
+DATA lanes<>+3832(SB)/8, $0x3d2ef35793c76730
+DATA lanes<>+3840(SB)/8, $0x3e80fb3f25157230
+DATA lanes<>+3848(SB)/8, $0x3e80fb3f25157230
+DATA lanes<>+3856(SB)/8, $0x3e80fb3f25157230
+DATA lanes<>+3864(SB)/8, $0x3e80fb3f25157230
+DATA lanes<>+3872(SB)/8, $0x3ffc212cc640f031
+DATA lanes<>+3880(SB)/8, $0x3ffc212cc640f031
+DATA lanes<>+3888(SB)/8, $0x3ffc212cc640f031
+DATA lanes<>+3896(SB)/8, $0x3ffc212cc640f031
+DATA lanes<>+3904(SB)/8, $0x3ff0cfabd6a91132
+DATA lanes<>+3912(SB)/8, $0x3ff0cfabd6a91132
+DATA lanes<>+3920(SB)/8, $0x3ff0cfabd6a91132
+DATA lanes<>+3928(SB)/8, $0x3ff0cfabd6a91132
+DATA lanes<>+3936(SB)/8, $0x3f82c3393f82c339
+DATA lanes<>+3944(SB)/8, $0x3f82c3393f82c339
+DATA lanes<>+3952(SB)/8, $0x3f82c3393f82c339
+DATA lanes<>+3960(SB)/8, $0x3f82c3393f82c339
+DATA lanes<>+3968(SB)/8, $0x433800000000043b
+DATA lanes<>+3976(SB)/8, $0x433800000000043b
+DATA lanes<>+3984(SB)/8, $0x433800000000043b
+DATA lanes<>+3992(SB)/8, $0x433800000000043b
+DATA lanes<>+4000(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+4008(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+4016(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+4024(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+4032(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+4040(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+4048(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+4056(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+4064(SB)/8, $0x3c6abc9e3b39803f
+DATA lanes<>+4072(SB)/8, $0x3c6abc9e3b39803f
+DATA lanes<>+4080(SB)/8, $0x3c6abc9e3b39803f
+DATA lanes<>+4088(SB)/8, $0x3c6abc9e3b39803f
+DATA lanes<>+4096(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+4104(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+4112(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+4120(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+4128(SB)/8, $0x3fc306403fc30640
+DATA lanes<>+4136(SB)/8, $0x3fc306403fc30640
+DATA lanes<>+4144(SB)/8, $0x3fc306403fc30640
+DATA lanes<>+4152(SB)/8, $0x3fc306403fc30640
+DATA lanes<>+4160(SB)/8, $0xbe800041be800041
+DATA lanes<>+4168(SB)/8, $0xbe800041be800041
+DATA lanes<>+4176(SB)/8, $0xbe800041be800041
+DATA lanes<>+4184(SB)/8, $0xbe800041be800041
+DATA lanes<>+4192(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+4200(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+4208(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+4216(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+4224(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+4232(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+4240(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+4248(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+4256(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+4264(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+4272(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+4280(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+4288(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+4296(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+4304(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+4312(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+4320(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+4328(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+4336(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+4344(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+4352(SB)/8, $0xbcb01a4ebcb01a4e
+DATA lanes<>+4360(SB)/8, $0xbcb01a4ebcb01a4e
+DATA lanes<>+4368(SB)/8, $0xbcb01a4ebcb01a4e
+DATA lanes<>+4376(SB)/8, $0xbcb01a4ebcb01a4e
+DATA lanes<>+4384(SB)/8, $0x3fe555555555554f
+DATA lanes<>+4392(SB)/8, $0x3fe555555555554f
+DATA lanes<>+4400(SB)/8, $0x3fe555555555554f
+DATA lanes<>+4408(SB)/8, $0x3fe555555555554f
+DATA lanes<>+4416(SB)/8, $0x3f227e4f50aa6853
+DATA lanes<>+4424(SB)/8, $0x3f227e4f50aa6853
+DATA lanes<>+4432(SB)/8, $0x3f227e4f50aa6853
+DATA lanes<>+4440(SB)/8, $0x3f227e4f50aa6853
+DATA lanes<>+4448(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+4456(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+4464(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+4472(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+4480(SB)/8, $0x3ff18932bf08e154
+DATA lanes<>+4488(SB)/8, $0x3ff18932bf08e154
+DATA lanes<>+4496(SB)/8, $0x3ff18932bf08e154
+DATA lanes<>+4504(SB)/8, $0x3ff18932bf08e154
+DATA lanes<>+4512(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+4520(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+4528(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+4536(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+4544(SB)/8, $0x3f2aaa553f2aaa55
+DATA lanes<>+4552(SB)/8, $0x3f2aaa553f2aaa55
+DATA lanes<>+4560(SB)/8, $0x3f2aaa553f2aaa55
+DATA lanes<>+4568(SB)/8, $0x3f2aaa553f2aaa55
+DATA lanes<>+4576(SB)/8, $0xbfe14eacb1acfe56
+DATA lanes<>+4584(SB)/8, $0xbfe14eacb1acfe56
+DATA lanes<>+4592(SB)/8, $0xbfe14eacb1acfe56
+DATA lanes<>+4600(SB)/8, $0xbfe14eacb1acfe56
+DATA lanes<>+4608(SB)/8, $0x3fa5555555555558
+DATA lanes<>+4616(SB)/8, $0x3fa5555555555558
+DATA lanes<>+4624(SB)/8, $0x3fa5555555555558
+DATA lanes<>+4632(SB)/8, $0x3fa5555555555558
+DATA lanes<>+4640(SB)/8, $0x3fd5555555555558
+DATA lanes<>+4648(SB)/8, $0x3fd5555555555558
+DATA lanes<>+4656(SB)/8, $0x3fd5555555555558
+DATA lanes<>+4664(SB)/8, $0x3fd5555555555558
+DATA lanes<>+4672(SB)/8, $0x3fc5555555555559
+DATA lanes<>+4680(SB)/8, $0x3fc5555555555559
+DATA lanes<>+4688(SB)/8, $0x3fc5555555555559
+DATA lanes<>+4696(SB)/8, $0x3fc5555555555559
+DATA lanes<>+4704(SB)/8, $0x3fe5555555555559
+DATA lanes<>+4712(SB)/8, $0x3fe5555555555559
+DATA lanes<>+4720(SB)/8, $0x3fe5555555555559
+DATA lanes<>+4728(SB)/8, $0x3fe5555555555559
+DATA lanes<>+4736(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+4744(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+4752(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+4760(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+4768(SB)/8, $0x3f867d5f3f867d5f
+DATA lanes<>+4776(SB)/8, $0x3f867d5f3f867d5f
+DATA lanes<>+4784(SB)/8, $0x3f867d5f3f867d5f
+DATA lanes<>+4792(SB)/8, $0x3f867d5f3f867d5f
+DATA lanes<>+4800(SB)/8, $0x3fe109663fe10966
+DATA lanes<>+4808(SB)/8, $0x3fe109663fe10966
+DATA lanes<>+4816(SB)/8, $0x3fe109663fe10966
+DATA lanes<>+4824(SB)/8, $0x3fe109663fe10966
+DATA lanes<>+4832(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+4840(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+4848(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+4856(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+4864(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+4872(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+4880(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+4888(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+4896(SB)/8, $0x3eaaab6c3eaaab6c
+DATA lanes<>+4904(SB)/8, $0x3eaaab6c3eaaab6c
+DATA lanes<>+4912(SB)/8, $0x3eaaab6c3eaaab6c
+DATA lanes<>+4920(SB)/8, $0x3eaaab6c3eaaab6c
+DATA lanes<>+4928(SB)/8, $0x3ff20dd750429b6d
+DATA lanes<>+4936(SB)/8, $0x3ff20dd750429b6d
+DATA lanes<>+4944(SB)/8, $0x3ff20dd750429b6d
+DATA lanes<>+4952(SB)/8, $0x3ff20dd750429b6d
+DATA lanes<>+4960(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+4968(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+4976(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+4984(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+4992(SB)/8, $0x3fd999999999c176
+DATA lanes<>+5000(SB)/8, $0x3fd999999999c176
+DATA lanes<>+5008(SB)/8, $0x3fd999999999c176
+DATA lanes<>+5016(SB)/8, $0x3fd999999999c176
+DATA lanes<>+5024(SB)/8, $0x3eb85da27065fd76
+DATA lanes<>+5032(SB)/8, $0x3eb85da27065fd76
+DATA lanes<>+5040(SB)/8, $0x3eb85da27065fd76
+DATA lanes<>+5048(SB)/8, $0x3eb85da27065fd76
+DATA lanes<>+5056(SB)/8, $0xbe7ebe66db1e1f78
+DATA lanes<>+5064(SB)/8, $0xbe7ebe66db1e1f78
+DATA lanes<>+5072(SB)/8, $0xbe7ebe66db1e1f78
+DATA lanes<>+5080(SB)/8, $0xbe7ebe66db1e1f78
+DATA lanes<>+5088(SB)/8, $0xba3fc47cba3fc47c
+DATA lanes<>+5096(SB)/8, $0xba3fc47cba3fc47c
+DATA lanes<>+5104(SB)/8, $0xba3fc47cba3fc47c
+DATA lanes<>+5112(SB)/8, $0xba3fc47cba3fc47c
+DATA lanes<>+5120(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+5128(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+5136(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+5144(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+5152(SB)/8, $0x4b40007f4b40007f
+DATA lanes<>+5160(SB)/8, $0x4b40007f4b40007f
+DATA lanes<>+5168(SB)/8, $0x4b40007f4b40007f
+DATA lanes<>+5176(SB)/8, $0x4b40007f4b40007f
+DATA lanes<>+5184(SB)/8, $0x3f471ddf8ef52180
+DATA lanes<>+5192(SB)/8, $0x3f471ddf8ef52180
+DATA lanes<>+5200(SB)/8, $0x3f471ddf8ef52180
+DATA lanes<>+5208(SB)/8, $0x3f471ddf8ef52180
+DATA lanes<>+5216(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+5224(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+5232(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+5240(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+5248(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+5256(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+5264(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+5272(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+5280(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+5288(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+5296(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+5304(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+5312(SB)/8, $0x3f7908f45f85f884
+DATA lanes<>+5320(SB)/8, $0x3f7908f45f85f884
+DATA lanes<>+5328(SB)/8, $0x3f7908f45f85f884
+DATA lanes<>+5336(SB)/8, $0x3f7908f45f85f884
+DATA lanes<>+5344(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+5352(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+5360(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+5368(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+5376(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+5384(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+5392(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+5400(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+5408(SB)/8, $0x3f6a01a019e5b68e
+DATA lanes<>+5416(SB)/8, $0x3f6a01a019e5b68e
+DATA lanes<>+5424(SB)/8, $0x3f6a01a019e5b68e
+DATA lanes<>+5432(SB)/8, $0x3f6a01a019e5b68e
+DATA lanes<>+5440(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+5448(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+5456(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+5464(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+5472(SB)/8, $0x363fbe8e363fbe8e
+DATA lanes<>+5480(SB)/8, $0x363fbe8e363fbe8e
+DATA lanes<>+5488(SB)/8, $0x363fbe8e363fbe8e
+DATA lanes<>+5496(SB)/8, $0x363fbe8e363fbe8e
+DATA lanes<>+5504(SB)/8, $0x35bfbe8e35bfbe8e
+DATA lanes<>+5512(SB)/8, $0x35bfbe8e35bfbe8e
+DATA lanes<>+5520(SB)/8, $0x35bfbe8e35bfbe8e
+DATA lanes<>+5528(SB)/8, $0x35bfbe8e35bfbe8e
+DATA lanes<>+5536(SB)/8, $0x3e60b8364ffae590
+DATA lanes<>+5544(SB)/8, $0x3e60b8364ffae590
+DATA lanes<>+5552(SB)/8, $0x3e60b8364ffae590
+DATA lanes<>+5560(SB)/8, $0x3e60b8364ffae590
+DATA lanes<>+5568(SB)/8, $0x3fd52cac2370ae91
+DATA lanes<>+5576(SB)/8, $0x3fd52cac2370ae91
+DATA lanes<>+5584(SB)/8, $0x3fd52cac2370ae91
+DATA lanes<>+5592(SB)/8, $0x3fd52cac2370ae91
+DATA lanes<>+5600(SB)/8, $0x4b4000984b400098
+DATA lanes<>+5608(SB)/8, $0x4b4000984b400098
+DATA lanes<>+5616(SB)/8, $0x4b4000984b400098
+DATA lanes<>+5624(SB)/8, $0x4b4000984b400098
+DATA lanes<>+5632(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+5640(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+5648(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+5656(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+5664(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+5672(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+5680(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+5688(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+5696(SB)/8, $0x3e99fa9e3e99fa9e
+DATA lanes<>+5704(SB)/8, $0x3e99fa9e3e99fa9e
+DATA lanes<>+5712(SB)/8, $0x3e99fa9e3e99fa9e
+DATA lanes<>+5720(SB)/8, $0x3e99fa9e3e99fa9e
+DATA lanes<>+5728(SB)/8, $0x3239cba03239cba0
+DATA lanes<>+5736(SB)/8, $0x3239cba03239cba0
+DATA lanes<>+5744(SB)/8, $0x3239cba03239cba0
+DATA lanes<>+5752(SB)/8, $0x3239cba03239cba0
+DATA lanes<>+5760(SB)/8, $0x3bd2cfa53bd2cfa5
+DATA lanes<>+5768(SB)/8, $0x3bd2cfa53bd2cfa5
+DATA lanes<>+5776(SB)/8, $0x3bd2cfa53bd2cfa5
+DATA lanes<>+5784(SB)/8, $0x3bd2cfa53bd2cfa5
+DATA lanes<>+5792(SB)/8, $0x43380000000003af
+DATA lanes<>+5800(SB)/8, $0x43380000000003af
+DATA lanes<>+5808(SB)/8, $0x43380000000003af
+DATA lanes<>+5816(SB)/8, $0x43380000000003af
+DATA lanes<>+5824(SB)/8, $0x3f81111111124db0
+DATA lanes<>+5832(SB)/8, $0x3f81111111124db0
+DATA lanes<>+5840(SB)/8, $0x3f81111111124db0
+DATA lanes<>+5848(SB)/8, $0x3f81111111124db0
+DATA lanes<>+5856(SB)/8, $0xbf81111111124db0
+DATA lanes<>+5864(SB)/8, $0xbf81111111124db0
+DATA lanes<>+5872(SB)/8, $0xbf81111111124db0
+DATA lanes<>+5880(SB)/8, $0xbf81111111124db0
+DATA lanes<>+5888(SB)/8, $0x3ed3bd03b5ef6eb3
+DATA lanes<>+5896(SB)/8, $0x3ed3bd03b5ef6eb3
+DATA lanes<>+5904(SB)/8, $0x3ed3bd03b5ef6eb3
+DATA lanes<>+5912(SB)/8, $0x3ed3bd03b5ef6eb3
+DATA lanes<>+5920(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+5928(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+5936(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+5944(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+5952(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+5960(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+5968(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+5976(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+5984(SB)/8, $0x3fa6c16c16c16cb8
+DATA lanes<>+5992(SB)/8, $0x3fa6c16c16c16cb8
+DATA lanes<>+6000(SB)/8, $0x3fa6c16c16c16cb8
+DATA lanes<>+6008(SB)/8, $0x3fa6c16c16c16cb8
+DATA lanes<>+6016(SB)/8, $0x3f906ebb3f906ebb
+DATA lanes<>+6024(SB)/8, $0x3f906ebb3f906ebb
+DATA lanes<>+6032(SB)/8, $0x3f906ebb3f906ebb
+DATA lanes<>+6040(SB)/8, $0x3f906ebb3f906ebb
+DATA lanes<>+6048(SB)/8, $0x3175dfbd3175dfbd
+DATA lanes<>+6056(SB)/8, $0x3175dfbd3175dfbd
+DATA lanes<>+6064(SB)/8, $0x3175dfbd3175dfbd
+DATA lanes<>+6072(SB)/8, $0x3175dfbd3175dfbd
+DATA lanes<>+6080(SB)/8, $0x3fe8be202d26c7bf
+DATA lanes<>+6088(SB)/8, $0x3fe8be202d26c7bf
+DATA lanes<>+6096(SB)/8, $0x3fe8be202d26c7bf
+DATA lanes<>+6104(SB)/8, $0x3fe8be202d26c7bf
+DATA lanes<>+6112(SB)/8, $0xbef3ca47c17fb2c0
+DATA lanes<>+6120(SB)/8, $0xbef3ca47c17fb2c0
+DATA lanes<>+6128(SB)/8, $0xbef3ca47c17fb2c0
+DATA lanes<>+6136(SB)/8, $0xbef3ca47c17fb2c0
+DATA lanes<>+6144(SB)/8, $0xbcaab0c2bcaab0c2
+DATA lanes<>+6152(SB)/8, $0xbcaab0c2bcaab0c2
+DATA lanes<>+6160(SB)/8, $0xbcaab0c2bcaab0c2
+DATA lanes<>+6168(SB)/8, $0xbcaab0c2bcaab0c2
+DATA lanes<>+6176(SB)/8, $0xbf2fe9c8bf2fe9c8
+DATA lanes<>+6184(SB)/8, $0xbf2fe9c8bf2fe9c8
+DATA lanes<>+6192(SB)/8, $0xbf2fe9c8bf2fe9c8
+DATA lanes<>+6200(SB)/8, $0xbf2fe9c8bf2fe9c8
+DATA lanes<>+6208(SB)/8, $0xbfef3fe31ecb49cb
+DATA lanes<>+6216(SB)/8, $0xbfef3fe31ecb49cb
+DATA lanes<>+6224(SB)/8, $0xbfef3fe31ecb49cb
+DATA lanes<>+6232(SB)/8, $0xbfef3fe31ecb49cb
+DATA lanes<>+6240(SB)/8, $0x3b2b98cb3b2b98cb
+DATA lanes<>+6248(SB)/8, $0x3b2b98cb3b2b98cb
+DATA lanes<>+6256(SB)/8, $0x3b2b98cb3b2b98cb
+DATA lanes<>+6264(SB)/8, $0x3b2b98cb3b2b98cb
+DATA lanes<>+6272(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+6280(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+6288(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+6296(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+6304(SB)/8, $0xbfc645fd8a4e3dce
+DATA lanes<>+6312(SB)/8, $0xbfc645fd8a4e3dce
+DATA lanes<>+6320(SB)/8, $0xbfc645fd8a4e3dce
+DATA lanes<>+6328(SB)/8, $0xbfc645fd8a4e3dce
+DATA lanes<>+6336(SB)/8, $0xbf3dd27d589719d0
+DATA lanes<>+6344(SB)/8, $0xbf3dd27d589719d0
+DATA lanes<>+6352(SB)/8, $0xbf3dd27d589719d0
+DATA lanes<>+6360(SB)/8, $0xbf3dd27d589719d0
+DATA lanes<>+6368(SB)/8, $0x3e8f16d13e8f16d1
+DATA lanes<>+6376(SB)/8, $0x3e8f16d13e8f16d1
+DATA lanes<>+6384(SB)/8, $0x3e8f16d13e8f16d1
+DATA lanes<>+6392(SB)/8, $0x3e8f16d13e8f16d1
+DATA lanes<>+6400(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+6408(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+6416(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+6424(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+6432(SB)/8, $0xbe43f8e00115b1db
+DATA lanes<>+6440(SB)/8, $0xbe43f8e00115b1db
+DATA lanes<>+6448(SB)/8, $0xbe43f8e00115b1db
+DATA lanes<>+6456(SB)/8, $0xbe43f8e00115b1db
+DATA lanes<>+6464(SB)/8, $0xbece8ac5c91c7ddc
+DATA lanes<>+6472(SB)/8, $0xbece8ac5c91c7ddc
+DATA lanes<>+6480(SB)/8, $0xbece8ac5c91c7ddc
+DATA lanes<>+6488(SB)/8, $0xbece8ac5c91c7ddc
+DATA lanes<>+6496(SB)/8, $0x3f272cf8df671bde
+DATA lanes<>+6504(SB)/8, $0x3f272cf8df671bde
+DATA lanes<>+6512(SB)/8, $0x3f272cf8df671bde
+DATA lanes<>+6520(SB)/8, $0x3f272cf8df671bde
+DATA lanes<>+6528(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+6536(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+6544(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+6552(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+6560(SB)/8, $0x3f8a01a01afaf3df
+DATA lanes<>+6568(SB)/8, $0x3f8a01a01afaf3df
+DATA lanes<>+6576(SB)/8, $0x3f8a01a01afaf3df
+DATA lanes<>+6584(SB)/8, $0x3f8a01a01afaf3df
+DATA lanes<>+6592(SB)/8, $0x3f74b8e43f74b8e4
+DATA lanes<>+6600(SB)/8, $0x3f74b8e43f74b8e4
+DATA lanes<>+6608(SB)/8, $0x3f74b8e43f74b8e4
+DATA lanes<>+6616(SB)/8, $0x3f74b8e43f74b8e4
+DATA lanes<>+6624(SB)/8, $0x3fd62e42fefa39ef
+DATA lanes<>+6632(SB)/8, $0x3fd62e42fefa39ef
+DATA lanes<>+6640(SB)/8, $0x3fd62e42fefa39ef
+DATA lanes<>+6648(SB)/8, $0x3fd62e42fefa39ef
+DATA lanes<>+6656(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+6664(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+6672(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+6680(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+6688(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+6696(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+6704(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+6712(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+6720(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+6728(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+6736(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+6744(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+6752(SB)/8, $0x3f3504f33f3504f3
+DATA lanes<>+6760(SB)/8, $0x3f3504f33f3504f3
+DATA lanes<>+6768(SB)/8, $0x3f3504f33f3504f3
+DATA lanes<>+6776(SB)/8, $0x3f3504f33f3504f3
+DATA lanes<>+6784(SB)/8, $0x3b461df63b461df6
+DATA lanes<>+6792(SB)/8, $0x3b461df63b461df6
+DATA lanes<>+6800(SB)/8, $0x3b461df63b461df6
+DATA lanes<>+6808(SB)/8, $0x3b461df63b461df6
+DATA lanes<>+6816(SB)/8, $0x3fb38dbd2caa2df6
+DATA lanes<>+6824(SB)/8, $0x3fb38dbd2caa2df6
+DATA lanes<>+6832(SB)/8, $0x3fb38dbd2caa2df6
+DATA lanes<>+6840(SB)/8, $0x3fb38dbd2caa2df6
+DATA lanes<>+6848(SB)/8, $0x3fa6e4e26d4801f7
+DATA lanes<>+6856(SB)/8, $0x3fa6e4e26d4801f7
+DATA lanes<>+6864(SB)/8, $0x3fa6e4e26d4801f7
+DATA lanes<>+6872(SB)/8, $0x3fa6e4e26d4801f7
+DATA lanes<>+6880(SB)/8, $0xbf3269b7e0405af8
+DATA lanes<>+6888(SB)/8, $0xbf3269b7e0405af8
+DATA lanes<>+6896(SB)/8, $0xbf3269b7e0405af8
+DATA lanes<>+6904(SB)/8, $0xbf3269b7e0405af8
+DATA lanes<>+6912(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+6920(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+6928(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+6936(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+6944(SB)/8, $0x3fc111111110f6f9
+DATA lanes<>+6952(SB)/8, $0x3fc111111110f6f9
+DATA lanes<>+6960(SB)/8, $0x3fc111111110f6f9
+DATA lanes<>+6968(SB)/8, $0x3fc111111110f6f9
+DATA lanes<>+6976(SB)/8, $0x327ffff9327ffff9
+DATA lanes<>+6984(SB)/8, $0x327ffff9327ffff9
+DATA lanes<>+6992(SB)/8, $0x327ffff9327ffff9
+DATA lanes<>+7000(SB)/8, $0x327ffff9327ffff9
+DATA lanes<>+7008(SB)/8, $0x3dfffefd3dfffefd
+DATA lanes<>+7016(SB)/8, $0x3dfffefd3dfffefd
+DATA lanes<>+7024(SB)/8, $0x3dfffefd3dfffefd
+DATA lanes<>+7032(SB)/8, $0x3dfffefd3dfffefd
+DATA lanes<>+7040(SB)/8, $0x43380000000003fe
+DATA lanes<>+7048(SB)/8, $0x43380000000003fe
+DATA lanes<>+7056(SB)/8, $0x43380000000003fe
+DATA lanes<>+7064(SB)/8, $0x43380000000003fe
+DATA lanes<>+7072(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+7080(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+7088(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+7096(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+7104(SB)/8, $0xbff71547652b82fe
+DATA lanes<>+7112(SB)/8, $0xbff71547652b82fe
+DATA lanes<>+7120(SB)/8, $0xbff71547652b82fe
+DATA lanes<>+7128(SB)/8, $0xbff71547652b82fe
+DATA lanes<>+7136(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+7144(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+7152(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+7160(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+7168(SB)/8, $0x43300000000003ff
+DATA lanes<>+7176(SB)/8, $0x43300000000003ff
+DATA lanes<>+7184(SB)/8, $0x43300000000003ff
+DATA lanes<>+7192(SB)/8, $0x43300000000003ff
+DATA lanes<>+7200(SB)/8, $0x43380000000003ff
+DATA lanes<>+7208(SB)/8, $0x43380000000003ff
+DATA lanes<>+7216(SB)/8, $0x43380000000003ff
+DATA lanes<>+7224(SB)/8, $0x43380000000003ff
+DATA lanes<>+7232(SB)/8, $0x3f7fffff3f7fffff
+DATA lanes<>+7240(SB)/8, $0x3f7fffff3f7fffff
+DATA lanes<>+7248(SB)/8, $0x3f7fffff3f7fffff
+DATA lanes<>+7256(SB)/8, $0x3f7fffff3f7fffff
+DATA lanes<>+7264(SB)/8, $0x3effffff3effffff
+DATA lanes<>+7272(SB)/8, $0x3effffff3effffff
+DATA lanes<>+7280(SB)/8, $0x3effffff3effffff
+DATA lanes<>+7288(SB)/8, $0x3effffff3effffff
+DATA lanes<>+7296(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+7304(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+7312(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+7320(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+7328(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+7336(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+7344(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+7352(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+7360(SB)/8, $0x3c30000000000000
+DATA lanes<>+7368(SB)/8, $0x4036000000000000
+DATA lanes<>+7376(SB)/8, $0x4338000000000000
+DATA lanes<>+7384(SB)/8, $0xc044000000000000
+DATA lanes<>+7392(SB)/8, $0x4049000000000000
+DATA lanes<>+7400(SB)/8, $0x4086300000000000
+DATA lanes<>+7408(SB)/8, $0xc087500000000000
+DATA lanes<>+7416(SB)/8, $0x0000000000000001
+DATA lanes<>+7424(SB)/8, $0x7ff8000000000001
+DATA lanes<>+7432(SB)/8, $0x0000000000000006
+DATA lanes<>+7440(SB)/8, $0x3e928aedb7c2af06
+DATA lanes<>+7448(SB)/8, $0x3e5af5da9ed7d542
+DATA lanes<>+7456(SB)/8, $0x3efaf5da9ed7d542
+DATA lanes<>+7464(SB)/8, $0x3ff9884533d43651
+DATA lanes<>+7472(SB)/8, $0xbe29d29e6157f357
+DATA lanes<>+7480(SB)/8, $0x3e5add8c438a4e5b
+DATA lanes<>+7488(SB)/8, $0xbe5add8c438a4e5b
+DATA lanes<>+7496(SB)/8, $0xbe4549b6d444429b
+DATA lanes<>+7504(SB)/8, $0x3fc1b7400a82bdae
+DATA lanes<>+7512(SB)/8, $0x3e21f4422afabeaf
+DATA lanes<>+7520(SB)/8, $0x3ed1f4422afabeaf
+DATA lanes<>+7528(SB)/8, $0x403b4ccccccccccd
+DATA lanes<>+7536(SB)/8, $0x40071547652b82fe
+DATA lanes<>+7544(SB)/8, $0x4940000041200000
+DATA lanes<>+7552(SB)/8, $0x2b8000004b400000
+DATA lanes<>+7560(SB)/8, $0xc190000040800000
+DATA lanes<>+7568(SB)/8, $0x42b200003e960000
+DATA lanes<>+7576(SB)/8, $0x41c800007fc00000
+DATA lanes<>+7584(SB)/8, $0x3eea0000c2d00000
+DATA lanes<>+7592(SB)/8, $0x3fb1720041133000
+DATA lanes<>+7600(SB)/8, $0x0101010100010001
+DATA lanes<>+7608(SB)/8, $0x0606060600060006
+DATA lanes<>+7616(SB)/8, $0x3ab5f60d3d35f60d
+DATA lanes<>+7624(SB)/8, $0x3f000110405a740e
+DATA lanes<>+7632(SB)/8, $0x3d372713bf000110
+DATA lanes<>+7640(SB)/8, $0xb9851e213ab5561a
+DATA lanes<>+7648(SB)/8, $0x416333333d30542e
+DATA lanes<>+7656(SB)/8, $0xbf38aa3b4038aa3b
+DATA lanes<>+7664(SB)/8, $0xb80e9e8b4b400057
+DATA lanes<>+7672(SB)/8, $0x4121999abd3cb799
+DATA lanes<>+7680(SB)/8, $0x300cacb4ba052bb4
+DATA lanes<>+7688(SB)/8, $0x41659ccd400c08c1
+DATA lanes<>+7696(SB)/8, $0x00007fff3e2aaace
+GLOBL lanes<>(SB), RODATA|NOPTR, $7704
+
+TEXT ·celuFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	VBROADCASTSS lanes<>+5120(SB), Y14
+	VPXOR X13, X13, X13
+	VBROADCASTSS lanes<>+7572(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $30, Y13, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $30, Y13, Y2, Y3
+	VDIVPS Y15, Y0, Y4
+	VDIVPS Y15, Y2, Y5
+	VMINPS Y4, Y12, Y6
+	VMINPS Y5, Y12, Y7
+	VBROADCASTSS lanes<>+7564(SB), Y8
+	VMAXPS Y6, Y8, Y6
+	VMAXPS Y7, Y8, Y7
+	VMOVAPS Y14, Y8
+	VFMADD231PS lanes<>+4000(SB), Y6, Y8
+	VMOVAPS Y14, Y9
+	VFMADD231PS lanes<>+4000(SB), Y7, Y9
+	VSUBPS Y14, Y8, Y10
+	VSUBPS Y14, Y9, Y11
+	VPSLLD $23, Y8, Y8
+	VPSLLD $23, Y9, Y9
+	VFNMADD231PS lanes<>+3552(SB), Y10, Y6
+	VFNMADD231PS lanes<>+3552(SB), Y11, Y7
+	VFNMADD231PS lanes<>+3360(SB), Y10, Y6
+	VFNMADD231PS lanes<>+3360(SB), Y11, Y7
+	VMULPS Y6, Y6, Y10
+	VMULPS Y7, Y7, Y11
+	VBROADCASTSS lanes<>+7620(SB), Y2
+	VBROADCASTSS lanes<>+3648(SB), Y0
+	VFMADD231PS Y6, Y2, Y0
+	VFMADD213PS lanes<>+3648(SB), Y7, Y2
+	VFMADD213PS lanes<>+4864(SB), Y6, Y0
+	VFMADD213PS lanes<>+4864(SB), Y7, Y2
+	VFMADD213PS lanes<>+4512(SB), Y6, Y0
+	VFMADD213PS lanes<>+4512(SB), Y7, Y2
+	VFMADD213PS lanes<>+7264(SB), Y6, Y0
+	VFMADD213PS lanes<>+7264(SB), Y7, Y2
+	VFMADD231PS Y0, Y10, Y6
+	VFMADD231PS Y2, Y11, Y7
+	VSUBPS lanes<>+2624(SB), Y8, Y0
+	VSUBPS lanes<>+2624(SB), Y9, Y2
+	VFMADD231PS Y6, Y8, Y0
+	VFMADD231PS Y7, Y9, Y2
+	VANDPS lanes<>+7296(SB), Y4, Y6
+	VANDPS lanes<>+7296(SB), Y5, Y7
+	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
+	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
+	VADDPS Y0, Y0, Y0
+	VADDPS Y2, Y2, Y2
+	VBLENDVPS Y6, Y4, Y0, Y0
+	VBLENDVPS Y7, Y5, Y2, Y2
+	VMULPS Y0, Y15, Y0
+	VMULPS Y2, Y15, Y2
+	VMOVUPS (SI)(CX*4), Y4
+	VBLENDVPS Y1, Y4, Y0, Y0
+	VMOVUPS 32(SI)(CX*4), Y1
+	VBLENDVPS Y3, Y1, Y2, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VCMPPS $30, Y13, Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VCMPPS $30, Y13, Y2, Y3
+	VDIVPS Y15, Y0, Y4
+	VDIVPS Y15, Y2, Y5
+	VMINPS Y4, Y12, Y6
+	VMINPS Y5, Y12, Y7
+	VBROADCASTSS lanes<>+7564(SB), Y8
+	VMAXPS Y6, Y8, Y6
+	VMAXPS Y7, Y8, Y7
+	VMOVAPS Y14, Y8
+	VFMADD231PS lanes<>+4000(SB), Y6, Y8
+	VMOVAPS Y14, Y9
+	VFMADD231PS lanes<>+4000(SB), Y7, Y9
+	VSUBPS Y14, Y8, Y10
+	VSUBPS Y14, Y9, Y11
+	VPSLLD $23, Y8, Y8
+	VPSLLD $23, Y9, Y9
+	VFNMADD231PS lanes<>+3552(SB), Y10, Y6
+	VFNMADD231PS lanes<>+3552(SB), Y11, Y7
+	VFNMADD231PS lanes<>+3360(SB), Y10, Y6
+	VFNMADD231PS lanes<>+3360(SB), Y11, Y7
+	VMULPS Y6, Y6, Y10
+	VMULPS Y7, Y7, Y11
+	VBROADCASTSS lanes<>+7620(SB), Y2
+	VBROADCASTSS lanes<>+3648(SB), Y0
+	VFMADD231PS Y6, Y2, Y0
+	VFMADD213PS lanes<>+3648(SB), Y7, Y2
+	VFMADD213PS lanes<>+4864(SB), Y6, Y0
+	VFMADD213PS lanes<>+4864(SB), Y7, Y2
+	VFMADD213PS lanes<>+4512(SB), Y6, Y0
+	VFMADD213PS lanes<>+4512(SB), Y7, Y2
+	VFMADD213PS lanes<>+7264(SB), Y6, Y0
+	VFMADD213PS lanes<>+7264(SB), Y7, Y2
+	VFMADD231PS Y0, Y10, Y6
+	VFMADD231PS Y2, Y11, Y7
+	VSUBPS lanes<>+2624(SB), Y8, Y0
+	VSUBPS lanes<>+2624(SB), Y9, Y2
+	VFMADD231PS Y6, Y8, Y0
+	VFMADD231PS Y7, Y9, Y2
+	VANDPS lanes<>+7296(SB), Y4, Y6
+	VANDPS lanes<>+7296(SB), Y5, Y7
+	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
+	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
+	VADDPS Y0, Y0, Y0
+	VADDPS Y2, Y2, Y2
+	VBLENDVPS Y6, Y4, Y0, Y0
+	VBLENDVPS Y7, Y5, Y2, Y2
+	VMULPS Y0, Y15, Y0
+	VMULPS Y2, Y15, Y2
+	VMOVUPS 64(SI)(CX*4), Y4
+	VBLENDVPS Y1, Y4, Y0, Y0
+	VMOVUPS 96(SI)(CX*4), Y1
+	VBLENDVPS Y3, Y1, Y2, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
 
 TEXT ·celuFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
@@ -728,9 +1114,9 @@ TEXT ·celuFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+3168(SB), Y14
+	VBROADCASTSS lanes<>+5120(SB), Y14
 	VPXOR X13, X13, X13
-	VBROADCASTSS lanes<>+5612(SB), Y12
+	VBROADCASTSS lanes<>+7572(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -744,43 +1130,43 @@ main:
 	VDIVPS Y15, Y2, Y5
 	VMINPS Y4, Y12, Y6
 	VMINPS Y5, Y12, Y7
-	VBROADCASTSS lanes<>+5608(SB), Y8
+	VBROADCASTSS lanes<>+7564(SB), Y8
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y14, Y8
-	VFMADD231PS lanes<>+2048(SB), Y6, Y8
+	VFMADD231PS lanes<>+4000(SB), Y6, Y8
 	VMOVAPS Y14, Y9
-	VFMADD231PS lanes<>+2048(SB), Y7, Y9
+	VFMADD231PS lanes<>+4000(SB), Y7, Y9
 	VSUBPS Y14, Y8, Y10
 	VSUBPS Y14, Y9, Y11
 	VPSLLD $23, Y8, Y8
 	VPSLLD $23, Y9, Y9
-	VFNMADD231PS lanes<>+1600(SB), Y10, Y6
-	VFNMADD231PS lanes<>+1600(SB), Y11, Y7
-	VFNMADD231PS lanes<>+1408(SB), Y10, Y6
-	VFNMADD231PS lanes<>+1408(SB), Y11, Y7
+	VFNMADD231PS lanes<>+3552(SB), Y10, Y6
+	VFNMADD231PS lanes<>+3552(SB), Y11, Y7
+	VFNMADD231PS lanes<>+3360(SB), Y10, Y6
+	VFNMADD231PS lanes<>+3360(SB), Y11, Y7
 	VMULPS Y6, Y6, Y10
 	VMULPS Y7, Y7, Y11
-	VBROADCASTSS lanes<>+5648(SB), Y2
-	VBROADCASTSS lanes<>+1696(SB), Y0
+	VBROADCASTSS lanes<>+7620(SB), Y2
+	VBROADCASTSS lanes<>+3648(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+1696(SB), Y7, Y2
-	VFMADD213PS lanes<>+2912(SB), Y6, Y0
-	VFMADD213PS lanes<>+2912(SB), Y7, Y2
-	VFMADD213PS lanes<>+2560(SB), Y6, Y0
-	VFMADD213PS lanes<>+2560(SB), Y7, Y2
-	VFMADD213PS lanes<>+5312(SB), Y6, Y0
-	VFMADD213PS lanes<>+5312(SB), Y7, Y2
+	VFMADD213PS lanes<>+3648(SB), Y7, Y2
+	VFMADD213PS lanes<>+4864(SB), Y6, Y0
+	VFMADD213PS lanes<>+4864(SB), Y7, Y2
+	VFMADD213PS lanes<>+4512(SB), Y6, Y0
+	VFMADD213PS lanes<>+4512(SB), Y7, Y2
+	VFMADD213PS lanes<>+7264(SB), Y6, Y0
+	VFMADD213PS lanes<>+7264(SB), Y7, Y2
 	VFMADD231PS Y0, Y10, Y6
 	VFMADD231PS Y2, Y11, Y7
-	VSUBPS lanes<>+704(SB), Y8, Y0
-	VSUBPS lanes<>+704(SB), Y9, Y2
+	VSUBPS lanes<>+2624(SB), Y8, Y0
+	VSUBPS lanes<>+2624(SB), Y9, Y2
 	VFMADD231PS Y6, Y8, Y0
 	VFMADD231PS Y7, Y9, Y2
-	VANDPS lanes<>+5344(SB), Y4, Y6
-	VANDPS lanes<>+5344(SB), Y5, Y7
-	VCMPPS $17, lanes<>+672(SB), Y6, Y6
-	VCMPPS $17, lanes<>+672(SB), Y7, Y7
+	VANDPS lanes<>+7296(SB), Y4, Y6
+	VANDPS lanes<>+7296(SB), Y5, Y7
+	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
+	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VADDPS Y0, Y0, Y0
 	VADDPS Y2, Y2, Y2
 	VBLENDVPS Y6, Y4, Y0, Y0
@@ -806,25 +1192,25 @@ single:
 	VCMPPS $30, Y13, Y0, Y1
 	VDIVPS Y15, Y0, Y2
 	VMINPS Y2, Y12, Y3
-	VBROADCASTSS lanes<>+5608(SB), Y4
+	VBROADCASTSS lanes<>+7564(SB), Y4
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y14, Y4
-	VFMADD231PS lanes<>+2048(SB), Y3, Y4
+	VFMADD231PS lanes<>+4000(SB), Y3, Y4
 	VSUBPS Y14, Y4, Y5
 	VPSLLD $23, Y4, Y4
-	VFNMADD231PS lanes<>+1600(SB), Y5, Y3
-	VFNMADD231PS lanes<>+1408(SB), Y5, Y3
+	VFNMADD231PS lanes<>+3552(SB), Y5, Y3
+	VFNMADD231PS lanes<>+3360(SB), Y5, Y3
 	VMULPS Y3, Y3, Y5
-	VBROADCASTSS lanes<>+5648(SB), Y6
-	VFMADD213PS lanes<>+1696(SB), Y3, Y6
-	VFMADD213PS lanes<>+2912(SB), Y3, Y6
-	VFMADD213PS lanes<>+2560(SB), Y3, Y6
-	VFMADD213PS lanes<>+5312(SB), Y3, Y6
+	VBROADCASTSS lanes<>+7620(SB), Y6
+	VFMADD213PS lanes<>+3648(SB), Y3, Y6
+	VFMADD213PS lanes<>+4864(SB), Y3, Y6
+	VFMADD213PS lanes<>+4512(SB), Y3, Y6
+	VFMADD213PS lanes<>+7264(SB), Y3, Y6
 	VFMADD231PS Y6, Y5, Y3
-	VSUBPS lanes<>+704(SB), Y4, Y5
+	VSUBPS lanes<>+2624(SB), Y4, Y5
 	VFMADD231PS Y3, Y4, Y5
-	VANDPS lanes<>+5344(SB), Y2, Y3
-	VCMPPS $17, lanes<>+672(SB), Y3, Y3
+	VANDPS lanes<>+7296(SB), Y2, Y3
+	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
 	VADDPS Y5, Y5, Y4
 	VBLENDVPS Y3, Y2, Y4, Y2
 	VMULPS Y2, Y15, Y2
@@ -837,32 +1223,32 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VCMPPS $30, Y13, Y0, Y1
 	VDIVPS Y15, Y0, Y2
 	VMINPS Y2, Y12, Y3
-	VBROADCASTSS lanes<>+5608(SB), Y4
+	VBROADCASTSS lanes<>+7564(SB), Y4
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y14, Y4
-	VFMADD231PS lanes<>+2048(SB), Y3, Y4
+	VFMADD231PS lanes<>+4000(SB), Y3, Y4
 	VSUBPS Y14, Y4, Y5
 	VPSLLD $23, Y4, Y4
-	VFNMADD231PS lanes<>+1600(SB), Y5, Y3
-	VFNMADD231PS lanes<>+1408(SB), Y5, Y3
+	VFNMADD231PS lanes<>+3552(SB), Y5, Y3
+	VFNMADD231PS lanes<>+3360(SB), Y5, Y3
 	VMULPS Y3, Y3, Y5
-	VBROADCASTSS lanes<>+5648(SB), Y6
-	VFMADD213PS lanes<>+1696(SB), Y3, Y6
-	VFMADD213PS lanes<>+2912(SB), Y3, Y6
-	VFMADD213PS lanes<>+2560(SB), Y3, Y6
-	VFMADD213PS lanes<>+5312(SB), Y3, Y6
+	VBROADCASTSS lanes<>+7620(SB), Y6
+	VFMADD213PS lanes<>+3648(SB), Y3, Y6
+	VFMADD213PS lanes<>+4864(SB), Y3, Y6
+	VFMADD213PS lanes<>+4512(SB), Y3, Y6
+	VFMADD213PS lanes<>+7264(SB), Y3, Y6
 	VFMADD231PS Y6, Y5, Y3
-	VSUBPS lanes<>+704(SB), Y4, Y5
+	VSUBPS lanes<>+2624(SB), Y4, Y5
 	VFMADD231PS Y3, Y4, Y5
-	VANDPS lanes<>+5344(SB), Y2, Y3
-	VCMPPS $17, lanes<>+672(SB), Y3, Y3
+	VANDPS lanes<>+7296(SB), Y2, Y3
+	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
 	VADDPS Y5, Y5, Y4
 	VBLENDVPS Y3, Y2, Y4, Y2
 	VMULPS Y2, Y15, Y2
@@ -874,6 +1260,159 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·celuFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	VBROADCASTSS lanes<>+5120(SB), Z30
+	VPXORD X29, X29, X29
+	VBROADCASTSS lanes<>+7572(SB), Z28
+	VBROADCASTSS lanes<>+7564(SB), Z27
+	VBROADCASTSS lanes<>+4000(SB), Z26
+	VBROADCASTSS lanes<>+3552(SB), Z25
+	VBROADCASTSS lanes<>+3360(SB), Z24
+	VBROADCASTSS lanes<>+7620(SB), Z23
+	VBROADCASTSS lanes<>+3648(SB), Z22
+	VBROADCASTSS lanes<>+4864(SB), Z21
+	VBROADCASTSS lanes<>+4512(SB), Z20
+	VBROADCASTSS lanes<>+7264(SB), Z19
+	VBROADCASTSS lanes<>+2624(SB), Z18
+	VBROADCASTSS lanes<>+7296(SB), Z17
+	VBROADCASTSS lanes<>+2592(SB), Z16
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VCMPPS $26, Z29, Z0, K1
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VCMPPS $26, Z29, Z1, K2
+	VDIVPS Z31, Z0, Z2
+	VDIVPS Z31, Z1, Z3
+	VMINPS Z2, Z28, Z4
+	VMINPS Z3, Z28, Z5
+	VMAXPS Z4, Z27, Z4
+	VMAXPS Z5, Z27, Z5
+	VMOVAPS Z30, Z6
+	VFMADD231PS Z26, Z4, Z6
+	VMOVAPS Z30, Z7
+	VFMADD231PS Z26, Z5, Z7
+	VSUBPS Z30, Z6, Z8
+	VSUBPS Z30, Z7, Z9
+	VPSLLD $23, Z6, Z6
+	VPSLLD $23, Z7, Z7
+	VFNMADD231PS Z25, Z8, Z4
+	VFNMADD231PS Z25, Z9, Z5
+	VFNMADD231PS Z24, Z8, Z4
+	VFNMADD231PS Z24, Z9, Z5
+	VMULPS Z4, Z4, Z8
+	VMULPS Z5, Z5, Z9
+	VMOVAPS Z22, Z10
+	VFMADD231PS Z4, Z23, Z10
+	VMOVAPS Z22, Z11
+	VFMADD231PS Z5, Z23, Z11
+	VFMADD213PS Z21, Z4, Z10
+	VFMADD213PS Z21, Z5, Z11
+	VFMADD213PS Z20, Z4, Z10
+	VFMADD213PS Z20, Z5, Z11
+	VFMADD213PS Z19, Z4, Z10
+	VFMADD213PS Z19, Z5, Z11
+	VFMADD231PS Z10, Z8, Z4
+	VFMADD231PS Z11, Z9, Z5
+	VSUBPS Z18, Z6, Z8
+	VSUBPS Z18, Z7, Z9
+	VFMADD231PS Z4, Z6, Z8
+	VFMADD231PS Z5, Z7, Z9
+	VANDPS Z17, Z2, Z4
+	VANDPS Z17, Z3, Z5
+	VCMPPS $21, Z16, Z4, K3
+	VCMPPS $21, Z16, Z5, K4
+	VADDPS Z8, Z8, K3, Z2
+	VADDPS Z9, Z9, K4, Z3
+	VMULPS Z2, Z31, K1, Z0
+	VMULPS Z3, Z31, K2, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VCMPPS $26, Z29, Z0, K1
+	VMOVUPS 12288(SI)(CX*4), Z1
+	VCMPPS $26, Z29, Z1, K2
+	VDIVPS Z31, Z0, Z2
+	VDIVPS Z31, Z1, Z3
+	VMINPS Z2, Z28, Z4
+	VMINPS Z3, Z28, Z5
+	VMAXPS Z4, Z27, Z4
+	VMAXPS Z5, Z27, Z5
+	VMOVAPS Z30, Z6
+	VFMADD231PS Z26, Z4, Z6
+	VMOVAPS Z30, Z7
+	VFMADD231PS Z26, Z5, Z7
+	VSUBPS Z30, Z6, Z8
+	VSUBPS Z30, Z7, Z9
+	VPSLLD $23, Z6, Z6
+	VPSLLD $23, Z7, Z7
+	VFNMADD231PS Z25, Z8, Z4
+	VFNMADD231PS Z25, Z9, Z5
+	VFNMADD231PS Z24, Z8, Z4
+	VFNMADD231PS Z24, Z9, Z5
+	VMULPS Z4, Z4, Z8
+	VMULPS Z5, Z5, Z9
+	VMOVAPS Z22, Z10
+	VFMADD231PS Z4, Z23, Z10
+	VMOVAPS Z22, Z11
+	VFMADD231PS Z5, Z23, Z11
+	VFMADD213PS Z21, Z4, Z10
+	VFMADD213PS Z21, Z5, Z11
+	VFMADD213PS Z20, Z4, Z10
+	VFMADD213PS Z20, Z5, Z11
+	VFMADD213PS Z19, Z4, Z10
+	VFMADD213PS Z19, Z5, Z11
+	VFMADD231PS Z10, Z8, Z4
+	VFMADD231PS Z11, Z9, Z5
+	VSUBPS Z18, Z6, Z8
+	VSUBPS Z18, Z7, Z9
+	VFMADD231PS Z4, Z6, Z8
+	VFMADD231PS Z5, Z7, Z9
+	VANDPS Z17, Z2, Z4
+	VANDPS Z17, Z3, Z5
+	VCMPPS $21, Z16, Z4, K3
+	VCMPPS $21, Z16, Z5, K4
+	VADDPS Z8, Z8, K3, Z2
+	VADDPS Z9, Z9, K4, Z3
+	VMULPS Z2, Z31, K1, Z0
+	VMULPS Z3, Z31, K2, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·celuFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -881,21 +1420,21 @@ TEXT ·celuFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+3168(SB), Z30
+	VBROADCASTSS lanes<>+5120(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+5612(SB), Z28
-	VBROADCASTSS lanes<>+5608(SB), Z27
-	VBROADCASTSS lanes<>+2048(SB), Z26
-	VBROADCASTSS lanes<>+1600(SB), Z25
-	VBROADCASTSS lanes<>+1408(SB), Z24
-	VBROADCASTSS lanes<>+5648(SB), Z23
-	VBROADCASTSS lanes<>+1696(SB), Z22
-	VBROADCASTSS lanes<>+2912(SB), Z21
-	VBROADCASTSS lanes<>+2560(SB), Z20
-	VBROADCASTSS lanes<>+5312(SB), Z19
-	VBROADCASTSS lanes<>+704(SB), Z18
-	VBROADCASTSS lanes<>+5344(SB), Z17
-	VBROADCASTSS lanes<>+672(SB), Z16
+	VBROADCASTSS lanes<>+7572(SB), Z28
+	VBROADCASTSS lanes<>+7564(SB), Z27
+	VBROADCASTSS lanes<>+4000(SB), Z26
+	VBROADCASTSS lanes<>+3552(SB), Z25
+	VBROADCASTSS lanes<>+3360(SB), Z24
+	VBROADCASTSS lanes<>+7620(SB), Z23
+	VBROADCASTSS lanes<>+3648(SB), Z22
+	VBROADCASTSS lanes<>+4864(SB), Z21
+	VBROADCASTSS lanes<>+4512(SB), Z20
+	VBROADCASTSS lanes<>+7264(SB), Z19
+	VBROADCASTSS lanes<>+2624(SB), Z18
+	VBROADCASTSS lanes<>+7296(SB), Z17
+	VBROADCASTSS lanes<>+2592(SB), Z16
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -1001,7 +1540,7 @@ TEXT ·celuFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+5088(SB), Y14
+	VBROADCASTSD lanes<>+7040(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -1014,60 +1553,60 @@ main:
 	VCMPPD $30, Y1, Y3, Y1
 	VDIVPD Y15, Y0, Y4
 	VDIVPD Y15, Y3, Y5
-	VBROADCASTSD lanes<>+5448(SB), Y6
+	VBROADCASTSD lanes<>+7400(SB), Y6
 	VMINPD Y4, Y6, Y7
 	VMINPD Y5, Y6, Y6
-	VBROADCASTSD lanes<>+5432(SB), Y8
+	VBROADCASTSD lanes<>+7384(SB), Y8
 	VMAXPD Y7, Y8, Y7
 	VMAXPD Y6, Y8, Y6
 	VMOVAPS Y14, Y8
-	VFMADD231PD lanes<>+5120(SB), Y7, Y8
+	VFMADD231PD lanes<>+7072(SB), Y7, Y8
 	VMOVAPS Y14, Y9
-	VFMADD231PD lanes<>+5120(SB), Y6, Y9
+	VFMADD231PD lanes<>+7072(SB), Y6, Y9
 	VSUBPD Y14, Y8, Y10
 	VSUBPD Y14, Y9, Y11
 	VPSLLQ $52, Y8, Y8
 	VPSLLQ $52, Y9, Y9
-	VFNMADD231PD lanes<>+4704(SB), Y10, Y7
-	VFNMADD231PD lanes<>+4704(SB), Y11, Y6
-	VFNMADD231PD lanes<>+2144(SB), Y10, Y7
-	VFNMADD231PD lanes<>+2144(SB), Y11, Y6
+	VFNMADD231PD lanes<>+6656(SB), Y10, Y7
+	VFNMADD231PD lanes<>+6656(SB), Y11, Y6
+	VFNMADD231PD lanes<>+4096(SB), Y10, Y7
+	VFNMADD231PD lanes<>+4096(SB), Y11, Y6
 	VMULPD Y7, Y7, Y10
 	VMULPD Y6, Y6, Y11
-	VBROADCASTSD lanes<>+5496(SB), Y12
-	VBROADCASTSD lanes<>+3264(SB), Y13
+	VBROADCASTSD lanes<>+7448(SB), Y12
+	VBROADCASTSD lanes<>+5216(SB), Y13
 	VFMADD231PD Y10, Y12, Y13
-	VFMADD213PD lanes<>+3264(SB), Y11, Y12
-	VFMADD213PD lanes<>+4576(SB), Y10, Y13
-	VFMADD213PD lanes<>+4576(SB), Y11, Y12
-	VFMADD213PD lanes<>+4960(SB), Y10, Y13
-	VFMADD213PD lanes<>+4960(SB), Y11, Y12
-	VFMADD213PD lanes<>+2720(SB), Y10, Y13
-	VFMADD213PD lanes<>+2720(SB), Y11, Y12
-	VBROADCASTSD lanes<>+5560(SB), Y3
-	VBROADCASTSD lanes<>+2496(SB), Y0
+	VFMADD213PD lanes<>+5216(SB), Y11, Y12
+	VFMADD213PD lanes<>+6528(SB), Y10, Y13
+	VFMADD213PD lanes<>+6528(SB), Y11, Y12
+	VFMADD213PD lanes<>+6912(SB), Y10, Y13
+	VFMADD213PD lanes<>+6912(SB), Y11, Y12
+	VFMADD213PD lanes<>+4672(SB), Y10, Y13
+	VFMADD213PD lanes<>+4672(SB), Y11, Y12
+	VBROADCASTSD lanes<>+7512(SB), Y3
+	VBROADCASTSD lanes<>+4448(SB), Y0
 	VFMADD231PD Y10, Y3, Y0
-	VFMADD213PD lanes<>+2496(SB), Y11, Y3
-	VFMADD213PD lanes<>+3488(SB), Y10, Y0
-	VFMADD213PD lanes<>+3488(SB), Y11, Y3
-	VFMADD213PD lanes<>+4000(SB), Y10, Y0
-	VFMADD213PD lanes<>+4000(SB), Y11, Y3
-	VFMADD213PD lanes<>+2656(SB), Y10, Y0
-	VFMADD213PD lanes<>+2656(SB), Y11, Y3
-	VFMADD213PD lanes<>+416(SB), Y10, Y0
-	VFMADD213PD lanes<>+416(SB), Y11, Y3
+	VFMADD213PD lanes<>+4448(SB), Y11, Y3
+	VFMADD213PD lanes<>+5440(SB), Y10, Y0
+	VFMADD213PD lanes<>+5440(SB), Y11, Y3
+	VFMADD213PD lanes<>+5952(SB), Y10, Y0
+	VFMADD213PD lanes<>+5952(SB), Y11, Y3
+	VFMADD213PD lanes<>+4608(SB), Y10, Y0
+	VFMADD213PD lanes<>+4608(SB), Y11, Y3
+	VFMADD213PD lanes<>+2336(SB), Y10, Y0
+	VFMADD213PD lanes<>+2336(SB), Y11, Y3
 	VFMADD231PD Y7, Y13, Y0
 	VFMADD231PD Y6, Y12, Y3
 	VFMADD231PD Y0, Y10, Y7
 	VFMADD231PD Y3, Y11, Y6
-	VSUBPD lanes<>+416(SB), Y8, Y0
-	VSUBPD lanes<>+416(SB), Y9, Y3
+	VSUBPD lanes<>+2336(SB), Y8, Y0
+	VSUBPD lanes<>+2336(SB), Y9, Y3
 	VFMADD231PD Y7, Y8, Y0
 	VFMADD231PD Y6, Y9, Y3
-	VANDPD lanes<>+5376(SB), Y4, Y6
-	VANDPD lanes<>+5376(SB), Y5, Y7
-	VCMPPD $17, lanes<>+352(SB), Y6, Y6
-	VCMPPD $17, lanes<>+352(SB), Y7, Y7
+	VANDPD lanes<>+7328(SB), Y4, Y6
+	VANDPD lanes<>+7328(SB), Y5, Y7
+	VCMPPD $17, lanes<>+2272(SB), Y6, Y6
+	VCMPPD $17, lanes<>+2272(SB), Y7, Y7
 	VADDPD Y0, Y0, Y0
 	VADDPD Y3, Y3, Y3
 	VBLENDVPD Y6, Y4, Y0, Y0
@@ -1093,34 +1632,34 @@ single:
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
 	VDIVPD Y15, Y0, Y2
-	VBROADCASTSD lanes<>+5448(SB), Y3
+	VBROADCASTSD lanes<>+7400(SB), Y3
 	VMINPD Y2, Y3, Y3
-	VBROADCASTSD lanes<>+5432(SB), Y4
+	VBROADCASTSD lanes<>+7384(SB), Y4
 	VMAXPD Y3, Y4, Y3
 	VMOVAPS Y14, Y4
-	VFMADD231PD lanes<>+5120(SB), Y3, Y4
+	VFMADD231PD lanes<>+7072(SB), Y3, Y4
 	VSUBPD Y14, Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VFNMADD231PD lanes<>+4704(SB), Y5, Y3
-	VFNMADD231PD lanes<>+2144(SB), Y5, Y3
+	VFNMADD231PD lanes<>+6656(SB), Y5, Y3
+	VFNMADD231PD lanes<>+4096(SB), Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+5496(SB), Y6
-	VFMADD213PD lanes<>+3264(SB), Y5, Y6
-	VFMADD213PD lanes<>+4576(SB), Y5, Y6
-	VFMADD213PD lanes<>+4960(SB), Y5, Y6
-	VFMADD213PD lanes<>+2720(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5560(SB), Y7
-	VFMADD213PD lanes<>+2496(SB), Y5, Y7
-	VFMADD213PD lanes<>+3488(SB), Y5, Y7
-	VFMADD213PD lanes<>+4000(SB), Y5, Y7
-	VFMADD213PD lanes<>+2656(SB), Y5, Y7
-	VFMADD213PD lanes<>+416(SB), Y5, Y7
+	VBROADCASTSD lanes<>+7448(SB), Y6
+	VFMADD213PD lanes<>+5216(SB), Y5, Y6
+	VFMADD213PD lanes<>+6528(SB), Y5, Y6
+	VFMADD213PD lanes<>+6912(SB), Y5, Y6
+	VFMADD213PD lanes<>+4672(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7512(SB), Y7
+	VFMADD213PD lanes<>+4448(SB), Y5, Y7
+	VFMADD213PD lanes<>+5440(SB), Y5, Y7
+	VFMADD213PD lanes<>+5952(SB), Y5, Y7
+	VFMADD213PD lanes<>+4608(SB), Y5, Y7
+	VFMADD213PD lanes<>+2336(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFMADD231PD Y7, Y5, Y3
-	VSUBPD lanes<>+416(SB), Y4, Y5
+	VSUBPD lanes<>+2336(SB), Y4, Y5
 	VFMADD231PD Y3, Y4, Y5
-	VANDPD lanes<>+5376(SB), Y2, Y3
-	VCMPPD $17, lanes<>+352(SB), Y3, Y3
+	VANDPD lanes<>+7328(SB), Y2, Y3
+	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
 	VADDPD Y5, Y5, Y4
 	VBLENDVPD Y3, Y2, Y4, Y2
 	VMULPD Y2, Y15, Y2
@@ -1133,41 +1672,41 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
 	VDIVPD Y15, Y0, Y2
-	VBROADCASTSD lanes<>+5448(SB), Y3
+	VBROADCASTSD lanes<>+7400(SB), Y3
 	VMINPD Y2, Y3, Y3
-	VBROADCASTSD lanes<>+5432(SB), Y4
+	VBROADCASTSD lanes<>+7384(SB), Y4
 	VMAXPD Y3, Y4, Y3
 	VMOVAPS Y14, Y4
-	VFMADD231PD lanes<>+5120(SB), Y3, Y4
+	VFMADD231PD lanes<>+7072(SB), Y3, Y4
 	VSUBPD Y14, Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VFNMADD231PD lanes<>+4704(SB), Y5, Y3
-	VFNMADD231PD lanes<>+2144(SB), Y5, Y3
+	VFNMADD231PD lanes<>+6656(SB), Y5, Y3
+	VFNMADD231PD lanes<>+4096(SB), Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+5496(SB), Y6
-	VFMADD213PD lanes<>+3264(SB), Y5, Y6
-	VFMADD213PD lanes<>+4576(SB), Y5, Y6
-	VFMADD213PD lanes<>+4960(SB), Y5, Y6
-	VFMADD213PD lanes<>+2720(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5560(SB), Y7
-	VFMADD213PD lanes<>+2496(SB), Y5, Y7
-	VFMADD213PD lanes<>+3488(SB), Y5, Y7
-	VFMADD213PD lanes<>+4000(SB), Y5, Y7
-	VFMADD213PD lanes<>+2656(SB), Y5, Y7
-	VFMADD213PD lanes<>+416(SB), Y5, Y7
+	VBROADCASTSD lanes<>+7448(SB), Y6
+	VFMADD213PD lanes<>+5216(SB), Y5, Y6
+	VFMADD213PD lanes<>+6528(SB), Y5, Y6
+	VFMADD213PD lanes<>+6912(SB), Y5, Y6
+	VFMADD213PD lanes<>+4672(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7512(SB), Y7
+	VFMADD213PD lanes<>+4448(SB), Y5, Y7
+	VFMADD213PD lanes<>+5440(SB), Y5, Y7
+	VFMADD213PD lanes<>+5952(SB), Y5, Y7
+	VFMADD213PD lanes<>+4608(SB), Y5, Y7
+	VFMADD213PD lanes<>+2336(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFMADD231PD Y7, Y5, Y3
-	VSUBPD lanes<>+416(SB), Y4, Y5
+	VSUBPD lanes<>+2336(SB), Y4, Y5
 	VFMADD231PD Y3, Y4, Y5
-	VANDPD lanes<>+5376(SB), Y2, Y3
-	VCMPPD $17, lanes<>+352(SB), Y3, Y3
+	VANDPD lanes<>+7328(SB), Y2, Y3
+	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
 	VADDPD Y5, Y5, Y4
 	VBLENDVPD Y3, Y2, Y4, Y2
 	VMULPD Y2, Y15, Y2
@@ -1186,25 +1725,25 @@ TEXT ·celuFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+5088(SB), Z30
-	VBROADCASTSD lanes<>+416(SB), Z29
+	VBROADCASTSD lanes<>+7040(SB), Z30
+	VBROADCASTSD lanes<>+2336(SB), Z29
 	VPXORD X28, X28, X28
-	VBROADCASTSD lanes<>+5448(SB), Z27
-	VBROADCASTSD lanes<>+5432(SB), Z26
-	VBROADCASTSD lanes<>+5120(SB), Z25
-	VBROADCASTSD lanes<>+4704(SB), Z24
-	VBROADCASTSD lanes<>+2144(SB), Z23
-	VBROADCASTSD lanes<>+5496(SB), Z22
-	VBROADCASTSD lanes<>+3264(SB), Z21
-	VBROADCASTSD lanes<>+4576(SB), Z20
-	VBROADCASTSD lanes<>+4960(SB), Z19
-	VBROADCASTSD lanes<>+2720(SB), Z18
-	VBROADCASTSD lanes<>+5560(SB), Z17
-	VBROADCASTSD lanes<>+2496(SB), Z16
-	VBROADCASTSD lanes<>+3488(SB), Z15
-	VBROADCASTSD lanes<>+4000(SB), Z14
-	VBROADCASTSD lanes<>+2656(SB), Z13
-	VBROADCASTSD lanes<>+5376(SB), Z12
+	VBROADCASTSD lanes<>+7400(SB), Z27
+	VBROADCASTSD lanes<>+7384(SB), Z26
+	VBROADCASTSD lanes<>+7072(SB), Z25
+	VBROADCASTSD lanes<>+6656(SB), Z24
+	VBROADCASTSD lanes<>+4096(SB), Z23
+	VBROADCASTSD lanes<>+7448(SB), Z22
+	VBROADCASTSD lanes<>+5216(SB), Z21
+	VBROADCASTSD lanes<>+6528(SB), Z20
+	VBROADCASTSD lanes<>+6912(SB), Z19
+	VBROADCASTSD lanes<>+4672(SB), Z18
+	VBROADCASTSD lanes<>+7512(SB), Z17
+	VBROADCASTSD lanes<>+4448(SB), Z16
+	VBROADCASTSD lanes<>+5440(SB), Z15
+	VBROADCASTSD lanes<>+5952(SB), Z14
+	VBROADCASTSD lanes<>+4608(SB), Z13
+	VBROADCASTSD lanes<>+7328(SB), Z12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -1266,8 +1805,8 @@ main:
 	VFMADD231PD Z5, Z7, Z1
 	VANDPD Z12, Z2, Z4
 	VANDPD Z12, Z3, Z5
-	VCMPPD.BCST $21, lanes<>+352(SB), Z4, K3
-	VCMPPD.BCST $21, lanes<>+352(SB), Z5, K4
+	VCMPPD.BCST $21, lanes<>+2272(SB), Z4, K3
+	VCMPPD.BCST $21, lanes<>+2272(SB), Z5, K4
 	VADDPD Z0, Z0, K3, Z2
 	VADDPD Z1, Z1, K4, Z3
 	VMOVUPS (SI)(CX*8), Z0
@@ -1315,7 +1854,7 @@ masked:
 	VSUBPD Z29, Z3, Z4
 	VFMADD231PD Z2, Z3, Z4
 	VANDPD Z12, Z1, Z2
-	VCMPPD.BCST $21, lanes<>+352(SB), Z2, K2
+	VCMPPD.BCST $21, lanes<>+2272(SB), Z2, K2
 	VADDPD Z4, Z4, K2, Z1
 	VMULPD Z1, Z31, K1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
@@ -1323,6 +1862,161 @@ masked:
 	SUBQ $8, AX
 	JGT masked
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·celuGradXFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	VBROADCASTSS lanes<>+5120(SB), Y14
+	VPXOR X13, X13, X13
+	VBROADCASTSS lanes<>+7572(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $30, Y13, Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VCMPPS $30, Y13, Y2, Y3
+	VDIVPS Y15, Y0, Y0
+	VDIVPS Y15, Y2, Y2
+	VMINPS Y0, Y12, Y4
+	VMINPS Y2, Y12, Y5
+	VBROADCASTSS lanes<>+7564(SB), Y6
+	VMAXPS Y4, Y6, Y4
+	VMAXPS Y5, Y6, Y5
+	VMOVAPS Y14, Y6
+	VFMADD231PS lanes<>+4000(SB), Y4, Y6
+	VMOVAPS Y14, Y7
+	VFMADD231PS lanes<>+4000(SB), Y5, Y7
+	VSUBPS Y14, Y6, Y8
+	VSUBPS Y14, Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
+	VMULPS Y4, Y4, Y8
+	VMULPS Y5, Y5, Y9
+	VBROADCASTSS lanes<>+7620(SB), Y10
+	VBROADCASTSS lanes<>+3648(SB), Y11
+	VFMADD231PS Y4, Y10, Y11
+	VFMADD213PS lanes<>+3648(SB), Y5, Y10
+	VFMADD213PS lanes<>+4864(SB), Y4, Y11
+	VFMADD213PS lanes<>+4864(SB), Y5, Y10
+	VFMADD213PS lanes<>+4512(SB), Y4, Y11
+	VFMADD213PS lanes<>+4512(SB), Y5, Y10
+	VFMADD213PS lanes<>+7264(SB), Y4, Y11
+	VFMADD213PS lanes<>+7264(SB), Y5, Y10
+	VFMADD231PS Y11, Y8, Y4
+	VFMADD231PS Y10, Y9, Y5
+	VSUBPS lanes<>+2624(SB), Y6, Y8
+	VSUBPS lanes<>+2624(SB), Y7, Y9
+	VFMADD231PS Y4, Y6, Y8
+	VFMADD231PS Y5, Y7, Y9
+	VANDPS lanes<>+7296(SB), Y0, Y4
+	VANDPS lanes<>+7296(SB), Y2, Y5
+	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
+	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
+	VADDPS Y8, Y8, Y6
+	VADDPS Y9, Y9, Y7
+	VBLENDVPS Y4, Y0, Y6, Y0
+	VBLENDVPS Y5, Y2, Y7, Y2
+	VADDPS lanes<>+2944(SB), Y0, Y0
+	VADDPS lanes<>+2944(SB), Y2, Y2
+	VDIVPS Y15, Y0, Y0
+	VDIVPS Y15, Y2, Y2
+	VMULPS Y0, Y15, Y0
+	VMULPS Y2, Y15, Y2
+	VMOVUPS (SI)(CX*4), Y4
+	VMULPS Y0, Y4, Y0
+	VMOVUPS 32(SI)(CX*4), Y5
+	VMULPS Y2, Y5, Y2
+	VBLENDVPS Y1, Y4, Y0, Y0
+	VBLENDVPS Y3, Y5, Y2, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(DI)(CX*4), Y0
+	VCMPPS $30, Y13, Y0, Y1
+	VMOVUPS 96(DI)(CX*4), Y2
+	VCMPPS $30, Y13, Y2, Y3
+	VDIVPS Y15, Y0, Y0
+	VDIVPS Y15, Y2, Y2
+	VMINPS Y0, Y12, Y4
+	VMINPS Y2, Y12, Y5
+	VBROADCASTSS lanes<>+7564(SB), Y6
+	VMAXPS Y4, Y6, Y4
+	VMAXPS Y5, Y6, Y5
+	VMOVAPS Y14, Y6
+	VFMADD231PS lanes<>+4000(SB), Y4, Y6
+	VMOVAPS Y14, Y7
+	VFMADD231PS lanes<>+4000(SB), Y5, Y7
+	VSUBPS Y14, Y6, Y8
+	VSUBPS Y14, Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
+	VMULPS Y4, Y4, Y8
+	VMULPS Y5, Y5, Y9
+	VBROADCASTSS lanes<>+7620(SB), Y10
+	VBROADCASTSS lanes<>+3648(SB), Y11
+	VFMADD231PS Y4, Y10, Y11
+	VFMADD213PS lanes<>+3648(SB), Y5, Y10
+	VFMADD213PS lanes<>+4864(SB), Y4, Y11
+	VFMADD213PS lanes<>+4864(SB), Y5, Y10
+	VFMADD213PS lanes<>+4512(SB), Y4, Y11
+	VFMADD213PS lanes<>+4512(SB), Y5, Y10
+	VFMADD213PS lanes<>+7264(SB), Y4, Y11
+	VFMADD213PS lanes<>+7264(SB), Y5, Y10
+	VFMADD231PS Y11, Y8, Y4
+	VFMADD231PS Y10, Y9, Y5
+	VSUBPS lanes<>+2624(SB), Y6, Y8
+	VSUBPS lanes<>+2624(SB), Y7, Y9
+	VFMADD231PS Y4, Y6, Y8
+	VFMADD231PS Y5, Y7, Y9
+	VANDPS lanes<>+7296(SB), Y0, Y4
+	VANDPS lanes<>+7296(SB), Y2, Y5
+	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
+	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
+	VADDPS Y8, Y8, Y6
+	VADDPS Y9, Y9, Y7
+	VBLENDVPS Y4, Y0, Y6, Y0
+	VBLENDVPS Y5, Y2, Y7, Y2
+	VADDPS lanes<>+2944(SB), Y0, Y0
+	VADDPS lanes<>+2944(SB), Y2, Y2
+	VDIVPS Y15, Y0, Y0
+	VDIVPS Y15, Y2, Y2
+	VMULPS Y0, Y15, Y0
+	VMULPS Y2, Y15, Y2
+	VMOVUPS 64(SI)(CX*4), Y4
+	VMULPS Y0, Y4, Y0
+	VMOVUPS 96(SI)(CX*4), Y5
+	VMULPS Y2, Y5, Y2
+	VBLENDVPS Y1, Y4, Y0, Y0
+	VBLENDVPS Y3, Y5, Y2, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -1334,9 +2028,9 @@ TEXT ·celuGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+3168(SB), Y14
+	VBROADCASTSS lanes<>+5120(SB), Y14
 	VPXOR X13, X13, X13
-	VBROADCASTSS lanes<>+5612(SB), Y12
+	VBROADCASTSS lanes<>+7572(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -1350,49 +2044,49 @@ main:
 	VDIVPS Y15, Y2, Y2
 	VMINPS Y0, Y12, Y4
 	VMINPS Y2, Y12, Y5
-	VBROADCASTSS lanes<>+5608(SB), Y6
+	VBROADCASTSS lanes<>+7564(SB), Y6
 	VMAXPS Y4, Y6, Y4
 	VMAXPS Y5, Y6, Y5
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+2048(SB), Y4, Y6
+	VFMADD231PS lanes<>+4000(SB), Y4, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+2048(SB), Y5, Y7
+	VFMADD231PS lanes<>+4000(SB), Y5, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y4
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y5
-	VFNMADD231PS lanes<>+1408(SB), Y8, Y4
-	VFNMADD231PS lanes<>+1408(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
 	VMULPS Y4, Y4, Y8
 	VMULPS Y5, Y5, Y9
-	VBROADCASTSS lanes<>+5648(SB), Y10
-	VBROADCASTSS lanes<>+1696(SB), Y11
+	VBROADCASTSS lanes<>+7620(SB), Y10
+	VBROADCASTSS lanes<>+3648(SB), Y11
 	VFMADD231PS Y4, Y10, Y11
-	VFMADD213PS lanes<>+1696(SB), Y5, Y10
-	VFMADD213PS lanes<>+2912(SB), Y4, Y11
-	VFMADD213PS lanes<>+2912(SB), Y5, Y10
-	VFMADD213PS lanes<>+2560(SB), Y4, Y11
-	VFMADD213PS lanes<>+2560(SB), Y5, Y10
-	VFMADD213PS lanes<>+5312(SB), Y4, Y11
-	VFMADD213PS lanes<>+5312(SB), Y5, Y10
+	VFMADD213PS lanes<>+3648(SB), Y5, Y10
+	VFMADD213PS lanes<>+4864(SB), Y4, Y11
+	VFMADD213PS lanes<>+4864(SB), Y5, Y10
+	VFMADD213PS lanes<>+4512(SB), Y4, Y11
+	VFMADD213PS lanes<>+4512(SB), Y5, Y10
+	VFMADD213PS lanes<>+7264(SB), Y4, Y11
+	VFMADD213PS lanes<>+7264(SB), Y5, Y10
 	VFMADD231PS Y11, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VSUBPS lanes<>+704(SB), Y6, Y8
-	VSUBPS lanes<>+704(SB), Y7, Y9
+	VSUBPS lanes<>+2624(SB), Y6, Y8
+	VSUBPS lanes<>+2624(SB), Y7, Y9
 	VFMADD231PS Y4, Y6, Y8
 	VFMADD231PS Y5, Y7, Y9
-	VANDPS lanes<>+5344(SB), Y0, Y4
-	VANDPS lanes<>+5344(SB), Y2, Y5
-	VCMPPS $17, lanes<>+672(SB), Y4, Y4
-	VCMPPS $17, lanes<>+672(SB), Y5, Y5
+	VANDPS lanes<>+7296(SB), Y0, Y4
+	VANDPS lanes<>+7296(SB), Y2, Y5
+	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
+	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
 	VADDPS Y8, Y8, Y6
 	VADDPS Y9, Y9, Y7
 	VBLENDVPS Y4, Y0, Y6, Y0
 	VBLENDVPS Y5, Y2, Y7, Y2
-	VADDPS lanes<>+992(SB), Y0, Y0
-	VADDPS lanes<>+992(SB), Y2, Y2
+	VADDPS lanes<>+2944(SB), Y0, Y0
+	VADDPS lanes<>+2944(SB), Y2, Y2
 	VDIVPS Y15, Y0, Y0
 	VDIVPS Y15, Y2, Y2
 	VMULPS Y0, Y15, Y0
@@ -1418,28 +2112,28 @@ single:
 	VCMPPS $30, Y13, Y0, Y1
 	VDIVPS Y15, Y0, Y0
 	VMINPS Y0, Y12, Y2
-	VBROADCASTSS lanes<>+5608(SB), Y3
+	VBROADCASTSS lanes<>+7564(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+2048(SB), Y2, Y3
+	VFMADD231PS lanes<>+4000(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y2
-	VFNMADD231PS lanes<>+1408(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3552(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3360(SB), Y4, Y2
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+5648(SB), Y5
-	VFMADD213PS lanes<>+1696(SB), Y2, Y5
-	VFMADD213PS lanes<>+2912(SB), Y2, Y5
-	VFMADD213PS lanes<>+2560(SB), Y2, Y5
-	VFMADD213PS lanes<>+5312(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7620(SB), Y5
+	VFMADD213PS lanes<>+3648(SB), Y2, Y5
+	VFMADD213PS lanes<>+4864(SB), Y2, Y5
+	VFMADD213PS lanes<>+4512(SB), Y2, Y5
+	VFMADD213PS lanes<>+7264(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y2
-	VSUBPS lanes<>+704(SB), Y3, Y4
+	VSUBPS lanes<>+2624(SB), Y3, Y4
 	VFMADD231PS Y2, Y3, Y4
-	VANDPS lanes<>+5344(SB), Y0, Y2
-	VCMPPS $17, lanes<>+672(SB), Y2, Y2
+	VANDPS lanes<>+7296(SB), Y0, Y2
+	VCMPPS $17, lanes<>+2592(SB), Y2, Y2
 	VADDPS Y4, Y4, Y3
 	VBLENDVPS Y2, Y0, Y3, Y0
-	VADDPS lanes<>+992(SB), Y0, Y0
+	VADDPS lanes<>+2944(SB), Y0, Y0
 	VDIVPS Y15, Y0, Y0
 	VMULPS Y0, Y15, Y0
 	VMOVUPS (SI)(CX*4), Y2
@@ -1453,35 +2147,35 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
 	VCMPPS $30, Y13, Y0, Y1
 	VDIVPS Y15, Y0, Y0
 	VMINPS Y0, Y12, Y2
-	VBROADCASTSS lanes<>+5608(SB), Y3
+	VBROADCASTSS lanes<>+7564(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+2048(SB), Y2, Y3
+	VFMADD231PS lanes<>+4000(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y2
-	VFNMADD231PS lanes<>+1408(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3552(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3360(SB), Y4, Y2
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+5648(SB), Y5
-	VFMADD213PS lanes<>+1696(SB), Y2, Y5
-	VFMADD213PS lanes<>+2912(SB), Y2, Y5
-	VFMADD213PS lanes<>+2560(SB), Y2, Y5
-	VFMADD213PS lanes<>+5312(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7620(SB), Y5
+	VFMADD213PS lanes<>+3648(SB), Y2, Y5
+	VFMADD213PS lanes<>+4864(SB), Y2, Y5
+	VFMADD213PS lanes<>+4512(SB), Y2, Y5
+	VFMADD213PS lanes<>+7264(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y2
-	VSUBPS lanes<>+704(SB), Y3, Y4
+	VSUBPS lanes<>+2624(SB), Y3, Y4
 	VFMADD231PS Y2, Y3, Y4
-	VANDPS lanes<>+5344(SB), Y0, Y2
-	VCMPPS $17, lanes<>+672(SB), Y2, Y2
+	VANDPS lanes<>+7296(SB), Y0, Y2
+	VCMPPS $17, lanes<>+2592(SB), Y2, Y2
 	VADDPS Y4, Y4, Y3
 	VBLENDVPS Y2, Y0, Y3, Y0
-	VADDPS lanes<>+992(SB), Y0, Y0
+	VADDPS lanes<>+2944(SB), Y0, Y0
 	VDIVPS Y15, Y0, Y0
 	VMULPS Y0, Y15, Y0
 	VMOVUPS 32(R11)(AX*4), Y2
@@ -1495,6 +2189,185 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·celuGradXFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	VBROADCASTSS lanes<>+5120(SB), Z30
+	VPXORD X29, X29, X29
+	VBROADCASTSS lanes<>+7572(SB), Z28
+	VBROADCASTSS lanes<>+7564(SB), Z27
+	VBROADCASTSS lanes<>+4000(SB), Z26
+	VBROADCASTSS lanes<>+3552(SB), Z25
+	VBROADCASTSS lanes<>+3360(SB), Z24
+	VBROADCASTSS lanes<>+7620(SB), Z23
+	VBROADCASTSS lanes<>+3648(SB), Z22
+	VBROADCASTSS lanes<>+4864(SB), Z21
+	VBROADCASTSS lanes<>+4512(SB), Z20
+	VBROADCASTSS lanes<>+7264(SB), Z19
+	VBROADCASTSS lanes<>+2624(SB), Z18
+	VBROADCASTSS lanes<>+7296(SB), Z17
+	VBROADCASTSS lanes<>+2592(SB), Z16
+	VBROADCASTSS lanes<>+64(SB), Z15
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VCMPPS $26, Z29, Z0, K1
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VCMPPS $26, Z29, Z1, K2
+	VDIVPS Z31, Z0, Z0
+	VDIVPS Z31, Z1, Z1
+	VMINPS Z0, Z28, Z2
+	VMINPS Z1, Z28, Z3
+	VMAXPS Z2, Z27, Z2
+	VMAXPS Z3, Z27, Z3
+	VMOVAPS Z30, Z4
+	VFMADD231PS Z26, Z2, Z4
+	VMOVAPS Z30, Z5
+	VFMADD231PS Z26, Z3, Z5
+	VSUBPS Z30, Z4, Z6
+	VSUBPS Z30, Z5, Z7
+	VPSLLD $23, Z4, Z4
+	VPSLLD $23, Z5, Z5
+	VFNMADD231PS Z25, Z6, Z2
+	VFNMADD231PS Z25, Z7, Z3
+	VFNMADD231PS Z24, Z6, Z2
+	VFNMADD231PS Z24, Z7, Z3
+	VMULPS Z2, Z2, Z6
+	VMULPS Z3, Z3, Z7
+	VMOVAPS Z22, Z8
+	VFMADD231PS Z2, Z23, Z8
+	VMOVAPS Z22, Z9
+	VFMADD231PS Z3, Z23, Z9
+	VFMADD213PS Z21, Z2, Z8
+	VFMADD213PS Z21, Z3, Z9
+	VFMADD213PS Z20, Z2, Z8
+	VFMADD213PS Z20, Z3, Z9
+	VFMADD213PS Z19, Z2, Z8
+	VFMADD213PS Z19, Z3, Z9
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z3
+	VSUBPS Z18, Z4, Z6
+	VSUBPS Z18, Z5, Z7
+	VFMADD231PS Z2, Z4, Z6
+	VFMADD231PS Z3, Z5, Z7
+	VANDPS Z17, Z0, Z2
+	VANDPS Z17, Z1, Z3
+	VCMPPS $21, Z16, Z2, K3
+	VCMPPS $21, Z16, Z3, K4
+	VADDPS Z6, Z6, K3, Z0
+	VADDPS Z7, Z7, K4, Z1
+	VADDPS Z15, Z0, Z0
+	VADDPS Z15, Z1, Z1
+	VDIVPS Z31, Z0, Z0
+	VDIVPS Z31, Z1, Z1
+	VMULPS Z0, Z31, Z0
+	VMULPS Z1, Z31, Z1
+	VMOVUPS (SI)(CX*4), Z2
+	VMULPS Z0, Z2, K1, Z2
+	VMOVUPS 4096(SI)(CX*4), Z0
+	VMULPS Z1, Z0, K2, Z0
+	VMOVNTPS Z2, (DX)(CX*4)
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 8192(DI)(CX*4), Z0
+	VCMPPS $26, Z29, Z0, K1
+	VMOVUPS 12288(DI)(CX*4), Z1
+	VCMPPS $26, Z29, Z1, K2
+	VDIVPS Z31, Z0, Z0
+	VDIVPS Z31, Z1, Z1
+	VMINPS Z0, Z28, Z2
+	VMINPS Z1, Z28, Z3
+	VMAXPS Z2, Z27, Z2
+	VMAXPS Z3, Z27, Z3
+	VMOVAPS Z30, Z4
+	VFMADD231PS Z26, Z2, Z4
+	VMOVAPS Z30, Z5
+	VFMADD231PS Z26, Z3, Z5
+	VSUBPS Z30, Z4, Z6
+	VSUBPS Z30, Z5, Z7
+	VPSLLD $23, Z4, Z4
+	VPSLLD $23, Z5, Z5
+	VFNMADD231PS Z25, Z6, Z2
+	VFNMADD231PS Z25, Z7, Z3
+	VFNMADD231PS Z24, Z6, Z2
+	VFNMADD231PS Z24, Z7, Z3
+	VMULPS Z2, Z2, Z6
+	VMULPS Z3, Z3, Z7
+	VMOVAPS Z22, Z8
+	VFMADD231PS Z2, Z23, Z8
+	VMOVAPS Z22, Z9
+	VFMADD231PS Z3, Z23, Z9
+	VFMADD213PS Z21, Z2, Z8
+	VFMADD213PS Z21, Z3, Z9
+	VFMADD213PS Z20, Z2, Z8
+	VFMADD213PS Z20, Z3, Z9
+	VFMADD213PS Z19, Z2, Z8
+	VFMADD213PS Z19, Z3, Z9
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z3
+	VSUBPS Z18, Z4, Z6
+	VSUBPS Z18, Z5, Z7
+	VFMADD231PS Z2, Z4, Z6
+	VFMADD231PS Z3, Z5, Z7
+	VANDPS Z17, Z0, Z2
+	VANDPS Z17, Z1, Z3
+	VCMPPS $21, Z16, Z2, K3
+	VCMPPS $21, Z16, Z3, K4
+	VADDPS Z6, Z6, K3, Z0
+	VADDPS Z7, Z7, K4, Z1
+	VADDPS Z15, Z0, Z0
+	VADDPS Z15, Z1, Z1
+	VDIVPS Z31, Z0, Z0
+	VDIVPS Z31, Z1, Z1
+	VMULPS Z0, Z31, Z0
+	VMULPS Z1, Z31, Z1
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VMULPS Z0, Z2, K1, Z2
+	VMOVUPS 12288(SI)(CX*4), Z0
+	VMULPS Z1, Z0, K2, Z0
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·celuGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -1503,22 +2376,22 @@ TEXT ·celuGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+3168(SB), Z30
+	VBROADCASTSS lanes<>+5120(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+5612(SB), Z28
-	VBROADCASTSS lanes<>+5608(SB), Z27
-	VBROADCASTSS lanes<>+2048(SB), Z26
-	VBROADCASTSS lanes<>+1600(SB), Z25
-	VBROADCASTSS lanes<>+1408(SB), Z24
-	VBROADCASTSS lanes<>+5648(SB), Z23
-	VBROADCASTSS lanes<>+1696(SB), Z22
-	VBROADCASTSS lanes<>+2912(SB), Z21
-	VBROADCASTSS lanes<>+2560(SB), Z20
-	VBROADCASTSS lanes<>+5312(SB), Z19
-	VBROADCASTSS lanes<>+704(SB), Z18
-	VBROADCASTSS lanes<>+5344(SB), Z17
-	VBROADCASTSS lanes<>+672(SB), Z16
-	VBROADCASTSS lanes<>+992(SB), Z15
+	VBROADCASTSS lanes<>+7572(SB), Z28
+	VBROADCASTSS lanes<>+7564(SB), Z27
+	VBROADCASTSS lanes<>+4000(SB), Z26
+	VBROADCASTSS lanes<>+3552(SB), Z25
+	VBROADCASTSS lanes<>+3360(SB), Z24
+	VBROADCASTSS lanes<>+7620(SB), Z23
+	VBROADCASTSS lanes<>+3648(SB), Z22
+	VBROADCASTSS lanes<>+4864(SB), Z21
+	VBROADCASTSS lanes<>+4512(SB), Z20
+	VBROADCASTSS lanes<>+7264(SB), Z19
+	VBROADCASTSS lanes<>+2624(SB), Z18
+	VBROADCASTSS lanes<>+7296(SB), Z17
+	VBROADCASTSS lanes<>+2592(SB), Z16
+	VBROADCASTSS lanes<>+64(SB), Z15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -1637,7 +2510,7 @@ TEXT ·celuGradXFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+5088(SB), Y14
+	VBROADCASTSD lanes<>+7040(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -1650,66 +2523,66 @@ main:
 	VCMPPD $30, Y1, Y3, Y1
 	VDIVPD Y15, Y0, Y0
 	VDIVPD Y15, Y3, Y3
-	VBROADCASTSD lanes<>+5448(SB), Y4
+	VBROADCASTSD lanes<>+7400(SB), Y4
 	VMINPD Y0, Y4, Y5
 	VMINPD Y3, Y4, Y4
-	VBROADCASTSD lanes<>+5432(SB), Y6
+	VBROADCASTSD lanes<>+7384(SB), Y6
 	VMAXPD Y5, Y6, Y5
 	VMAXPD Y4, Y6, Y4
 	VMOVAPS Y14, Y6
-	VFMADD231PD lanes<>+5120(SB), Y5, Y6
+	VFMADD231PD lanes<>+7072(SB), Y5, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PD lanes<>+5120(SB), Y4, Y7
+	VFMADD231PD lanes<>+7072(SB), Y4, Y7
 	VSUBPD Y14, Y6, Y8
 	VSUBPD Y14, Y7, Y9
 	VPSLLQ $52, Y6, Y6
 	VPSLLQ $52, Y7, Y7
-	VFNMADD231PD lanes<>+4704(SB), Y8, Y5
-	VFNMADD231PD lanes<>+4704(SB), Y9, Y4
-	VFNMADD231PD lanes<>+2144(SB), Y8, Y5
-	VFNMADD231PD lanes<>+2144(SB), Y9, Y4
+	VFNMADD231PD lanes<>+6656(SB), Y8, Y5
+	VFNMADD231PD lanes<>+6656(SB), Y9, Y4
+	VFNMADD231PD lanes<>+4096(SB), Y8, Y5
+	VFNMADD231PD lanes<>+4096(SB), Y9, Y4
 	VMULPD Y5, Y5, Y8
 	VMULPD Y4, Y4, Y9
-	VBROADCASTSD lanes<>+5496(SB), Y10
-	VBROADCASTSD lanes<>+3264(SB), Y11
+	VBROADCASTSD lanes<>+7448(SB), Y10
+	VBROADCASTSD lanes<>+5216(SB), Y11
 	VFMADD231PD Y8, Y10, Y11
-	VFMADD213PD lanes<>+3264(SB), Y9, Y10
-	VFMADD213PD lanes<>+4576(SB), Y8, Y11
-	VFMADD213PD lanes<>+4576(SB), Y9, Y10
-	VFMADD213PD lanes<>+4960(SB), Y8, Y11
-	VFMADD213PD lanes<>+4960(SB), Y9, Y10
-	VFMADD213PD lanes<>+2720(SB), Y8, Y11
-	VFMADD213PD lanes<>+2720(SB), Y9, Y10
-	VBROADCASTSD lanes<>+5560(SB), Y12
-	VBROADCASTSD lanes<>+2496(SB), Y13
+	VFMADD213PD lanes<>+5216(SB), Y9, Y10
+	VFMADD213PD lanes<>+6528(SB), Y8, Y11
+	VFMADD213PD lanes<>+6528(SB), Y9, Y10
+	VFMADD213PD lanes<>+6912(SB), Y8, Y11
+	VFMADD213PD lanes<>+6912(SB), Y9, Y10
+	VFMADD213PD lanes<>+4672(SB), Y8, Y11
+	VFMADD213PD lanes<>+4672(SB), Y9, Y10
+	VBROADCASTSD lanes<>+7512(SB), Y12
+	VBROADCASTSD lanes<>+4448(SB), Y13
 	VFMADD231PD Y8, Y12, Y13
-	VFMADD213PD lanes<>+2496(SB), Y9, Y12
-	VFMADD213PD lanes<>+3488(SB), Y8, Y13
-	VFMADD213PD lanes<>+3488(SB), Y9, Y12
-	VFMADD213PD lanes<>+4000(SB), Y8, Y13
-	VFMADD213PD lanes<>+4000(SB), Y9, Y12
-	VFMADD213PD lanes<>+2656(SB), Y8, Y13
-	VFMADD213PD lanes<>+2656(SB), Y9, Y12
-	VFMADD213PD lanes<>+416(SB), Y8, Y13
-	VFMADD213PD lanes<>+416(SB), Y9, Y12
+	VFMADD213PD lanes<>+4448(SB), Y9, Y12
+	VFMADD213PD lanes<>+5440(SB), Y8, Y13
+	VFMADD213PD lanes<>+5440(SB), Y9, Y12
+	VFMADD213PD lanes<>+5952(SB), Y8, Y13
+	VFMADD213PD lanes<>+5952(SB), Y9, Y12
+	VFMADD213PD lanes<>+4608(SB), Y8, Y13
+	VFMADD213PD lanes<>+4608(SB), Y9, Y12
+	VFMADD213PD lanes<>+2336(SB), Y8, Y13
+	VFMADD213PD lanes<>+2336(SB), Y9, Y12
 	VFMADD231PD Y5, Y11, Y13
 	VFMADD231PD Y4, Y10, Y12
 	VFMADD231PD Y13, Y8, Y5
 	VFMADD231PD Y12, Y9, Y4
-	VSUBPD lanes<>+416(SB), Y6, Y8
-	VSUBPD lanes<>+416(SB), Y7, Y9
+	VSUBPD lanes<>+2336(SB), Y6, Y8
+	VSUBPD lanes<>+2336(SB), Y7, Y9
 	VFMADD231PD Y5, Y6, Y8
 	VFMADD231PD Y4, Y7, Y9
-	VANDPD lanes<>+5376(SB), Y0, Y4
-	VANDPD lanes<>+5376(SB), Y3, Y5
-	VCMPPD $17, lanes<>+352(SB), Y4, Y4
-	VCMPPD $17, lanes<>+352(SB), Y5, Y5
+	VANDPD lanes<>+7328(SB), Y0, Y4
+	VANDPD lanes<>+7328(SB), Y3, Y5
+	VCMPPD $17, lanes<>+2272(SB), Y4, Y4
+	VCMPPD $17, lanes<>+2272(SB), Y5, Y5
 	VADDPD Y8, Y8, Y6
 	VADDPD Y9, Y9, Y7
 	VBLENDVPD Y4, Y0, Y6, Y0
 	VBLENDVPD Y5, Y3, Y7, Y3
-	VADDPD lanes<>+512(SB), Y0, Y0
-	VADDPD lanes<>+512(SB), Y3, Y3
+	VADDPD lanes<>+2432(SB), Y0, Y0
+	VADDPD lanes<>+2432(SB), Y3, Y3
 	VDIVPD Y15, Y0, Y0
 	VDIVPD Y15, Y3, Y3
 	VMULPD Y0, Y15, Y0
@@ -1735,37 +2608,37 @@ single:
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
 	VDIVPD Y15, Y0, Y0
-	VBROADCASTSD lanes<>+5448(SB), Y2
+	VBROADCASTSD lanes<>+7400(SB), Y2
 	VMINPD Y0, Y2, Y2
-	VBROADCASTSD lanes<>+5432(SB), Y3
+	VBROADCASTSD lanes<>+7384(SB), Y3
 	VMAXPD Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PD lanes<>+5120(SB), Y2, Y3
+	VFMADD231PD lanes<>+7072(SB), Y2, Y3
 	VSUBPD Y14, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+4704(SB), Y4, Y2
-	VFNMADD231PD lanes<>+2144(SB), Y4, Y2
+	VFNMADD231PD lanes<>+6656(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4096(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+5496(SB), Y5
-	VFMADD213PD lanes<>+3264(SB), Y4, Y5
-	VFMADD213PD lanes<>+4576(SB), Y4, Y5
-	VFMADD213PD lanes<>+4960(SB), Y4, Y5
-	VFMADD213PD lanes<>+2720(SB), Y4, Y5
-	VBROADCASTSD lanes<>+5560(SB), Y6
-	VFMADD213PD lanes<>+2496(SB), Y4, Y6
-	VFMADD213PD lanes<>+3488(SB), Y4, Y6
-	VFMADD213PD lanes<>+4000(SB), Y4, Y6
-	VFMADD213PD lanes<>+2656(SB), Y4, Y6
-	VFMADD213PD lanes<>+416(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7448(SB), Y5
+	VFMADD213PD lanes<>+5216(SB), Y4, Y5
+	VFMADD213PD lanes<>+6528(SB), Y4, Y5
+	VFMADD213PD lanes<>+6912(SB), Y4, Y5
+	VFMADD213PD lanes<>+4672(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7512(SB), Y6
+	VFMADD213PD lanes<>+4448(SB), Y4, Y6
+	VFMADD213PD lanes<>+5440(SB), Y4, Y6
+	VFMADD213PD lanes<>+5952(SB), Y4, Y6
+	VFMADD213PD lanes<>+4608(SB), Y4, Y6
+	VFMADD213PD lanes<>+2336(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD231PD Y6, Y4, Y2
-	VSUBPD lanes<>+416(SB), Y3, Y4
+	VSUBPD lanes<>+2336(SB), Y3, Y4
 	VFMADD231PD Y2, Y3, Y4
-	VANDPD lanes<>+5376(SB), Y0, Y2
-	VCMPPD $17, lanes<>+352(SB), Y2, Y2
+	VANDPD lanes<>+7328(SB), Y0, Y2
+	VCMPPD $17, lanes<>+2272(SB), Y2, Y2
 	VADDPD Y4, Y4, Y3
 	VBLENDVPD Y2, Y0, Y3, Y0
-	VADDPD lanes<>+512(SB), Y0, Y0
+	VADDPD lanes<>+2432(SB), Y0, Y0
 	VDIVPD Y15, Y0, Y0
 	VMULPD Y0, Y15, Y0
 	VMOVUPS (SI)(CX*8), Y2
@@ -1779,44 +2652,44 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
 	VDIVPD Y15, Y0, Y0
-	VBROADCASTSD lanes<>+5448(SB), Y2
+	VBROADCASTSD lanes<>+7400(SB), Y2
 	VMINPD Y0, Y2, Y2
-	VBROADCASTSD lanes<>+5432(SB), Y3
+	VBROADCASTSD lanes<>+7384(SB), Y3
 	VMAXPD Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PD lanes<>+5120(SB), Y2, Y3
+	VFMADD231PD lanes<>+7072(SB), Y2, Y3
 	VSUBPD Y14, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+4704(SB), Y4, Y2
-	VFNMADD231PD lanes<>+2144(SB), Y4, Y2
+	VFNMADD231PD lanes<>+6656(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4096(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+5496(SB), Y5
-	VFMADD213PD lanes<>+3264(SB), Y4, Y5
-	VFMADD213PD lanes<>+4576(SB), Y4, Y5
-	VFMADD213PD lanes<>+4960(SB), Y4, Y5
-	VFMADD213PD lanes<>+2720(SB), Y4, Y5
-	VBROADCASTSD lanes<>+5560(SB), Y6
-	VFMADD213PD lanes<>+2496(SB), Y4, Y6
-	VFMADD213PD lanes<>+3488(SB), Y4, Y6
-	VFMADD213PD lanes<>+4000(SB), Y4, Y6
-	VFMADD213PD lanes<>+2656(SB), Y4, Y6
-	VFMADD213PD lanes<>+416(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7448(SB), Y5
+	VFMADD213PD lanes<>+5216(SB), Y4, Y5
+	VFMADD213PD lanes<>+6528(SB), Y4, Y5
+	VFMADD213PD lanes<>+6912(SB), Y4, Y5
+	VFMADD213PD lanes<>+4672(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7512(SB), Y6
+	VFMADD213PD lanes<>+4448(SB), Y4, Y6
+	VFMADD213PD lanes<>+5440(SB), Y4, Y6
+	VFMADD213PD lanes<>+5952(SB), Y4, Y6
+	VFMADD213PD lanes<>+4608(SB), Y4, Y6
+	VFMADD213PD lanes<>+2336(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD231PD Y6, Y4, Y2
-	VSUBPD lanes<>+416(SB), Y3, Y4
+	VSUBPD lanes<>+2336(SB), Y3, Y4
 	VFMADD231PD Y2, Y3, Y4
-	VANDPD lanes<>+5376(SB), Y0, Y2
-	VCMPPD $17, lanes<>+352(SB), Y2, Y2
+	VANDPD lanes<>+7328(SB), Y0, Y2
+	VCMPPD $17, lanes<>+2272(SB), Y2, Y2
 	VADDPD Y4, Y4, Y3
 	VBLENDVPD Y2, Y0, Y3, Y0
-	VADDPD lanes<>+512(SB), Y0, Y0
+	VADDPD lanes<>+2432(SB), Y0, Y0
 	VDIVPD Y15, Y0, Y0
 	VMULPD Y0, Y15, Y0
 	VMOVUPS 32(R11)(AX*8), Y2
@@ -1838,25 +2711,25 @@ TEXT ·celuGradXFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+5088(SB), Z30
-	VBROADCASTSD lanes<>+416(SB), Z29
+	VBROADCASTSD lanes<>+7040(SB), Z30
+	VBROADCASTSD lanes<>+2336(SB), Z29
 	VPXORD X28, X28, X28
-	VBROADCASTSD lanes<>+5448(SB), Z27
-	VBROADCASTSD lanes<>+5432(SB), Z26
-	VBROADCASTSD lanes<>+5120(SB), Z25
-	VBROADCASTSD lanes<>+4704(SB), Z24
-	VBROADCASTSD lanes<>+2144(SB), Z23
-	VBROADCASTSD lanes<>+5496(SB), Z22
-	VBROADCASTSD lanes<>+3264(SB), Z21
-	VBROADCASTSD lanes<>+4576(SB), Z20
-	VBROADCASTSD lanes<>+4960(SB), Z19
-	VBROADCASTSD lanes<>+2720(SB), Z18
-	VBROADCASTSD lanes<>+5560(SB), Z17
-	VBROADCASTSD lanes<>+2496(SB), Z16
-	VBROADCASTSD lanes<>+3488(SB), Z15
-	VBROADCASTSD lanes<>+4000(SB), Z14
-	VBROADCASTSD lanes<>+2656(SB), Z13
-	VBROADCASTSD lanes<>+5376(SB), Z12
+	VBROADCASTSD lanes<>+7400(SB), Z27
+	VBROADCASTSD lanes<>+7384(SB), Z26
+	VBROADCASTSD lanes<>+7072(SB), Z25
+	VBROADCASTSD lanes<>+6656(SB), Z24
+	VBROADCASTSD lanes<>+4096(SB), Z23
+	VBROADCASTSD lanes<>+7448(SB), Z22
+	VBROADCASTSD lanes<>+5216(SB), Z21
+	VBROADCASTSD lanes<>+6528(SB), Z20
+	VBROADCASTSD lanes<>+6912(SB), Z19
+	VBROADCASTSD lanes<>+4672(SB), Z18
+	VBROADCASTSD lanes<>+7512(SB), Z17
+	VBROADCASTSD lanes<>+4448(SB), Z16
+	VBROADCASTSD lanes<>+5440(SB), Z15
+	VBROADCASTSD lanes<>+5952(SB), Z14
+	VBROADCASTSD lanes<>+4608(SB), Z13
+	VBROADCASTSD lanes<>+7328(SB), Z12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -1918,12 +2791,12 @@ main:
 	VFMADD231PD Z3, Z5, Z7
 	VANDPD Z12, Z0, Z2
 	VANDPD Z12, Z1, Z3
-	VCMPPD.BCST $21, lanes<>+352(SB), Z2, K3
-	VCMPPD.BCST $21, lanes<>+352(SB), Z3, K4
+	VCMPPD.BCST $21, lanes<>+2272(SB), Z2, K3
+	VCMPPD.BCST $21, lanes<>+2272(SB), Z3, K4
 	VADDPD Z6, Z6, K3, Z0
 	VADDPD Z7, Z7, K4, Z1
-	VADDPD.BCST lanes<>+512(SB), Z0, Z0
-	VADDPD.BCST lanes<>+512(SB), Z1, Z1
+	VADDPD.BCST lanes<>+2432(SB), Z0, Z0
+	VADDPD.BCST lanes<>+2432(SB), Z1, Z1
 	VDIVPD Z31, Z0, Z0
 	VDIVPD Z31, Z1, Z1
 	VMULPD Z0, Z31, Z0
@@ -1973,9 +2846,9 @@ masked:
 	VSUBPD Z29, Z2, Z3
 	VFMADD231PD Z1, Z2, Z3
 	VANDPD Z12, Z0, Z1
-	VCMPPD.BCST $21, lanes<>+352(SB), Z1, K2
+	VCMPPD.BCST $21, lanes<>+2272(SB), Z1, K2
 	VADDPD Z3, Z3, K2, Z0
-	VADDPD.BCST lanes<>+512(SB), Z0, Z0
+	VADDPD.BCST lanes<>+2432(SB), Z0, Z0
 	VDIVPD Z31, Z0, Z0
 	VMULPD Z0, Z31, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1
@@ -1988,6 +2861,136 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·eluFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	VBROADCASTSS lanes<>+5120(SB), Y14
+	VPXOR X13, X13, X13
+	VBROADCASTSS lanes<>+7572(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $30, Y13, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $30, Y13, Y2, Y3
+	VMINPS Y0, Y12, Y4
+	VMINPS Y2, Y12, Y5
+	VBROADCASTSS lanes<>+7564(SB), Y6
+	VMAXPS Y4, Y6, Y4
+	VMAXPS Y5, Y6, Y5
+	VMOVAPS Y14, Y6
+	VFMADD231PS lanes<>+4000(SB), Y4, Y6
+	VMOVAPS Y14, Y7
+	VFMADD231PS lanes<>+4000(SB), Y5, Y7
+	VSUBPS Y14, Y6, Y8
+	VSUBPS Y14, Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
+	VMULPS Y4, Y4, Y8
+	VMULPS Y5, Y5, Y9
+	VBROADCASTSS lanes<>+7620(SB), Y10
+	VBROADCASTSS lanes<>+3648(SB), Y11
+	VFMADD231PS Y4, Y10, Y11
+	VFMADD213PS lanes<>+3648(SB), Y5, Y10
+	VFMADD213PS lanes<>+4864(SB), Y4, Y11
+	VFMADD213PS lanes<>+4864(SB), Y5, Y10
+	VFMADD213PS lanes<>+4512(SB), Y4, Y11
+	VFMADD213PS lanes<>+4512(SB), Y5, Y10
+	VFMADD213PS lanes<>+7264(SB), Y4, Y11
+	VFMADD213PS lanes<>+7264(SB), Y5, Y10
+	VFMADD231PS Y11, Y8, Y4
+	VFMADD231PS Y10, Y9, Y5
+	VSUBPS lanes<>+2624(SB), Y6, Y8
+	VSUBPS lanes<>+2624(SB), Y7, Y9
+	VFMADD231PS Y4, Y6, Y8
+	VFMADD231PS Y5, Y7, Y9
+	VANDPS lanes<>+7296(SB), Y0, Y4
+	VANDPS lanes<>+7296(SB), Y2, Y5
+	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
+	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
+	VADDPS Y8, Y8, Y6
+	VADDPS Y9, Y9, Y7
+	VBLENDVPS Y4, Y0, Y6, Y4
+	VBLENDVPS Y5, Y2, Y7, Y5
+	VMULPS Y4, Y15, Y4
+	VMULPS Y5, Y15, Y5
+	VBLENDVPS Y1, Y0, Y4, Y0
+	VBLENDVPS Y3, Y2, Y5, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VCMPPS $30, Y13, Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VCMPPS $30, Y13, Y2, Y3
+	VMINPS Y0, Y12, Y4
+	VMINPS Y2, Y12, Y5
+	VBROADCASTSS lanes<>+7564(SB), Y6
+	VMAXPS Y4, Y6, Y4
+	VMAXPS Y5, Y6, Y5
+	VMOVAPS Y14, Y6
+	VFMADD231PS lanes<>+4000(SB), Y4, Y6
+	VMOVAPS Y14, Y7
+	VFMADD231PS lanes<>+4000(SB), Y5, Y7
+	VSUBPS Y14, Y6, Y8
+	VSUBPS Y14, Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
+	VMULPS Y4, Y4, Y8
+	VMULPS Y5, Y5, Y9
+	VBROADCASTSS lanes<>+7620(SB), Y10
+	VBROADCASTSS lanes<>+3648(SB), Y11
+	VFMADD231PS Y4, Y10, Y11
+	VFMADD213PS lanes<>+3648(SB), Y5, Y10
+	VFMADD213PS lanes<>+4864(SB), Y4, Y11
+	VFMADD213PS lanes<>+4864(SB), Y5, Y10
+	VFMADD213PS lanes<>+4512(SB), Y4, Y11
+	VFMADD213PS lanes<>+4512(SB), Y5, Y10
+	VFMADD213PS lanes<>+7264(SB), Y4, Y11
+	VFMADD213PS lanes<>+7264(SB), Y5, Y10
+	VFMADD231PS Y11, Y8, Y4
+	VFMADD231PS Y10, Y9, Y5
+	VSUBPS lanes<>+2624(SB), Y6, Y8
+	VSUBPS lanes<>+2624(SB), Y7, Y9
+	VFMADD231PS Y4, Y6, Y8
+	VFMADD231PS Y5, Y7, Y9
+	VANDPS lanes<>+7296(SB), Y0, Y4
+	VANDPS lanes<>+7296(SB), Y2, Y5
+	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
+	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
+	VADDPS Y8, Y8, Y6
+	VADDPS Y9, Y9, Y7
+	VBLENDVPS Y4, Y0, Y6, Y4
+	VBLENDVPS Y5, Y2, Y7, Y5
+	VMULPS Y4, Y15, Y4
+	VMULPS Y5, Y15, Y5
+	VBLENDVPS Y1, Y0, Y4, Y0
+	VBLENDVPS Y3, Y2, Y5, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·eluFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -1995,9 +2998,9 @@ TEXT ·eluFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+3168(SB), Y14
+	VBROADCASTSS lanes<>+5120(SB), Y14
 	VPXOR X13, X13, X13
-	VBROADCASTSS lanes<>+5612(SB), Y12
+	VBROADCASTSS lanes<>+7572(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -2009,43 +3012,43 @@ main:
 	VCMPPS $30, Y13, Y2, Y3
 	VMINPS Y0, Y12, Y4
 	VMINPS Y2, Y12, Y5
-	VBROADCASTSS lanes<>+5608(SB), Y6
+	VBROADCASTSS lanes<>+7564(SB), Y6
 	VMAXPS Y4, Y6, Y4
 	VMAXPS Y5, Y6, Y5
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+2048(SB), Y4, Y6
+	VFMADD231PS lanes<>+4000(SB), Y4, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+2048(SB), Y5, Y7
+	VFMADD231PS lanes<>+4000(SB), Y5, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y4
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y5
-	VFNMADD231PS lanes<>+1408(SB), Y8, Y4
-	VFNMADD231PS lanes<>+1408(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
 	VMULPS Y4, Y4, Y8
 	VMULPS Y5, Y5, Y9
-	VBROADCASTSS lanes<>+5648(SB), Y10
-	VBROADCASTSS lanes<>+1696(SB), Y11
+	VBROADCASTSS lanes<>+7620(SB), Y10
+	VBROADCASTSS lanes<>+3648(SB), Y11
 	VFMADD231PS Y4, Y10, Y11
-	VFMADD213PS lanes<>+1696(SB), Y5, Y10
-	VFMADD213PS lanes<>+2912(SB), Y4, Y11
-	VFMADD213PS lanes<>+2912(SB), Y5, Y10
-	VFMADD213PS lanes<>+2560(SB), Y4, Y11
-	VFMADD213PS lanes<>+2560(SB), Y5, Y10
-	VFMADD213PS lanes<>+5312(SB), Y4, Y11
-	VFMADD213PS lanes<>+5312(SB), Y5, Y10
+	VFMADD213PS lanes<>+3648(SB), Y5, Y10
+	VFMADD213PS lanes<>+4864(SB), Y4, Y11
+	VFMADD213PS lanes<>+4864(SB), Y5, Y10
+	VFMADD213PS lanes<>+4512(SB), Y4, Y11
+	VFMADD213PS lanes<>+4512(SB), Y5, Y10
+	VFMADD213PS lanes<>+7264(SB), Y4, Y11
+	VFMADD213PS lanes<>+7264(SB), Y5, Y10
 	VFMADD231PS Y11, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VSUBPS lanes<>+704(SB), Y6, Y8
-	VSUBPS lanes<>+704(SB), Y7, Y9
+	VSUBPS lanes<>+2624(SB), Y6, Y8
+	VSUBPS lanes<>+2624(SB), Y7, Y9
 	VFMADD231PS Y4, Y6, Y8
 	VFMADD231PS Y5, Y7, Y9
-	VANDPS lanes<>+5344(SB), Y0, Y4
-	VANDPS lanes<>+5344(SB), Y2, Y5
-	VCMPPS $17, lanes<>+672(SB), Y4, Y4
-	VCMPPS $17, lanes<>+672(SB), Y5, Y5
+	VANDPS lanes<>+7296(SB), Y0, Y4
+	VANDPS lanes<>+7296(SB), Y2, Y5
+	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
+	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
 	VADDPS Y8, Y8, Y6
 	VADDPS Y9, Y9, Y7
 	VBLENDVPS Y4, Y0, Y6, Y4
@@ -2068,25 +3071,25 @@ single:
 	VMOVUPS (SI)(CX*4), Y0
 	VCMPPS $30, Y13, Y0, Y1
 	VMINPS Y0, Y12, Y2
-	VBROADCASTSS lanes<>+5608(SB), Y3
+	VBROADCASTSS lanes<>+7564(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+2048(SB), Y2, Y3
+	VFMADD231PS lanes<>+4000(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y2
-	VFNMADD231PS lanes<>+1408(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3552(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3360(SB), Y4, Y2
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+5648(SB), Y5
-	VFMADD213PS lanes<>+1696(SB), Y2, Y5
-	VFMADD213PS lanes<>+2912(SB), Y2, Y5
-	VFMADD213PS lanes<>+2560(SB), Y2, Y5
-	VFMADD213PS lanes<>+5312(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7620(SB), Y5
+	VFMADD213PS lanes<>+3648(SB), Y2, Y5
+	VFMADD213PS lanes<>+4864(SB), Y2, Y5
+	VFMADD213PS lanes<>+4512(SB), Y2, Y5
+	VFMADD213PS lanes<>+7264(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y2
-	VSUBPS lanes<>+704(SB), Y3, Y4
+	VSUBPS lanes<>+2624(SB), Y3, Y4
 	VFMADD231PS Y2, Y3, Y4
-	VANDPS lanes<>+5344(SB), Y0, Y2
-	VCMPPS $17, lanes<>+672(SB), Y2, Y2
+	VANDPS lanes<>+7296(SB), Y0, Y2
+	VCMPPS $17, lanes<>+2592(SB), Y2, Y2
 	VADDPS Y4, Y4, Y3
 	VBLENDVPS Y2, Y0, Y3, Y2
 	VMULPS Y2, Y15, Y2
@@ -2099,31 +3102,31 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VCMPPS $30, Y13, Y0, Y1
 	VMINPS Y0, Y12, Y2
-	VBROADCASTSS lanes<>+5608(SB), Y3
+	VBROADCASTSS lanes<>+7564(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+2048(SB), Y2, Y3
+	VFMADD231PS lanes<>+4000(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y2
-	VFNMADD231PS lanes<>+1408(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3552(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3360(SB), Y4, Y2
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+5648(SB), Y5
-	VFMADD213PS lanes<>+1696(SB), Y2, Y5
-	VFMADD213PS lanes<>+2912(SB), Y2, Y5
-	VFMADD213PS lanes<>+2560(SB), Y2, Y5
-	VFMADD213PS lanes<>+5312(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7620(SB), Y5
+	VFMADD213PS lanes<>+3648(SB), Y2, Y5
+	VFMADD213PS lanes<>+4864(SB), Y2, Y5
+	VFMADD213PS lanes<>+4512(SB), Y2, Y5
+	VFMADD213PS lanes<>+7264(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y2
-	VSUBPS lanes<>+704(SB), Y3, Y4
+	VSUBPS lanes<>+2624(SB), Y3, Y4
 	VFMADD231PS Y2, Y3, Y4
-	VANDPS lanes<>+5344(SB), Y0, Y2
-	VCMPPS $17, lanes<>+672(SB), Y2, Y2
+	VANDPS lanes<>+7296(SB), Y0, Y2
+	VCMPPS $17, lanes<>+2592(SB), Y2, Y2
 	VADDPS Y4, Y4, Y3
 	VBLENDVPS Y2, Y0, Y3, Y2
 	VMULPS Y2, Y15, Y2
@@ -2135,6 +3138,159 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·eluFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	VBROADCASTSS lanes<>+5120(SB), Z30
+	VPXORD X29, X29, X29
+	VBROADCASTSS lanes<>+7572(SB), Z28
+	VBROADCASTSS lanes<>+7564(SB), Z27
+	VBROADCASTSS lanes<>+4000(SB), Z26
+	VBROADCASTSS lanes<>+3552(SB), Z25
+	VBROADCASTSS lanes<>+3360(SB), Z24
+	VBROADCASTSS lanes<>+7620(SB), Z23
+	VBROADCASTSS lanes<>+3648(SB), Z22
+	VBROADCASTSS lanes<>+4864(SB), Z21
+	VBROADCASTSS lanes<>+4512(SB), Z20
+	VBROADCASTSS lanes<>+7264(SB), Z19
+	VBROADCASTSS lanes<>+2624(SB), Z18
+	VBROADCASTSS lanes<>+7296(SB), Z17
+	VBROADCASTSS lanes<>+2592(SB), Z16
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VCMPPS $26, Z29, Z0, K1
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VCMPPS $26, Z29, Z1, K2
+	VMINPS Z0, Z28, Z2
+	VMINPS Z1, Z28, Z3
+	VMAXPS Z2, Z27, Z2
+	VMAXPS Z3, Z27, Z3
+	VMOVAPS Z30, Z4
+	VFMADD231PS Z26, Z2, Z4
+	VMOVAPS Z30, Z5
+	VFMADD231PS Z26, Z3, Z5
+	VSUBPS Z30, Z4, Z6
+	VSUBPS Z30, Z5, Z7
+	VPSLLD $23, Z4, Z4
+	VPSLLD $23, Z5, Z5
+	VFNMADD231PS Z25, Z6, Z2
+	VFNMADD231PS Z25, Z7, Z3
+	VFNMADD231PS Z24, Z6, Z2
+	VFNMADD231PS Z24, Z7, Z3
+	VMULPS Z2, Z2, Z6
+	VMULPS Z3, Z3, Z7
+	VMOVAPS Z22, Z8
+	VFMADD231PS Z2, Z23, Z8
+	VMOVAPS Z22, Z9
+	VFMADD231PS Z3, Z23, Z9
+	VFMADD213PS Z21, Z2, Z8
+	VFMADD213PS Z21, Z3, Z9
+	VFMADD213PS Z20, Z2, Z8
+	VFMADD213PS Z20, Z3, Z9
+	VFMADD213PS Z19, Z2, Z8
+	VFMADD213PS Z19, Z3, Z9
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z3
+	VSUBPS Z18, Z4, Z6
+	VSUBPS Z18, Z5, Z7
+	VFMADD231PS Z2, Z4, Z6
+	VFMADD231PS Z3, Z5, Z7
+	VANDPS Z17, Z0, Z2
+	VANDPS Z17, Z1, Z3
+	VCMPPS $21, Z16, Z2, K3
+	VCMPPS $21, Z16, Z3, K4
+	VMOVAPS Z0, Z2
+	VADDPS Z6, Z6, K3, Z2
+	VMOVAPS Z1, Z3
+	VADDPS Z7, Z7, K4, Z3
+	VMULPS Z2, Z31, K1, Z0
+	VMULPS Z3, Z31, K2, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VCMPPS $26, Z29, Z0, K1
+	VMOVUPS 12288(SI)(CX*4), Z1
+	VCMPPS $26, Z29, Z1, K2
+	VMINPS Z0, Z28, Z2
+	VMINPS Z1, Z28, Z3
+	VMAXPS Z2, Z27, Z2
+	VMAXPS Z3, Z27, Z3
+	VMOVAPS Z30, Z4
+	VFMADD231PS Z26, Z2, Z4
+	VMOVAPS Z30, Z5
+	VFMADD231PS Z26, Z3, Z5
+	VSUBPS Z30, Z4, Z6
+	VSUBPS Z30, Z5, Z7
+	VPSLLD $23, Z4, Z4
+	VPSLLD $23, Z5, Z5
+	VFNMADD231PS Z25, Z6, Z2
+	VFNMADD231PS Z25, Z7, Z3
+	VFNMADD231PS Z24, Z6, Z2
+	VFNMADD231PS Z24, Z7, Z3
+	VMULPS Z2, Z2, Z6
+	VMULPS Z3, Z3, Z7
+	VMOVAPS Z22, Z8
+	VFMADD231PS Z2, Z23, Z8
+	VMOVAPS Z22, Z9
+	VFMADD231PS Z3, Z23, Z9
+	VFMADD213PS Z21, Z2, Z8
+	VFMADD213PS Z21, Z3, Z9
+	VFMADD213PS Z20, Z2, Z8
+	VFMADD213PS Z20, Z3, Z9
+	VFMADD213PS Z19, Z2, Z8
+	VFMADD213PS Z19, Z3, Z9
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z3
+	VSUBPS Z18, Z4, Z6
+	VSUBPS Z18, Z5, Z7
+	VFMADD231PS Z2, Z4, Z6
+	VFMADD231PS Z3, Z5, Z7
+	VANDPS Z17, Z0, Z2
+	VANDPS Z17, Z1, Z3
+	VCMPPS $21, Z16, Z2, K3
+	VCMPPS $21, Z16, Z3, K4
+	VMOVAPS Z0, Z2
+	VADDPS Z6, Z6, K3, Z2
+	VMOVAPS Z1, Z3
+	VADDPS Z7, Z7, K4, Z3
+	VMULPS Z2, Z31, K1, Z0
+	VMULPS Z3, Z31, K2, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·eluFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -2142,21 +3298,21 @@ TEXT ·eluFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+3168(SB), Z30
+	VBROADCASTSS lanes<>+5120(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+5612(SB), Z28
-	VBROADCASTSS lanes<>+5608(SB), Z27
-	VBROADCASTSS lanes<>+2048(SB), Z26
-	VBROADCASTSS lanes<>+1600(SB), Z25
-	VBROADCASTSS lanes<>+1408(SB), Z24
-	VBROADCASTSS lanes<>+5648(SB), Z23
-	VBROADCASTSS lanes<>+1696(SB), Z22
-	VBROADCASTSS lanes<>+2912(SB), Z21
-	VBROADCASTSS lanes<>+2560(SB), Z20
-	VBROADCASTSS lanes<>+5312(SB), Z19
-	VBROADCASTSS lanes<>+704(SB), Z18
-	VBROADCASTSS lanes<>+5344(SB), Z17
-	VBROADCASTSS lanes<>+672(SB), Z16
+	VBROADCASTSS lanes<>+7572(SB), Z28
+	VBROADCASTSS lanes<>+7564(SB), Z27
+	VBROADCASTSS lanes<>+4000(SB), Z26
+	VBROADCASTSS lanes<>+3552(SB), Z25
+	VBROADCASTSS lanes<>+3360(SB), Z24
+	VBROADCASTSS lanes<>+7620(SB), Z23
+	VBROADCASTSS lanes<>+3648(SB), Z22
+	VBROADCASTSS lanes<>+4864(SB), Z21
+	VBROADCASTSS lanes<>+4512(SB), Z20
+	VBROADCASTSS lanes<>+7264(SB), Z19
+	VBROADCASTSS lanes<>+2624(SB), Z18
+	VBROADCASTSS lanes<>+7296(SB), Z17
+	VBROADCASTSS lanes<>+2592(SB), Z16
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -2262,7 +3418,7 @@ TEXT ·eluFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+5088(SB), Y14
+	VBROADCASTSD lanes<>+7040(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -2273,60 +3429,60 @@ main:
 	VCMPPD $30, Y1, Y0, Y2
 	VMOVUPS 32(SI)(CX*8), Y3
 	VCMPPD $30, Y1, Y3, Y1
-	VBROADCASTSD lanes<>+5448(SB), Y4
+	VBROADCASTSD lanes<>+7400(SB), Y4
 	VMINPD Y0, Y4, Y5
 	VMINPD Y3, Y4, Y4
-	VBROADCASTSD lanes<>+5432(SB), Y6
+	VBROADCASTSD lanes<>+7384(SB), Y6
 	VMAXPD Y5, Y6, Y5
 	VMAXPD Y4, Y6, Y4
 	VMOVAPS Y14, Y6
-	VFMADD231PD lanes<>+5120(SB), Y5, Y6
+	VFMADD231PD lanes<>+7072(SB), Y5, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PD lanes<>+5120(SB), Y4, Y7
+	VFMADD231PD lanes<>+7072(SB), Y4, Y7
 	VSUBPD Y14, Y6, Y8
 	VSUBPD Y14, Y7, Y9
 	VPSLLQ $52, Y6, Y6
 	VPSLLQ $52, Y7, Y7
-	VFNMADD231PD lanes<>+4704(SB), Y8, Y5
-	VFNMADD231PD lanes<>+4704(SB), Y9, Y4
-	VFNMADD231PD lanes<>+2144(SB), Y8, Y5
-	VFNMADD231PD lanes<>+2144(SB), Y9, Y4
+	VFNMADD231PD lanes<>+6656(SB), Y8, Y5
+	VFNMADD231PD lanes<>+6656(SB), Y9, Y4
+	VFNMADD231PD lanes<>+4096(SB), Y8, Y5
+	VFNMADD231PD lanes<>+4096(SB), Y9, Y4
 	VMULPD Y5, Y5, Y8
 	VMULPD Y4, Y4, Y9
-	VBROADCASTSD lanes<>+5496(SB), Y10
-	VBROADCASTSD lanes<>+3264(SB), Y11
+	VBROADCASTSD lanes<>+7448(SB), Y10
+	VBROADCASTSD lanes<>+5216(SB), Y11
 	VFMADD231PD Y8, Y10, Y11
-	VFMADD213PD lanes<>+3264(SB), Y9, Y10
-	VFMADD213PD lanes<>+4576(SB), Y8, Y11
-	VFMADD213PD lanes<>+4576(SB), Y9, Y10
-	VFMADD213PD lanes<>+4960(SB), Y8, Y11
-	VFMADD213PD lanes<>+4960(SB), Y9, Y10
-	VFMADD213PD lanes<>+2720(SB), Y8, Y11
-	VFMADD213PD lanes<>+2720(SB), Y9, Y10
-	VBROADCASTSD lanes<>+5560(SB), Y12
-	VBROADCASTSD lanes<>+2496(SB), Y13
+	VFMADD213PD lanes<>+5216(SB), Y9, Y10
+	VFMADD213PD lanes<>+6528(SB), Y8, Y11
+	VFMADD213PD lanes<>+6528(SB), Y9, Y10
+	VFMADD213PD lanes<>+6912(SB), Y8, Y11
+	VFMADD213PD lanes<>+6912(SB), Y9, Y10
+	VFMADD213PD lanes<>+4672(SB), Y8, Y11
+	VFMADD213PD lanes<>+4672(SB), Y9, Y10
+	VBROADCASTSD lanes<>+7512(SB), Y12
+	VBROADCASTSD lanes<>+4448(SB), Y13
 	VFMADD231PD Y8, Y12, Y13
-	VFMADD213PD lanes<>+2496(SB), Y9, Y12
-	VFMADD213PD lanes<>+3488(SB), Y8, Y13
-	VFMADD213PD lanes<>+3488(SB), Y9, Y12
-	VFMADD213PD lanes<>+4000(SB), Y8, Y13
-	VFMADD213PD lanes<>+4000(SB), Y9, Y12
-	VFMADD213PD lanes<>+2656(SB), Y8, Y13
-	VFMADD213PD lanes<>+2656(SB), Y9, Y12
-	VFMADD213PD lanes<>+416(SB), Y8, Y13
-	VFMADD213PD lanes<>+416(SB), Y9, Y12
+	VFMADD213PD lanes<>+4448(SB), Y9, Y12
+	VFMADD213PD lanes<>+5440(SB), Y8, Y13
+	VFMADD213PD lanes<>+5440(SB), Y9, Y12
+	VFMADD213PD lanes<>+5952(SB), Y8, Y13
+	VFMADD213PD lanes<>+5952(SB), Y9, Y12
+	VFMADD213PD lanes<>+4608(SB), Y8, Y13
+	VFMADD213PD lanes<>+4608(SB), Y9, Y12
+	VFMADD213PD lanes<>+2336(SB), Y8, Y13
+	VFMADD213PD lanes<>+2336(SB), Y9, Y12
 	VFMADD231PD Y5, Y11, Y13
 	VFMADD231PD Y4, Y10, Y12
 	VFMADD231PD Y13, Y8, Y5
 	VFMADD231PD Y12, Y9, Y4
-	VSUBPD lanes<>+416(SB), Y6, Y8
-	VSUBPD lanes<>+416(SB), Y7, Y9
+	VSUBPD lanes<>+2336(SB), Y6, Y8
+	VSUBPD lanes<>+2336(SB), Y7, Y9
 	VFMADD231PD Y5, Y6, Y8
 	VFMADD231PD Y4, Y7, Y9
-	VANDPD lanes<>+5376(SB), Y0, Y4
-	VANDPD lanes<>+5376(SB), Y3, Y5
-	VCMPPD $17, lanes<>+352(SB), Y4, Y4
-	VCMPPD $17, lanes<>+352(SB), Y5, Y5
+	VANDPD lanes<>+7328(SB), Y0, Y4
+	VANDPD lanes<>+7328(SB), Y3, Y5
+	VCMPPD $17, lanes<>+2272(SB), Y4, Y4
+	VCMPPD $17, lanes<>+2272(SB), Y5, Y5
 	VADDPD Y8, Y8, Y6
 	VADDPD Y9, Y9, Y7
 	VBLENDVPD Y4, Y0, Y6, Y4
@@ -2349,34 +3505,34 @@ single:
 	VMOVUPS (SI)(CX*8), Y0
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
-	VBROADCASTSD lanes<>+5448(SB), Y2
+	VBROADCASTSD lanes<>+7400(SB), Y2
 	VMINPD Y0, Y2, Y2
-	VBROADCASTSD lanes<>+5432(SB), Y3
+	VBROADCASTSD lanes<>+7384(SB), Y3
 	VMAXPD Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PD lanes<>+5120(SB), Y2, Y3
+	VFMADD231PD lanes<>+7072(SB), Y2, Y3
 	VSUBPD Y14, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+4704(SB), Y4, Y2
-	VFNMADD231PD lanes<>+2144(SB), Y4, Y2
+	VFNMADD231PD lanes<>+6656(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4096(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+5496(SB), Y5
-	VFMADD213PD lanes<>+3264(SB), Y4, Y5
-	VFMADD213PD lanes<>+4576(SB), Y4, Y5
-	VFMADD213PD lanes<>+4960(SB), Y4, Y5
-	VFMADD213PD lanes<>+2720(SB), Y4, Y5
-	VBROADCASTSD lanes<>+5560(SB), Y6
-	VFMADD213PD lanes<>+2496(SB), Y4, Y6
-	VFMADD213PD lanes<>+3488(SB), Y4, Y6
-	VFMADD213PD lanes<>+4000(SB), Y4, Y6
-	VFMADD213PD lanes<>+2656(SB), Y4, Y6
-	VFMADD213PD lanes<>+416(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7448(SB), Y5
+	VFMADD213PD lanes<>+5216(SB), Y4, Y5
+	VFMADD213PD lanes<>+6528(SB), Y4, Y5
+	VFMADD213PD lanes<>+6912(SB), Y4, Y5
+	VFMADD213PD lanes<>+4672(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7512(SB), Y6
+	VFMADD213PD lanes<>+4448(SB), Y4, Y6
+	VFMADD213PD lanes<>+5440(SB), Y4, Y6
+	VFMADD213PD lanes<>+5952(SB), Y4, Y6
+	VFMADD213PD lanes<>+4608(SB), Y4, Y6
+	VFMADD213PD lanes<>+2336(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD231PD Y6, Y4, Y2
-	VSUBPD lanes<>+416(SB), Y3, Y4
+	VSUBPD lanes<>+2336(SB), Y3, Y4
 	VFMADD231PD Y2, Y3, Y4
-	VANDPD lanes<>+5376(SB), Y0, Y2
-	VCMPPD $17, lanes<>+352(SB), Y2, Y2
+	VANDPD lanes<>+7328(SB), Y0, Y2
+	VCMPPD $17, lanes<>+2272(SB), Y2, Y2
 	VADDPD Y4, Y4, Y3
 	VBLENDVPD Y2, Y0, Y3, Y2
 	VMULPD Y2, Y15, Y2
@@ -2389,40 +3545,40 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
-	VBROADCASTSD lanes<>+5448(SB), Y2
+	VBROADCASTSD lanes<>+7400(SB), Y2
 	VMINPD Y0, Y2, Y2
-	VBROADCASTSD lanes<>+5432(SB), Y3
+	VBROADCASTSD lanes<>+7384(SB), Y3
 	VMAXPD Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PD lanes<>+5120(SB), Y2, Y3
+	VFMADD231PD lanes<>+7072(SB), Y2, Y3
 	VSUBPD Y14, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+4704(SB), Y4, Y2
-	VFNMADD231PD lanes<>+2144(SB), Y4, Y2
+	VFNMADD231PD lanes<>+6656(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4096(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+5496(SB), Y5
-	VFMADD213PD lanes<>+3264(SB), Y4, Y5
-	VFMADD213PD lanes<>+4576(SB), Y4, Y5
-	VFMADD213PD lanes<>+4960(SB), Y4, Y5
-	VFMADD213PD lanes<>+2720(SB), Y4, Y5
-	VBROADCASTSD lanes<>+5560(SB), Y6
-	VFMADD213PD lanes<>+2496(SB), Y4, Y6
-	VFMADD213PD lanes<>+3488(SB), Y4, Y6
-	VFMADD213PD lanes<>+4000(SB), Y4, Y6
-	VFMADD213PD lanes<>+2656(SB), Y4, Y6
-	VFMADD213PD lanes<>+416(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7448(SB), Y5
+	VFMADD213PD lanes<>+5216(SB), Y4, Y5
+	VFMADD213PD lanes<>+6528(SB), Y4, Y5
+	VFMADD213PD lanes<>+6912(SB), Y4, Y5
+	VFMADD213PD lanes<>+4672(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7512(SB), Y6
+	VFMADD213PD lanes<>+4448(SB), Y4, Y6
+	VFMADD213PD lanes<>+5440(SB), Y4, Y6
+	VFMADD213PD lanes<>+5952(SB), Y4, Y6
+	VFMADD213PD lanes<>+4608(SB), Y4, Y6
+	VFMADD213PD lanes<>+2336(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD231PD Y6, Y4, Y2
-	VSUBPD lanes<>+416(SB), Y3, Y4
+	VSUBPD lanes<>+2336(SB), Y3, Y4
 	VFMADD231PD Y2, Y3, Y4
-	VANDPD lanes<>+5376(SB), Y0, Y2
-	VCMPPD $17, lanes<>+352(SB), Y2, Y2
+	VANDPD lanes<>+7328(SB), Y0, Y2
+	VCMPPD $17, lanes<>+2272(SB), Y2, Y2
 	VADDPD Y4, Y4, Y3
 	VBLENDVPD Y2, Y0, Y3, Y2
 	VMULPD Y2, Y15, Y2
@@ -2441,26 +3597,26 @@ TEXT ·eluFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+5088(SB), Z30
-	VBROADCASTSD lanes<>+416(SB), Z29
+	VBROADCASTSD lanes<>+7040(SB), Z30
+	VBROADCASTSD lanes<>+2336(SB), Z29
 	VPXORD X28, X28, X28
-	VBROADCASTSD lanes<>+5448(SB), Z27
-	VBROADCASTSD lanes<>+5432(SB), Z26
-	VBROADCASTSD lanes<>+5120(SB), Z25
-	VBROADCASTSD lanes<>+4704(SB), Z24
-	VBROADCASTSD lanes<>+2144(SB), Z23
-	VBROADCASTSD lanes<>+5496(SB), Z22
-	VBROADCASTSD lanes<>+3264(SB), Z21
-	VBROADCASTSD lanes<>+4576(SB), Z20
-	VBROADCASTSD lanes<>+4960(SB), Z19
-	VBROADCASTSD lanes<>+2720(SB), Z18
-	VBROADCASTSD lanes<>+5560(SB), Z17
-	VBROADCASTSD lanes<>+2496(SB), Z16
-	VBROADCASTSD lanes<>+3488(SB), Z15
-	VBROADCASTSD lanes<>+4000(SB), Z14
-	VBROADCASTSD lanes<>+2656(SB), Z13
-	VBROADCASTSD lanes<>+5376(SB), Z12
-	VBROADCASTSD lanes<>+352(SB), Z11
+	VBROADCASTSD lanes<>+7400(SB), Z27
+	VBROADCASTSD lanes<>+7384(SB), Z26
+	VBROADCASTSD lanes<>+7072(SB), Z25
+	VBROADCASTSD lanes<>+6656(SB), Z24
+	VBROADCASTSD lanes<>+4096(SB), Z23
+	VBROADCASTSD lanes<>+7448(SB), Z22
+	VBROADCASTSD lanes<>+5216(SB), Z21
+	VBROADCASTSD lanes<>+6528(SB), Z20
+	VBROADCASTSD lanes<>+6912(SB), Z19
+	VBROADCASTSD lanes<>+4672(SB), Z18
+	VBROADCASTSD lanes<>+7512(SB), Z17
+	VBROADCASTSD lanes<>+4448(SB), Z16
+	VBROADCASTSD lanes<>+5440(SB), Z15
+	VBROADCASTSD lanes<>+5952(SB), Z14
+	VBROADCASTSD lanes<>+4608(SB), Z13
+	VBROADCASTSD lanes<>+7328(SB), Z12
+	VBROADCASTSD lanes<>+2272(SB), Z11
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -2581,6 +3737,153 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·eluGradXFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	VBROADCASTSS lanes<>+5120(SB), Y14
+	VPXOR X13, X13, X13
+	VBROADCASTSS lanes<>+7572(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $30, Y13, Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VCMPPS $30, Y13, Y2, Y3
+	VMINPS Y0, Y12, Y4
+	VMINPS Y2, Y12, Y5
+	VBROADCASTSS lanes<>+7564(SB), Y6
+	VMAXPS Y4, Y6, Y4
+	VMAXPS Y5, Y6, Y5
+	VMOVAPS Y14, Y6
+	VFMADD231PS lanes<>+4000(SB), Y4, Y6
+	VMOVAPS Y14, Y7
+	VFMADD231PS lanes<>+4000(SB), Y5, Y7
+	VSUBPS Y14, Y6, Y8
+	VSUBPS Y14, Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
+	VMULPS Y4, Y4, Y8
+	VMULPS Y5, Y5, Y9
+	VBROADCASTSS lanes<>+7620(SB), Y10
+	VBROADCASTSS lanes<>+3648(SB), Y11
+	VFMADD231PS Y4, Y10, Y11
+	VFMADD213PS lanes<>+3648(SB), Y5, Y10
+	VFMADD213PS lanes<>+4864(SB), Y4, Y11
+	VFMADD213PS lanes<>+4864(SB), Y5, Y10
+	VFMADD213PS lanes<>+4512(SB), Y4, Y11
+	VFMADD213PS lanes<>+4512(SB), Y5, Y10
+	VFMADD213PS lanes<>+7264(SB), Y4, Y11
+	VFMADD213PS lanes<>+7264(SB), Y5, Y10
+	VFMADD231PS Y11, Y8, Y4
+	VFMADD231PS Y10, Y9, Y5
+	VSUBPS lanes<>+2624(SB), Y6, Y8
+	VSUBPS lanes<>+2624(SB), Y7, Y9
+	VFMADD231PS Y4, Y6, Y8
+	VFMADD231PS Y5, Y7, Y9
+	VANDPS lanes<>+7296(SB), Y0, Y4
+	VANDPS lanes<>+7296(SB), Y2, Y5
+	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
+	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
+	VADDPS Y8, Y8, Y6
+	VADDPS Y9, Y9, Y7
+	VBLENDVPS Y4, Y0, Y6, Y0
+	VBLENDVPS Y5, Y2, Y7, Y2
+	VADDPS lanes<>+2944(SB), Y0, Y0
+	VADDPS lanes<>+2944(SB), Y2, Y2
+	VMULPS Y0, Y15, Y0
+	VMULPS Y2, Y15, Y2
+	VMOVUPS (SI)(CX*4), Y4
+	VMULPS Y0, Y4, Y0
+	VMOVUPS 32(SI)(CX*4), Y5
+	VMULPS Y2, Y5, Y2
+	VBLENDVPS Y1, Y4, Y0, Y0
+	VBLENDVPS Y3, Y5, Y2, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(DI)(CX*4), Y0
+	VCMPPS $30, Y13, Y0, Y1
+	VMOVUPS 96(DI)(CX*4), Y2
+	VCMPPS $30, Y13, Y2, Y3
+	VMINPS Y0, Y12, Y4
+	VMINPS Y2, Y12, Y5
+	VBROADCASTSS lanes<>+7564(SB), Y6
+	VMAXPS Y4, Y6, Y4
+	VMAXPS Y5, Y6, Y5
+	VMOVAPS Y14, Y6
+	VFMADD231PS lanes<>+4000(SB), Y4, Y6
+	VMOVAPS Y14, Y7
+	VFMADD231PS lanes<>+4000(SB), Y5, Y7
+	VSUBPS Y14, Y6, Y8
+	VSUBPS Y14, Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
+	VMULPS Y4, Y4, Y8
+	VMULPS Y5, Y5, Y9
+	VBROADCASTSS lanes<>+7620(SB), Y10
+	VBROADCASTSS lanes<>+3648(SB), Y11
+	VFMADD231PS Y4, Y10, Y11
+	VFMADD213PS lanes<>+3648(SB), Y5, Y10
+	VFMADD213PS lanes<>+4864(SB), Y4, Y11
+	VFMADD213PS lanes<>+4864(SB), Y5, Y10
+	VFMADD213PS lanes<>+4512(SB), Y4, Y11
+	VFMADD213PS lanes<>+4512(SB), Y5, Y10
+	VFMADD213PS lanes<>+7264(SB), Y4, Y11
+	VFMADD213PS lanes<>+7264(SB), Y5, Y10
+	VFMADD231PS Y11, Y8, Y4
+	VFMADD231PS Y10, Y9, Y5
+	VSUBPS lanes<>+2624(SB), Y6, Y8
+	VSUBPS lanes<>+2624(SB), Y7, Y9
+	VFMADD231PS Y4, Y6, Y8
+	VFMADD231PS Y5, Y7, Y9
+	VANDPS lanes<>+7296(SB), Y0, Y4
+	VANDPS lanes<>+7296(SB), Y2, Y5
+	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
+	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
+	VADDPS Y8, Y8, Y6
+	VADDPS Y9, Y9, Y7
+	VBLENDVPS Y4, Y0, Y6, Y0
+	VBLENDVPS Y5, Y2, Y7, Y2
+	VADDPS lanes<>+2944(SB), Y0, Y0
+	VADDPS lanes<>+2944(SB), Y2, Y2
+	VMULPS Y0, Y15, Y0
+	VMULPS Y2, Y15, Y2
+	VMOVUPS 64(SI)(CX*4), Y4
+	VMULPS Y0, Y4, Y0
+	VMOVUPS 96(SI)(CX*4), Y5
+	VMULPS Y2, Y5, Y2
+	VBLENDVPS Y1, Y4, Y0, Y0
+	VBLENDVPS Y3, Y5, Y2, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·eluGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -2589,9 +3892,9 @@ TEXT ·eluGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+3168(SB), Y14
+	VBROADCASTSS lanes<>+5120(SB), Y14
 	VPXOR X13, X13, X13
-	VBROADCASTSS lanes<>+5612(SB), Y12
+	VBROADCASTSS lanes<>+7572(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -2603,49 +3906,49 @@ main:
 	VCMPPS $30, Y13, Y2, Y3
 	VMINPS Y0, Y12, Y4
 	VMINPS Y2, Y12, Y5
-	VBROADCASTSS lanes<>+5608(SB), Y6
+	VBROADCASTSS lanes<>+7564(SB), Y6
 	VMAXPS Y4, Y6, Y4
 	VMAXPS Y5, Y6, Y5
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+2048(SB), Y4, Y6
+	VFMADD231PS lanes<>+4000(SB), Y4, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+2048(SB), Y5, Y7
+	VFMADD231PS lanes<>+4000(SB), Y5, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y4
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y5
-	VFNMADD231PS lanes<>+1408(SB), Y8, Y4
-	VFNMADD231PS lanes<>+1408(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
 	VMULPS Y4, Y4, Y8
 	VMULPS Y5, Y5, Y9
-	VBROADCASTSS lanes<>+5648(SB), Y10
-	VBROADCASTSS lanes<>+1696(SB), Y11
+	VBROADCASTSS lanes<>+7620(SB), Y10
+	VBROADCASTSS lanes<>+3648(SB), Y11
 	VFMADD231PS Y4, Y10, Y11
-	VFMADD213PS lanes<>+1696(SB), Y5, Y10
-	VFMADD213PS lanes<>+2912(SB), Y4, Y11
-	VFMADD213PS lanes<>+2912(SB), Y5, Y10
-	VFMADD213PS lanes<>+2560(SB), Y4, Y11
-	VFMADD213PS lanes<>+2560(SB), Y5, Y10
-	VFMADD213PS lanes<>+5312(SB), Y4, Y11
-	VFMADD213PS lanes<>+5312(SB), Y5, Y10
+	VFMADD213PS lanes<>+3648(SB), Y5, Y10
+	VFMADD213PS lanes<>+4864(SB), Y4, Y11
+	VFMADD213PS lanes<>+4864(SB), Y5, Y10
+	VFMADD213PS lanes<>+4512(SB), Y4, Y11
+	VFMADD213PS lanes<>+4512(SB), Y5, Y10
+	VFMADD213PS lanes<>+7264(SB), Y4, Y11
+	VFMADD213PS lanes<>+7264(SB), Y5, Y10
 	VFMADD231PS Y11, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
-	VSUBPS lanes<>+704(SB), Y6, Y8
-	VSUBPS lanes<>+704(SB), Y7, Y9
+	VSUBPS lanes<>+2624(SB), Y6, Y8
+	VSUBPS lanes<>+2624(SB), Y7, Y9
 	VFMADD231PS Y4, Y6, Y8
 	VFMADD231PS Y5, Y7, Y9
-	VANDPS lanes<>+5344(SB), Y0, Y4
-	VANDPS lanes<>+5344(SB), Y2, Y5
-	VCMPPS $17, lanes<>+672(SB), Y4, Y4
-	VCMPPS $17, lanes<>+672(SB), Y5, Y5
+	VANDPS lanes<>+7296(SB), Y0, Y4
+	VANDPS lanes<>+7296(SB), Y2, Y5
+	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
+	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
 	VADDPS Y8, Y8, Y6
 	VADDPS Y9, Y9, Y7
 	VBLENDVPS Y4, Y0, Y6, Y0
 	VBLENDVPS Y5, Y2, Y7, Y2
-	VADDPS lanes<>+992(SB), Y0, Y0
-	VADDPS lanes<>+992(SB), Y2, Y2
+	VADDPS lanes<>+2944(SB), Y0, Y0
+	VADDPS lanes<>+2944(SB), Y2, Y2
 	VMULPS Y0, Y15, Y0
 	VMULPS Y2, Y15, Y2
 	VMOVUPS (SI)(CX*4), Y4
@@ -2668,28 +3971,28 @@ single:
 	VMOVUPS (DI)(CX*4), Y0
 	VCMPPS $30, Y13, Y0, Y1
 	VMINPS Y0, Y12, Y2
-	VBROADCASTSS lanes<>+5608(SB), Y3
+	VBROADCASTSS lanes<>+7564(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+2048(SB), Y2, Y3
+	VFMADD231PS lanes<>+4000(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y2
-	VFNMADD231PS lanes<>+1408(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3552(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3360(SB), Y4, Y2
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+5648(SB), Y5
-	VFMADD213PS lanes<>+1696(SB), Y2, Y5
-	VFMADD213PS lanes<>+2912(SB), Y2, Y5
-	VFMADD213PS lanes<>+2560(SB), Y2, Y5
-	VFMADD213PS lanes<>+5312(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7620(SB), Y5
+	VFMADD213PS lanes<>+3648(SB), Y2, Y5
+	VFMADD213PS lanes<>+4864(SB), Y2, Y5
+	VFMADD213PS lanes<>+4512(SB), Y2, Y5
+	VFMADD213PS lanes<>+7264(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y2
-	VSUBPS lanes<>+704(SB), Y3, Y4
+	VSUBPS lanes<>+2624(SB), Y3, Y4
 	VFMADD231PS Y2, Y3, Y4
-	VANDPS lanes<>+5344(SB), Y0, Y2
-	VCMPPS $17, lanes<>+672(SB), Y2, Y2
+	VANDPS lanes<>+7296(SB), Y0, Y2
+	VCMPPS $17, lanes<>+2592(SB), Y2, Y2
 	VADDPS Y4, Y4, Y3
 	VBLENDVPS Y2, Y0, Y3, Y0
-	VADDPS lanes<>+992(SB), Y0, Y0
+	VADDPS lanes<>+2944(SB), Y0, Y0
 	VMULPS Y0, Y15, Y0
 	VMOVUPS (SI)(CX*4), Y2
 	VMULPS Y0, Y2, Y0
@@ -2702,34 +4005,34 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
 	VCMPPS $30, Y13, Y0, Y1
 	VMINPS Y0, Y12, Y2
-	VBROADCASTSS lanes<>+5608(SB), Y3
+	VBROADCASTSS lanes<>+7564(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+2048(SB), Y2, Y3
+	VFMADD231PS lanes<>+4000(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y2
-	VFNMADD231PS lanes<>+1408(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3552(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3360(SB), Y4, Y2
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+5648(SB), Y5
-	VFMADD213PS lanes<>+1696(SB), Y2, Y5
-	VFMADD213PS lanes<>+2912(SB), Y2, Y5
-	VFMADD213PS lanes<>+2560(SB), Y2, Y5
-	VFMADD213PS lanes<>+5312(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7620(SB), Y5
+	VFMADD213PS lanes<>+3648(SB), Y2, Y5
+	VFMADD213PS lanes<>+4864(SB), Y2, Y5
+	VFMADD213PS lanes<>+4512(SB), Y2, Y5
+	VFMADD213PS lanes<>+7264(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y2
-	VSUBPS lanes<>+704(SB), Y3, Y4
+	VSUBPS lanes<>+2624(SB), Y3, Y4
 	VFMADD231PS Y2, Y3, Y4
-	VANDPS lanes<>+5344(SB), Y0, Y2
-	VCMPPS $17, lanes<>+672(SB), Y2, Y2
+	VANDPS lanes<>+7296(SB), Y0, Y2
+	VCMPPS $17, lanes<>+2592(SB), Y2, Y2
 	VADDPS Y4, Y4, Y3
 	VBLENDVPS Y2, Y0, Y3, Y0
-	VADDPS lanes<>+992(SB), Y0, Y0
+	VADDPS lanes<>+2944(SB), Y0, Y0
 	VMULPS Y0, Y15, Y0
 	VMOVUPS 32(R11)(AX*4), Y2
 	VMASKMOVPS (SI)(CX*4), Y2, Y2
@@ -2742,6 +4045,177 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·eluGradXFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	VBROADCASTSS lanes<>+5120(SB), Z30
+	VPXORD X29, X29, X29
+	VBROADCASTSS lanes<>+7572(SB), Z28
+	VBROADCASTSS lanes<>+7564(SB), Z27
+	VBROADCASTSS lanes<>+4000(SB), Z26
+	VBROADCASTSS lanes<>+3552(SB), Z25
+	VBROADCASTSS lanes<>+3360(SB), Z24
+	VBROADCASTSS lanes<>+7620(SB), Z23
+	VBROADCASTSS lanes<>+3648(SB), Z22
+	VBROADCASTSS lanes<>+4864(SB), Z21
+	VBROADCASTSS lanes<>+4512(SB), Z20
+	VBROADCASTSS lanes<>+7264(SB), Z19
+	VBROADCASTSS lanes<>+2624(SB), Z18
+	VBROADCASTSS lanes<>+7296(SB), Z17
+	VBROADCASTSS lanes<>+2592(SB), Z16
+	VBROADCASTSS lanes<>+64(SB), Z15
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VCMPPS $26, Z29, Z0, K1
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VCMPPS $26, Z29, Z1, K2
+	VMINPS Z0, Z28, Z2
+	VMINPS Z1, Z28, Z3
+	VMAXPS Z2, Z27, Z2
+	VMAXPS Z3, Z27, Z3
+	VMOVAPS Z30, Z4
+	VFMADD231PS Z26, Z2, Z4
+	VMOVAPS Z30, Z5
+	VFMADD231PS Z26, Z3, Z5
+	VSUBPS Z30, Z4, Z6
+	VSUBPS Z30, Z5, Z7
+	VPSLLD $23, Z4, Z4
+	VPSLLD $23, Z5, Z5
+	VFNMADD231PS Z25, Z6, Z2
+	VFNMADD231PS Z25, Z7, Z3
+	VFNMADD231PS Z24, Z6, Z2
+	VFNMADD231PS Z24, Z7, Z3
+	VMULPS Z2, Z2, Z6
+	VMULPS Z3, Z3, Z7
+	VMOVAPS Z22, Z8
+	VFMADD231PS Z2, Z23, Z8
+	VMOVAPS Z22, Z9
+	VFMADD231PS Z3, Z23, Z9
+	VFMADD213PS Z21, Z2, Z8
+	VFMADD213PS Z21, Z3, Z9
+	VFMADD213PS Z20, Z2, Z8
+	VFMADD213PS Z20, Z3, Z9
+	VFMADD213PS Z19, Z2, Z8
+	VFMADD213PS Z19, Z3, Z9
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z3
+	VSUBPS Z18, Z4, Z6
+	VSUBPS Z18, Z5, Z7
+	VFMADD231PS Z2, Z4, Z6
+	VFMADD231PS Z3, Z5, Z7
+	VANDPS Z17, Z0, Z2
+	VANDPS Z17, Z1, Z3
+	VCMPPS $21, Z16, Z2, K3
+	VCMPPS $21, Z16, Z3, K4
+	VADDPS Z6, Z6, K3, Z0
+	VADDPS Z7, Z7, K4, Z1
+	VADDPS Z15, Z0, Z0
+	VADDPS Z15, Z1, Z1
+	VMULPS Z0, Z31, Z0
+	VMULPS Z1, Z31, Z1
+	VMOVUPS (SI)(CX*4), Z2
+	VMULPS Z0, Z2, K1, Z2
+	VMOVUPS 4096(SI)(CX*4), Z0
+	VMULPS Z1, Z0, K2, Z0
+	VMOVNTPS Z2, (DX)(CX*4)
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 8192(DI)(CX*4), Z0
+	VCMPPS $26, Z29, Z0, K1
+	VMOVUPS 12288(DI)(CX*4), Z1
+	VCMPPS $26, Z29, Z1, K2
+	VMINPS Z0, Z28, Z2
+	VMINPS Z1, Z28, Z3
+	VMAXPS Z2, Z27, Z2
+	VMAXPS Z3, Z27, Z3
+	VMOVAPS Z30, Z4
+	VFMADD231PS Z26, Z2, Z4
+	VMOVAPS Z30, Z5
+	VFMADD231PS Z26, Z3, Z5
+	VSUBPS Z30, Z4, Z6
+	VSUBPS Z30, Z5, Z7
+	VPSLLD $23, Z4, Z4
+	VPSLLD $23, Z5, Z5
+	VFNMADD231PS Z25, Z6, Z2
+	VFNMADD231PS Z25, Z7, Z3
+	VFNMADD231PS Z24, Z6, Z2
+	VFNMADD231PS Z24, Z7, Z3
+	VMULPS Z2, Z2, Z6
+	VMULPS Z3, Z3, Z7
+	VMOVAPS Z22, Z8
+	VFMADD231PS Z2, Z23, Z8
+	VMOVAPS Z22, Z9
+	VFMADD231PS Z3, Z23, Z9
+	VFMADD213PS Z21, Z2, Z8
+	VFMADD213PS Z21, Z3, Z9
+	VFMADD213PS Z20, Z2, Z8
+	VFMADD213PS Z20, Z3, Z9
+	VFMADD213PS Z19, Z2, Z8
+	VFMADD213PS Z19, Z3, Z9
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z3
+	VSUBPS Z18, Z4, Z6
+	VSUBPS Z18, Z5, Z7
+	VFMADD231PS Z2, Z4, Z6
+	VFMADD231PS Z3, Z5, Z7
+	VANDPS Z17, Z0, Z2
+	VANDPS Z17, Z1, Z3
+	VCMPPS $21, Z16, Z2, K3
+	VCMPPS $21, Z16, Z3, K4
+	VADDPS Z6, Z6, K3, Z0
+	VADDPS Z7, Z7, K4, Z1
+	VADDPS Z15, Z0, Z0
+	VADDPS Z15, Z1, Z1
+	VMULPS Z0, Z31, Z0
+	VMULPS Z1, Z31, Z1
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VMULPS Z0, Z2, K1, Z2
+	VMOVUPS 12288(SI)(CX*4), Z0
+	VMULPS Z1, Z0, K2, Z0
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·eluGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -2750,22 +4224,22 @@ TEXT ·eluGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+3168(SB), Z30
+	VBROADCASTSS lanes<>+5120(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+5612(SB), Z28
-	VBROADCASTSS lanes<>+5608(SB), Z27
-	VBROADCASTSS lanes<>+2048(SB), Z26
-	VBROADCASTSS lanes<>+1600(SB), Z25
-	VBROADCASTSS lanes<>+1408(SB), Z24
-	VBROADCASTSS lanes<>+5648(SB), Z23
-	VBROADCASTSS lanes<>+1696(SB), Z22
-	VBROADCASTSS lanes<>+2912(SB), Z21
-	VBROADCASTSS lanes<>+2560(SB), Z20
-	VBROADCASTSS lanes<>+5312(SB), Z19
-	VBROADCASTSS lanes<>+704(SB), Z18
-	VBROADCASTSS lanes<>+5344(SB), Z17
-	VBROADCASTSS lanes<>+672(SB), Z16
-	VBROADCASTSS lanes<>+992(SB), Z15
+	VBROADCASTSS lanes<>+7572(SB), Z28
+	VBROADCASTSS lanes<>+7564(SB), Z27
+	VBROADCASTSS lanes<>+4000(SB), Z26
+	VBROADCASTSS lanes<>+3552(SB), Z25
+	VBROADCASTSS lanes<>+3360(SB), Z24
+	VBROADCASTSS lanes<>+7620(SB), Z23
+	VBROADCASTSS lanes<>+3648(SB), Z22
+	VBROADCASTSS lanes<>+4864(SB), Z21
+	VBROADCASTSS lanes<>+4512(SB), Z20
+	VBROADCASTSS lanes<>+7264(SB), Z19
+	VBROADCASTSS lanes<>+2624(SB), Z18
+	VBROADCASTSS lanes<>+7296(SB), Z17
+	VBROADCASTSS lanes<>+2592(SB), Z16
+	VBROADCASTSS lanes<>+64(SB), Z15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -2878,7 +4352,7 @@ TEXT ·eluGradXFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+5088(SB), Y14
+	VBROADCASTSD lanes<>+7040(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -2889,66 +4363,66 @@ main:
 	VCMPPD $30, Y1, Y0, Y2
 	VMOVUPS 32(DI)(CX*8), Y3
 	VCMPPD $30, Y1, Y3, Y1
-	VBROADCASTSD lanes<>+5448(SB), Y4
+	VBROADCASTSD lanes<>+7400(SB), Y4
 	VMINPD Y0, Y4, Y5
 	VMINPD Y3, Y4, Y4
-	VBROADCASTSD lanes<>+5432(SB), Y6
+	VBROADCASTSD lanes<>+7384(SB), Y6
 	VMAXPD Y5, Y6, Y5
 	VMAXPD Y4, Y6, Y4
 	VMOVAPS Y14, Y6
-	VFMADD231PD lanes<>+5120(SB), Y5, Y6
+	VFMADD231PD lanes<>+7072(SB), Y5, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PD lanes<>+5120(SB), Y4, Y7
+	VFMADD231PD lanes<>+7072(SB), Y4, Y7
 	VSUBPD Y14, Y6, Y8
 	VSUBPD Y14, Y7, Y9
 	VPSLLQ $52, Y6, Y6
 	VPSLLQ $52, Y7, Y7
-	VFNMADD231PD lanes<>+4704(SB), Y8, Y5
-	VFNMADD231PD lanes<>+4704(SB), Y9, Y4
-	VFNMADD231PD lanes<>+2144(SB), Y8, Y5
-	VFNMADD231PD lanes<>+2144(SB), Y9, Y4
+	VFNMADD231PD lanes<>+6656(SB), Y8, Y5
+	VFNMADD231PD lanes<>+6656(SB), Y9, Y4
+	VFNMADD231PD lanes<>+4096(SB), Y8, Y5
+	VFNMADD231PD lanes<>+4096(SB), Y9, Y4
 	VMULPD Y5, Y5, Y8
 	VMULPD Y4, Y4, Y9
-	VBROADCASTSD lanes<>+5496(SB), Y10
-	VBROADCASTSD lanes<>+3264(SB), Y11
+	VBROADCASTSD lanes<>+7448(SB), Y10
+	VBROADCASTSD lanes<>+5216(SB), Y11
 	VFMADD231PD Y8, Y10, Y11
-	VFMADD213PD lanes<>+3264(SB), Y9, Y10
-	VFMADD213PD lanes<>+4576(SB), Y8, Y11
-	VFMADD213PD lanes<>+4576(SB), Y9, Y10
-	VFMADD213PD lanes<>+4960(SB), Y8, Y11
-	VFMADD213PD lanes<>+4960(SB), Y9, Y10
-	VFMADD213PD lanes<>+2720(SB), Y8, Y11
-	VFMADD213PD lanes<>+2720(SB), Y9, Y10
-	VBROADCASTSD lanes<>+5560(SB), Y12
-	VBROADCASTSD lanes<>+2496(SB), Y13
+	VFMADD213PD lanes<>+5216(SB), Y9, Y10
+	VFMADD213PD lanes<>+6528(SB), Y8, Y11
+	VFMADD213PD lanes<>+6528(SB), Y9, Y10
+	VFMADD213PD lanes<>+6912(SB), Y8, Y11
+	VFMADD213PD lanes<>+6912(SB), Y9, Y10
+	VFMADD213PD lanes<>+4672(SB), Y8, Y11
+	VFMADD213PD lanes<>+4672(SB), Y9, Y10
+	VBROADCASTSD lanes<>+7512(SB), Y12
+	VBROADCASTSD lanes<>+4448(SB), Y13
 	VFMADD231PD Y8, Y12, Y13
-	VFMADD213PD lanes<>+2496(SB), Y9, Y12
-	VFMADD213PD lanes<>+3488(SB), Y8, Y13
-	VFMADD213PD lanes<>+3488(SB), Y9, Y12
-	VFMADD213PD lanes<>+4000(SB), Y8, Y13
-	VFMADD213PD lanes<>+4000(SB), Y9, Y12
-	VFMADD213PD lanes<>+2656(SB), Y8, Y13
-	VFMADD213PD lanes<>+2656(SB), Y9, Y12
-	VFMADD213PD lanes<>+416(SB), Y8, Y13
-	VFMADD213PD lanes<>+416(SB), Y9, Y12
+	VFMADD213PD lanes<>+4448(SB), Y9, Y12
+	VFMADD213PD lanes<>+5440(SB), Y8, Y13
+	VFMADD213PD lanes<>+5440(SB), Y9, Y12
+	VFMADD213PD lanes<>+5952(SB), Y8, Y13
+	VFMADD213PD lanes<>+5952(SB), Y9, Y12
+	VFMADD213PD lanes<>+4608(SB), Y8, Y13
+	VFMADD213PD lanes<>+4608(SB), Y9, Y12
+	VFMADD213PD lanes<>+2336(SB), Y8, Y13
+	VFMADD213PD lanes<>+2336(SB), Y9, Y12
 	VFMADD231PD Y5, Y11, Y13
 	VFMADD231PD Y4, Y10, Y12
 	VFMADD231PD Y13, Y8, Y5
 	VFMADD231PD Y12, Y9, Y4
-	VSUBPD lanes<>+416(SB), Y6, Y8
-	VSUBPD lanes<>+416(SB), Y7, Y9
+	VSUBPD lanes<>+2336(SB), Y6, Y8
+	VSUBPD lanes<>+2336(SB), Y7, Y9
 	VFMADD231PD Y5, Y6, Y8
 	VFMADD231PD Y4, Y7, Y9
-	VANDPD lanes<>+5376(SB), Y0, Y4
-	VANDPD lanes<>+5376(SB), Y3, Y5
-	VCMPPD $17, lanes<>+352(SB), Y4, Y4
-	VCMPPD $17, lanes<>+352(SB), Y5, Y5
+	VANDPD lanes<>+7328(SB), Y0, Y4
+	VANDPD lanes<>+7328(SB), Y3, Y5
+	VCMPPD $17, lanes<>+2272(SB), Y4, Y4
+	VCMPPD $17, lanes<>+2272(SB), Y5, Y5
 	VADDPD Y8, Y8, Y6
 	VADDPD Y9, Y9, Y7
 	VBLENDVPD Y4, Y0, Y6, Y0
 	VBLENDVPD Y5, Y3, Y7, Y3
-	VADDPD lanes<>+512(SB), Y0, Y0
-	VADDPD lanes<>+512(SB), Y3, Y3
+	VADDPD lanes<>+2432(SB), Y0, Y0
+	VADDPD lanes<>+2432(SB), Y3, Y3
 	VMULPD Y0, Y15, Y0
 	VMULPD Y3, Y15, Y3
 	VMOVUPS (SI)(CX*8), Y4
@@ -2971,37 +4445,37 @@ single:
 	VMOVUPS (DI)(CX*8), Y0
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
-	VBROADCASTSD lanes<>+5448(SB), Y2
+	VBROADCASTSD lanes<>+7400(SB), Y2
 	VMINPD Y0, Y2, Y2
-	VBROADCASTSD lanes<>+5432(SB), Y3
+	VBROADCASTSD lanes<>+7384(SB), Y3
 	VMAXPD Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PD lanes<>+5120(SB), Y2, Y3
+	VFMADD231PD lanes<>+7072(SB), Y2, Y3
 	VSUBPD Y14, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+4704(SB), Y4, Y2
-	VFNMADD231PD lanes<>+2144(SB), Y4, Y2
+	VFNMADD231PD lanes<>+6656(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4096(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+5496(SB), Y5
-	VFMADD213PD lanes<>+3264(SB), Y4, Y5
-	VFMADD213PD lanes<>+4576(SB), Y4, Y5
-	VFMADD213PD lanes<>+4960(SB), Y4, Y5
-	VFMADD213PD lanes<>+2720(SB), Y4, Y5
-	VBROADCASTSD lanes<>+5560(SB), Y6
-	VFMADD213PD lanes<>+2496(SB), Y4, Y6
-	VFMADD213PD lanes<>+3488(SB), Y4, Y6
-	VFMADD213PD lanes<>+4000(SB), Y4, Y6
-	VFMADD213PD lanes<>+2656(SB), Y4, Y6
-	VFMADD213PD lanes<>+416(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7448(SB), Y5
+	VFMADD213PD lanes<>+5216(SB), Y4, Y5
+	VFMADD213PD lanes<>+6528(SB), Y4, Y5
+	VFMADD213PD lanes<>+6912(SB), Y4, Y5
+	VFMADD213PD lanes<>+4672(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7512(SB), Y6
+	VFMADD213PD lanes<>+4448(SB), Y4, Y6
+	VFMADD213PD lanes<>+5440(SB), Y4, Y6
+	VFMADD213PD lanes<>+5952(SB), Y4, Y6
+	VFMADD213PD lanes<>+4608(SB), Y4, Y6
+	VFMADD213PD lanes<>+2336(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD231PD Y6, Y4, Y2
-	VSUBPD lanes<>+416(SB), Y3, Y4
+	VSUBPD lanes<>+2336(SB), Y3, Y4
 	VFMADD231PD Y2, Y3, Y4
-	VANDPD lanes<>+5376(SB), Y0, Y2
-	VCMPPD $17, lanes<>+352(SB), Y2, Y2
+	VANDPD lanes<>+7328(SB), Y0, Y2
+	VCMPPD $17, lanes<>+2272(SB), Y2, Y2
 	VADDPD Y4, Y4, Y3
 	VBLENDVPD Y2, Y0, Y3, Y0
-	VADDPD lanes<>+512(SB), Y0, Y0
+	VADDPD lanes<>+2432(SB), Y0, Y0
 	VMULPD Y0, Y15, Y0
 	VMOVUPS (SI)(CX*8), Y2
 	VMULPD Y0, Y2, Y0
@@ -3014,43 +4488,43 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
-	VBROADCASTSD lanes<>+5448(SB), Y2
+	VBROADCASTSD lanes<>+7400(SB), Y2
 	VMINPD Y0, Y2, Y2
-	VBROADCASTSD lanes<>+5432(SB), Y3
+	VBROADCASTSD lanes<>+7384(SB), Y3
 	VMAXPD Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PD lanes<>+5120(SB), Y2, Y3
+	VFMADD231PD lanes<>+7072(SB), Y2, Y3
 	VSUBPD Y14, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+4704(SB), Y4, Y2
-	VFNMADD231PD lanes<>+2144(SB), Y4, Y2
+	VFNMADD231PD lanes<>+6656(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4096(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+5496(SB), Y5
-	VFMADD213PD lanes<>+3264(SB), Y4, Y5
-	VFMADD213PD lanes<>+4576(SB), Y4, Y5
-	VFMADD213PD lanes<>+4960(SB), Y4, Y5
-	VFMADD213PD lanes<>+2720(SB), Y4, Y5
-	VBROADCASTSD lanes<>+5560(SB), Y6
-	VFMADD213PD lanes<>+2496(SB), Y4, Y6
-	VFMADD213PD lanes<>+3488(SB), Y4, Y6
-	VFMADD213PD lanes<>+4000(SB), Y4, Y6
-	VFMADD213PD lanes<>+2656(SB), Y4, Y6
-	VFMADD213PD lanes<>+416(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7448(SB), Y5
+	VFMADD213PD lanes<>+5216(SB), Y4, Y5
+	VFMADD213PD lanes<>+6528(SB), Y4, Y5
+	VFMADD213PD lanes<>+6912(SB), Y4, Y5
+	VFMADD213PD lanes<>+4672(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7512(SB), Y6
+	VFMADD213PD lanes<>+4448(SB), Y4, Y6
+	VFMADD213PD lanes<>+5440(SB), Y4, Y6
+	VFMADD213PD lanes<>+5952(SB), Y4, Y6
+	VFMADD213PD lanes<>+4608(SB), Y4, Y6
+	VFMADD213PD lanes<>+2336(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD231PD Y6, Y4, Y2
-	VSUBPD lanes<>+416(SB), Y3, Y4
+	VSUBPD lanes<>+2336(SB), Y3, Y4
 	VFMADD231PD Y2, Y3, Y4
-	VANDPD lanes<>+5376(SB), Y0, Y2
-	VCMPPD $17, lanes<>+352(SB), Y2, Y2
+	VANDPD lanes<>+7328(SB), Y0, Y2
+	VCMPPD $17, lanes<>+2272(SB), Y2, Y2
 	VADDPD Y4, Y4, Y3
 	VBLENDVPD Y2, Y0, Y3, Y0
-	VADDPD lanes<>+512(SB), Y0, Y0
+	VADDPD lanes<>+2432(SB), Y0, Y0
 	VMULPD Y0, Y15, Y0
 	VMOVUPS 32(R11)(AX*8), Y2
 	VMASKMOVPD (SI)(CX*8), Y2, Y2
@@ -3071,27 +4545,27 @@ TEXT ·eluGradXFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+5088(SB), Z30
-	VBROADCASTSD lanes<>+416(SB), Z29
+	VBROADCASTSD lanes<>+7040(SB), Z30
+	VBROADCASTSD lanes<>+2336(SB), Z29
 	VPXORD X28, X28, X28
-	VBROADCASTSD lanes<>+5448(SB), Z27
-	VBROADCASTSD lanes<>+5432(SB), Z26
-	VBROADCASTSD lanes<>+5120(SB), Z25
-	VBROADCASTSD lanes<>+4704(SB), Z24
-	VBROADCASTSD lanes<>+2144(SB), Z23
-	VBROADCASTSD lanes<>+5496(SB), Z22
-	VBROADCASTSD lanes<>+3264(SB), Z21
-	VBROADCASTSD lanes<>+4576(SB), Z20
-	VBROADCASTSD lanes<>+4960(SB), Z19
-	VBROADCASTSD lanes<>+2720(SB), Z18
-	VBROADCASTSD lanes<>+5560(SB), Z17
-	VBROADCASTSD lanes<>+2496(SB), Z16
-	VBROADCASTSD lanes<>+3488(SB), Z15
-	VBROADCASTSD lanes<>+4000(SB), Z14
-	VBROADCASTSD lanes<>+2656(SB), Z13
-	VBROADCASTSD lanes<>+5376(SB), Z12
-	VBROADCASTSD lanes<>+352(SB), Z11
-	VBROADCASTSD lanes<>+512(SB), Z10
+	VBROADCASTSD lanes<>+7400(SB), Z27
+	VBROADCASTSD lanes<>+7384(SB), Z26
+	VBROADCASTSD lanes<>+7072(SB), Z25
+	VBROADCASTSD lanes<>+6656(SB), Z24
+	VBROADCASTSD lanes<>+4096(SB), Z23
+	VBROADCASTSD lanes<>+7448(SB), Z22
+	VBROADCASTSD lanes<>+5216(SB), Z21
+	VBROADCASTSD lanes<>+6528(SB), Z20
+	VBROADCASTSD lanes<>+6912(SB), Z19
+	VBROADCASTSD lanes<>+4672(SB), Z18
+	VBROADCASTSD lanes<>+7512(SB), Z17
+	VBROADCASTSD lanes<>+4448(SB), Z16
+	VBROADCASTSD lanes<>+5440(SB), Z15
+	VBROADCASTSD lanes<>+5952(SB), Z14
+	VBROADCASTSD lanes<>+4608(SB), Z13
+	VBROADCASTSD lanes<>+7328(SB), Z12
+	VBROADCASTSD lanes<>+2272(SB), Z11
+	VBROADCASTSD lanes<>+2432(SB), Z10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -3219,199 +4693,294 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·geluNoneFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+5600(SB), Y14
+	VBROADCASTSS lanes<>+7296(SB), Y13
+	VBROADCASTSS lanes<>+7652(SB), Y12
+	VBROADCASTSS lanes<>+7660(SB), Y11
+	VBROADCASTSS lanes<>+7596(SB), Y10
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VANDPS Y13, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VANDPS Y13, Y2, Y3
+	VMINPS Y1, Y12, Y1
+	VMINPS Y3, Y12, Y3
+	VMULPS Y1, Y1, Y4
+	VMULPS Y3, Y3, Y5
+	VFMADD213PS Y14, Y11, Y4
+	VFMADD213PS Y14, Y11, Y5
+	VSUBPS Y14, Y4, Y6
+	VSUBPS Y14, Y5, Y7
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y5, Y5
+	VMULPS Y10, Y6, Y8
+	VMULPS Y10, Y7, Y9
+	VFMADD231PS Y1, Y1, Y8
+	VFMADD231PS Y3, Y3, Y9
+	VFMADD231PS lanes<>+5472(SB), Y6, Y8
+	VFMADD231PS lanes<>+5472(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7644(SB), Y6
+	VBROADCASTSS lanes<>+6240(SB), Y7
+	VFMADD231PS Y8, Y6, Y7
+	VFMADD213PS lanes<>+6240(SB), Y9, Y6
+	VFMADD213PS lanes<>+6144(SB), Y8, Y7
+	VFMADD213PS lanes<>+6144(SB), Y9, Y6
+	VFMADD213PS lanes<>+7008(SB), Y8, Y7
+	VFMADD213PS lanes<>+7008(SB), Y9, Y6
+	VFMADD213PS lanes<>+2752(SB), Y8, Y7
+	VFMADD213PS lanes<>+2752(SB), Y9, Y6
+	VFMADD213PS Y15, Y8, Y7
+	VFMADD213PS Y15, Y9, Y6
+	VBROADCASTSS lanes<>+7684(SB), Y8
+	VBROADCASTSS lanes<>+6048(SB), Y9
+	VFMADD231PS Y1, Y8, Y9
+	VFMADD213PS lanes<>+6048(SB), Y3, Y8
+	VFMADD213PS lanes<>+5728(SB), Y1, Y9
+	VFMADD213PS lanes<>+5728(SB), Y3, Y8
+	VFMADD213PS lanes<>+6976(SB), Y1, Y9
+	VFMADD213PS lanes<>+6976(SB), Y3, Y8
+	VBROADCASTSS lanes<>+7648(SB), Y2
+	VBROADCASTSS lanes<>+5696(SB), Y0
+	VFMADD231PS Y1, Y2, Y0
+	VFMADD213PS lanes<>+5696(SB), Y3, Y2
+	VFMADD213PS lanes<>+6592(SB), Y1, Y0
+	VFMADD213PS lanes<>+6592(SB), Y3, Y2
+	VFMADD213PS lanes<>+4128(SB), Y1, Y0
+	VFMADD213PS lanes<>+4128(SB), Y3, Y2
+	VFMADD213PS Y15, Y1, Y0
+	VFMADD213PS Y15, Y3, Y2
+	VMULPS Y4, Y7, Y1
+	VMULPS Y5, Y6, Y3
+	VDIVPS Y0, Y9, Y0
+	VDIVPS Y2, Y8, Y2
+	VMULPS Y0, Y1, Y0
+	VMULPS Y2, Y3, Y1
+	VMOVUPS (SI)(CX*4), Y2
+	VPXOR X3, X3, X3
+	VCMPPS $17, Y3, Y2, Y4
+	VMOVUPS 32(SI)(CX*4), Y5
+	VCMPPS $17, Y3, Y5, Y3
+	VSUBPS Y0, Y15, Y6
+	VSUBPS Y1, Y15, Y7
+	VBLENDVPS Y4, Y0, Y6, Y0
+	VBLENDVPS Y3, Y1, Y7, Y1
+	VMULPS Y0, Y2, Y0
+	VMULPS Y1, Y5, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VANDPS Y13, Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VANDPS Y13, Y2, Y3
+	VMINPS Y1, Y12, Y1
+	VMINPS Y3, Y12, Y3
+	VMULPS Y1, Y1, Y4
+	VMULPS Y3, Y3, Y5
+	VFMADD213PS Y14, Y11, Y4
+	VFMADD213PS Y14, Y11, Y5
+	VSUBPS Y14, Y4, Y6
+	VSUBPS Y14, Y5, Y7
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y5, Y5
+	VMULPS Y10, Y6, Y8
+	VMULPS Y10, Y7, Y9
+	VFMADD231PS Y1, Y1, Y8
+	VFMADD231PS Y3, Y3, Y9
+	VFMADD231PS lanes<>+5472(SB), Y6, Y8
+	VFMADD231PS lanes<>+5472(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7644(SB), Y6
+	VBROADCASTSS lanes<>+6240(SB), Y7
+	VFMADD231PS Y8, Y6, Y7
+	VFMADD213PS lanes<>+6240(SB), Y9, Y6
+	VFMADD213PS lanes<>+6144(SB), Y8, Y7
+	VFMADD213PS lanes<>+6144(SB), Y9, Y6
+	VFMADD213PS lanes<>+7008(SB), Y8, Y7
+	VFMADD213PS lanes<>+7008(SB), Y9, Y6
+	VFMADD213PS lanes<>+2752(SB), Y8, Y7
+	VFMADD213PS lanes<>+2752(SB), Y9, Y6
+	VFMADD213PS Y15, Y8, Y7
+	VFMADD213PS Y15, Y9, Y6
+	VBROADCASTSS lanes<>+7684(SB), Y8
+	VBROADCASTSS lanes<>+6048(SB), Y9
+	VFMADD231PS Y1, Y8, Y9
+	VFMADD213PS lanes<>+6048(SB), Y3, Y8
+	VFMADD213PS lanes<>+5728(SB), Y1, Y9
+	VFMADD213PS lanes<>+5728(SB), Y3, Y8
+	VFMADD213PS lanes<>+6976(SB), Y1, Y9
+	VFMADD213PS lanes<>+6976(SB), Y3, Y8
+	VBROADCASTSS lanes<>+7648(SB), Y2
+	VBROADCASTSS lanes<>+5696(SB), Y0
+	VFMADD231PS Y1, Y2, Y0
+	VFMADD213PS lanes<>+5696(SB), Y3, Y2
+	VFMADD213PS lanes<>+6592(SB), Y1, Y0
+	VFMADD213PS lanes<>+6592(SB), Y3, Y2
+	VFMADD213PS lanes<>+4128(SB), Y1, Y0
+	VFMADD213PS lanes<>+4128(SB), Y3, Y2
+	VFMADD213PS Y15, Y1, Y0
+	VFMADD213PS Y15, Y3, Y2
+	VMULPS Y4, Y7, Y1
+	VMULPS Y5, Y6, Y3
+	VDIVPS Y0, Y9, Y0
+	VDIVPS Y2, Y8, Y2
+	VMULPS Y0, Y1, Y0
+	VMULPS Y2, Y3, Y1
+	VMOVUPS 64(SI)(CX*4), Y2
+	VPXOR X3, X3, X3
+	VCMPPS $17, Y3, Y2, Y4
+	VMOVUPS 96(SI)(CX*4), Y5
+	VCMPPS $17, Y3, Y5, Y3
+	VSUBPS Y0, Y15, Y6
+	VSUBPS Y1, Y15, Y7
+	VBLENDVPS Y4, Y0, Y6, Y0
+	VBLENDVPS Y3, Y1, Y7, Y1
+	VMULPS Y0, Y2, Y0
+	VMULPS Y1, Y5, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·geluNoneFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+5600(SB), Y14
+	VBROADCASTSS lanes<>+7296(SB), Y13
+	VBROADCASTSS lanes<>+7652(SB), Y12
+	VBROADCASTSS lanes<>+7660(SB), Y11
+	VBROADCASTSS lanes<>+7596(SB), Y10
 	XORQ CX, CX
-	SUBQ $32, AX
+	SUBQ $16, AX
 	JLT singles
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+5344(SB), Y0, Y1
+	VANDPS Y13, Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VANDPS lanes<>+5344(SB), Y2, Y3
-	VMOVUPS 64(SI)(CX*4), Y4
-	VANDPS lanes<>+5344(SB), Y4, Y5
-	VMOVUPS 96(SI)(CX*4), Y6
-	VANDPS lanes<>+5344(SB), Y6, Y7
-	VBROADCASTSS lanes<>+5668(SB), Y8
-	VMINPS Y1, Y8, Y1
-	VMINPS Y3, Y8, Y3
-	VMINPS Y5, Y8, Y5
-	VMINPS Y7, Y8, Y7
-	VMULPS Y1, Y1, Y8
-	VMULPS Y3, Y3, Y9
-	VMULPS Y5, Y5, Y10
-	VMULPS Y7, Y7, Y11
-	VBROADCASTSS lanes<>+5676(SB), Y12
-	VFMADD213PS lanes<>+3648(SB), Y12, Y8
-	VFMADD213PS lanes<>+3648(SB), Y12, Y9
-	VFMADD213PS lanes<>+3648(SB), Y12, Y10
-	VFMADD213PS lanes<>+3648(SB), Y12, Y11
-	VSUBPS lanes<>+3648(SB), Y8, Y12
-	VSUBPS lanes<>+3648(SB), Y9, Y13
-	VSUBPS lanes<>+3648(SB), Y10, Y14
-	VSUBPS lanes<>+3648(SB), Y11, Y15
-	VPSLLD $23, Y8, Y8
-	VPSLLD $23, Y9, Y9
-	VPSLLD $23, Y10, Y10
-	VPSLLD $23, Y11, Y11
-	VMULPS lanes<>+1248(SB), Y12, Y6
-	VMULPS lanes<>+1248(SB), Y13, Y4
-	VMULPS lanes<>+1248(SB), Y14, Y2
-	VMULPS lanes<>+1248(SB), Y15, Y0
-	VFMADD231PS Y1, Y1, Y6
-	VFMADD231PS Y3, Y3, Y4
-	VFMADD231PS Y5, Y5, Y2
-	VFMADD231PS Y7, Y7, Y0
-	VFMADD231PS lanes<>+3520(SB), Y12, Y6
-	VFMADD231PS lanes<>+3520(SB), Y13, Y4
-	VFMADD231PS lanes<>+3520(SB), Y14, Y2
-	VFMADD231PS lanes<>+3520(SB), Y15, Y0
-	VBROADCASTSS lanes<>+5660(SB), Y12
-	VBROADCASTSS lanes<>+4288(SB), Y13
-	VFMADD231PS Y6, Y12, Y13
-	VBROADCASTSS lanes<>+4288(SB), Y14
-	VFMADD231PS Y4, Y12, Y14
-	VBROADCASTSS lanes<>+4288(SB), Y15
-	VFMADD231PS Y2, Y12, Y15
-	VFMADD213PS lanes<>+4288(SB), Y0, Y12
-	VFMADD213PS lanes<>+4192(SB), Y6, Y13
-	VFMADD213PS lanes<>+4192(SB), Y4, Y14
-	VFMADD213PS lanes<>+4192(SB), Y2, Y15
-	VFMADD213PS lanes<>+4192(SB), Y0, Y12
-	VFMADD213PS lanes<>+5056(SB), Y6, Y13
-	VFMADD213PS lanes<>+5056(SB), Y4, Y14
-	VFMADD213PS lanes<>+5056(SB), Y2, Y15
-	VFMADD213PS lanes<>+5056(SB), Y0, Y12
-	VFMADD213PS lanes<>+832(SB), Y6, Y13
-	VFMADD213PS lanes<>+832(SB), Y4, Y14
-	VFMADD213PS lanes<>+832(SB), Y2, Y15
-	VFMADD213PS lanes<>+832(SB), Y0, Y12
-	VFMADD213PS lanes<>+992(SB), Y6, Y13
-	VFMADD213PS lanes<>+992(SB), Y4, Y14
-	VFMADD213PS lanes<>+992(SB), Y2, Y15
-	VFMADD213PS lanes<>+992(SB), Y0, Y12
-	VMULPS Y8, Y13, Y0
-	VMULPS Y9, Y14, Y2
-	VMULPS Y10, Y15, Y4
-	VMULPS Y11, Y12, Y6
-	VBROADCASTSS lanes<>+5704(SB), Y8
-	VBROADCASTSS lanes<>+4096(SB), Y9
+	VANDPS Y13, Y2, Y3
+	VMINPS Y1, Y12, Y1
+	VMINPS Y3, Y12, Y3
+	VMULPS Y1, Y1, Y4
+	VMULPS Y3, Y3, Y5
+	VFMADD213PS Y14, Y11, Y4
+	VFMADD213PS Y14, Y11, Y5
+	VSUBPS Y14, Y4, Y6
+	VSUBPS Y14, Y5, Y7
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y5, Y5
+	VMULPS Y10, Y6, Y8
+	VMULPS Y10, Y7, Y9
+	VFMADD231PS Y1, Y1, Y8
+	VFMADD231PS Y3, Y3, Y9
+	VFMADD231PS lanes<>+5472(SB), Y6, Y8
+	VFMADD231PS lanes<>+5472(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7644(SB), Y6
+	VBROADCASTSS lanes<>+6240(SB), Y7
+	VFMADD231PS Y8, Y6, Y7
+	VFMADD213PS lanes<>+6240(SB), Y9, Y6
+	VFMADD213PS lanes<>+6144(SB), Y8, Y7
+	VFMADD213PS lanes<>+6144(SB), Y9, Y6
+	VFMADD213PS lanes<>+7008(SB), Y8, Y7
+	VFMADD213PS lanes<>+7008(SB), Y9, Y6
+	VFMADD213PS lanes<>+2752(SB), Y8, Y7
+	VFMADD213PS lanes<>+2752(SB), Y9, Y6
+	VFMADD213PS Y15, Y8, Y7
+	VFMADD213PS Y15, Y9, Y6
+	VBROADCASTSS lanes<>+7684(SB), Y8
+	VBROADCASTSS lanes<>+6048(SB), Y9
 	VFMADD231PS Y1, Y8, Y9
-	VBROADCASTSS lanes<>+4096(SB), Y10
-	VFMADD231PS Y3, Y8, Y10
-	VBROADCASTSS lanes<>+4096(SB), Y11
-	VFMADD231PS Y5, Y8, Y11
-	VFMADD213PS lanes<>+4096(SB), Y7, Y8
-	VFMADD213PS lanes<>+3776(SB), Y1, Y9
-	VFMADD213PS lanes<>+3776(SB), Y3, Y10
-	VFMADD213PS lanes<>+3776(SB), Y5, Y11
-	VFMADD213PS lanes<>+3776(SB), Y7, Y8
-	VFMADD213PS lanes<>+5024(SB), Y1, Y9
-	VFMADD213PS lanes<>+5024(SB), Y3, Y10
-	VFMADD213PS lanes<>+5024(SB), Y5, Y11
-	VFMADD213PS lanes<>+5024(SB), Y7, Y8
-	VBROADCASTSS lanes<>+5664(SB), Y12
-	VBROADCASTSS lanes<>+3744(SB), Y13
-	VFMADD231PS Y1, Y12, Y13
-	VBROADCASTSS lanes<>+3744(SB), Y14
-	VFMADD231PS Y3, Y12, Y14
-	VBROADCASTSS lanes<>+3744(SB), Y15
-	VFMADD231PS Y5, Y12, Y15
-	VFMADD213PS lanes<>+3744(SB), Y7, Y12
-	VFMADD213PS lanes<>+4640(SB), Y1, Y13
-	VFMADD213PS lanes<>+4640(SB), Y3, Y14
-	VFMADD213PS lanes<>+4640(SB), Y5, Y15
-	VFMADD213PS lanes<>+4640(SB), Y7, Y12
-	VFMADD213PS lanes<>+2176(SB), Y1, Y13
-	VFMADD213PS lanes<>+2176(SB), Y3, Y14
-	VFMADD213PS lanes<>+2176(SB), Y5, Y15
-	VFMADD213PS lanes<>+2176(SB), Y7, Y12
-	VFMADD213PS lanes<>+992(SB), Y1, Y13
-	VFMADD213PS lanes<>+992(SB), Y3, Y14
-	VFMADD213PS lanes<>+992(SB), Y5, Y15
-	VFMADD213PS lanes<>+992(SB), Y7, Y12
-	VDIVPS Y13, Y9, Y1
-	VDIVPS Y14, Y10, Y3
-	VDIVPS Y15, Y11, Y5
-	VDIVPS Y12, Y8, Y7
-	VMULPS Y1, Y0, Y0
-	VMULPS Y3, Y2, Y1
-	VMULPS Y5, Y4, Y2
-	VMULPS Y7, Y6, Y3
-	VMOVUPS (SI)(CX*4), Y4
-	VPXOR X5, X5, X5
-	VCMPPS $17, Y5, Y4, Y6
-	VMOVUPS 32(SI)(CX*4), Y7
-	VCMPPS $17, Y5, Y7, Y8
-	VMOVUPS 64(SI)(CX*4), Y9
-	VCMPPS $17, Y5, Y9, Y10
-	VMOVUPS 96(SI)(CX*4), Y11
-	VCMPPS $17, Y5, Y11, Y5
-	VBROADCASTSS lanes<>+992(SB), Y12
-	VSUBPS Y0, Y12, Y13
-	VSUBPS Y1, Y12, Y14
-	VSUBPS Y2, Y12, Y15
-	VSUBPS Y3, Y12, Y12
-	VBLENDVPS Y6, Y0, Y13, Y0
-	VBLENDVPS Y8, Y1, Y14, Y1
-	VBLENDVPS Y10, Y2, Y15, Y2
-	VBLENDVPS Y5, Y3, Y12, Y3
-	VMULPS Y0, Y4, Y0
-	VMULPS Y1, Y7, Y1
-	VMULPS Y2, Y9, Y2
-	VMULPS Y3, Y11, Y3
+	VFMADD213PS lanes<>+6048(SB), Y3, Y8
+	VFMADD213PS lanes<>+5728(SB), Y1, Y9
+	VFMADD213PS lanes<>+5728(SB), Y3, Y8
+	VFMADD213PS lanes<>+6976(SB), Y1, Y9
+	VFMADD213PS lanes<>+6976(SB), Y3, Y8
+	VBROADCASTSS lanes<>+7648(SB), Y2
+	VBROADCASTSS lanes<>+5696(SB), Y0
+	VFMADD231PS Y1, Y2, Y0
+	VFMADD213PS lanes<>+5696(SB), Y3, Y2
+	VFMADD213PS lanes<>+6592(SB), Y1, Y0
+	VFMADD213PS lanes<>+6592(SB), Y3, Y2
+	VFMADD213PS lanes<>+4128(SB), Y1, Y0
+	VFMADD213PS lanes<>+4128(SB), Y3, Y2
+	VFMADD213PS Y15, Y1, Y0
+	VFMADD213PS Y15, Y3, Y2
+	VMULPS Y4, Y7, Y1
+	VMULPS Y5, Y6, Y3
+	VDIVPS Y0, Y9, Y0
+	VDIVPS Y2, Y8, Y2
+	VMULPS Y0, Y1, Y0
+	VMULPS Y2, Y3, Y1
+	VMOVUPS (SI)(CX*4), Y2
+	VPXOR X3, X3, X3
+	VCMPPS $17, Y3, Y2, Y4
+	VMOVUPS 32(SI)(CX*4), Y5
+	VCMPPS $17, Y3, Y5, Y3
+	VSUBPS Y0, Y15, Y6
+	VSUBPS Y1, Y15, Y7
+	VBLENDVPS Y4, Y0, Y6, Y0
+	VBLENDVPS Y3, Y1, Y7, Y1
+	VMULPS Y0, Y2, Y0
+	VMULPS Y1, Y5, Y1
 	VMOVUPS Y0, (DX)(CX*4)
 	VMOVUPS Y1, 32(DX)(CX*4)
-	VMOVUPS Y2, 64(DX)(CX*4)
-	VMOVUPS Y3, 96(DX)(CX*4)
-	ADDQ $32, CX
+	ADDQ $16, CX
 	CMPQ CX, AX
 	JLE main
 singles:
-	ADDQ $24, AX
+	ADDQ $8, AX
 	CMPQ CX, AX
 	JGT tail
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+5344(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5668(SB), Y2
-	VMINPS Y1, Y2, Y1
+	VANDPS Y13, Y0, Y1
+	VMINPS Y1, Y12, Y1
 	VMULPS Y1, Y1, Y2
-	VBROADCASTSS lanes<>+5676(SB), Y3
-	VFMADD213PS lanes<>+3648(SB), Y3, Y2
-	VSUBPS lanes<>+3648(SB), Y2, Y3
+	VFMADD213PS Y14, Y11, Y2
+	VSUBPS Y14, Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VMULPS lanes<>+1248(SB), Y3, Y4
+	VMULPS Y10, Y3, Y4
 	VFMADD231PS Y1, Y1, Y4
-	VFMADD231PS lanes<>+3520(SB), Y3, Y4
-	VBROADCASTSS lanes<>+5660(SB), Y3
-	VFMADD213PS lanes<>+4288(SB), Y4, Y3
-	VFMADD213PS lanes<>+4192(SB), Y4, Y3
-	VFMADD213PS lanes<>+5056(SB), Y4, Y3
-	VFMADD213PS lanes<>+832(SB), Y4, Y3
-	VFMADD213PS lanes<>+992(SB), Y4, Y3
-	VMULPS Y2, Y3, Y2
-	VBROADCASTSS lanes<>+5704(SB), Y3
-	VFMADD213PS lanes<>+4096(SB), Y1, Y3
-	VFMADD213PS lanes<>+3776(SB), Y1, Y3
-	VFMADD213PS lanes<>+5024(SB), Y1, Y3
-	VBROADCASTSS lanes<>+5664(SB), Y4
-	VFMADD213PS lanes<>+3744(SB), Y1, Y4
-	VFMADD213PS lanes<>+4640(SB), Y1, Y4
-	VFMADD213PS lanes<>+2176(SB), Y1, Y4
-	VFMADD213PS lanes<>+992(SB), Y1, Y4
-	VDIVPS Y4, Y3, Y1
-	VMULPS Y1, Y2, Y1
+	VFMADD231PS lanes<>+5472(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7644(SB), Y3
+	VFMADD213PS lanes<>+6240(SB), Y4, Y3
+	VFMADD213PS lanes<>+6144(SB), Y4, Y3
+	VFMADD213PS lanes<>+7008(SB), Y4, Y3
+	VFMADD213PS lanes<>+2752(SB), Y4, Y3
+	VFMADD213PS Y15, Y4, Y3
+	VBROADCASTSS lanes<>+7684(SB), Y4
+	VFMADD213PS lanes<>+6048(SB), Y1, Y4
+	VFMADD213PS lanes<>+5728(SB), Y1, Y4
+	VFMADD213PS lanes<>+6976(SB), Y1, Y4
+	VBROADCASTSS lanes<>+7648(SB), Y5
+	VFMADD213PS lanes<>+5696(SB), Y1, Y5
+	VFMADD213PS lanes<>+6592(SB), Y1, Y5
+	VFMADD213PS lanes<>+4128(SB), Y1, Y5
+	VFMADD213PS Y15, Y1, Y5
+	VMULPS Y2, Y3, Y1
+	VDIVPS Y5, Y4, Y2
+	VMULPS Y2, Y1, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $17, Y2, Y0, Y2
-	VBROADCASTSS lanes<>+992(SB), Y3
-	VSUBPS Y1, Y3, Y3
+	VSUBPS Y1, Y15, Y3
 	VBLENDVPS Y2, Y1, Y3, Y1
 	VMULPS Y1, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
@@ -3422,43 +4991,40 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VANDPS lanes<>+5344(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5668(SB), Y2
-	VMINPS Y1, Y2, Y1
+	VANDPS Y13, Y0, Y1
+	VMINPS Y1, Y12, Y1
 	VMULPS Y1, Y1, Y2
-	VBROADCASTSS lanes<>+5676(SB), Y3
-	VFMADD213PS lanes<>+3648(SB), Y3, Y2
-	VSUBPS lanes<>+3648(SB), Y2, Y3
+	VFMADD213PS Y14, Y11, Y2
+	VSUBPS Y14, Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VMULPS lanes<>+1248(SB), Y3, Y4
+	VMULPS Y10, Y3, Y4
 	VFMADD231PS Y1, Y1, Y4
-	VFMADD231PS lanes<>+3520(SB), Y3, Y4
-	VBROADCASTSS lanes<>+5660(SB), Y3
-	VFMADD213PS lanes<>+4288(SB), Y4, Y3
-	VFMADD213PS lanes<>+4192(SB), Y4, Y3
-	VFMADD213PS lanes<>+5056(SB), Y4, Y3
-	VFMADD213PS lanes<>+832(SB), Y4, Y3
-	VFMADD213PS lanes<>+992(SB), Y4, Y3
-	VMULPS Y2, Y3, Y2
-	VBROADCASTSS lanes<>+5704(SB), Y3
-	VFMADD213PS lanes<>+4096(SB), Y1, Y3
-	VFMADD213PS lanes<>+3776(SB), Y1, Y3
-	VFMADD213PS lanes<>+5024(SB), Y1, Y3
-	VBROADCASTSS lanes<>+5664(SB), Y4
-	VFMADD213PS lanes<>+3744(SB), Y1, Y4
-	VFMADD213PS lanes<>+4640(SB), Y1, Y4
-	VFMADD213PS lanes<>+2176(SB), Y1, Y4
-	VFMADD213PS lanes<>+992(SB), Y1, Y4
-	VDIVPS Y4, Y3, Y1
-	VMULPS Y1, Y2, Y1
+	VFMADD231PS lanes<>+5472(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7644(SB), Y3
+	VFMADD213PS lanes<>+6240(SB), Y4, Y3
+	VFMADD213PS lanes<>+6144(SB), Y4, Y3
+	VFMADD213PS lanes<>+7008(SB), Y4, Y3
+	VFMADD213PS lanes<>+2752(SB), Y4, Y3
+	VFMADD213PS Y15, Y4, Y3
+	VBROADCASTSS lanes<>+7684(SB), Y4
+	VFMADD213PS lanes<>+6048(SB), Y1, Y4
+	VFMADD213PS lanes<>+5728(SB), Y1, Y4
+	VFMADD213PS lanes<>+6976(SB), Y1, Y4
+	VBROADCASTSS lanes<>+7648(SB), Y5
+	VFMADD213PS lanes<>+5696(SB), Y1, Y5
+	VFMADD213PS lanes<>+6592(SB), Y1, Y5
+	VFMADD213PS lanes<>+4128(SB), Y1, Y5
+	VFMADD213PS Y15, Y1, Y5
+	VMULPS Y2, Y3, Y1
+	VDIVPS Y5, Y4, Y2
+	VMULPS Y2, Y1, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $17, Y2, Y0, Y2
-	VBROADCASTSS lanes<>+992(SB), Y3
-	VSUBPS Y1, Y3, Y3
+	VSUBPS Y1, Y15, Y3
 	VBLENDVPS Y2, Y1, Y3, Y1
 	VMULPS Y1, Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
@@ -3468,148 +5034,348 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·geluNoneFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+7552(SB), Z31
+	VBROADCASTSS lanes<>+7692(SB), Z30
+	VBROADCASTSS lanes<>+7688(SB), Z29
+	VBROADCASTSS lanes<>+7588(SB), Z28
+	VMOVUPS lanes<>+448(SB), Z27
+	VMOVUPS lanes<>+1280(SB), Z26
+	VMOVUPS lanes<>+1408(SB), Z25
+	VMOVUPS lanes<>+896(SB), Z24
+	VMOVUPS lanes<>+832(SB), Z23
+	VMOVUPS lanes<>+1344(SB), Z22
+	VMOVUPS lanes<>+1152(SB), Z21
+	VMOVUPS lanes<>+1024(SB), Z20
+	VMOVUPS lanes<>+768(SB), Z19
+	VMOVUPS lanes<>+512(SB), Z18
+	VMOVUPS lanes<>+960(SB), Z17
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VRANGEPS $10, Z30, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VRANGEPS $10, Z30, Z2, Z3
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VRANGEPS $10, Z30, Z4, Z5
+	VMOVUPS 12288(SI)(CX*4), Z6
+	VRANGEPS $10, Z30, Z6, Z7
+	VMOVAPS Z31, Z8
+	VFMADD231PS Z29, Z1, Z8
+	VMOVAPS Z31, Z9
+	VFMADD231PS Z29, Z3, Z9
+	VMOVAPS Z31, Z10
+	VFMADD231PS Z29, Z5, Z10
+	VMOVAPS Z31, Z11
+	VFMADD231PS Z29, Z7, Z11
+	VSUBPS Z31, Z8, Z12
+	VSUBPS Z31, Z9, Z13
+	VSUBPS Z31, Z10, Z14
+	VSUBPS Z31, Z11, Z15
+	VFNMADD231PS Z28, Z12, Z1
+	VFNMADD231PS Z28, Z13, Z3
+	VFNMADD231PS Z28, Z14, Z5
+	VFNMADD231PS Z28, Z15, Z7
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z26, Z27, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z26, Z27, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z26, Z27, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z26, Z27, Z15
+	VMOVAPS Z8, Z16
+	VPERMI2PS Z24, Z25, Z16
+	VMOVAPS Z9, Z6
+	VPERMI2PS Z24, Z25, Z6
+	VMOVAPS Z10, Z4
+	VPERMI2PS Z24, Z25, Z4
+	VMOVAPS Z11, Z2
+	VPERMI2PS Z24, Z25, Z2
+	VFMADD231PS Z1, Z12, Z16
+	VFMADD231PS Z3, Z13, Z6
+	VFMADD231PS Z5, Z14, Z4
+	VFMADD231PS Z7, Z15, Z2
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z22, Z23, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z22, Z23, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z22, Z23, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z22, Z23, Z15
+	VFMADD231PS Z1, Z16, Z12
+	VFMADD231PS Z3, Z6, Z13
+	VFMADD231PS Z5, Z4, Z14
+	VFMADD231PS Z7, Z2, Z15
+	VMOVAPS Z8, Z2
+	VPERMI2PS Z20, Z21, Z2
+	VMOVAPS Z9, Z4
+	VPERMI2PS Z20, Z21, Z4
+	VMOVAPS Z10, Z6
+	VPERMI2PS Z20, Z21, Z6
+	VMOVAPS Z11, Z16
+	VPERMI2PS Z20, Z21, Z16
+	VFMADD231PS Z1, Z12, Z2
+	VFMADD231PS Z3, Z13, Z4
+	VFMADD231PS Z5, Z14, Z6
+	VFMADD231PS Z7, Z15, Z16
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z18, Z19, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z18, Z19, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z18, Z19, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z18, Z19, Z15
+	VFMADD231PS Z1, Z2, Z12
+	VFMADD231PS Z3, Z4, Z13
+	VFMADD231PS Z5, Z6, Z14
+	VFMADD231PS Z7, Z16, Z15
+	VMOVAPS Z8, Z2
+	VPERMI2PS lanes<>+1472(SB), Z17, Z2
+	VMOVAPS Z9, Z4
+	VPERMI2PS lanes<>+1472(SB), Z17, Z4
+	VMOVAPS Z10, Z6
+	VPERMI2PS lanes<>+1472(SB), Z17, Z6
+	VMOVAPS Z11, Z16
+	VPERMI2PS lanes<>+1472(SB), Z17, Z16
+	VFMADD231PS Z1, Z12, Z2
+	VFMADD231PS Z3, Z13, Z4
+	VFMADD231PS Z5, Z14, Z6
+	VFMADD231PS Z7, Z15, Z16
+	VMOVUPS lanes<>+1856(SB), Z12
+	VMOVAPS Z8, Z13
+	VPERMI2PS lanes<>+320(SB), Z12, Z13
+	VMOVAPS Z9, Z14
+	VPERMI2PS lanes<>+320(SB), Z12, Z14
+	VMOVAPS Z10, Z15
+	VPERMI2PS lanes<>+320(SB), Z12, Z15
+	VMOVAPS Z11, Z0
+	VPERMI2PS lanes<>+320(SB), Z12, Z0
+	VFMADD231PS Z1, Z2, Z13
+	VFMADD231PS Z3, Z4, Z14
+	VFMADD231PS Z5, Z6, Z15
+	VFMADD231PS Z7, Z16, Z0
+	VMOVUPS lanes<>+1728(SB), Z2
+	VPERMI2PS lanes<>+1792(SB), Z2, Z8
+	VPERMI2PS lanes<>+1792(SB), Z2, Z9
+	VPERMI2PS lanes<>+1792(SB), Z2, Z10
+	VPERMI2PS lanes<>+1792(SB), Z2, Z11
+	VFMADD231PS Z1, Z13, Z8
+	VFMADD231PS Z3, Z14, Z9
+	VFMADD231PS Z5, Z15, Z10
+	VFMADD231PS Z7, Z0, Z11
+	VMULPS Z8, Z8, Z0
+	VMULPS Z9, Z9, Z1
+	VMULPS Z10, Z10, Z2
+	VMULPS Z11, Z11, Z3
+	VMULPS Z0, Z0, Z0
+	VMULPS Z1, Z1, Z1
+	VMULPS Z2, Z2, Z2
+	VMULPS Z3, Z3, Z3
+	VMOVUPS (SI)(CX*4), Z4
+	VPXOR X5, X5, X5
+	VCMPPS $21, Z5, Z4, K1
+	VMOVUPS 4096(SI)(CX*4), Z6
+	VCMPPS $21, Z5, Z6, K2
+	VMOVUPS 8192(SI)(CX*4), Z7
+	VCMPPS $21, Z5, Z7, K3
+	VMOVUPS 12288(SI)(CX*4), Z8
+	VCMPPS $21, Z5, Z8, K4
+	VBROADCASTSS lanes<>+64(SB), Z5
+	VSUBPS Z0, Z5, K1, Z0
+	VSUBPS Z1, Z5, K2, Z1
+	VSUBPS Z2, Z5, K3, Z2
+	VSUBPS Z3, Z5, K4, Z3
+	VMULPS Z0, Z4, Z0
+	VMULPS Z1, Z6, Z1
+	VMULPS Z2, Z7, Z2
+	VMULPS Z3, Z8, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·geluNoneFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+992(SB), Z31
-	VBROADCASTSS lanes<>+3648(SB), Z30
-	VBROADCASTSS lanes<>+5344(SB), Z29
-	VBROADCASTSS lanes<>+5668(SB), Z28
-	VBROADCASTSS lanes<>+5676(SB), Z27
-	VBROADCASTSS lanes<>+1248(SB), Z26
-	VBROADCASTSS lanes<>+3520(SB), Z25
-	VBROADCASTSS lanes<>+5660(SB), Z24
-	VBROADCASTSS lanes<>+4288(SB), Z23
-	VBROADCASTSS lanes<>+4192(SB), Z22
-	VBROADCASTSS lanes<>+5056(SB), Z21
-	VBROADCASTSS lanes<>+832(SB), Z20
+	VBROADCASTSS lanes<>+7552(SB), Z31
+	VBROADCASTSS lanes<>+7692(SB), Z30
+	VBROADCASTSS lanes<>+7688(SB), Z29
+	VBROADCASTSS lanes<>+7588(SB), Z28
+	VMOVUPS lanes<>+448(SB), Z27
+	VMOVUPS lanes<>+1280(SB), Z26
+	VMOVUPS lanes<>+1408(SB), Z25
+	VMOVUPS lanes<>+896(SB), Z24
+	VMOVUPS lanes<>+832(SB), Z23
+	VMOVUPS lanes<>+1344(SB), Z22
+	VMOVUPS lanes<>+1152(SB), Z21
+	VMOVUPS lanes<>+1024(SB), Z20
+	VMOVUPS lanes<>+768(SB), Z19
+	VMOVUPS lanes<>+512(SB), Z18
+	VMOVUPS lanes<>+960(SB), Z17
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Z0
-	VANDPS Z29, Z0, Z1
+	VRANGEPS $10, Z30, Z0, Z1
 	VMOVUPS 64(SI)(CX*4), Z2
-	VANDPS Z29, Z2, Z3
+	VRANGEPS $10, Z30, Z2, Z3
 	VMOVUPS 128(SI)(CX*4), Z4
-	VANDPS Z29, Z4, Z5
+	VRANGEPS $10, Z30, Z4, Z5
 	VMOVUPS 192(SI)(CX*4), Z6
-	VANDPS Z29, Z6, Z7
-	VMINPS Z1, Z28, Z1
-	VMINPS Z3, Z28, Z3
-	VMINPS Z5, Z28, Z5
-	VMINPS Z7, Z28, Z7
-	VMULPS Z1, Z1, Z8
-	VMULPS Z3, Z3, Z9
-	VMULPS Z5, Z5, Z10
-	VMULPS Z7, Z7, Z11
-	VFMADD213PS Z30, Z27, Z8
-	VFMADD213PS Z30, Z27, Z9
-	VFMADD213PS Z30, Z27, Z10
-	VFMADD213PS Z30, Z27, Z11
-	VSUBPS Z30, Z8, Z8
-	VSUBPS Z30, Z9, Z9
-	VSUBPS Z30, Z10, Z10
-	VSUBPS Z30, Z11, Z11
-	VMULPS Z26, Z8, Z12
-	VMULPS Z26, Z9, Z13
-	VMULPS Z26, Z10, Z14
-	VMULPS Z26, Z11, Z15
-	VFMADD231PS Z1, Z1, Z12
-	VFMADD231PS Z3, Z3, Z13
-	VFMADD231PS Z5, Z5, Z14
-	VFMADD231PS Z7, Z7, Z15
-	VFMADD231PS Z25, Z8, Z12
-	VFMADD231PS Z25, Z9, Z13
-	VFMADD231PS Z25, Z10, Z14
-	VFMADD231PS Z25, Z11, Z15
-	VMOVAPS Z23, Z16
-	VFMADD231PS Z12, Z24, Z16
-	VMOVAPS Z23, Z17
-	VFMADD231PS Z13, Z24, Z17
-	VMOVAPS Z23, Z18
-	VFMADD231PS Z14, Z24, Z18
-	VMOVAPS Z23, Z19
-	VFMADD231PS Z15, Z24, Z19
-	VFMADD213PS Z22, Z12, Z16
-	VFMADD213PS Z22, Z13, Z17
-	VFMADD213PS Z22, Z14, Z18
-	VFMADD213PS Z22, Z15, Z19
-	VFMADD213PS Z21, Z12, Z16
-	VFMADD213PS Z21, Z13, Z17
-	VFMADD213PS Z21, Z14, Z18
-	VFMADD213PS Z21, Z15, Z19
-	VFMADD213PS Z20, Z12, Z16
-	VFMADD213PS Z20, Z13, Z17
-	VFMADD213PS Z20, Z14, Z18
-	VFMADD213PS Z20, Z15, Z19
-	VFMADD213PS Z31, Z12, Z16
-	VFMADD213PS Z31, Z13, Z17
-	VFMADD213PS Z31, Z14, Z18
-	VFMADD213PS Z31, Z15, Z19
-	VSCALEFPS Z8, Z16, Z8
-	VSCALEFPS Z9, Z17, Z9
-	VSCALEFPS Z10, Z18, Z10
-	VSCALEFPS Z11, Z19, Z11
-	VBROADCASTSS lanes<>+5708(SB), Z12
-	VBROADCASTSS lanes<>+5712(SB), Z13
-	VFMADD231PS Z1, Z12, Z13
-	VBROADCASTSS lanes<>+5712(SB), Z14
-	VFMADD231PS Z3, Z12, Z14
-	VBROADCASTSS lanes<>+5712(SB), Z15
-	VFMADD231PS Z5, Z12, Z15
-	VFMADD213PS.BCST lanes<>+5712(SB), Z7, Z12
-	VFMADD213PS.BCST lanes<>+5696(SB), Z1, Z13
-	VFMADD213PS.BCST lanes<>+5696(SB), Z3, Z14
-	VFMADD213PS.BCST lanes<>+5696(SB), Z5, Z15
-	VFMADD213PS.BCST lanes<>+5696(SB), Z7, Z12
-	VFMADD213PS.BCST lanes<>+5716(SB), Z1, Z13
-	VFMADD213PS.BCST lanes<>+5716(SB), Z3, Z14
-	VFMADD213PS.BCST lanes<>+5716(SB), Z5, Z15
-	VFMADD213PS.BCST lanes<>+5716(SB), Z7, Z12
-	VBROADCASTSS lanes<>+5664(SB), Z16
-	VBROADCASTSS lanes<>+3744(SB), Z17
-	VFMADD231PS Z1, Z16, Z17
-	VBROADCASTSS lanes<>+3744(SB), Z18
-	VFMADD231PS Z3, Z16, Z18
-	VBROADCASTSS lanes<>+3744(SB), Z19
-	VFMADD231PS Z5, Z16, Z19
-	VFMADD213PS.BCST lanes<>+3744(SB), Z7, Z16
-	VFMADD213PS.BCST lanes<>+4640(SB), Z1, Z17
-	VFMADD213PS.BCST lanes<>+4640(SB), Z3, Z18
-	VFMADD213PS.BCST lanes<>+4640(SB), Z5, Z19
-	VFMADD213PS.BCST lanes<>+4640(SB), Z7, Z16
-	VFMADD213PS.BCST lanes<>+2176(SB), Z1, Z17
-	VFMADD213PS.BCST lanes<>+2176(SB), Z3, Z18
-	VFMADD213PS.BCST lanes<>+2176(SB), Z5, Z19
-	VFMADD213PS.BCST lanes<>+2176(SB), Z7, Z16
-	VFMADD213PS Z31, Z1, Z17
-	VFMADD213PS Z31, Z3, Z18
-	VFMADD213PS Z31, Z5, Z19
-	VFMADD213PS Z31, Z7, Z16
-	VRCP14PS Z17, Z1
-	VRCP14PS Z18, Z3
-	VRCP14PS Z19, Z5
-	VRCP14PS Z16, Z7
-	VMULPS Z1, Z13, Z6
-	VMULPS Z3, Z14, Z4
-	VMULPS Z5, Z15, Z2
-	VMULPS Z7, Z12, Z0
-	VFNMADD231PS Z6, Z17, Z13
-	VFNMADD231PS Z4, Z18, Z14
-	VFNMADD231PS Z2, Z19, Z15
-	VFNMADD231PS Z0, Z16, Z12
-	VFMADD231PS Z1, Z13, Z6
-	VFMADD231PS Z3, Z14, Z4
-	VFMADD231PS Z5, Z15, Z2
-	VFMADD231PS Z7, Z12, Z0
-	VMULPS Z6, Z8, Z1
-	VMULPS Z4, Z9, Z3
-	VMULPS Z2, Z10, Z2
-	VMULPS Z0, Z11, Z0
+	VRANGEPS $10, Z30, Z6, Z7
+	VMOVAPS Z31, Z8
+	VFMADD231PS Z29, Z1, Z8
+	VMOVAPS Z31, Z9
+	VFMADD231PS Z29, Z3, Z9
+	VMOVAPS Z31, Z10
+	VFMADD231PS Z29, Z5, Z10
+	VMOVAPS Z31, Z11
+	VFMADD231PS Z29, Z7, Z11
+	VSUBPS Z31, Z8, Z12
+	VSUBPS Z31, Z9, Z13
+	VSUBPS Z31, Z10, Z14
+	VSUBPS Z31, Z11, Z15
+	VFNMADD231PS Z28, Z12, Z1
+	VFNMADD231PS Z28, Z13, Z3
+	VFNMADD231PS Z28, Z14, Z5
+	VFNMADD231PS Z28, Z15, Z7
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z26, Z27, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z26, Z27, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z26, Z27, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z26, Z27, Z15
+	VMOVAPS Z8, Z16
+	VPERMI2PS Z24, Z25, Z16
+	VMOVAPS Z9, Z6
+	VPERMI2PS Z24, Z25, Z6
+	VMOVAPS Z10, Z4
+	VPERMI2PS Z24, Z25, Z4
+	VMOVAPS Z11, Z2
+	VPERMI2PS Z24, Z25, Z2
+	VFMADD231PS Z1, Z12, Z16
+	VFMADD231PS Z3, Z13, Z6
+	VFMADD231PS Z5, Z14, Z4
+	VFMADD231PS Z7, Z15, Z2
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z22, Z23, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z22, Z23, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z22, Z23, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z22, Z23, Z15
+	VFMADD231PS Z1, Z16, Z12
+	VFMADD231PS Z3, Z6, Z13
+	VFMADD231PS Z5, Z4, Z14
+	VFMADD231PS Z7, Z2, Z15
+	VMOVAPS Z8, Z2
+	VPERMI2PS Z20, Z21, Z2
+	VMOVAPS Z9, Z4
+	VPERMI2PS Z20, Z21, Z4
+	VMOVAPS Z10, Z6
+	VPERMI2PS Z20, Z21, Z6
+	VMOVAPS Z11, Z16
+	VPERMI2PS Z20, Z21, Z16
+	VFMADD231PS Z1, Z12, Z2
+	VFMADD231PS Z3, Z13, Z4
+	VFMADD231PS Z5, Z14, Z6
+	VFMADD231PS Z7, Z15, Z16
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z18, Z19, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z18, Z19, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z18, Z19, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z18, Z19, Z15
+	VFMADD231PS Z1, Z2, Z12
+	VFMADD231PS Z3, Z4, Z13
+	VFMADD231PS Z5, Z6, Z14
+	VFMADD231PS Z7, Z16, Z15
+	VMOVAPS Z8, Z2
+	VPERMI2PS lanes<>+1472(SB), Z17, Z2
+	VMOVAPS Z9, Z4
+	VPERMI2PS lanes<>+1472(SB), Z17, Z4
+	VMOVAPS Z10, Z6
+	VPERMI2PS lanes<>+1472(SB), Z17, Z6
+	VMOVAPS Z11, Z16
+	VPERMI2PS lanes<>+1472(SB), Z17, Z16
+	VFMADD231PS Z1, Z12, Z2
+	VFMADD231PS Z3, Z13, Z4
+	VFMADD231PS Z5, Z14, Z6
+	VFMADD231PS Z7, Z15, Z16
+	VMOVUPS lanes<>+1856(SB), Z12
+	VMOVAPS Z8, Z13
+	VPERMI2PS lanes<>+320(SB), Z12, Z13
+	VMOVAPS Z9, Z14
+	VPERMI2PS lanes<>+320(SB), Z12, Z14
+	VMOVAPS Z10, Z15
+	VPERMI2PS lanes<>+320(SB), Z12, Z15
+	VMOVAPS Z11, Z0
+	VPERMI2PS lanes<>+320(SB), Z12, Z0
+	VFMADD231PS Z1, Z2, Z13
+	VFMADD231PS Z3, Z4, Z14
+	VFMADD231PS Z5, Z6, Z15
+	VFMADD231PS Z7, Z16, Z0
+	VMOVUPS lanes<>+1728(SB), Z2
+	VPERMI2PS lanes<>+1792(SB), Z2, Z8
+	VPERMI2PS lanes<>+1792(SB), Z2, Z9
+	VPERMI2PS lanes<>+1792(SB), Z2, Z10
+	VPERMI2PS lanes<>+1792(SB), Z2, Z11
+	VFMADD231PS Z1, Z13, Z8
+	VFMADD231PS Z3, Z14, Z9
+	VFMADD231PS Z5, Z15, Z10
+	VFMADD231PS Z7, Z0, Z11
+	VMULPS Z8, Z8, Z0
+	VMULPS Z9, Z9, Z1
+	VMULPS Z10, Z10, Z2
+	VMULPS Z11, Z11, Z3
+	VMULPS Z0, Z0, Z0
+	VMULPS Z1, Z1, Z1
+	VMULPS Z2, Z2, Z2
+	VMULPS Z3, Z3, Z3
 	VMOVUPS (SI)(CX*4), Z4
 	VPXOR X5, X5, X5
 	VCMPPS $21, Z5, Z4, K1
@@ -3619,18 +5385,19 @@ main:
 	VCMPPS $21, Z5, Z7, K3
 	VMOVUPS 192(SI)(CX*4), Z8
 	VCMPPS $21, Z5, Z8, K4
-	VSUBPS Z1, Z31, K1, Z1
-	VSUBPS Z3, Z31, K2, Z3
-	VSUBPS Z2, Z31, K3, Z2
-	VSUBPS Z0, Z31, K4, Z0
-	VMULPS Z1, Z4, Z1
-	VMULPS Z3, Z6, Z3
+	VBROADCASTSS lanes<>+64(SB), Z5
+	VSUBPS Z0, Z5, K1, Z0
+	VSUBPS Z1, Z5, K2, Z1
+	VSUBPS Z2, Z5, K3, Z2
+	VSUBPS Z3, Z5, K4, Z3
+	VMULPS Z0, Z4, Z0
+	VMULPS Z1, Z6, Z1
 	VMULPS Z2, Z7, Z2
-	VMULPS Z0, Z8, Z0
-	VMOVUPS Z1, (DX)(CX*4)
-	VMOVUPS Z3, 64(DX)(CX*4)
+	VMULPS Z3, Z8, Z3
+	VMOVUPS Z0, (DX)(CX*4)
+	VMOVUPS Z1, 64(DX)(CX*4)
 	VMOVUPS Z2, 128(DX)(CX*4)
-	VMOVUPS Z0, 192(DX)(CX*4)
+	VMOVUPS Z3, 192(DX)(CX*4)
 	ADDQ $64, CX
 	CMPQ CX, AX
 	JLE main
@@ -3643,38 +5410,41 @@ masked:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPS.Z (SI)(CX*4), K7, Z0
-	VANDPS Z29, Z0, Z1
-	VMINPS Z1, Z28, Z1
-	VMULPS Z1, Z1, Z2
-	VFMADD213PS Z30, Z27, Z2
-	VSUBPS Z30, Z2, Z2
-	VMULPS Z26, Z2, Z3
-	VFMADD231PS Z1, Z1, Z3
-	VFMADD231PS Z25, Z2, Z3
-	VMOVAPS Z23, Z4
-	VFMADD231PS Z3, Z24, Z4
-	VFMADD213PS Z22, Z3, Z4
-	VFMADD213PS Z21, Z3, Z4
-	VFMADD213PS Z20, Z3, Z4
-	VFMADD213PS Z31, Z3, Z4
-	VSCALEFPS Z2, Z4, Z2
-	VBROADCASTSS lanes<>+5708(SB), Z3
-	VFMADD213PS.BCST lanes<>+5712(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+5696(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+5716(SB), Z1, Z3
-	VBROADCASTSS lanes<>+5664(SB), Z4
-	VFMADD213PS.BCST lanes<>+3744(SB), Z1, Z4
-	VFMADD213PS.BCST lanes<>+4640(SB), Z1, Z4
-	VFMADD213PS.BCST lanes<>+2176(SB), Z1, Z4
-	VFMADD213PS Z31, Z1, Z4
-	VRCP14PS Z4, Z1
-	VMULPS Z1, Z3, Z5
-	VFNMADD231PS Z5, Z4, Z3
-	VFMADD231PS Z1, Z3, Z5
-	VMULPS Z5, Z2, Z1
+	VRANGEPS $10, Z30, Z0, Z1
+	VMOVAPS Z31, Z2
+	VFMADD231PS Z29, Z1, Z2
+	VSUBPS Z31, Z2, Z3
+	VFNMADD231PS Z28, Z3, Z1
+	VMOVAPS Z2, Z3
+	VPERMI2PS Z26, Z27, Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS Z24, Z25, Z4
+	VFMADD231PS Z1, Z3, Z4
+	VMOVAPS Z2, Z3
+	VPERMI2PS Z22, Z23, Z3
+	VFMADD231PS Z1, Z4, Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS Z20, Z21, Z4
+	VFMADD231PS Z1, Z3, Z4
+	VMOVAPS Z2, Z3
+	VPERMI2PS Z18, Z19, Z3
+	VFMADD231PS Z1, Z4, Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS lanes<>+1472(SB), Z17, Z4
+	VFMADD231PS Z1, Z3, Z4
+	VMOVUPS lanes<>+1856(SB), Z3
+	VMOVAPS Z2, Z5
+	VPERMI2PS lanes<>+320(SB), Z3, Z5
+	VFMADD231PS Z1, Z4, Z5
+	VMOVUPS lanes<>+1728(SB), Z3
+	VPERMI2PS lanes<>+1792(SB), Z3, Z2
+	VFMADD231PS Z1, Z5, Z2
+	VMULPS Z2, Z2, Z1
+	VMULPS Z1, Z1, Z1
 	VPXOR X2, X2, X2
 	VCMPPS $21, Z2, Z0, K1
-	VSUBPS Z1, Z31, K1, Z1
+	VBROADCASTSS lanes<>+64(SB), Z2
+	VSUBPS Z1, Z2, K1, Z1
 	VMULPS Z1, Z0, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
 	ADDQ $16, CX
@@ -3695,122 +5465,122 @@ TEXT ·geluNoneFloat64AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*8), Y0
-	VMULPD lanes<>+416(SB), Y0, Y1
+	VMULPD lanes<>+2336(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*8), Y2
-	VMULPD lanes<>+416(SB), Y2, Y3
-	VXORPD lanes<>+128(SB), Y0, Y0
-	VXORPD lanes<>+128(SB), Y2, Y2
-	VMULPD lanes<>+4320(SB), Y0, Y0
-	VMULPD lanes<>+4320(SB), Y2, Y2
-	VANDPD lanes<>+5376(SB), Y0, Y4
-	VANDPD lanes<>+5376(SB), Y2, Y5
-	VBROADCASTSD lanes<>+5576(SB), Y6
+	VMULPD lanes<>+2336(SB), Y2, Y3
+	VXORPD lanes<>+2048(SB), Y0, Y0
+	VXORPD lanes<>+2048(SB), Y2, Y2
+	VMULPD lanes<>+6272(SB), Y0, Y0
+	VMULPD lanes<>+6272(SB), Y2, Y2
+	VANDPD lanes<>+7328(SB), Y0, Y4
+	VANDPD lanes<>+7328(SB), Y2, Y5
+	VBROADCASTSD lanes<>+7528(SB), Y6
 	VMINPD Y4, Y6, Y4
 	VMINPD Y5, Y6, Y5
-	VADDPD lanes<>+224(SB), Y4, Y6
-	VADDPD lanes<>+224(SB), Y5, Y7
-	VBROADCASTSD lanes<>+5408(SB), Y8
+	VADDPD lanes<>+2144(SB), Y4, Y6
+	VADDPD lanes<>+2144(SB), Y5, Y7
+	VBROADCASTSD lanes<>+7360(SB), Y8
 	VDIVPD Y6, Y8, Y9
 	VDIVPD Y7, Y8, Y8
-	VSUBPD lanes<>+224(SB), Y4, Y10
-	VSUBPD lanes<>+224(SB), Y5, Y11
+	VSUBPD lanes<>+2144(SB), Y4, Y10
+	VSUBPD lanes<>+2144(SB), Y5, Y11
 	VDIVPD Y6, Y10, Y6
 	VDIVPD Y7, Y11, Y7
 	VMULPD Y6, Y6, Y10
 	VMULPD Y7, Y7, Y11
-	VBROADCASTSD lanes<>+5544(SB), Y12
-	VBROADCASTSD lanes<>+3584(SB), Y13
+	VBROADCASTSD lanes<>+7496(SB), Y12
+	VBROADCASTSD lanes<>+5536(SB), Y13
 	VFMADD231PD Y10, Y12, Y13
-	VFMADD213PD lanes<>+3584(SB), Y11, Y12
-	VFMADD213PD lanes<>+3104(SB), Y10, Y13
-	VFMADD213PD lanes<>+3104(SB), Y11, Y12
-	VFMADD213PD lanes<>+3072(SB), Y10, Y13
-	VFMADD213PD lanes<>+3072(SB), Y11, Y12
-	VFMADD213PD lanes<>+4160(SB), Y10, Y13
-	VFMADD213PD lanes<>+4160(SB), Y11, Y12
-	VFMADD213PD lanes<>+4544(SB), Y10, Y13
-	VFMADD213PD lanes<>+4544(SB), Y11, Y12
-	VFMADD213PD lanes<>+4928(SB), Y10, Y13
-	VFMADD213PD lanes<>+4928(SB), Y11, Y12
-	VFMADD213PD lanes<>+1280(SB), Y10, Y13
-	VFMADD213PD lanes<>+1280(SB), Y11, Y12
-	VFMADD213PD lanes<>+4352(SB), Y10, Y13
-	VFMADD213PD lanes<>+4352(SB), Y11, Y12
-	VFMADD213PD lanes<>+2624(SB), Y10, Y13
-	VFMADD213PD lanes<>+2624(SB), Y11, Y12
-	VFMADD213PD lanes<>+4256(SB), Y10, Y13
-	VFMADD213PD lanes<>+4256(SB), Y11, Y12
-	VBROADCASTSD lanes<>+5520(SB), Y14
-	VBROADCASTSD lanes<>+4480(SB), Y15
+	VFMADD213PD lanes<>+5536(SB), Y11, Y12
+	VFMADD213PD lanes<>+5056(SB), Y10, Y13
+	VFMADD213PD lanes<>+5056(SB), Y11, Y12
+	VFMADD213PD lanes<>+5024(SB), Y10, Y13
+	VFMADD213PD lanes<>+5024(SB), Y11, Y12
+	VFMADD213PD lanes<>+6112(SB), Y10, Y13
+	VFMADD213PD lanes<>+6112(SB), Y11, Y12
+	VFMADD213PD lanes<>+6496(SB), Y10, Y13
+	VFMADD213PD lanes<>+6496(SB), Y11, Y12
+	VFMADD213PD lanes<>+6880(SB), Y10, Y13
+	VFMADD213PD lanes<>+6880(SB), Y11, Y12
+	VFMADD213PD lanes<>+3232(SB), Y10, Y13
+	VFMADD213PD lanes<>+3232(SB), Y11, Y12
+	VFMADD213PD lanes<>+6304(SB), Y10, Y13
+	VFMADD213PD lanes<>+6304(SB), Y11, Y12
+	VFMADD213PD lanes<>+4576(SB), Y10, Y13
+	VFMADD213PD lanes<>+4576(SB), Y11, Y12
+	VFMADD213PD lanes<>+6208(SB), Y10, Y13
+	VFMADD213PD lanes<>+6208(SB), Y11, Y12
+	VBROADCASTSD lanes<>+7472(SB), Y14
+	VBROADCASTSD lanes<>+6432(SB), Y15
 	VFMADD231PD Y10, Y14, Y15
+	VFMADD213PD lanes<>+6432(SB), Y11, Y14
+	VFMADD213PD lanes<>+3840(SB), Y10, Y15
+	VFMADD213PD lanes<>+3840(SB), Y11, Y14
+	VFMADD213PD lanes<>+3520(SB), Y10, Y15
+	VFMADD213PD lanes<>+3520(SB), Y11, Y14
+	VFMADD213PD lanes<>+5888(SB), Y10, Y15
+	VFMADD213PD lanes<>+5888(SB), Y11, Y14
+	VFMADD213PD lanes<>+6464(SB), Y10, Y15
+	VFMADD213PD lanes<>+6464(SB), Y11, Y14
+	VFMADD213PD lanes<>+6336(SB), Y10, Y15
+	VFMADD213PD lanes<>+6336(SB), Y11, Y14
+	VFMADD213PD lanes<>+5312(SB), Y10, Y15
+	VFMADD213PD lanes<>+5312(SB), Y11, Y14
+	VFMADD213PD lanes<>+6816(SB), Y10, Y15
+	VFMADD213PD lanes<>+6816(SB), Y11, Y14
+	VFMADD213PD lanes<>+5568(SB), Y10, Y15
+	VFMADD213PD lanes<>+5568(SB), Y11, Y14
+	VFMADD213PD lanes<>+6080(SB), Y10, Y15
+	VFMADD213PD lanes<>+6080(SB), Y11, Y14
+	VFMADD213PD lanes<>+4480(SB), Y10, Y15
 	VFMADD213PD lanes<>+4480(SB), Y11, Y14
-	VFMADD213PD lanes<>+1888(SB), Y10, Y15
-	VFMADD213PD lanes<>+1888(SB), Y11, Y14
-	VFMADD213PD lanes<>+1568(SB), Y10, Y15
-	VFMADD213PD lanes<>+1568(SB), Y11, Y14
-	VFMADD213PD lanes<>+3936(SB), Y10, Y15
-	VFMADD213PD lanes<>+3936(SB), Y11, Y14
-	VFMADD213PD lanes<>+4512(SB), Y10, Y15
-	VFMADD213PD lanes<>+4512(SB), Y11, Y14
-	VFMADD213PD lanes<>+4384(SB), Y10, Y15
-	VFMADD213PD lanes<>+4384(SB), Y11, Y14
-	VFMADD213PD lanes<>+3360(SB), Y10, Y15
-	VFMADD213PD lanes<>+3360(SB), Y11, Y14
-	VFMADD213PD lanes<>+4864(SB), Y10, Y15
-	VFMADD213PD lanes<>+4864(SB), Y11, Y14
-	VFMADD213PD lanes<>+3616(SB), Y10, Y15
-	VFMADD213PD lanes<>+3616(SB), Y11, Y14
-	VFMADD213PD lanes<>+4128(SB), Y10, Y15
-	VFMADD213PD lanes<>+4128(SB), Y11, Y14
-	VFMADD213PD lanes<>+2528(SB), Y10, Y15
-	VFMADD213PD lanes<>+2528(SB), Y11, Y14
 	VFMADD231PD Y6, Y13, Y15
 	VFMADD231PD Y7, Y12, Y14
 	VMULPD Y9, Y15, Y6
 	VMULPD Y8, Y14, Y7
 	VMULPD Y4, Y4, Y8
 	VMULPD Y5, Y5, Y9
-	VBROADCASTSD lanes<>+5152(SB), Y10
-	VFMADD213PD lanes<>+2016(SB), Y10, Y8
-	VFMADD213PD lanes<>+2016(SB), Y10, Y9
-	VSUBPD lanes<>+2016(SB), Y8, Y10
-	VSUBPD lanes<>+2016(SB), Y9, Y11
+	VBROADCASTSD lanes<>+7104(SB), Y10
+	VFMADD213PD lanes<>+3968(SB), Y10, Y8
+	VFMADD213PD lanes<>+3968(SB), Y10, Y9
+	VSUBPD lanes<>+3968(SB), Y8, Y10
+	VSUBPD lanes<>+3968(SB), Y9, Y11
 	VPSLLQ $52, Y8, Y8
 	VPSLLQ $52, Y9, Y9
-	VMULPD lanes<>+1184(SB), Y10, Y12
-	VMULPD lanes<>+1184(SB), Y11, Y13
+	VMULPD lanes<>+3168(SB), Y10, Y12
+	VMULPD lanes<>+3168(SB), Y11, Y13
 	VFMADD231PD Y4, Y4, Y12
 	VFMADD231PD Y5, Y5, Y13
-	VFMADD231PD lanes<>+1856(SB), Y10, Y12
-	VFMADD231PD lanes<>+1856(SB), Y11, Y13
+	VFMADD231PD lanes<>+3808(SB), Y10, Y12
+	VFMADD231PD lanes<>+3808(SB), Y11, Y13
 	VMULPD Y12, Y12, Y4
 	VMULPD Y13, Y13, Y5
-	VBROADCASTSD lanes<>+5536(SB), Y10
-	VBROADCASTSD lanes<>+1536(SB), Y11
+	VBROADCASTSD lanes<>+7488(SB), Y10
+	VBROADCASTSD lanes<>+3488(SB), Y11
 	VFMADD231PD Y4, Y10, Y11
-	VFMADD213PD lanes<>+1536(SB), Y5, Y10
-	VFMADD213PD lanes<>+3712(SB), Y4, Y11
-	VFMADD213PD lanes<>+3712(SB), Y5, Y10
-	VFMADD213PD lanes<>+3904(SB), Y4, Y11
-	VFMADD213PD lanes<>+3904(SB), Y5, Y10
-	VFMADD213PD lanes<>+1344(SB), Y4, Y11
-	VFMADD213PD lanes<>+1344(SB), Y5, Y10
-	VBROADCASTSD lanes<>+5488(SB), Y14
-	VBROADCASTSD lanes<>+2880(SB), Y15
+	VFMADD213PD lanes<>+3488(SB), Y5, Y10
+	VFMADD213PD lanes<>+5664(SB), Y4, Y11
+	VFMADD213PD lanes<>+5664(SB), Y5, Y10
+	VFMADD213PD lanes<>+5856(SB), Y4, Y11
+	VFMADD213PD lanes<>+5856(SB), Y5, Y10
+	VFMADD213PD lanes<>+3296(SB), Y4, Y11
+	VFMADD213PD lanes<>+3296(SB), Y5, Y10
+	VBROADCASTSD lanes<>+7440(SB), Y14
+	VBROADCASTSD lanes<>+4832(SB), Y15
 	VFMADD231PD Y4, Y14, Y15
-	VFMADD213PD lanes<>+2880(SB), Y5, Y14
-	VFMADD213PD lanes<>+4768(SB), Y4, Y15
-	VFMADD213PD lanes<>+4768(SB), Y5, Y14
-	VFMADD213PD lanes<>+1472(SB), Y4, Y15
-	VFMADD213PD lanes<>+1472(SB), Y5, Y14
-	VFMADD213PD lanes<>+1440(SB), Y4, Y15
-	VFMADD213PD lanes<>+1440(SB), Y5, Y14
+	VFMADD213PD lanes<>+4832(SB), Y5, Y14
+	VFMADD213PD lanes<>+6720(SB), Y4, Y15
+	VFMADD213PD lanes<>+6720(SB), Y5, Y14
+	VFMADD213PD lanes<>+3424(SB), Y4, Y15
+	VFMADD213PD lanes<>+3424(SB), Y5, Y14
+	VFMADD213PD lanes<>+3392(SB), Y4, Y15
+	VFMADD213PD lanes<>+3392(SB), Y5, Y14
 	VFMADD231PD Y12, Y11, Y15
 	VFMADD231PD Y13, Y10, Y14
-	VFNMADD213PD lanes<>+512(SB), Y12, Y15
-	VFNMADD213PD lanes<>+512(SB), Y13, Y14
-	VFNMADD213PD lanes<>+512(SB), Y12, Y15
-	VFNMADD213PD lanes<>+512(SB), Y13, Y14
+	VFNMADD213PD lanes<>+2432(SB), Y12, Y15
+	VFNMADD213PD lanes<>+2432(SB), Y13, Y14
+	VFNMADD213PD lanes<>+2432(SB), Y12, Y15
+	VFNMADD213PD lanes<>+2432(SB), Y13, Y14
 	VMULPD Y8, Y15, Y4
 	VMULPD Y9, Y14, Y5
 	VMULPD Y6, Y4, Y4
@@ -3818,7 +5588,7 @@ main:
 	VPXOR X6, X6, X6
 	VCMPPD $17, Y6, Y0, Y0
 	VCMPPD $17, Y6, Y2, Y2
-	VBROADCASTSD lanes<>+96(SB), Y6
+	VBROADCASTSD lanes<>+2016(SB), Y6
 	VSUBPD Y4, Y6, Y7
 	VSUBPD Y5, Y6, Y6
 	VBLENDVPD Y0, Y7, Y4, Y0
@@ -3837,70 +5607,70 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*8), Y0
-	VMULPD lanes<>+416(SB), Y0, Y1
-	VXORPD lanes<>+128(SB), Y0, Y0
-	VMULPD lanes<>+4320(SB), Y0, Y0
-	VANDPD lanes<>+5376(SB), Y0, Y2
-	VBROADCASTSD lanes<>+5576(SB), Y3
+	VMULPD lanes<>+2336(SB), Y0, Y1
+	VXORPD lanes<>+2048(SB), Y0, Y0
+	VMULPD lanes<>+6272(SB), Y0, Y0
+	VANDPD lanes<>+7328(SB), Y0, Y2
+	VBROADCASTSD lanes<>+7528(SB), Y3
 	VMINPD Y2, Y3, Y2
-	VADDPD lanes<>+224(SB), Y2, Y3
-	VBROADCASTSD lanes<>+5408(SB), Y4
+	VADDPD lanes<>+2144(SB), Y2, Y3
+	VBROADCASTSD lanes<>+7360(SB), Y4
 	VDIVPD Y3, Y4, Y4
-	VSUBPD lanes<>+224(SB), Y2, Y5
+	VSUBPD lanes<>+2144(SB), Y2, Y5
 	VDIVPD Y3, Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+5544(SB), Y6
-	VFMADD213PD lanes<>+3584(SB), Y5, Y6
-	VFMADD213PD lanes<>+3104(SB), Y5, Y6
-	VFMADD213PD lanes<>+3072(SB), Y5, Y6
-	VFMADD213PD lanes<>+4160(SB), Y5, Y6
-	VFMADD213PD lanes<>+4544(SB), Y5, Y6
-	VFMADD213PD lanes<>+4928(SB), Y5, Y6
-	VFMADD213PD lanes<>+1280(SB), Y5, Y6
-	VFMADD213PD lanes<>+4352(SB), Y5, Y6
-	VFMADD213PD lanes<>+2624(SB), Y5, Y6
-	VFMADD213PD lanes<>+4256(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5520(SB), Y7
+	VBROADCASTSD lanes<>+7496(SB), Y6
+	VFMADD213PD lanes<>+5536(SB), Y5, Y6
+	VFMADD213PD lanes<>+5056(SB), Y5, Y6
+	VFMADD213PD lanes<>+5024(SB), Y5, Y6
+	VFMADD213PD lanes<>+6112(SB), Y5, Y6
+	VFMADD213PD lanes<>+6496(SB), Y5, Y6
+	VFMADD213PD lanes<>+6880(SB), Y5, Y6
+	VFMADD213PD lanes<>+3232(SB), Y5, Y6
+	VFMADD213PD lanes<>+6304(SB), Y5, Y6
+	VFMADD213PD lanes<>+4576(SB), Y5, Y6
+	VFMADD213PD lanes<>+6208(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7472(SB), Y7
+	VFMADD213PD lanes<>+6432(SB), Y5, Y7
+	VFMADD213PD lanes<>+3840(SB), Y5, Y7
+	VFMADD213PD lanes<>+3520(SB), Y5, Y7
+	VFMADD213PD lanes<>+5888(SB), Y5, Y7
+	VFMADD213PD lanes<>+6464(SB), Y5, Y7
+	VFMADD213PD lanes<>+6336(SB), Y5, Y7
+	VFMADD213PD lanes<>+5312(SB), Y5, Y7
+	VFMADD213PD lanes<>+6816(SB), Y5, Y7
+	VFMADD213PD lanes<>+5568(SB), Y5, Y7
+	VFMADD213PD lanes<>+6080(SB), Y5, Y7
 	VFMADD213PD lanes<>+4480(SB), Y5, Y7
-	VFMADD213PD lanes<>+1888(SB), Y5, Y7
-	VFMADD213PD lanes<>+1568(SB), Y5, Y7
-	VFMADD213PD lanes<>+3936(SB), Y5, Y7
-	VFMADD213PD lanes<>+4512(SB), Y5, Y7
-	VFMADD213PD lanes<>+4384(SB), Y5, Y7
-	VFMADD213PD lanes<>+3360(SB), Y5, Y7
-	VFMADD213PD lanes<>+4864(SB), Y5, Y7
-	VFMADD213PD lanes<>+3616(SB), Y5, Y7
-	VFMADD213PD lanes<>+4128(SB), Y5, Y7
-	VFMADD213PD lanes<>+2528(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VMULPD Y4, Y7, Y3
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+5152(SB), Y5
-	VFMADD213PD lanes<>+2016(SB), Y5, Y4
-	VSUBPD lanes<>+2016(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7104(SB), Y5
+	VFMADD213PD lanes<>+3968(SB), Y5, Y4
+	VSUBPD lanes<>+3968(SB), Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VMULPD lanes<>+1184(SB), Y5, Y6
+	VMULPD lanes<>+3168(SB), Y5, Y6
 	VFMADD231PD Y2, Y2, Y6
-	VFMADD231PD lanes<>+1856(SB), Y5, Y6
+	VFMADD231PD lanes<>+3808(SB), Y5, Y6
 	VMULPD Y6, Y6, Y2
-	VBROADCASTSD lanes<>+5536(SB), Y5
-	VFMADD213PD lanes<>+1536(SB), Y2, Y5
-	VFMADD213PD lanes<>+3712(SB), Y2, Y5
-	VFMADD213PD lanes<>+3904(SB), Y2, Y5
-	VFMADD213PD lanes<>+1344(SB), Y2, Y5
-	VBROADCASTSD lanes<>+5488(SB), Y7
-	VFMADD213PD lanes<>+2880(SB), Y2, Y7
-	VFMADD213PD lanes<>+4768(SB), Y2, Y7
-	VFMADD213PD lanes<>+1472(SB), Y2, Y7
-	VFMADD213PD lanes<>+1440(SB), Y2, Y7
+	VBROADCASTSD lanes<>+7488(SB), Y5
+	VFMADD213PD lanes<>+3488(SB), Y2, Y5
+	VFMADD213PD lanes<>+5664(SB), Y2, Y5
+	VFMADD213PD lanes<>+5856(SB), Y2, Y5
+	VFMADD213PD lanes<>+3296(SB), Y2, Y5
+	VBROADCASTSD lanes<>+7440(SB), Y7
+	VFMADD213PD lanes<>+4832(SB), Y2, Y7
+	VFMADD213PD lanes<>+6720(SB), Y2, Y7
+	VFMADD213PD lanes<>+3424(SB), Y2, Y7
+	VFMADD213PD lanes<>+3392(SB), Y2, Y7
 	VFMADD231PD Y6, Y5, Y7
-	VFNMADD213PD lanes<>+512(SB), Y6, Y7
-	VFNMADD213PD lanes<>+512(SB), Y6, Y7
+	VFNMADD213PD lanes<>+2432(SB), Y6, Y7
+	VFNMADD213PD lanes<>+2432(SB), Y6, Y7
 	VMULPD Y4, Y7, Y2
 	VMULPD Y3, Y2, Y2
 	VPXOR X3, X3, X3
 	VCMPPD $17, Y3, Y0, Y0
-	VBROADCASTSD lanes<>+96(SB), Y3
+	VBROADCASTSD lanes<>+2016(SB), Y3
 	VSUBPD Y2, Y3, Y3
 	VBLENDVPD Y0, Y3, Y2, Y0
 	VMULPD Y0, Y1, Y0
@@ -3912,74 +5682,74 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
-	VMULPD lanes<>+416(SB), Y0, Y1
-	VXORPD lanes<>+128(SB), Y0, Y0
-	VMULPD lanes<>+4320(SB), Y0, Y0
-	VANDPD lanes<>+5376(SB), Y0, Y2
-	VBROADCASTSD lanes<>+5576(SB), Y3
+	VMULPD lanes<>+2336(SB), Y0, Y1
+	VXORPD lanes<>+2048(SB), Y0, Y0
+	VMULPD lanes<>+6272(SB), Y0, Y0
+	VANDPD lanes<>+7328(SB), Y0, Y2
+	VBROADCASTSD lanes<>+7528(SB), Y3
 	VMINPD Y2, Y3, Y2
-	VADDPD lanes<>+224(SB), Y2, Y3
-	VBROADCASTSD lanes<>+5408(SB), Y4
+	VADDPD lanes<>+2144(SB), Y2, Y3
+	VBROADCASTSD lanes<>+7360(SB), Y4
 	VDIVPD Y3, Y4, Y4
-	VSUBPD lanes<>+224(SB), Y2, Y5
+	VSUBPD lanes<>+2144(SB), Y2, Y5
 	VDIVPD Y3, Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+5544(SB), Y6
-	VFMADD213PD lanes<>+3584(SB), Y5, Y6
-	VFMADD213PD lanes<>+3104(SB), Y5, Y6
-	VFMADD213PD lanes<>+3072(SB), Y5, Y6
-	VFMADD213PD lanes<>+4160(SB), Y5, Y6
-	VFMADD213PD lanes<>+4544(SB), Y5, Y6
-	VFMADD213PD lanes<>+4928(SB), Y5, Y6
-	VFMADD213PD lanes<>+1280(SB), Y5, Y6
-	VFMADD213PD lanes<>+4352(SB), Y5, Y6
-	VFMADD213PD lanes<>+2624(SB), Y5, Y6
-	VFMADD213PD lanes<>+4256(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5520(SB), Y7
+	VBROADCASTSD lanes<>+7496(SB), Y6
+	VFMADD213PD lanes<>+5536(SB), Y5, Y6
+	VFMADD213PD lanes<>+5056(SB), Y5, Y6
+	VFMADD213PD lanes<>+5024(SB), Y5, Y6
+	VFMADD213PD lanes<>+6112(SB), Y5, Y6
+	VFMADD213PD lanes<>+6496(SB), Y5, Y6
+	VFMADD213PD lanes<>+6880(SB), Y5, Y6
+	VFMADD213PD lanes<>+3232(SB), Y5, Y6
+	VFMADD213PD lanes<>+6304(SB), Y5, Y6
+	VFMADD213PD lanes<>+4576(SB), Y5, Y6
+	VFMADD213PD lanes<>+6208(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7472(SB), Y7
+	VFMADD213PD lanes<>+6432(SB), Y5, Y7
+	VFMADD213PD lanes<>+3840(SB), Y5, Y7
+	VFMADD213PD lanes<>+3520(SB), Y5, Y7
+	VFMADD213PD lanes<>+5888(SB), Y5, Y7
+	VFMADD213PD lanes<>+6464(SB), Y5, Y7
+	VFMADD213PD lanes<>+6336(SB), Y5, Y7
+	VFMADD213PD lanes<>+5312(SB), Y5, Y7
+	VFMADD213PD lanes<>+6816(SB), Y5, Y7
+	VFMADD213PD lanes<>+5568(SB), Y5, Y7
+	VFMADD213PD lanes<>+6080(SB), Y5, Y7
 	VFMADD213PD lanes<>+4480(SB), Y5, Y7
-	VFMADD213PD lanes<>+1888(SB), Y5, Y7
-	VFMADD213PD lanes<>+1568(SB), Y5, Y7
-	VFMADD213PD lanes<>+3936(SB), Y5, Y7
-	VFMADD213PD lanes<>+4512(SB), Y5, Y7
-	VFMADD213PD lanes<>+4384(SB), Y5, Y7
-	VFMADD213PD lanes<>+3360(SB), Y5, Y7
-	VFMADD213PD lanes<>+4864(SB), Y5, Y7
-	VFMADD213PD lanes<>+3616(SB), Y5, Y7
-	VFMADD213PD lanes<>+4128(SB), Y5, Y7
-	VFMADD213PD lanes<>+2528(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VMULPD Y4, Y7, Y3
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+5152(SB), Y5
-	VFMADD213PD lanes<>+2016(SB), Y5, Y4
-	VSUBPD lanes<>+2016(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7104(SB), Y5
+	VFMADD213PD lanes<>+3968(SB), Y5, Y4
+	VSUBPD lanes<>+3968(SB), Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VMULPD lanes<>+1184(SB), Y5, Y6
+	VMULPD lanes<>+3168(SB), Y5, Y6
 	VFMADD231PD Y2, Y2, Y6
-	VFMADD231PD lanes<>+1856(SB), Y5, Y6
+	VFMADD231PD lanes<>+3808(SB), Y5, Y6
 	VMULPD Y6, Y6, Y2
-	VBROADCASTSD lanes<>+5536(SB), Y5
-	VFMADD213PD lanes<>+1536(SB), Y2, Y5
-	VFMADD213PD lanes<>+3712(SB), Y2, Y5
-	VFMADD213PD lanes<>+3904(SB), Y2, Y5
-	VFMADD213PD lanes<>+1344(SB), Y2, Y5
-	VBROADCASTSD lanes<>+5488(SB), Y7
-	VFMADD213PD lanes<>+2880(SB), Y2, Y7
-	VFMADD213PD lanes<>+4768(SB), Y2, Y7
-	VFMADD213PD lanes<>+1472(SB), Y2, Y7
-	VFMADD213PD lanes<>+1440(SB), Y2, Y7
+	VBROADCASTSD lanes<>+7488(SB), Y5
+	VFMADD213PD lanes<>+3488(SB), Y2, Y5
+	VFMADD213PD lanes<>+5664(SB), Y2, Y5
+	VFMADD213PD lanes<>+5856(SB), Y2, Y5
+	VFMADD213PD lanes<>+3296(SB), Y2, Y5
+	VBROADCASTSD lanes<>+7440(SB), Y7
+	VFMADD213PD lanes<>+4832(SB), Y2, Y7
+	VFMADD213PD lanes<>+6720(SB), Y2, Y7
+	VFMADD213PD lanes<>+3424(SB), Y2, Y7
+	VFMADD213PD lanes<>+3392(SB), Y2, Y7
 	VFMADD231PD Y6, Y5, Y7
-	VFNMADD213PD lanes<>+512(SB), Y6, Y7
-	VFNMADD213PD lanes<>+512(SB), Y6, Y7
+	VFNMADD213PD lanes<>+2432(SB), Y6, Y7
+	VFNMADD213PD lanes<>+2432(SB), Y6, Y7
 	VMULPD Y4, Y7, Y2
 	VMULPD Y3, Y2, Y2
 	VPXOR X3, X3, X3
 	VCMPPD $17, Y3, Y0, Y0
-	VBROADCASTSD lanes<>+96(SB), Y3
+	VBROADCASTSD lanes<>+2016(SB), Y3
 	VSUBPD Y2, Y3, Y3
 	VBLENDVPD Y0, Y3, Y2, Y0
 	VMULPD Y0, Y1, Y0
@@ -3995,22 +5765,22 @@ TEXT ·geluNoneFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+512(SB), Z31
-	VBROADCASTSD lanes<>+224(SB), Z30
-	VBROADCASTSD lanes<>+2016(SB), Z29
-	VBROADCASTSD lanes<>+416(SB), Z28
-	VBROADCASTSD lanes<>+128(SB), Z27
-	VBROADCASTSD lanes<>+4320(SB), Z26
-	VBROADCASTSD lanes<>+5376(SB), Z25
-	VBROADCASTSD lanes<>+5576(SB), Z24
-	VBROADCASTSD lanes<>+5544(SB), Z23
-	VBROADCASTSD lanes<>+3584(SB), Z22
-	VBROADCASTSD lanes<>+3104(SB), Z21
-	VBROADCASTSD lanes<>+3072(SB), Z20
-	VBROADCASTSD lanes<>+4160(SB), Z19
-	VBROADCASTSD lanes<>+4544(SB), Z18
-	VBROADCASTSD lanes<>+4928(SB), Z17
-	VBROADCASTSD lanes<>+1280(SB), Z16
+	VBROADCASTSD lanes<>+2432(SB), Z31
+	VBROADCASTSD lanes<>+2144(SB), Z30
+	VBROADCASTSD lanes<>+3968(SB), Z29
+	VBROADCASTSD lanes<>+2336(SB), Z28
+	VBROADCASTSD lanes<>+2048(SB), Z27
+	VBROADCASTSD lanes<>+6272(SB), Z26
+	VBROADCASTSD lanes<>+7328(SB), Z25
+	VBROADCASTSD lanes<>+7528(SB), Z24
+	VBROADCASTSD lanes<>+7496(SB), Z23
+	VBROADCASTSD lanes<>+5536(SB), Z22
+	VBROADCASTSD lanes<>+5056(SB), Z21
+	VBROADCASTSD lanes<>+5024(SB), Z20
+	VBROADCASTSD lanes<>+6112(SB), Z19
+	VBROADCASTSD lanes<>+6496(SB), Z18
+	VBROADCASTSD lanes<>+6880(SB), Z17
+	VBROADCASTSD lanes<>+3232(SB), Z16
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -4054,74 +5824,74 @@ main:
 	VFMADD213PD Z17, Z11, Z13
 	VFMADD213PD Z16, Z10, Z12
 	VFMADD213PD Z16, Z11, Z13
-	VFMADD213PD.BCST lanes<>+4352(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+4352(SB), Z11, Z13
-	VFMADD213PD.BCST lanes<>+2624(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+2624(SB), Z11, Z13
-	VFMADD213PD.BCST lanes<>+4256(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+4256(SB), Z11, Z13
-	VBROADCASTSD lanes<>+5520(SB), Z14
-	VBROADCASTSD lanes<>+4480(SB), Z15
+	VFMADD213PD.BCST lanes<>+6304(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+6304(SB), Z11, Z13
+	VFMADD213PD.BCST lanes<>+4576(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+4576(SB), Z11, Z13
+	VFMADD213PD.BCST lanes<>+6208(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+6208(SB), Z11, Z13
+	VBROADCASTSD lanes<>+7472(SB), Z14
+	VBROADCASTSD lanes<>+6432(SB), Z15
 	VFMADD231PD Z10, Z14, Z15
+	VFMADD213PD.BCST lanes<>+6432(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+3840(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+3840(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+3520(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+3520(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+5888(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+5888(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+6464(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+6464(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+6336(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+6336(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+5312(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+5312(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+6816(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+6816(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+5568(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+5568(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+6080(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+6080(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+4480(SB), Z10, Z15
 	VFMADD213PD.BCST lanes<>+4480(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+1888(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+1888(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+1568(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+1568(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+3936(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+3936(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+4512(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+4512(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+4384(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+4384(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+3360(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+3360(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+4864(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+4864(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+3616(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+3616(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+4128(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+4128(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+2528(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+2528(SB), Z11, Z14
 	VFMADD231PD Z6, Z12, Z15
 	VFMADD231PD Z7, Z13, Z14
 	VMULPD Z8, Z15, Z6
 	VMULPD Z9, Z14, Z7
 	VMULPD Z4, Z4, Z8
 	VMULPD Z5, Z5, Z9
-	VFMADD132PD.BCST lanes<>+5152(SB), Z29, Z8
-	VFMADD132PD.BCST lanes<>+5152(SB), Z29, Z9
+	VFMADD132PD.BCST lanes<>+7104(SB), Z29, Z8
+	VFMADD132PD.BCST lanes<>+7104(SB), Z29, Z9
 	VSUBPD Z29, Z8, Z8
 	VSUBPD Z29, Z9, Z9
-	VMULPD.BCST lanes<>+1184(SB), Z8, Z10
-	VMULPD.BCST lanes<>+1184(SB), Z9, Z11
+	VMULPD.BCST lanes<>+3168(SB), Z8, Z10
+	VMULPD.BCST lanes<>+3168(SB), Z9, Z11
 	VFMADD231PD Z4, Z4, Z10
 	VFMADD231PD Z5, Z5, Z11
-	VFMADD231PD.BCST lanes<>+1856(SB), Z8, Z10
-	VFMADD231PD.BCST lanes<>+1856(SB), Z9, Z11
+	VFMADD231PD.BCST lanes<>+3808(SB), Z8, Z10
+	VFMADD231PD.BCST lanes<>+3808(SB), Z9, Z11
 	VMULPD Z10, Z10, Z4
 	VMULPD Z11, Z11, Z5
-	VBROADCASTSD lanes<>+5536(SB), Z12
-	VBROADCASTSD lanes<>+1536(SB), Z13
+	VBROADCASTSD lanes<>+7488(SB), Z12
+	VBROADCASTSD lanes<>+3488(SB), Z13
 	VFMADD231PD Z4, Z12, Z13
-	VFMADD213PD.BCST lanes<>+1536(SB), Z5, Z12
-	VFMADD213PD.BCST lanes<>+3712(SB), Z4, Z13
-	VFMADD213PD.BCST lanes<>+3712(SB), Z5, Z12
-	VFMADD213PD.BCST lanes<>+3904(SB), Z4, Z13
-	VFMADD213PD.BCST lanes<>+3904(SB), Z5, Z12
-	VFMADD213PD.BCST lanes<>+1344(SB), Z4, Z13
-	VFMADD213PD.BCST lanes<>+1344(SB), Z5, Z12
-	VBROADCASTSD lanes<>+5488(SB), Z14
-	VBROADCASTSD lanes<>+2880(SB), Z15
+	VFMADD213PD.BCST lanes<>+3488(SB), Z5, Z12
+	VFMADD213PD.BCST lanes<>+5664(SB), Z4, Z13
+	VFMADD213PD.BCST lanes<>+5664(SB), Z5, Z12
+	VFMADD213PD.BCST lanes<>+5856(SB), Z4, Z13
+	VFMADD213PD.BCST lanes<>+5856(SB), Z5, Z12
+	VFMADD213PD.BCST lanes<>+3296(SB), Z4, Z13
+	VFMADD213PD.BCST lanes<>+3296(SB), Z5, Z12
+	VBROADCASTSD lanes<>+7440(SB), Z14
+	VBROADCASTSD lanes<>+4832(SB), Z15
 	VFMADD231PD Z4, Z14, Z15
-	VFMADD213PD.BCST lanes<>+2880(SB), Z5, Z14
-	VFMADD213PD.BCST lanes<>+4768(SB), Z4, Z15
-	VFMADD213PD.BCST lanes<>+4768(SB), Z5, Z14
-	VFMADD213PD.BCST lanes<>+1472(SB), Z4, Z15
-	VFMADD213PD.BCST lanes<>+1472(SB), Z5, Z14
-	VFMADD213PD.BCST lanes<>+1440(SB), Z4, Z15
-	VFMADD213PD.BCST lanes<>+1440(SB), Z5, Z14
+	VFMADD213PD.BCST lanes<>+4832(SB), Z5, Z14
+	VFMADD213PD.BCST lanes<>+6720(SB), Z4, Z15
+	VFMADD213PD.BCST lanes<>+6720(SB), Z5, Z14
+	VFMADD213PD.BCST lanes<>+3424(SB), Z4, Z15
+	VFMADD213PD.BCST lanes<>+3424(SB), Z5, Z14
+	VFMADD213PD.BCST lanes<>+3392(SB), Z4, Z15
+	VFMADD213PD.BCST lanes<>+3392(SB), Z5, Z14
 	VFMADD231PD Z10, Z13, Z15
 	VFMADD231PD Z11, Z12, Z14
 	VFNMADD213PD Z31, Z10, Z15
@@ -4135,7 +5905,7 @@ main:
 	VPXOR X6, X6, X6
 	VCMPPD $17, Z6, Z0, K1
 	VCMPPD $17, Z6, Z2, K2
-	VBROADCASTSD lanes<>+96(SB), Z0
+	VBROADCASTSD lanes<>+2016(SB), Z0
 	VSUBPD Z4, Z0, K1, Z4
 	VSUBPD Z5, Z0, K2, Z5
 	VMULPD Z4, Z1, Z0
@@ -4172,40 +5942,40 @@ masked:
 	VFMADD213PD Z18, Z5, Z6
 	VFMADD213PD Z17, Z5, Z6
 	VFMADD213PD Z16, Z5, Z6
-	VFMADD213PD.BCST lanes<>+4352(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+2624(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+4256(SB), Z5, Z6
-	VBROADCASTSD lanes<>+5520(SB), Z7
+	VFMADD213PD.BCST lanes<>+6304(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+4576(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+6208(SB), Z5, Z6
+	VBROADCASTSD lanes<>+7472(SB), Z7
+	VFMADD213PD.BCST lanes<>+6432(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3840(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3520(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+5888(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6464(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6336(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+5312(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6816(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+5568(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6080(SB), Z5, Z7
 	VFMADD213PD.BCST lanes<>+4480(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+1888(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+1568(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+3936(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+4512(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+4384(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+3360(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+4864(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+3616(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+4128(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+2528(SB), Z5, Z7
 	VFMADD231PD Z3, Z6, Z7
 	VMULPD Z4, Z7, Z3
 	VMULPD Z2, Z2, Z4
-	VFMADD132PD.BCST lanes<>+5152(SB), Z29, Z4
+	VFMADD132PD.BCST lanes<>+7104(SB), Z29, Z4
 	VSUBPD Z29, Z4, Z4
-	VMULPD.BCST lanes<>+1184(SB), Z4, Z5
+	VMULPD.BCST lanes<>+3168(SB), Z4, Z5
 	VFMADD231PD Z2, Z2, Z5
-	VFMADD231PD.BCST lanes<>+1856(SB), Z4, Z5
+	VFMADD231PD.BCST lanes<>+3808(SB), Z4, Z5
 	VMULPD Z5, Z5, Z2
-	VBROADCASTSD lanes<>+5536(SB), Z6
-	VFMADD213PD.BCST lanes<>+1536(SB), Z2, Z6
-	VFMADD213PD.BCST lanes<>+3712(SB), Z2, Z6
-	VFMADD213PD.BCST lanes<>+3904(SB), Z2, Z6
-	VFMADD213PD.BCST lanes<>+1344(SB), Z2, Z6
-	VBROADCASTSD lanes<>+5488(SB), Z7
-	VFMADD213PD.BCST lanes<>+2880(SB), Z2, Z7
-	VFMADD213PD.BCST lanes<>+4768(SB), Z2, Z7
-	VFMADD213PD.BCST lanes<>+1472(SB), Z2, Z7
-	VFMADD213PD.BCST lanes<>+1440(SB), Z2, Z7
+	VBROADCASTSD lanes<>+7488(SB), Z6
+	VFMADD213PD.BCST lanes<>+3488(SB), Z2, Z6
+	VFMADD213PD.BCST lanes<>+5664(SB), Z2, Z6
+	VFMADD213PD.BCST lanes<>+5856(SB), Z2, Z6
+	VFMADD213PD.BCST lanes<>+3296(SB), Z2, Z6
+	VBROADCASTSD lanes<>+7440(SB), Z7
+	VFMADD213PD.BCST lanes<>+4832(SB), Z2, Z7
+	VFMADD213PD.BCST lanes<>+6720(SB), Z2, Z7
+	VFMADD213PD.BCST lanes<>+3424(SB), Z2, Z7
+	VFMADD213PD.BCST lanes<>+3392(SB), Z2, Z7
 	VFMADD231PD Z5, Z6, Z7
 	VFNMADD213PD Z31, Z5, Z7
 	VFNMADD213PD Z31, Z5, Z7
@@ -4213,7 +5983,7 @@ masked:
 	VSCALEFPD Z4, Z2, Z2
 	VPXOR X3, X3, X3
 	VCMPPD $17, Z3, Z0, K1
-	VBROADCASTSD lanes<>+96(SB), Z0
+	VBROADCASTSD lanes<>+2016(SB), Z0
 	VSUBPD Z2, Z0, K1, Z2
 	VMULPD Z2, Z1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
@@ -4224,15 +5994,140 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·geluTanhFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+7664(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VBROADCASTSS lanes<>+7556(SB), Y13
+	VBROADCASTSS lanes<>+7636(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VMULPS Y0, Y12, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VMULPS Y2, Y12, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VMULPS Y4, Y12, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VMULPS Y6, Y12, Y7
+	VMULPS Y0, Y1, Y1
+	VMULPS Y2, Y3, Y3
+	VMULPS Y4, Y5, Y5
+	VMULPS Y6, Y7, Y7
+	VMULPS Y0, Y1, Y1
+	VMULPS Y2, Y3, Y3
+	VMULPS Y4, Y5, Y5
+	VMULPS Y6, Y7, Y7
+	VADDPS Y1, Y0, Y1
+	VADDPS Y3, Y2, Y3
+	VADDPS Y5, Y4, Y5
+	VADDPS Y7, Y6, Y7
+	VMULPS lanes<>+3712(SB), Y1, Y1
+	VMULPS lanes<>+3712(SB), Y3, Y3
+	VMULPS lanes<>+3712(SB), Y5, Y5
+	VMULPS lanes<>+3712(SB), Y7, Y7
+	VBROADCASTSS lanes<>+7580(SB), Y8
+	VMINPS Y1, Y8, Y1
+	VMINPS Y3, Y8, Y3
+	VMINPS Y5, Y8, Y5
+	VMINPS Y7, Y8, Y7
+	VBROADCASTSS lanes<>+7584(SB), Y8
+	VMAXPS Y1, Y8, Y1
+	VMAXPS Y3, Y8, Y3
+	VMAXPS Y5, Y8, Y5
+	VMAXPS Y7, Y8, Y7
+	VMOVAPS Y15, Y8
+	VFMADD231PS lanes<>+4032(SB), Y1, Y8
+	VMOVAPS Y15, Y9
+	VFMADD231PS lanes<>+4032(SB), Y3, Y9
+	VMOVAPS Y15, Y10
+	VFMADD231PS lanes<>+4032(SB), Y5, Y10
+	VMOVAPS Y15, Y11
+	VFMADD231PS lanes<>+4032(SB), Y7, Y11
+	VSUBPS Y15, Y8, Y6
+	VSUBPS Y15, Y9, Y4
+	VSUBPS Y15, Y10, Y2
+	VSUBPS Y15, Y11, Y0
+	VPSLLD $23, Y8, Y8
+	VPSLLD $23, Y9, Y9
+	VPSLLD $23, Y10, Y10
+	VPSLLD $23, Y11, Y11
+	VFMADD231PS lanes<>+3552(SB), Y6, Y1
+	VFMADD231PS lanes<>+3552(SB), Y4, Y3
+	VFMADD231PS lanes<>+3552(SB), Y2, Y5
+	VFMADD231PS lanes<>+3552(SB), Y0, Y7
+	VFMADD231PS lanes<>+3360(SB), Y6, Y1
+	VFMADD231PS lanes<>+3360(SB), Y4, Y3
+	VFMADD231PS lanes<>+3360(SB), Y2, Y5
+	VFMADD231PS lanes<>+3360(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7640(SB), Y0
+	VBROADCASTSS lanes<>+5376(SB), Y2
+	VFMADD231PS Y1, Y0, Y2
+	VBROADCASTSS lanes<>+5376(SB), Y4
+	VFMADD231PS Y3, Y0, Y4
+	VBROADCASTSS lanes<>+5376(SB), Y6
+	VFMADD231PS Y5, Y0, Y6
+	VFMADD213PS lanes<>+5376(SB), Y7, Y0
+	VFMADD213PS lanes<>+3776(SB), Y1, Y2
+	VFMADD213PS lanes<>+3776(SB), Y3, Y4
+	VFMADD213PS lanes<>+3776(SB), Y5, Y6
+	VFMADD213PS lanes<>+3776(SB), Y7, Y0
+	VFMADD213PS lanes<>+4288(SB), Y1, Y2
+	VFMADD213PS lanes<>+4288(SB), Y3, Y4
+	VFMADD213PS lanes<>+4288(SB), Y5, Y6
+	VFMADD213PS lanes<>+4288(SB), Y7, Y0
+	VFMADD213PS lanes<>+7136(SB), Y1, Y2
+	VFMADD213PS lanes<>+7136(SB), Y3, Y4
+	VFMADD213PS lanes<>+7136(SB), Y5, Y6
+	VFMADD213PS lanes<>+7136(SB), Y7, Y0
+	VFNMADD213PS Y14, Y1, Y2
+	VFNMADD213PS Y14, Y3, Y4
+	VFNMADD213PS Y14, Y5, Y6
+	VFNMADD213PS Y14, Y7, Y0
+	VFNMADD213PS Y14, Y1, Y2
+	VFNMADD213PS Y14, Y3, Y4
+	VFNMADD213PS Y14, Y5, Y6
+	VFNMADD213PS Y14, Y7, Y0
+	VFMADD213PS Y13, Y8, Y2
+	VFMADD213PS Y13, Y9, Y4
+	VFMADD213PS Y13, Y10, Y6
+	VFMADD213PS Y13, Y11, Y0
+	VDIVPS Y2, Y13, Y1
+	VDIVPS Y4, Y13, Y2
+	VDIVPS Y6, Y13, Y3
+	VDIVPS Y0, Y13, Y0
+	VMULPS (SI)(CX*4), Y1, Y1
+	VMULPS 32(SI)(CX*4), Y2, Y2
+	VMULPS 64(SI)(CX*4), Y3, Y3
+	VMULPS 96(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y2, 32(DX)(CX*4)
+	VMOVNTPS Y3, 64(DX)(CX*4)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·geluTanhFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5680(SB), Y15
-	VBROADCASTSS lanes<>+992(SB), Y14
-	VBROADCASTSS lanes<>+5600(SB), Y13
-	VBROADCASTSS lanes<>+5652(SB), Y12
+	VBROADCASTSS lanes<>+7664(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VBROADCASTSS lanes<>+7556(SB), Y13
+	VBROADCASTSS lanes<>+7636(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -4258,28 +6153,28 @@ main:
 	VADDPS Y3, Y2, Y3
 	VADDPS Y5, Y4, Y5
 	VADDPS Y7, Y6, Y7
-	VMULPS lanes<>+1760(SB), Y1, Y1
-	VMULPS lanes<>+1760(SB), Y3, Y3
-	VMULPS lanes<>+1760(SB), Y5, Y5
-	VMULPS lanes<>+1760(SB), Y7, Y7
-	VBROADCASTSS lanes<>+5620(SB), Y8
+	VMULPS lanes<>+3712(SB), Y1, Y1
+	VMULPS lanes<>+3712(SB), Y3, Y3
+	VMULPS lanes<>+3712(SB), Y5, Y5
+	VMULPS lanes<>+3712(SB), Y7, Y7
+	VBROADCASTSS lanes<>+7580(SB), Y8
 	VMINPS Y1, Y8, Y1
 	VMINPS Y3, Y8, Y3
 	VMINPS Y5, Y8, Y5
 	VMINPS Y7, Y8, Y7
-	VBROADCASTSS lanes<>+5624(SB), Y8
+	VBROADCASTSS lanes<>+7584(SB), Y8
 	VMAXPS Y1, Y8, Y1
 	VMAXPS Y3, Y8, Y3
 	VMAXPS Y5, Y8, Y5
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y15, Y8
-	VFMADD231PS lanes<>+2080(SB), Y1, Y8
+	VFMADD231PS lanes<>+4032(SB), Y1, Y8
 	VMOVAPS Y15, Y9
-	VFMADD231PS lanes<>+2080(SB), Y3, Y9
+	VFMADD231PS lanes<>+4032(SB), Y3, Y9
 	VMOVAPS Y15, Y10
-	VFMADD231PS lanes<>+2080(SB), Y5, Y10
+	VFMADD231PS lanes<>+4032(SB), Y5, Y10
 	VMOVAPS Y15, Y11
-	VFMADD231PS lanes<>+2080(SB), Y7, Y11
+	VFMADD231PS lanes<>+4032(SB), Y7, Y11
 	VSUBPS Y15, Y8, Y6
 	VSUBPS Y15, Y9, Y4
 	VSUBPS Y15, Y10, Y2
@@ -4288,34 +6183,34 @@ main:
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
-	VFMADD231PS lanes<>+1600(SB), Y6, Y1
-	VFMADD231PS lanes<>+1600(SB), Y4, Y3
-	VFMADD231PS lanes<>+1600(SB), Y2, Y5
-	VFMADD231PS lanes<>+1600(SB), Y0, Y7
-	VFMADD231PS lanes<>+1408(SB), Y6, Y1
-	VFMADD231PS lanes<>+1408(SB), Y4, Y3
-	VFMADD231PS lanes<>+1408(SB), Y2, Y5
-	VFMADD231PS lanes<>+1408(SB), Y0, Y7
-	VBROADCASTSS lanes<>+5656(SB), Y0
-	VBROADCASTSS lanes<>+3424(SB), Y2
+	VFMADD231PS lanes<>+3552(SB), Y6, Y1
+	VFMADD231PS lanes<>+3552(SB), Y4, Y3
+	VFMADD231PS lanes<>+3552(SB), Y2, Y5
+	VFMADD231PS lanes<>+3552(SB), Y0, Y7
+	VFMADD231PS lanes<>+3360(SB), Y6, Y1
+	VFMADD231PS lanes<>+3360(SB), Y4, Y3
+	VFMADD231PS lanes<>+3360(SB), Y2, Y5
+	VFMADD231PS lanes<>+3360(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7640(SB), Y0
+	VBROADCASTSS lanes<>+5376(SB), Y2
 	VFMADD231PS Y1, Y0, Y2
-	VBROADCASTSS lanes<>+3424(SB), Y4
+	VBROADCASTSS lanes<>+5376(SB), Y4
 	VFMADD231PS Y3, Y0, Y4
-	VBROADCASTSS lanes<>+3424(SB), Y6
+	VBROADCASTSS lanes<>+5376(SB), Y6
 	VFMADD231PS Y5, Y0, Y6
-	VFMADD213PS lanes<>+3424(SB), Y7, Y0
-	VFMADD213PS lanes<>+1824(SB), Y1, Y2
-	VFMADD213PS lanes<>+1824(SB), Y3, Y4
-	VFMADD213PS lanes<>+1824(SB), Y5, Y6
-	VFMADD213PS lanes<>+1824(SB), Y7, Y0
-	VFMADD213PS lanes<>+2336(SB), Y1, Y2
-	VFMADD213PS lanes<>+2336(SB), Y3, Y4
-	VFMADD213PS lanes<>+2336(SB), Y5, Y6
-	VFMADD213PS lanes<>+2336(SB), Y7, Y0
-	VFMADD213PS lanes<>+5184(SB), Y1, Y2
-	VFMADD213PS lanes<>+5184(SB), Y3, Y4
-	VFMADD213PS lanes<>+5184(SB), Y5, Y6
-	VFMADD213PS lanes<>+5184(SB), Y7, Y0
+	VFMADD213PS lanes<>+5376(SB), Y7, Y0
+	VFMADD213PS lanes<>+3776(SB), Y1, Y2
+	VFMADD213PS lanes<>+3776(SB), Y3, Y4
+	VFMADD213PS lanes<>+3776(SB), Y5, Y6
+	VFMADD213PS lanes<>+3776(SB), Y7, Y0
+	VFMADD213PS lanes<>+4288(SB), Y1, Y2
+	VFMADD213PS lanes<>+4288(SB), Y3, Y4
+	VFMADD213PS lanes<>+4288(SB), Y5, Y6
+	VFMADD213PS lanes<>+4288(SB), Y7, Y0
+	VFMADD213PS lanes<>+7136(SB), Y1, Y2
+	VFMADD213PS lanes<>+7136(SB), Y3, Y4
+	VFMADD213PS lanes<>+7136(SB), Y5, Y6
+	VFMADD213PS lanes<>+7136(SB), Y7, Y0
 	VFNMADD213PS Y14, Y1, Y2
 	VFNMADD213PS Y14, Y3, Y4
 	VFNMADD213PS Y14, Y5, Y6
@@ -4354,22 +6249,22 @@ single:
 	VMULPS Y0, Y1, Y1
 	VMULPS Y0, Y1, Y1
 	VADDPS Y1, Y0, Y1
-	VMULPS lanes<>+1760(SB), Y1, Y1
-	VBROADCASTSS lanes<>+5620(SB), Y2
+	VMULPS lanes<>+3712(SB), Y1, Y1
+	VBROADCASTSS lanes<>+7580(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+5624(SB), Y2
+	VBROADCASTSS lanes<>+7584(SB), Y2
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PS lanes<>+2080(SB), Y1, Y2
+	VFMADD231PS lanes<>+4032(SB), Y1, Y2
 	VSUBPS Y15, Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFMADD231PS lanes<>+1600(SB), Y3, Y1
-	VFMADD231PS lanes<>+1408(SB), Y3, Y1
-	VBROADCASTSS lanes<>+5656(SB), Y3
-	VFMADD213PS lanes<>+3424(SB), Y1, Y3
-	VFMADD213PS lanes<>+1824(SB), Y1, Y3
-	VFMADD213PS lanes<>+2336(SB), Y1, Y3
-	VFMADD213PS lanes<>+5184(SB), Y1, Y3
+	VFMADD231PS lanes<>+3552(SB), Y3, Y1
+	VFMADD231PS lanes<>+3360(SB), Y3, Y1
+	VBROADCASTSS lanes<>+7640(SB), Y3
+	VFMADD213PS lanes<>+5376(SB), Y1, Y3
+	VFMADD213PS lanes<>+3776(SB), Y1, Y3
+	VFMADD213PS lanes<>+4288(SB), Y1, Y3
+	VFMADD213PS lanes<>+7136(SB), Y1, Y3
 	VFNMADD213PS Y14, Y1, Y3
 	VFNMADD213PS Y14, Y1, Y3
 	VFMADD213PS Y13, Y2, Y3
@@ -4383,7 +6278,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -4391,22 +6286,22 @@ tail:
 	VMULPS Y0, Y1, Y1
 	VMULPS Y0, Y1, Y1
 	VADDPS Y1, Y0, Y1
-	VMULPS lanes<>+1760(SB), Y1, Y1
-	VBROADCASTSS lanes<>+5620(SB), Y2
+	VMULPS lanes<>+3712(SB), Y1, Y1
+	VBROADCASTSS lanes<>+7580(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+5624(SB), Y2
+	VBROADCASTSS lanes<>+7584(SB), Y2
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PS lanes<>+2080(SB), Y1, Y2
+	VFMADD231PS lanes<>+4032(SB), Y1, Y2
 	VSUBPS Y15, Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFMADD231PS lanes<>+1600(SB), Y3, Y1
-	VFMADD231PS lanes<>+1408(SB), Y3, Y1
-	VBROADCASTSS lanes<>+5656(SB), Y3
-	VFMADD213PS lanes<>+3424(SB), Y1, Y3
-	VFMADD213PS lanes<>+1824(SB), Y1, Y3
-	VFMADD213PS lanes<>+2336(SB), Y1, Y3
-	VFMADD213PS lanes<>+5184(SB), Y1, Y3
+	VFMADD231PS lanes<>+3552(SB), Y3, Y1
+	VFMADD231PS lanes<>+3360(SB), Y3, Y1
+	VBROADCASTSS lanes<>+7640(SB), Y3
+	VFMADD213PS lanes<>+5376(SB), Y1, Y3
+	VFMADD213PS lanes<>+3776(SB), Y1, Y3
+	VFMADD213PS lanes<>+4288(SB), Y1, Y3
+	VFMADD213PS lanes<>+7136(SB), Y1, Y3
 	VFNMADD213PS Y14, Y1, Y3
 	VFNMADD213PS Y14, Y1, Y3
 	VFMADD213PS Y13, Y2, Y3
@@ -4419,39 +6314,47 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·geluTanhFloat32AVX512(SB), NOSPLIT, $0-64
+TEXT ·geluTanhFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5600(SB), Z31
-	VBROADCASTSS lanes<>+5680(SB), Z30
-	VBROADCASTSS lanes<>+992(SB), Z29
-	VBROADCASTSS lanes<>+5652(SB), Z28
-	VBROADCASTSS lanes<>+1760(SB), Z27
-	VBROADCASTSS lanes<>+5620(SB), Z26
-	VBROADCASTSS lanes<>+5624(SB), Z25
-	VBROADCASTSS lanes<>+2080(SB), Z24
-	VBROADCASTSS lanes<>+1600(SB), Z23
-	VBROADCASTSS lanes<>+1408(SB), Z22
-	VBROADCASTSS lanes<>+5656(SB), Z21
-	VBROADCASTSS lanes<>+3424(SB), Z20
-	VBROADCASTSS lanes<>+1824(SB), Z19
-	VBROADCASTSS lanes<>+2336(SB), Z18
-	VBROADCASTSS lanes<>+5184(SB), Z17
+	VBROADCASTSS lanes<>+704(SB), Z31
+	VBROADCASTSS lanes<>+7548(SB), Z30
+	VBROADCASTSS lanes<>+7636(SB), Z29
+	VBROADCASTSS lanes<>+3712(SB), Z28
+	VBROADCASTSS lanes<>+7580(SB), Z27
+	VBROADCASTSS lanes<>+7584(SB), Z26
+	VBROADCASTSS lanes<>+4032(SB), Z25
+	VBROADCASTSS lanes<>+3552(SB), Z24
+	VBROADCASTSS lanes<>+3360(SB), Z23
+	VMOVUPS lanes<>+704(SB), Z22
+	VBROADCASTSS lanes<>+7696(SB), Z21
+	VBROADCASTSS lanes<>+7632(SB), Z20
+	VBROADCASTSS lanes<>+64(SB), Z19
 	XORQ CX, CX
-	SUBQ $64, AX
-	JLT singles
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
 	PCALIGN $32
-main:
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
 	VMOVUPS (SI)(CX*4), Z0
-	VMULPS Z0, Z28, Z1
-	VMOVUPS 64(SI)(CX*4), Z2
-	VMULPS Z2, Z28, Z3
-	VMOVUPS 128(SI)(CX*4), Z4
-	VMULPS Z4, Z28, Z5
-	VMOVUPS 192(SI)(CX*4), Z6
-	VMULPS Z6, Z28, Z7
+	VMULPS Z0, Z29, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VMULPS Z2, Z29, Z3
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VMULPS Z4, Z29, Z5
+	VMOVUPS 12288(SI)(CX*4), Z6
+	VMULPS Z6, Z29, Z7
 	VMULPS Z0, Z1, Z1
 	VMULPS Z2, Z3, Z3
 	VMULPS Z4, Z5, Z5
@@ -4464,94 +6367,237 @@ main:
 	VADDPS Z3, Z2, Z3
 	VADDPS Z5, Z4, Z5
 	VADDPS Z7, Z6, Z7
-	VMULPS Z1, Z27, Z1
-	VMULPS Z3, Z27, Z3
-	VMULPS Z5, Z27, Z5
-	VMULPS Z7, Z27, Z7
-	VMINPS Z1, Z26, Z1
-	VMINPS Z3, Z26, Z3
-	VMINPS Z5, Z26, Z5
-	VMINPS Z7, Z26, Z7
-	VMAXPS Z1, Z25, Z1
-	VMAXPS Z3, Z25, Z3
-	VMAXPS Z5, Z25, Z5
-	VMAXPS Z7, Z25, Z7
+	VMULPS Z1, Z28, Z1
+	VMULPS Z3, Z28, Z3
+	VMULPS Z5, Z28, Z5
+	VMULPS Z7, Z28, Z7
+	VMINPS Z1, Z27, Z1
+	VMINPS Z3, Z27, Z3
+	VMINPS Z5, Z27, Z5
+	VMINPS Z7, Z27, Z7
+	VMAXPS Z1, Z26, Z1
+	VMAXPS Z3, Z26, Z3
+	VMAXPS Z5, Z26, Z5
+	VMAXPS Z7, Z26, Z7
 	VMOVAPS Z30, Z8
-	VFMADD231PS Z24, Z1, Z8
+	VFMADD231PS Z25, Z1, Z8
 	VMOVAPS Z30, Z9
-	VFMADD231PS Z24, Z3, Z9
+	VFMADD231PS Z25, Z3, Z9
 	VMOVAPS Z30, Z10
-	VFMADD231PS Z24, Z5, Z10
+	VFMADD231PS Z25, Z5, Z10
 	VMOVAPS Z30, Z11
-	VFMADD231PS Z24, Z7, Z11
+	VFMADD231PS Z25, Z7, Z11
 	VSUBPS Z30, Z8, Z12
 	VSUBPS Z30, Z9, Z13
 	VSUBPS Z30, Z10, Z14
 	VSUBPS Z30, Z11, Z15
-	VPSLLD $23, Z8, Z8
-	VPSLLD $23, Z9, Z9
-	VPSLLD $23, Z10, Z10
-	VPSLLD $23, Z11, Z11
+	VFMADD231PS Z24, Z12, Z1
+	VFMADD231PS Z24, Z13, Z3
+	VFMADD231PS Z24, Z14, Z5
+	VFMADD231PS Z24, Z15, Z7
 	VFMADD231PS Z23, Z12, Z1
 	VFMADD231PS Z23, Z13, Z3
 	VFMADD231PS Z23, Z14, Z5
 	VFMADD231PS Z23, Z15, Z7
-	VFMADD231PS Z22, Z12, Z1
-	VFMADD231PS Z22, Z13, Z3
-	VFMADD231PS Z22, Z14, Z5
-	VFMADD231PS Z22, Z15, Z7
-	VMOVAPS Z20, Z12
-	VFMADD231PS Z1, Z21, Z12
-	VMOVAPS Z20, Z13
-	VFMADD231PS Z3, Z21, Z13
-	VMOVAPS Z20, Z14
-	VFMADD231PS Z5, Z21, Z14
-	VMOVAPS Z20, Z15
-	VFMADD231PS Z7, Z21, Z15
-	VFMADD213PS Z19, Z1, Z12
-	VFMADD213PS Z19, Z3, Z13
-	VFMADD213PS Z19, Z5, Z14
-	VFMADD213PS Z19, Z7, Z15
-	VFMADD213PS Z18, Z1, Z12
-	VFMADD213PS Z18, Z3, Z13
-	VFMADD213PS Z18, Z5, Z14
-	VFMADD213PS Z18, Z7, Z15
-	VFMADD213PS Z17, Z1, Z12
-	VFMADD213PS Z17, Z3, Z13
-	VFMADD213PS Z17, Z5, Z14
-	VFMADD213PS Z17, Z7, Z15
-	VFNMADD213PS Z29, Z1, Z12
-	VFNMADD213PS Z29, Z3, Z13
-	VFNMADD213PS Z29, Z5, Z14
-	VFNMADD213PS Z29, Z7, Z15
-	VFNMADD213PS Z29, Z1, Z12
-	VFNMADD213PS Z29, Z3, Z13
-	VFNMADD213PS Z29, Z5, Z14
-	VFNMADD213PS Z29, Z7, Z15
-	VFMADD213PS Z31, Z8, Z12
-	VFMADD213PS Z31, Z9, Z13
-	VFMADD213PS Z31, Z10, Z14
-	VFMADD213PS Z31, Z11, Z15
-	VRCP14PS Z12, Z1
-	VRCP14PS Z13, Z3
-	VRCP14PS Z14, Z5
-	VRCP14PS Z15, Z7
-	VMULPS Z1, Z31, Z8
-	VMULPS Z3, Z31, Z9
-	VMULPS Z5, Z31, Z10
+	VPERMPS Z22, Z8, Z8
+	VPERMPS Z22, Z9, Z9
+	VPERMPS Z22, Z10, Z10
+	VPERMPS Z22, Z11, Z11
+	VMOVAPS Z20, Z16
+	VFMADD231PS Z1, Z21, Z16
+	VMOVAPS Z20, Z17
+	VFMADD231PS Z3, Z21, Z17
+	VMOVAPS Z20, Z18
+	VFMADD231PS Z5, Z21, Z18
+	VMOVAPS Z20, Z6
+	VFMADD231PS Z7, Z21, Z6
+	VFMADD213PS Z19, Z1, Z16
+	VFMADD213PS Z19, Z3, Z17
+	VFMADD213PS Z19, Z5, Z18
+	VFMADD213PS Z19, Z7, Z6
+	VMULPS Z8, Z1, Z1
+	VMULPS Z9, Z3, Z3
+	VMULPS Z10, Z5, Z5
+	VMULPS Z11, Z7, Z7
+	VFNMADD231PS Z16, Z1, Z8
+	VFNMADD231PS Z17, Z3, Z9
+	VFNMADD231PS Z18, Z5, Z10
+	VFNMADD231PS Z6, Z7, Z11
+	VSCALEFPS Z12, Z8, Z1
+	VSCALEFPS Z13, Z9, Z3
+	VSCALEFPS Z14, Z10, Z5
+	VSCALEFPS Z15, Z11, Z6
+	VADDPS Z31, Z1, Z1
+	VADDPS Z31, Z3, Z3
+	VADDPS Z31, Z5, Z5
+	VADDPS Z31, Z6, Z6
+	VRCP14PS Z1, Z7
+	VRCP14PS Z3, Z8
+	VRCP14PS Z5, Z9
+	VRCP14PS Z6, Z10
 	VMULPS Z7, Z31, Z11
-	VFNMADD213PS Z31, Z8, Z12
-	VFNMADD213PS Z31, Z9, Z13
-	VFNMADD213PS Z31, Z10, Z14
-	VFNMADD213PS Z31, Z11, Z15
-	VFMADD231PS Z1, Z12, Z8
-	VFMADD231PS Z3, Z13, Z9
-	VFMADD231PS Z5, Z14, Z10
-	VFMADD231PS Z7, Z15, Z11
-	VMULPS Z8, Z0, Z0
-	VMULPS Z9, Z2, Z1
-	VMULPS Z10, Z4, Z2
-	VMULPS Z11, Z6, Z3
+	VMULPS Z8, Z31, Z12
+	VMULPS Z9, Z31, Z13
+	VMULPS Z10, Z31, Z14
+	VFNMADD213PS Z31, Z11, Z1
+	VFNMADD213PS Z31, Z12, Z3
+	VFNMADD213PS Z31, Z13, Z5
+	VFNMADD213PS Z31, Z14, Z6
+	VFMADD231PS Z7, Z1, Z11
+	VFMADD231PS Z8, Z3, Z12
+	VFMADD231PS Z9, Z5, Z13
+	VFMADD231PS Z10, Z6, Z14
+	VMULPS Z11, Z0, Z0
+	VMULPS Z12, Z2, Z1
+	VMULPS Z13, Z4, Z2
+	VMULPS 12288(SI)(CX*4), Z14, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·geluTanhFloat32AVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+704(SB), Z31
+	VBROADCASTSS lanes<>+7548(SB), Z30
+	VBROADCASTSS lanes<>+7636(SB), Z29
+	VBROADCASTSS lanes<>+3712(SB), Z28
+	VBROADCASTSS lanes<>+7580(SB), Z27
+	VBROADCASTSS lanes<>+7584(SB), Z26
+	VBROADCASTSS lanes<>+4032(SB), Z25
+	VBROADCASTSS lanes<>+3552(SB), Z24
+	VBROADCASTSS lanes<>+3360(SB), Z23
+	VMOVUPS lanes<>+704(SB), Z22
+	VBROADCASTSS lanes<>+7696(SB), Z21
+	VBROADCASTSS lanes<>+7632(SB), Z20
+	VBROADCASTSS lanes<>+64(SB), Z19
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*4), Z0
+	VMULPS Z0, Z29, Z1
+	VMOVUPS 64(SI)(CX*4), Z2
+	VMULPS Z2, Z29, Z3
+	VMOVUPS 128(SI)(CX*4), Z4
+	VMULPS Z4, Z29, Z5
+	VMOVUPS 192(SI)(CX*4), Z6
+	VMULPS Z6, Z29, Z7
+	VMULPS Z0, Z1, Z1
+	VMULPS Z2, Z3, Z3
+	VMULPS Z4, Z5, Z5
+	VMULPS Z6, Z7, Z7
+	VMULPS Z0, Z1, Z1
+	VMULPS Z2, Z3, Z3
+	VMULPS Z4, Z5, Z5
+	VMULPS Z6, Z7, Z7
+	VADDPS Z1, Z0, Z1
+	VADDPS Z3, Z2, Z3
+	VADDPS Z5, Z4, Z5
+	VADDPS Z7, Z6, Z7
+	VMULPS Z1, Z28, Z1
+	VMULPS Z3, Z28, Z3
+	VMULPS Z5, Z28, Z5
+	VMULPS Z7, Z28, Z7
+	VMINPS Z1, Z27, Z1
+	VMINPS Z3, Z27, Z3
+	VMINPS Z5, Z27, Z5
+	VMINPS Z7, Z27, Z7
+	VMAXPS Z1, Z26, Z1
+	VMAXPS Z3, Z26, Z3
+	VMAXPS Z5, Z26, Z5
+	VMAXPS Z7, Z26, Z7
+	VMOVAPS Z30, Z8
+	VFMADD231PS Z25, Z1, Z8
+	VMOVAPS Z30, Z9
+	VFMADD231PS Z25, Z3, Z9
+	VMOVAPS Z30, Z10
+	VFMADD231PS Z25, Z5, Z10
+	VMOVAPS Z30, Z11
+	VFMADD231PS Z25, Z7, Z11
+	VSUBPS Z30, Z8, Z12
+	VSUBPS Z30, Z9, Z13
+	VSUBPS Z30, Z10, Z14
+	VSUBPS Z30, Z11, Z15
+	VFMADD231PS Z24, Z12, Z1
+	VFMADD231PS Z24, Z13, Z3
+	VFMADD231PS Z24, Z14, Z5
+	VFMADD231PS Z24, Z15, Z7
+	VFMADD231PS Z23, Z12, Z1
+	VFMADD231PS Z23, Z13, Z3
+	VFMADD231PS Z23, Z14, Z5
+	VFMADD231PS Z23, Z15, Z7
+	VPERMPS Z22, Z8, Z8
+	VPERMPS Z22, Z9, Z9
+	VPERMPS Z22, Z10, Z10
+	VPERMPS Z22, Z11, Z11
+	VMOVAPS Z20, Z16
+	VFMADD231PS Z1, Z21, Z16
+	VMOVAPS Z20, Z17
+	VFMADD231PS Z3, Z21, Z17
+	VMOVAPS Z20, Z18
+	VFMADD231PS Z5, Z21, Z18
+	VMOVAPS Z20, Z6
+	VFMADD231PS Z7, Z21, Z6
+	VFMADD213PS Z19, Z1, Z16
+	VFMADD213PS Z19, Z3, Z17
+	VFMADD213PS Z19, Z5, Z18
+	VFMADD213PS Z19, Z7, Z6
+	VMULPS Z8, Z1, Z1
+	VMULPS Z9, Z3, Z3
+	VMULPS Z10, Z5, Z5
+	VMULPS Z11, Z7, Z7
+	VFNMADD231PS Z16, Z1, Z8
+	VFNMADD231PS Z17, Z3, Z9
+	VFNMADD231PS Z18, Z5, Z10
+	VFNMADD231PS Z6, Z7, Z11
+	VSCALEFPS Z12, Z8, Z1
+	VSCALEFPS Z13, Z9, Z3
+	VSCALEFPS Z14, Z10, Z5
+	VSCALEFPS Z15, Z11, Z6
+	VADDPS Z31, Z1, Z1
+	VADDPS Z31, Z3, Z3
+	VADDPS Z31, Z5, Z5
+	VADDPS Z31, Z6, Z6
+	VRCP14PS Z1, Z7
+	VRCP14PS Z3, Z8
+	VRCP14PS Z5, Z9
+	VRCP14PS Z6, Z10
+	VMULPS Z7, Z31, Z11
+	VMULPS Z8, Z31, Z12
+	VMULPS Z9, Z31, Z13
+	VMULPS Z10, Z31, Z14
+	VFNMADD213PS Z31, Z11, Z1
+	VFNMADD213PS Z31, Z12, Z3
+	VFNMADD213PS Z31, Z13, Z5
+	VFNMADD213PS Z31, Z14, Z6
+	VFMADD231PS Z7, Z1, Z11
+	VFMADD231PS Z8, Z3, Z12
+	VFMADD231PS Z9, Z5, Z13
+	VFMADD231PS Z10, Z6, Z14
+	VMULPS Z11, Z0, Z0
+	VMULPS Z12, Z2, Z1
+	VMULPS Z13, Z4, Z2
+	VMULPS 192(SI)(CX*4), Z14, Z3
 	VMOVUPS Z0, (DX)(CX*4)
 	VMOVUPS Z1, 64(DX)(CX*4)
 	VMOVUPS Z2, 128(DX)(CX*4)
@@ -4568,32 +6614,31 @@ masked:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPS.Z (SI)(CX*4), K7, Z0
-	VMULPS Z0, Z28, Z1
+	VMULPS Z0, Z29, Z1
 	VMULPS Z0, Z1, Z1
 	VMULPS Z0, Z1, Z1
 	VADDPS Z1, Z0, Z1
-	VMULPS Z1, Z27, Z1
-	VMINPS Z1, Z26, Z1
-	VMAXPS Z1, Z25, Z1
+	VMULPS Z1, Z28, Z1
+	VMINPS Z1, Z27, Z1
+	VMAXPS Z1, Z26, Z1
 	VMOVAPS Z30, Z2
-	VFMADD231PS Z24, Z1, Z2
+	VFMADD231PS Z25, Z1, Z2
 	VSUBPS Z30, Z2, Z3
-	VPSLLD $23, Z2, Z2
+	VFMADD231PS Z24, Z3, Z1
 	VFMADD231PS Z23, Z3, Z1
-	VFMADD231PS Z22, Z3, Z1
-	VMOVAPS Z20, Z3
-	VFMADD231PS Z1, Z21, Z3
-	VFMADD213PS Z19, Z1, Z3
-	VFMADD213PS Z18, Z1, Z3
-	VFMADD213PS Z17, Z1, Z3
-	VFNMADD213PS Z29, Z1, Z3
-	VFNMADD213PS Z29, Z1, Z3
-	VFMADD213PS Z31, Z2, Z3
-	VRCP14PS Z3, Z1
-	VMULPS Z1, Z31, Z2
-	VFNMADD213PS Z31, Z2, Z3
-	VFMADD231PS Z1, Z3, Z2
-	VMULPS Z2, Z0, Z0
+	VPERMPS Z22, Z2, Z2
+	VMOVAPS Z20, Z4
+	VFMADD231PS Z1, Z21, Z4
+	VFMADD213PS Z19, Z1, Z4
+	VMULPS Z2, Z1, Z1
+	VFNMADD231PS Z4, Z1, Z2
+	VSCALEFPS Z3, Z2, Z1
+	VADDPS Z31, Z1, Z1
+	VRCP14PS Z1, Z2
+	VMULPS Z2, Z31, Z3
+	VFNMADD213PS Z31, Z3, Z1
+	VFMADD231PS Z2, Z1, Z3
+	VMULPS Z3, Z0, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
@@ -4607,12 +6652,12 @@ TEXT ·geluTanhFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+3840(SB), Y15
-	VBROADCASTSD lanes<>+512(SB), Y14
-	VBROADCASTSD lanes<>+480(SB), Y13
-	VBROADCASTSD lanes<>+4896(SB), Y12
-	VBROADCASTSD lanes<>+5512(SB), Y11
-	VBROADCASTSD lanes<>+5440(SB), Y10
+	VBROADCASTSD lanes<>+5792(SB), Y15
+	VBROADCASTSD lanes<>+2432(SB), Y14
+	VBROADCASTSD lanes<>+2400(SB), Y13
+	VBROADCASTSD lanes<>+6848(SB), Y12
+	VBROADCASTSD lanes<>+7464(SB), Y11
+	VBROADCASTSD lanes<>+7392(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -4632,43 +6677,43 @@ main:
 	VMULPD Y3, Y11, Y3
 	VMINPD Y1, Y10, Y1
 	VMINPD Y3, Y10, Y3
-	VBROADCASTSD lanes<>+5456(SB), Y4
+	VBROADCASTSD lanes<>+7408(SB), Y4
 	VMAXPD Y1, Y4, Y1
 	VMAXPD Y3, Y4, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PD lanes<>+5152(SB), Y1, Y4
+	VFMADD231PD lanes<>+7104(SB), Y1, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PD lanes<>+5152(SB), Y3, Y5
+	VFMADD231PD lanes<>+7104(SB), Y3, Y5
 	VSUBPD Y15, Y4, Y6
 	VSUBPD Y15, Y5, Y7
 	VPSLLQ $52, Y4, Y4
 	VPSLLQ $52, Y5, Y5
-	VFMADD231PD lanes<>+4704(SB), Y6, Y1
-	VFMADD231PD lanes<>+4704(SB), Y7, Y3
-	VFMADD231PD lanes<>+2144(SB), Y6, Y1
-	VFMADD231PD lanes<>+2144(SB), Y7, Y3
+	VFMADD231PD lanes<>+6656(SB), Y6, Y1
+	VFMADD231PD lanes<>+6656(SB), Y7, Y3
+	VFMADD231PD lanes<>+4096(SB), Y6, Y1
+	VFMADD231PD lanes<>+4096(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+5536(SB), Y8
-	VBROADCASTSD lanes<>+1536(SB), Y9
+	VBROADCASTSD lanes<>+7488(SB), Y8
+	VBROADCASTSD lanes<>+3488(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+1536(SB), Y7, Y8
-	VFMADD213PD lanes<>+3712(SB), Y6, Y9
-	VFMADD213PD lanes<>+3712(SB), Y7, Y8
-	VFMADD213PD lanes<>+3904(SB), Y6, Y9
-	VFMADD213PD lanes<>+3904(SB), Y7, Y8
-	VFMADD213PD lanes<>+1344(SB), Y6, Y9
-	VFMADD213PD lanes<>+1344(SB), Y7, Y8
-	VBROADCASTSD lanes<>+5488(SB), Y2
-	VBROADCASTSD lanes<>+2880(SB), Y0
+	VFMADD213PD lanes<>+3488(SB), Y7, Y8
+	VFMADD213PD lanes<>+5664(SB), Y6, Y9
+	VFMADD213PD lanes<>+5664(SB), Y7, Y8
+	VFMADD213PD lanes<>+5856(SB), Y6, Y9
+	VFMADD213PD lanes<>+5856(SB), Y7, Y8
+	VFMADD213PD lanes<>+3296(SB), Y6, Y9
+	VFMADD213PD lanes<>+3296(SB), Y7, Y8
+	VBROADCASTSD lanes<>+7440(SB), Y2
+	VBROADCASTSD lanes<>+4832(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+2880(SB), Y7, Y2
-	VFMADD213PD lanes<>+4768(SB), Y6, Y0
-	VFMADD213PD lanes<>+4768(SB), Y7, Y2
-	VFMADD213PD lanes<>+1472(SB), Y6, Y0
-	VFMADD213PD lanes<>+1472(SB), Y7, Y2
-	VFMADD213PD lanes<>+1440(SB), Y6, Y0
-	VFMADD213PD lanes<>+1440(SB), Y7, Y2
+	VFMADD213PD lanes<>+4832(SB), Y7, Y2
+	VFMADD213PD lanes<>+6720(SB), Y6, Y0
+	VFMADD213PD lanes<>+6720(SB), Y7, Y2
+	VFMADD213PD lanes<>+3424(SB), Y6, Y0
+	VFMADD213PD lanes<>+3424(SB), Y7, Y2
+	VFMADD213PD lanes<>+3392(SB), Y6, Y0
+	VFMADD213PD lanes<>+3392(SB), Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
 	VFMADD231PD Y3, Y8, Y2
 	VFNMADD213PD Y14, Y1, Y0
@@ -4699,25 +6744,25 @@ single:
 	VADDPD Y1, Y0, Y1
 	VMULPD Y1, Y11, Y1
 	VMINPD Y1, Y10, Y1
-	VBROADCASTSD lanes<>+5456(SB), Y2
+	VBROADCASTSD lanes<>+7408(SB), Y2
 	VMAXPD Y1, Y2, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PD lanes<>+5152(SB), Y1, Y2
+	VFMADD231PD lanes<>+7104(SB), Y1, Y2
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFMADD231PD lanes<>+4704(SB), Y3, Y1
-	VFMADD231PD lanes<>+2144(SB), Y3, Y1
+	VFMADD231PD lanes<>+6656(SB), Y3, Y1
+	VFMADD231PD lanes<>+4096(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+5536(SB), Y4
-	VFMADD213PD lanes<>+1536(SB), Y3, Y4
-	VFMADD213PD lanes<>+3712(SB), Y3, Y4
-	VFMADD213PD lanes<>+3904(SB), Y3, Y4
-	VFMADD213PD lanes<>+1344(SB), Y3, Y4
-	VBROADCASTSD lanes<>+5488(SB), Y5
-	VFMADD213PD lanes<>+2880(SB), Y3, Y5
-	VFMADD213PD lanes<>+4768(SB), Y3, Y5
-	VFMADD213PD lanes<>+1472(SB), Y3, Y5
-	VFMADD213PD lanes<>+1440(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7488(SB), Y4
+	VFMADD213PD lanes<>+3488(SB), Y3, Y4
+	VFMADD213PD lanes<>+5664(SB), Y3, Y4
+	VFMADD213PD lanes<>+5856(SB), Y3, Y4
+	VFMADD213PD lanes<>+3296(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7440(SB), Y5
+	VFMADD213PD lanes<>+4832(SB), Y3, Y5
+	VFMADD213PD lanes<>+6720(SB), Y3, Y5
+	VFMADD213PD lanes<>+3424(SB), Y3, Y5
+	VFMADD213PD lanes<>+3392(SB), Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFNMADD213PD Y14, Y1, Y5
 	VFNMADD213PD Y14, Y1, Y5
@@ -4732,7 +6777,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -4742,25 +6787,25 @@ tail:
 	VADDPD Y1, Y0, Y1
 	VMULPD Y1, Y11, Y1
 	VMINPD Y1, Y10, Y1
-	VBROADCASTSD lanes<>+5456(SB), Y2
+	VBROADCASTSD lanes<>+7408(SB), Y2
 	VMAXPD Y1, Y2, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PD lanes<>+5152(SB), Y1, Y2
+	VFMADD231PD lanes<>+7104(SB), Y1, Y2
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFMADD231PD lanes<>+4704(SB), Y3, Y1
-	VFMADD231PD lanes<>+2144(SB), Y3, Y1
+	VFMADD231PD lanes<>+6656(SB), Y3, Y1
+	VFMADD231PD lanes<>+4096(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+5536(SB), Y4
-	VFMADD213PD lanes<>+1536(SB), Y3, Y4
-	VFMADD213PD lanes<>+3712(SB), Y3, Y4
-	VFMADD213PD lanes<>+3904(SB), Y3, Y4
-	VFMADD213PD lanes<>+1344(SB), Y3, Y4
-	VBROADCASTSD lanes<>+5488(SB), Y5
-	VFMADD213PD lanes<>+2880(SB), Y3, Y5
-	VFMADD213PD lanes<>+4768(SB), Y3, Y5
-	VFMADD213PD lanes<>+1472(SB), Y3, Y5
-	VFMADD213PD lanes<>+1440(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7488(SB), Y4
+	VFMADD213PD lanes<>+3488(SB), Y3, Y4
+	VFMADD213PD lanes<>+5664(SB), Y3, Y4
+	VFMADD213PD lanes<>+5856(SB), Y3, Y4
+	VFMADD213PD lanes<>+3296(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7440(SB), Y5
+	VFMADD213PD lanes<>+4832(SB), Y3, Y5
+	VFMADD213PD lanes<>+6720(SB), Y3, Y5
+	VFMADD213PD lanes<>+3424(SB), Y3, Y5
+	VFMADD213PD lanes<>+3392(SB), Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFNMADD213PD Y14, Y1, Y5
 	VFNMADD213PD Y14, Y1, Y5
@@ -4779,18 +6824,18 @@ TEXT ·geluTanhFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+3840(SB), Z31
-	VBROADCASTSD lanes<>+512(SB), Z30
-	VBROADCASTSD lanes<>+480(SB), Z29
-	VBROADCASTSD lanes<>+4896(SB), Z28
-	VBROADCASTSD lanes<>+5512(SB), Z27
-	VBROADCASTSD lanes<>+5440(SB), Z26
-	VBROADCASTSD lanes<>+5456(SB), Z25
-	VBROADCASTSD lanes<>+5152(SB), Z24
-	VBROADCASTSD lanes<>+4704(SB), Z23
-	VBROADCASTSD lanes<>+2144(SB), Z22
-	VBROADCASTSD lanes<>+5536(SB), Z21
-	VBROADCASTSD lanes<>+1536(SB), Z20
+	VBROADCASTSD lanes<>+5792(SB), Z31
+	VBROADCASTSD lanes<>+2432(SB), Z30
+	VBROADCASTSD lanes<>+2400(SB), Z29
+	VBROADCASTSD lanes<>+6848(SB), Z28
+	VBROADCASTSD lanes<>+7464(SB), Z27
+	VBROADCASTSD lanes<>+7392(SB), Z26
+	VBROADCASTSD lanes<>+7408(SB), Z25
+	VBROADCASTSD lanes<>+7104(SB), Z24
+	VBROADCASTSD lanes<>+6656(SB), Z23
+	VBROADCASTSD lanes<>+4096(SB), Z22
+	VBROADCASTSD lanes<>+7488(SB), Z21
+	VBROADCASTSD lanes<>+3488(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -4864,38 +6909,38 @@ main:
 	VFMADD231PD Z14, Z21, Z18
 	VMOVAPS Z20, Z19
 	VFMADD231PD Z15, Z21, Z19
-	VFMADD213PD.BCST lanes<>+3712(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+3712(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+3712(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+3712(SB), Z15, Z19
-	VFMADD213PD.BCST lanes<>+3904(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+3904(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+3904(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+3904(SB), Z15, Z19
-	VFMADD213PD.BCST lanes<>+1344(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+1344(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+1344(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+1344(SB), Z15, Z19
-	VBROADCASTSD lanes<>+5488(SB), Z6
-	VBROADCASTSD lanes<>+2880(SB), Z4
+	VFMADD213PD.BCST lanes<>+5664(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+5664(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+5664(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+5664(SB), Z15, Z19
+	VFMADD213PD.BCST lanes<>+5856(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+5856(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+5856(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+5856(SB), Z15, Z19
+	VFMADD213PD.BCST lanes<>+3296(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+3296(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+3296(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+3296(SB), Z15, Z19
+	VBROADCASTSD lanes<>+7440(SB), Z6
+	VBROADCASTSD lanes<>+4832(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+2880(SB), Z2
+	VBROADCASTSD lanes<>+4832(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+2880(SB), Z0
+	VBROADCASTSD lanes<>+4832(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2880(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+4768(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+4768(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+4768(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+4768(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+1472(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+1472(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+1472(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+1472(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+1440(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+1440(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+1440(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+1440(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4832(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+6720(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+6720(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+6720(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+6720(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3424(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3424(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3424(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3424(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3392(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3392(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3392(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3392(SB), Z15, Z6
 	VFMADD231PD Z1, Z16, Z4
 	VFMADD231PD Z3, Z17, Z2
 	VFMADD231PD Z5, Z18, Z0
@@ -4952,14 +6997,14 @@ masked:
 	VMULPD Z1, Z1, Z3
 	VMOVAPS Z20, Z4
 	VFMADD231PD Z3, Z21, Z4
-	VFMADD213PD.BCST lanes<>+3712(SB), Z3, Z4
-	VFMADD213PD.BCST lanes<>+3904(SB), Z3, Z4
-	VFMADD213PD.BCST lanes<>+1344(SB), Z3, Z4
-	VBROADCASTSD lanes<>+5488(SB), Z5
-	VFMADD213PD.BCST lanes<>+2880(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+4768(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+1472(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+1440(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+5664(SB), Z3, Z4
+	VFMADD213PD.BCST lanes<>+5856(SB), Z3, Z4
+	VFMADD213PD.BCST lanes<>+3296(SB), Z3, Z4
+	VBROADCASTSD lanes<>+7440(SB), Z5
+	VFMADD213PD.BCST lanes<>+4832(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+6720(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3424(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3392(SB), Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFNMADD213PD Z30, Z1, Z5
 	VFNMADD213PD Z30, Z1, Z5
@@ -4974,91 +7019,93 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·geluGradXNoneFloat32AVX2(SB), NOSPLIT, $0-64
+TEXT ·geluGradXNoneFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+992(SB), Y15
-	VBROADCASTSS lanes<>+100(SB), Y14
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+2020(SB), Y14
 	XORQ CX, CX
-	SUBQ $16, AX
-	JLT singles
 	PCALIGN $32
-main:
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
 	VMOVUPS (DI)(CX*4), Y0
-	VXORPS lanes<>+800(SB), Y0, Y1
+	VXORPS lanes<>+2720(SB), Y0, Y1
 	VMOVUPS 32(DI)(CX*4), Y2
-	VXORPS lanes<>+800(SB), Y2, Y3
-	VMULPS lanes<>+4800(SB), Y1, Y1
-	VMULPS lanes<>+4800(SB), Y3, Y3
-	VANDPS lanes<>+5344(SB), Y1, Y4
-	VANDPS lanes<>+5344(SB), Y3, Y5
-	VBROADCASTSS lanes<>+5692(SB), Y6
+	VXORPS lanes<>+2720(SB), Y2, Y3
+	VMULPS lanes<>+6752(SB), Y1, Y1
+	VMULPS lanes<>+6752(SB), Y3, Y3
+	VANDPS lanes<>+7296(SB), Y1, Y4
+	VANDPS lanes<>+7296(SB), Y3, Y5
+	VBROADCASTSS lanes<>+7676(SB), Y6
 	VMINPS Y4, Y6, Y4
 	VMINPS Y5, Y6, Y5
 	VADDPS Y14, Y4, Y6
 	VADDPS Y14, Y5, Y7
-	VBROADCASTSS lanes<>+672(SB), Y8
+	VBROADCASTSS lanes<>+2592(SB), Y8
 	VDIVPS Y6, Y8, Y6
 	VDIVPS Y7, Y8, Y7
 	VMOVAPS Y15, Y8
-	VFNMADD231PS lanes<>+768(SB), Y6, Y8
+	VFNMADD231PS lanes<>+2688(SB), Y6, Y8
 	VMOVAPS Y15, Y9
-	VFNMADD231PS lanes<>+768(SB), Y7, Y9
+	VFNMADD231PS lanes<>+2688(SB), Y7, Y9
 	VMULPS Y8, Y8, Y10
 	VMULPS Y9, Y9, Y11
-	VBROADCASTSS lanes<>+5684(SB), Y12
-	VBROADCASTSS lanes<>+3136(SB), Y13
+	VBROADCASTSS lanes<>+7668(SB), Y12
+	VBROADCASTSS lanes<>+5088(SB), Y13
 	VFMADD231PS Y10, Y12, Y13
-	VFMADD213PS lanes<>+3136(SB), Y11, Y12
-	VFMADD213PS lanes<>+3808(SB), Y10, Y13
-	VFMADD213PS lanes<>+3808(SB), Y11, Y12
-	VFMADD213PS lanes<>+1376(SB), Y10, Y13
-	VFMADD213PS lanes<>+1376(SB), Y11, Y12
-	VFMADD213PS lanes<>+4224(SB), Y10, Y13
-	VFMADD213PS lanes<>+4224(SB), Y11, Y12
-	VBROADCASTSS lanes<>+5700(SB), Y2
-	VBROADCASTSS lanes<>+4832(SB), Y0
+	VFMADD213PS lanes<>+5088(SB), Y11, Y12
+	VFMADD213PS lanes<>+5760(SB), Y10, Y13
+	VFMADD213PS lanes<>+5760(SB), Y11, Y12
+	VFMADD213PS lanes<>+3328(SB), Y10, Y13
+	VFMADD213PS lanes<>+3328(SB), Y11, Y12
+	VFMADD213PS lanes<>+6176(SB), Y10, Y13
+	VFMADD213PS lanes<>+6176(SB), Y11, Y12
+	VBROADCASTSS lanes<>+7680(SB), Y2
+	VBROADCASTSS lanes<>+6784(SB), Y0
 	VFMADD231PS Y10, Y2, Y0
-	VFMADD213PS lanes<>+4832(SB), Y11, Y2
-	VFMADD213PS lanes<>+2400(SB), Y10, Y0
-	VFMADD213PS lanes<>+2400(SB), Y11, Y2
-	VFMADD213PS lanes<>+4416(SB), Y10, Y0
-	VFMADD213PS lanes<>+4416(SB), Y11, Y2
-	VFMADD213PS lanes<>+1984(SB), Y10, Y0
-	VFMADD213PS lanes<>+1984(SB), Y11, Y2
+	VFMADD213PS lanes<>+6784(SB), Y11, Y2
+	VFMADD213PS lanes<>+4352(SB), Y10, Y0
+	VFMADD213PS lanes<>+4352(SB), Y11, Y2
+	VFMADD213PS lanes<>+6368(SB), Y10, Y0
+	VFMADD213PS lanes<>+6368(SB), Y11, Y2
+	VFMADD213PS lanes<>+3936(SB), Y10, Y0
+	VFMADD213PS lanes<>+3936(SB), Y11, Y2
 	VFMADD231PS Y8, Y13, Y0
 	VFMADD231PS Y9, Y12, Y2
 	VMULPS Y6, Y0, Y0
 	VMULPS Y7, Y2, Y2
 	VMULPS Y4, Y4, Y6
 	VMULPS Y5, Y5, Y7
-	VBROADCASTSS lanes<>+2080(SB), Y8
-	VFMADD213PS lanes<>+3648(SB), Y8, Y6
-	VFMADD213PS lanes<>+3648(SB), Y8, Y7
-	VSUBPS lanes<>+3648(SB), Y6, Y8
-	VSUBPS lanes<>+3648(SB), Y7, Y9
+	VBROADCASTSS lanes<>+4032(SB), Y8
+	VFMADD213PS lanes<>+5600(SB), Y8, Y6
+	VFMADD213PS lanes<>+5600(SB), Y8, Y7
+	VSUBPS lanes<>+5600(SB), Y6, Y8
+	VSUBPS lanes<>+5600(SB), Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VMULPS lanes<>+1216(SB), Y8, Y10
-	VMULPS lanes<>+1216(SB), Y9, Y11
+	VMULPS lanes<>+3200(SB), Y8, Y10
+	VMULPS lanes<>+3200(SB), Y9, Y11
 	VFMADD231PS Y4, Y4, Y10
 	VFMADD231PS Y5, Y5, Y11
-	VFMADD231PS lanes<>+3552(SB), Y8, Y10
-	VFMADD231PS lanes<>+3552(SB), Y9, Y11
-	VBROADCASTSS lanes<>+5656(SB), Y4
-	VBROADCASTSS lanes<>+3424(SB), Y5
+	VFMADD231PS lanes<>+5504(SB), Y8, Y10
+	VFMADD231PS lanes<>+5504(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7640(SB), Y4
+	VBROADCASTSS lanes<>+5376(SB), Y5
 	VFMADD231PS Y10, Y4, Y5
-	VBROADCASTSS lanes<>+3424(SB), Y8
+	VBROADCASTSS lanes<>+5376(SB), Y8
 	VFMADD231PS Y11, Y4, Y8
-	VFMADD213PS lanes<>+1824(SB), Y10, Y5
-	VFMADD213PS lanes<>+1824(SB), Y11, Y8
-	VFMADD213PS lanes<>+2336(SB), Y10, Y5
-	VFMADD213PS lanes<>+2336(SB), Y11, Y8
-	VFMADD213PS lanes<>+5184(SB), Y10, Y5
-	VFMADD213PS lanes<>+5184(SB), Y11, Y8
+	VFMADD213PS lanes<>+3776(SB), Y10, Y5
+	VFMADD213PS lanes<>+3776(SB), Y11, Y8
+	VFMADD213PS lanes<>+4288(SB), Y10, Y5
+	VFMADD213PS lanes<>+4288(SB), Y11, Y8
+	VFMADD213PS lanes<>+7136(SB), Y10, Y5
+	VFMADD213PS lanes<>+7136(SB), Y11, Y8
 	VFNMADD213PS Y15, Y10, Y5
 	VFNMADD213PS Y15, Y11, Y8
 	VFNMADD213PS Y15, Y10, Y5
@@ -5074,52 +7121,52 @@ main:
 	VSUBPS Y2, Y14, Y8
 	VBLENDVPS Y6, Y7, Y0, Y0
 	VBLENDVPS Y5, Y8, Y2, Y2
-	VMULPS lanes<>+704(SB), Y0, Y0
-	VMULPS lanes<>+704(SB), Y2, Y2
-	VBROADCASTSS lanes<>+704(SB), Y5
+	VMULPS lanes<>+2624(SB), Y0, Y0
+	VMULPS lanes<>+2624(SB), Y2, Y2
+	VBROADCASTSS lanes<>+2624(SB), Y5
 	VMULPS (DI)(CX*4), Y5, Y6
 	VMULPS 32(DI)(CX*4), Y5, Y5
 	VMULPS Y1, Y1, Y1
 	VMULPS Y3, Y3, Y3
-	VXORPS lanes<>+800(SB), Y1, Y1
-	VXORPS lanes<>+800(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5612(SB), Y7
+	VXORPS lanes<>+2720(SB), Y1, Y1
+	VXORPS lanes<>+2720(SB), Y3, Y3
+	VBROADCASTSS lanes<>+7572(SB), Y7
 	VMINPS Y1, Y7, Y1
 	VMINPS Y3, Y7, Y3
-	VBROADCASTSS lanes<>+5624(SB), Y7
+	VBROADCASTSS lanes<>+7584(SB), Y7
 	VMAXPS Y1, Y7, Y1
 	VMAXPS Y3, Y7, Y3
-	VBROADCASTSS lanes<>+2048(SB), Y7
-	VBROADCASTSS lanes<>+3168(SB), Y8
+	VBROADCASTSS lanes<>+4000(SB), Y7
+	VBROADCASTSS lanes<>+5120(SB), Y8
 	VFMADD231PS Y7, Y1, Y8
-	VFMADD213PS lanes<>+3168(SB), Y3, Y7
-	VSUBPS lanes<>+3168(SB), Y8, Y9
-	VSUBPS lanes<>+3168(SB), Y7, Y10
+	VFMADD213PS lanes<>+5120(SB), Y3, Y7
+	VSUBPS lanes<>+5120(SB), Y8, Y9
+	VSUBPS lanes<>+5120(SB), Y7, Y10
 	VPSLLD $23, Y8, Y8
 	VPSLLD $23, Y7, Y7
 	VMOVAPS Y1, Y11
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
 	VMOVAPS Y3, Y12
-	VFNMADD231PS lanes<>+1600(SB), Y10, Y12
-	VFNMADD231PS lanes<>+1408(SB), Y9, Y11
-	VFNMADD231PS lanes<>+1408(SB), Y10, Y12
-	VBROADCASTSS lanes<>+3392(SB), Y9
+	VFNMADD231PS lanes<>+3552(SB), Y10, Y12
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3360(SB), Y10, Y12
+	VBROADCASTSS lanes<>+5344(SB), Y9
 	VFMADD231PS Y11, Y4, Y9
-	VFMADD213PS lanes<>+3392(SB), Y12, Y4
-	VFMADD213PS lanes<>+1824(SB), Y11, Y9
-	VFMADD213PS lanes<>+1824(SB), Y12, Y4
-	VFMADD213PS lanes<>+2304(SB), Y11, Y9
-	VFMADD213PS lanes<>+2304(SB), Y12, Y4
-	VFMADD213PS lanes<>+5184(SB), Y11, Y9
-	VFMADD213PS lanes<>+5184(SB), Y12, Y4
+	VFMADD213PS lanes<>+5344(SB), Y12, Y4
+	VFMADD213PS lanes<>+3776(SB), Y11, Y9
+	VFMADD213PS lanes<>+3776(SB), Y12, Y4
+	VFMADD213PS lanes<>+4256(SB), Y11, Y9
+	VFMADD213PS lanes<>+4256(SB), Y12, Y4
+	VFMADD213PS lanes<>+7136(SB), Y11, Y9
+	VFMADD213PS lanes<>+7136(SB), Y12, Y4
 	VFMADD213PS Y15, Y11, Y9
 	VFMADD213PS Y15, Y12, Y4
 	VFMADD213PS Y15, Y11, Y9
 	VFMADD213PS Y15, Y12, Y4
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y3, Y3
-	VPAND lanes<>+640(SB), Y1, Y1
-	VPAND lanes<>+640(SB), Y3, Y3
+	VPAND lanes<>+2560(SB), Y1, Y1
+	VPAND lanes<>+2560(SB), Y3, Y3
 	VPADDD Y1, Y8, Y8
 	VPADDD Y3, Y7, Y7
 	VPSUBD Y1, Y14, Y1
@@ -5128,10 +7175,340 @@ main:
 	VMULPS Y7, Y4, Y4
 	VMULPS Y1, Y8, Y1
 	VMULPS Y3, Y4, Y3
-	VMULPS lanes<>+4064(SB), Y1, Y1
-	VMULPS lanes<>+4064(SB), Y3, Y3
-	VMULPS lanes<>+4800(SB), Y1, Y1
-	VMULPS lanes<>+4800(SB), Y3, Y3
+	VMULPS lanes<>+6016(SB), Y1, Y1
+	VMULPS lanes<>+6016(SB), Y3, Y3
+	VMULPS lanes<>+6752(SB), Y1, Y1
+	VMULPS lanes<>+6752(SB), Y3, Y3
+	VMULPS Y1, Y6, Y1
+	VMULPS Y3, Y5, Y3
+	VADDPS Y1, Y0, Y0
+	VADDPS Y3, Y2, Y1
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(DI)(CX*4), Y0
+	VXORPS lanes<>+2720(SB), Y0, Y1
+	VMOVUPS 96(DI)(CX*4), Y2
+	VXORPS lanes<>+2720(SB), Y2, Y3
+	VMULPS lanes<>+6752(SB), Y1, Y1
+	VMULPS lanes<>+6752(SB), Y3, Y3
+	VANDPS lanes<>+7296(SB), Y1, Y4
+	VANDPS lanes<>+7296(SB), Y3, Y5
+	VBROADCASTSS lanes<>+7676(SB), Y6
+	VMINPS Y4, Y6, Y4
+	VMINPS Y5, Y6, Y5
+	VADDPS Y14, Y4, Y6
+	VADDPS Y14, Y5, Y7
+	VBROADCASTSS lanes<>+2592(SB), Y8
+	VDIVPS Y6, Y8, Y6
+	VDIVPS Y7, Y8, Y7
+	VMOVAPS Y15, Y8
+	VFNMADD231PS lanes<>+2688(SB), Y6, Y8
+	VMOVAPS Y15, Y9
+	VFNMADD231PS lanes<>+2688(SB), Y7, Y9
+	VMULPS Y8, Y8, Y10
+	VMULPS Y9, Y9, Y11
+	VBROADCASTSS lanes<>+7668(SB), Y12
+	VBROADCASTSS lanes<>+5088(SB), Y13
+	VFMADD231PS Y10, Y12, Y13
+	VFMADD213PS lanes<>+5088(SB), Y11, Y12
+	VFMADD213PS lanes<>+5760(SB), Y10, Y13
+	VFMADD213PS lanes<>+5760(SB), Y11, Y12
+	VFMADD213PS lanes<>+3328(SB), Y10, Y13
+	VFMADD213PS lanes<>+3328(SB), Y11, Y12
+	VFMADD213PS lanes<>+6176(SB), Y10, Y13
+	VFMADD213PS lanes<>+6176(SB), Y11, Y12
+	VBROADCASTSS lanes<>+7680(SB), Y2
+	VBROADCASTSS lanes<>+6784(SB), Y0
+	VFMADD231PS Y10, Y2, Y0
+	VFMADD213PS lanes<>+6784(SB), Y11, Y2
+	VFMADD213PS lanes<>+4352(SB), Y10, Y0
+	VFMADD213PS lanes<>+4352(SB), Y11, Y2
+	VFMADD213PS lanes<>+6368(SB), Y10, Y0
+	VFMADD213PS lanes<>+6368(SB), Y11, Y2
+	VFMADD213PS lanes<>+3936(SB), Y10, Y0
+	VFMADD213PS lanes<>+3936(SB), Y11, Y2
+	VFMADD231PS Y8, Y13, Y0
+	VFMADD231PS Y9, Y12, Y2
+	VMULPS Y6, Y0, Y0
+	VMULPS Y7, Y2, Y2
+	VMULPS Y4, Y4, Y6
+	VMULPS Y5, Y5, Y7
+	VBROADCASTSS lanes<>+4032(SB), Y8
+	VFMADD213PS lanes<>+5600(SB), Y8, Y6
+	VFMADD213PS lanes<>+5600(SB), Y8, Y7
+	VSUBPS lanes<>+5600(SB), Y6, Y8
+	VSUBPS lanes<>+5600(SB), Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VMULPS lanes<>+3200(SB), Y8, Y10
+	VMULPS lanes<>+3200(SB), Y9, Y11
+	VFMADD231PS Y4, Y4, Y10
+	VFMADD231PS Y5, Y5, Y11
+	VFMADD231PS lanes<>+5504(SB), Y8, Y10
+	VFMADD231PS lanes<>+5504(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7640(SB), Y4
+	VBROADCASTSS lanes<>+5376(SB), Y5
+	VFMADD231PS Y10, Y4, Y5
+	VBROADCASTSS lanes<>+5376(SB), Y8
+	VFMADD231PS Y11, Y4, Y8
+	VFMADD213PS lanes<>+3776(SB), Y10, Y5
+	VFMADD213PS lanes<>+3776(SB), Y11, Y8
+	VFMADD213PS lanes<>+4288(SB), Y10, Y5
+	VFMADD213PS lanes<>+4288(SB), Y11, Y8
+	VFMADD213PS lanes<>+7136(SB), Y10, Y5
+	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFNMADD213PS Y15, Y10, Y5
+	VFNMADD213PS Y15, Y11, Y8
+	VFNMADD213PS Y15, Y10, Y5
+	VFNMADD213PS Y15, Y11, Y8
+	VMULPS Y6, Y5, Y5
+	VMULPS Y7, Y8, Y6
+	VMULPS Y0, Y5, Y0
+	VMULPS Y2, Y6, Y2
+	VPXOR X5, X5, X5
+	VCMPPS $17, Y5, Y1, Y6
+	VCMPPS $17, Y5, Y3, Y5
+	VSUBPS Y0, Y14, Y7
+	VSUBPS Y2, Y14, Y8
+	VBLENDVPS Y6, Y7, Y0, Y0
+	VBLENDVPS Y5, Y8, Y2, Y2
+	VMULPS lanes<>+2624(SB), Y0, Y0
+	VMULPS lanes<>+2624(SB), Y2, Y2
+	VBROADCASTSS lanes<>+2624(SB), Y5
+	VMULPS 64(DI)(CX*4), Y5, Y6
+	VMULPS 96(DI)(CX*4), Y5, Y5
+	VMULPS Y1, Y1, Y1
+	VMULPS Y3, Y3, Y3
+	VXORPS lanes<>+2720(SB), Y1, Y1
+	VXORPS lanes<>+2720(SB), Y3, Y3
+	VBROADCASTSS lanes<>+7572(SB), Y7
+	VMINPS Y1, Y7, Y1
+	VMINPS Y3, Y7, Y3
+	VBROADCASTSS lanes<>+7584(SB), Y7
+	VMAXPS Y1, Y7, Y1
+	VMAXPS Y3, Y7, Y3
+	VBROADCASTSS lanes<>+4000(SB), Y7
+	VBROADCASTSS lanes<>+5120(SB), Y8
+	VFMADD231PS Y7, Y1, Y8
+	VFMADD213PS lanes<>+5120(SB), Y3, Y7
+	VSUBPS lanes<>+5120(SB), Y8, Y9
+	VSUBPS lanes<>+5120(SB), Y7, Y10
+	VPSLLD $23, Y8, Y8
+	VPSLLD $23, Y7, Y7
+	VMOVAPS Y1, Y11
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
+	VMOVAPS Y3, Y12
+	VFNMADD231PS lanes<>+3552(SB), Y10, Y12
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3360(SB), Y10, Y12
+	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFMADD231PS Y11, Y4, Y9
+	VFMADD213PS lanes<>+5344(SB), Y12, Y4
+	VFMADD213PS lanes<>+3776(SB), Y11, Y9
+	VFMADD213PS lanes<>+3776(SB), Y12, Y4
+	VFMADD213PS lanes<>+4256(SB), Y11, Y9
+	VFMADD213PS lanes<>+4256(SB), Y12, Y4
+	VFMADD213PS lanes<>+7136(SB), Y11, Y9
+	VFMADD213PS lanes<>+7136(SB), Y12, Y4
+	VFMADD213PS Y15, Y11, Y9
+	VFMADD213PS Y15, Y12, Y4
+	VFMADD213PS Y15, Y11, Y9
+	VFMADD213PS Y15, Y12, Y4
+	VPSRAD $31, Y1, Y1
+	VPSRAD $31, Y3, Y3
+	VPAND lanes<>+2560(SB), Y1, Y1
+	VPAND lanes<>+2560(SB), Y3, Y3
+	VPADDD Y1, Y8, Y8
+	VPADDD Y3, Y7, Y7
+	VPSUBD Y1, Y14, Y1
+	VPSUBD Y3, Y14, Y3
+	VMULPS Y8, Y9, Y8
+	VMULPS Y7, Y4, Y4
+	VMULPS Y1, Y8, Y1
+	VMULPS Y3, Y4, Y3
+	VMULPS lanes<>+6016(SB), Y1, Y1
+	VMULPS lanes<>+6016(SB), Y3, Y3
+	VMULPS lanes<>+6752(SB), Y1, Y1
+	VMULPS lanes<>+6752(SB), Y3, Y3
+	VMULPS Y1, Y6, Y1
+	VMULPS Y3, Y5, Y3
+	VADDPS Y1, Y0, Y0
+	VADDPS Y3, Y2, Y1
+	VMULPS 64(SI)(CX*4), Y0, Y0
+	VMULPS 96(SI)(CX*4), Y1, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·geluGradXNoneFloat32AVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+2020(SB), Y14
+	XORQ CX, CX
+	SUBQ $16, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (DI)(CX*4), Y0
+	VXORPS lanes<>+2720(SB), Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VXORPS lanes<>+2720(SB), Y2, Y3
+	VMULPS lanes<>+6752(SB), Y1, Y1
+	VMULPS lanes<>+6752(SB), Y3, Y3
+	VANDPS lanes<>+7296(SB), Y1, Y4
+	VANDPS lanes<>+7296(SB), Y3, Y5
+	VBROADCASTSS lanes<>+7676(SB), Y6
+	VMINPS Y4, Y6, Y4
+	VMINPS Y5, Y6, Y5
+	VADDPS Y14, Y4, Y6
+	VADDPS Y14, Y5, Y7
+	VBROADCASTSS lanes<>+2592(SB), Y8
+	VDIVPS Y6, Y8, Y6
+	VDIVPS Y7, Y8, Y7
+	VMOVAPS Y15, Y8
+	VFNMADD231PS lanes<>+2688(SB), Y6, Y8
+	VMOVAPS Y15, Y9
+	VFNMADD231PS lanes<>+2688(SB), Y7, Y9
+	VMULPS Y8, Y8, Y10
+	VMULPS Y9, Y9, Y11
+	VBROADCASTSS lanes<>+7668(SB), Y12
+	VBROADCASTSS lanes<>+5088(SB), Y13
+	VFMADD231PS Y10, Y12, Y13
+	VFMADD213PS lanes<>+5088(SB), Y11, Y12
+	VFMADD213PS lanes<>+5760(SB), Y10, Y13
+	VFMADD213PS lanes<>+5760(SB), Y11, Y12
+	VFMADD213PS lanes<>+3328(SB), Y10, Y13
+	VFMADD213PS lanes<>+3328(SB), Y11, Y12
+	VFMADD213PS lanes<>+6176(SB), Y10, Y13
+	VFMADD213PS lanes<>+6176(SB), Y11, Y12
+	VBROADCASTSS lanes<>+7680(SB), Y2
+	VBROADCASTSS lanes<>+6784(SB), Y0
+	VFMADD231PS Y10, Y2, Y0
+	VFMADD213PS lanes<>+6784(SB), Y11, Y2
+	VFMADD213PS lanes<>+4352(SB), Y10, Y0
+	VFMADD213PS lanes<>+4352(SB), Y11, Y2
+	VFMADD213PS lanes<>+6368(SB), Y10, Y0
+	VFMADD213PS lanes<>+6368(SB), Y11, Y2
+	VFMADD213PS lanes<>+3936(SB), Y10, Y0
+	VFMADD213PS lanes<>+3936(SB), Y11, Y2
+	VFMADD231PS Y8, Y13, Y0
+	VFMADD231PS Y9, Y12, Y2
+	VMULPS Y6, Y0, Y0
+	VMULPS Y7, Y2, Y2
+	VMULPS Y4, Y4, Y6
+	VMULPS Y5, Y5, Y7
+	VBROADCASTSS lanes<>+4032(SB), Y8
+	VFMADD213PS lanes<>+5600(SB), Y8, Y6
+	VFMADD213PS lanes<>+5600(SB), Y8, Y7
+	VSUBPS lanes<>+5600(SB), Y6, Y8
+	VSUBPS lanes<>+5600(SB), Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VMULPS lanes<>+3200(SB), Y8, Y10
+	VMULPS lanes<>+3200(SB), Y9, Y11
+	VFMADD231PS Y4, Y4, Y10
+	VFMADD231PS Y5, Y5, Y11
+	VFMADD231PS lanes<>+5504(SB), Y8, Y10
+	VFMADD231PS lanes<>+5504(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7640(SB), Y4
+	VBROADCASTSS lanes<>+5376(SB), Y5
+	VFMADD231PS Y10, Y4, Y5
+	VBROADCASTSS lanes<>+5376(SB), Y8
+	VFMADD231PS Y11, Y4, Y8
+	VFMADD213PS lanes<>+3776(SB), Y10, Y5
+	VFMADD213PS lanes<>+3776(SB), Y11, Y8
+	VFMADD213PS lanes<>+4288(SB), Y10, Y5
+	VFMADD213PS lanes<>+4288(SB), Y11, Y8
+	VFMADD213PS lanes<>+7136(SB), Y10, Y5
+	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFNMADD213PS Y15, Y10, Y5
+	VFNMADD213PS Y15, Y11, Y8
+	VFNMADD213PS Y15, Y10, Y5
+	VFNMADD213PS Y15, Y11, Y8
+	VMULPS Y6, Y5, Y5
+	VMULPS Y7, Y8, Y6
+	VMULPS Y0, Y5, Y0
+	VMULPS Y2, Y6, Y2
+	VPXOR X5, X5, X5
+	VCMPPS $17, Y5, Y1, Y6
+	VCMPPS $17, Y5, Y3, Y5
+	VSUBPS Y0, Y14, Y7
+	VSUBPS Y2, Y14, Y8
+	VBLENDVPS Y6, Y7, Y0, Y0
+	VBLENDVPS Y5, Y8, Y2, Y2
+	VMULPS lanes<>+2624(SB), Y0, Y0
+	VMULPS lanes<>+2624(SB), Y2, Y2
+	VBROADCASTSS lanes<>+2624(SB), Y5
+	VMULPS (DI)(CX*4), Y5, Y6
+	VMULPS 32(DI)(CX*4), Y5, Y5
+	VMULPS Y1, Y1, Y1
+	VMULPS Y3, Y3, Y3
+	VXORPS lanes<>+2720(SB), Y1, Y1
+	VXORPS lanes<>+2720(SB), Y3, Y3
+	VBROADCASTSS lanes<>+7572(SB), Y7
+	VMINPS Y1, Y7, Y1
+	VMINPS Y3, Y7, Y3
+	VBROADCASTSS lanes<>+7584(SB), Y7
+	VMAXPS Y1, Y7, Y1
+	VMAXPS Y3, Y7, Y3
+	VBROADCASTSS lanes<>+4000(SB), Y7
+	VBROADCASTSS lanes<>+5120(SB), Y8
+	VFMADD231PS Y7, Y1, Y8
+	VFMADD213PS lanes<>+5120(SB), Y3, Y7
+	VSUBPS lanes<>+5120(SB), Y8, Y9
+	VSUBPS lanes<>+5120(SB), Y7, Y10
+	VPSLLD $23, Y8, Y8
+	VPSLLD $23, Y7, Y7
+	VMOVAPS Y1, Y11
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
+	VMOVAPS Y3, Y12
+	VFNMADD231PS lanes<>+3552(SB), Y10, Y12
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3360(SB), Y10, Y12
+	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFMADD231PS Y11, Y4, Y9
+	VFMADD213PS lanes<>+5344(SB), Y12, Y4
+	VFMADD213PS lanes<>+3776(SB), Y11, Y9
+	VFMADD213PS lanes<>+3776(SB), Y12, Y4
+	VFMADD213PS lanes<>+4256(SB), Y11, Y9
+	VFMADD213PS lanes<>+4256(SB), Y12, Y4
+	VFMADD213PS lanes<>+7136(SB), Y11, Y9
+	VFMADD213PS lanes<>+7136(SB), Y12, Y4
+	VFMADD213PS Y15, Y11, Y9
+	VFMADD213PS Y15, Y12, Y4
+	VFMADD213PS Y15, Y11, Y9
+	VFMADD213PS Y15, Y12, Y4
+	VPSRAD $31, Y1, Y1
+	VPSRAD $31, Y3, Y3
+	VPAND lanes<>+2560(SB), Y1, Y1
+	VPAND lanes<>+2560(SB), Y3, Y3
+	VPADDD Y1, Y8, Y8
+	VPADDD Y3, Y7, Y7
+	VPSUBD Y1, Y14, Y1
+	VPSUBD Y3, Y14, Y3
+	VMULPS Y8, Y9, Y8
+	VMULPS Y7, Y4, Y4
+	VMULPS Y1, Y8, Y1
+	VMULPS Y3, Y4, Y3
+	VMULPS lanes<>+6016(SB), Y1, Y1
+	VMULPS lanes<>+6016(SB), Y3, Y3
+	VMULPS lanes<>+6752(SB), Y1, Y1
+	VMULPS lanes<>+6752(SB), Y3, Y3
 	VMULPS Y1, Y6, Y1
 	VMULPS Y3, Y5, Y3
 	VADDPS Y1, Y0, Y0
@@ -5150,43 +7527,43 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*4), Y0
-	VXORPS lanes<>+800(SB), Y0, Y1
-	VMULPS lanes<>+4800(SB), Y1, Y1
-	VANDPS lanes<>+5344(SB), Y1, Y2
-	VBROADCASTSS lanes<>+5692(SB), Y3
+	VXORPS lanes<>+2720(SB), Y0, Y1
+	VMULPS lanes<>+6752(SB), Y1, Y1
+	VANDPS lanes<>+7296(SB), Y1, Y2
+	VBROADCASTSS lanes<>+7676(SB), Y3
 	VMINPS Y2, Y3, Y2
 	VADDPS Y14, Y2, Y3
-	VBROADCASTSS lanes<>+672(SB), Y4
+	VBROADCASTSS lanes<>+2592(SB), Y4
 	VDIVPS Y3, Y4, Y3
 	VMOVAPS Y15, Y4
-	VFNMADD231PS lanes<>+768(SB), Y3, Y4
+	VFNMADD231PS lanes<>+2688(SB), Y3, Y4
 	VMULPS Y4, Y4, Y5
-	VBROADCASTSS lanes<>+5684(SB), Y6
-	VFMADD213PS lanes<>+3136(SB), Y5, Y6
-	VFMADD213PS lanes<>+3808(SB), Y5, Y6
-	VFMADD213PS lanes<>+1376(SB), Y5, Y6
-	VFMADD213PS lanes<>+4224(SB), Y5, Y6
-	VBROADCASTSS lanes<>+5700(SB), Y7
-	VFMADD213PS lanes<>+4832(SB), Y5, Y7
-	VFMADD213PS lanes<>+2400(SB), Y5, Y7
-	VFMADD213PS lanes<>+4416(SB), Y5, Y7
-	VFMADD213PS lanes<>+1984(SB), Y5, Y7
+	VBROADCASTSS lanes<>+7668(SB), Y6
+	VFMADD213PS lanes<>+5088(SB), Y5, Y6
+	VFMADD213PS lanes<>+5760(SB), Y5, Y6
+	VFMADD213PS lanes<>+3328(SB), Y5, Y6
+	VFMADD213PS lanes<>+6176(SB), Y5, Y6
+	VBROADCASTSS lanes<>+7680(SB), Y7
+	VFMADD213PS lanes<>+6784(SB), Y5, Y7
+	VFMADD213PS lanes<>+4352(SB), Y5, Y7
+	VFMADD213PS lanes<>+6368(SB), Y5, Y7
+	VFMADD213PS lanes<>+3936(SB), Y5, Y7
 	VFMADD231PS Y4, Y6, Y7
 	VMULPS Y3, Y7, Y3
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+2080(SB), Y5
-	VFMADD213PS lanes<>+3648(SB), Y5, Y4
-	VSUBPS lanes<>+3648(SB), Y4, Y5
+	VBROADCASTSS lanes<>+4032(SB), Y5
+	VFMADD213PS lanes<>+5600(SB), Y5, Y4
+	VSUBPS lanes<>+5600(SB), Y4, Y5
 	VPSLLD $23, Y4, Y4
-	VMULPS lanes<>+1216(SB), Y5, Y6
+	VMULPS lanes<>+3200(SB), Y5, Y6
 	VFMADD231PS Y2, Y2, Y6
-	VFMADD231PS lanes<>+3552(SB), Y5, Y6
-	VBROADCASTSS lanes<>+5656(SB), Y2
-	VBROADCASTSS lanes<>+3424(SB), Y5
+	VFMADD231PS lanes<>+5504(SB), Y5, Y6
+	VBROADCASTSS lanes<>+7640(SB), Y2
+	VBROADCASTSS lanes<>+5376(SB), Y5
 	VFMADD231PS Y6, Y2, Y5
-	VFMADD213PS lanes<>+1824(SB), Y6, Y5
-	VFMADD213PS lanes<>+2336(SB), Y6, Y5
-	VFMADD213PS lanes<>+5184(SB), Y6, Y5
+	VFMADD213PS lanes<>+3776(SB), Y6, Y5
+	VFMADD213PS lanes<>+4288(SB), Y6, Y5
+	VFMADD213PS lanes<>+7136(SB), Y6, Y5
 	VFNMADD213PS Y15, Y6, Y5
 	VFNMADD213PS Y15, Y6, Y5
 	VMULPS Y4, Y5, Y4
@@ -5195,35 +7572,35 @@ single:
 	VCMPPS $17, Y4, Y1, Y4
 	VSUBPS Y3, Y14, Y5
 	VBLENDVPS Y4, Y5, Y3, Y3
-	VMULPS lanes<>+704(SB), Y3, Y3
-	VMULPS lanes<>+704(SB), Y0, Y0
+	VMULPS lanes<>+2624(SB), Y3, Y3
+	VMULPS lanes<>+2624(SB), Y0, Y0
 	VMULPS Y1, Y1, Y1
-	VXORPS lanes<>+800(SB), Y1, Y1
-	VBROADCASTSS lanes<>+5612(SB), Y4
+	VXORPS lanes<>+2720(SB), Y1, Y1
+	VBROADCASTSS lanes<>+7572(SB), Y4
 	VMINPS Y1, Y4, Y1
-	VBROADCASTSS lanes<>+5624(SB), Y4
+	VBROADCASTSS lanes<>+7584(SB), Y4
 	VMAXPS Y1, Y4, Y1
-	VBROADCASTSS lanes<>+2048(SB), Y4
-	VFMADD213PS lanes<>+3168(SB), Y1, Y4
-	VSUBPS lanes<>+3168(SB), Y4, Y5
+	VBROADCASTSS lanes<>+4000(SB), Y4
+	VFMADD213PS lanes<>+5120(SB), Y1, Y4
+	VSUBPS lanes<>+5120(SB), Y4, Y5
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y1, Y6
-	VFNMADD231PS lanes<>+1600(SB), Y5, Y6
-	VFNMADD231PS lanes<>+1408(SB), Y5, Y6
-	VFMADD213PS lanes<>+3392(SB), Y6, Y2
-	VFMADD213PS lanes<>+1824(SB), Y6, Y2
-	VFMADD213PS lanes<>+2304(SB), Y6, Y2
-	VFMADD213PS lanes<>+5184(SB), Y6, Y2
+	VFNMADD231PS lanes<>+3552(SB), Y5, Y6
+	VFNMADD231PS lanes<>+3360(SB), Y5, Y6
+	VFMADD213PS lanes<>+5344(SB), Y6, Y2
+	VFMADD213PS lanes<>+3776(SB), Y6, Y2
+	VFMADD213PS lanes<>+4256(SB), Y6, Y2
+	VFMADD213PS lanes<>+7136(SB), Y6, Y2
 	VFMADD213PS Y15, Y6, Y2
 	VFMADD213PS Y15, Y6, Y2
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+640(SB), Y1, Y1
+	VPAND lanes<>+2560(SB), Y1, Y1
 	VPADDD Y1, Y4, Y4
 	VPSUBD Y1, Y14, Y1
 	VMULPS Y4, Y2, Y2
 	VMULPS Y1, Y2, Y1
-	VMULPS lanes<>+4064(SB), Y1, Y1
-	VMULPS lanes<>+4800(SB), Y1, Y1
+	VMULPS lanes<>+6016(SB), Y1, Y1
+	VMULPS lanes<>+6752(SB), Y1, Y1
 	VMULPS Y1, Y0, Y0
 	VADDPS Y0, Y3, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
@@ -5235,47 +7612,47 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
-	VXORPS lanes<>+800(SB), Y0, Y1
-	VMULPS lanes<>+4800(SB), Y1, Y1
-	VANDPS lanes<>+5344(SB), Y1, Y2
-	VBROADCASTSS lanes<>+5692(SB), Y3
+	VXORPS lanes<>+2720(SB), Y0, Y1
+	VMULPS lanes<>+6752(SB), Y1, Y1
+	VANDPS lanes<>+7296(SB), Y1, Y2
+	VBROADCASTSS lanes<>+7676(SB), Y3
 	VMINPS Y2, Y3, Y2
 	VADDPS Y14, Y2, Y3
-	VBROADCASTSS lanes<>+672(SB), Y4
+	VBROADCASTSS lanes<>+2592(SB), Y4
 	VDIVPS Y3, Y4, Y3
 	VMOVAPS Y15, Y4
-	VFNMADD231PS lanes<>+768(SB), Y3, Y4
+	VFNMADD231PS lanes<>+2688(SB), Y3, Y4
 	VMULPS Y4, Y4, Y5
-	VBROADCASTSS lanes<>+5684(SB), Y6
-	VFMADD213PS lanes<>+3136(SB), Y5, Y6
-	VFMADD213PS lanes<>+3808(SB), Y5, Y6
-	VFMADD213PS lanes<>+1376(SB), Y5, Y6
-	VFMADD213PS lanes<>+4224(SB), Y5, Y6
-	VBROADCASTSS lanes<>+5700(SB), Y7
-	VFMADD213PS lanes<>+4832(SB), Y5, Y7
-	VFMADD213PS lanes<>+2400(SB), Y5, Y7
-	VFMADD213PS lanes<>+4416(SB), Y5, Y7
-	VFMADD213PS lanes<>+1984(SB), Y5, Y7
+	VBROADCASTSS lanes<>+7668(SB), Y6
+	VFMADD213PS lanes<>+5088(SB), Y5, Y6
+	VFMADD213PS lanes<>+5760(SB), Y5, Y6
+	VFMADD213PS lanes<>+3328(SB), Y5, Y6
+	VFMADD213PS lanes<>+6176(SB), Y5, Y6
+	VBROADCASTSS lanes<>+7680(SB), Y7
+	VFMADD213PS lanes<>+6784(SB), Y5, Y7
+	VFMADD213PS lanes<>+4352(SB), Y5, Y7
+	VFMADD213PS lanes<>+6368(SB), Y5, Y7
+	VFMADD213PS lanes<>+3936(SB), Y5, Y7
 	VFMADD231PS Y4, Y6, Y7
 	VMULPS Y3, Y7, Y3
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+2080(SB), Y5
-	VFMADD213PS lanes<>+3648(SB), Y5, Y4
-	VSUBPS lanes<>+3648(SB), Y4, Y5
+	VBROADCASTSS lanes<>+4032(SB), Y5
+	VFMADD213PS lanes<>+5600(SB), Y5, Y4
+	VSUBPS lanes<>+5600(SB), Y4, Y5
 	VPSLLD $23, Y4, Y4
-	VMULPS lanes<>+1216(SB), Y5, Y6
+	VMULPS lanes<>+3200(SB), Y5, Y6
 	VFMADD231PS Y2, Y2, Y6
-	VFMADD231PS lanes<>+3552(SB), Y5, Y6
-	VBROADCASTSS lanes<>+5656(SB), Y2
-	VBROADCASTSS lanes<>+3424(SB), Y5
+	VFMADD231PS lanes<>+5504(SB), Y5, Y6
+	VBROADCASTSS lanes<>+7640(SB), Y2
+	VBROADCASTSS lanes<>+5376(SB), Y5
 	VFMADD231PS Y6, Y2, Y5
-	VFMADD213PS lanes<>+1824(SB), Y6, Y5
-	VFMADD213PS lanes<>+2336(SB), Y6, Y5
-	VFMADD213PS lanes<>+5184(SB), Y6, Y5
+	VFMADD213PS lanes<>+3776(SB), Y6, Y5
+	VFMADD213PS lanes<>+4288(SB), Y6, Y5
+	VFMADD213PS lanes<>+7136(SB), Y6, Y5
 	VFNMADD213PS Y15, Y6, Y5
 	VFNMADD213PS Y15, Y6, Y5
 	VMULPS Y4, Y5, Y4
@@ -5284,35 +7661,35 @@ tail:
 	VCMPPS $17, Y4, Y1, Y4
 	VSUBPS Y3, Y14, Y5
 	VBLENDVPS Y4, Y5, Y3, Y3
-	VMULPS lanes<>+704(SB), Y3, Y3
-	VMULPS lanes<>+704(SB), Y0, Y0
+	VMULPS lanes<>+2624(SB), Y3, Y3
+	VMULPS lanes<>+2624(SB), Y0, Y0
 	VMULPS Y1, Y1, Y1
-	VXORPS lanes<>+800(SB), Y1, Y1
-	VBROADCASTSS lanes<>+5612(SB), Y4
+	VXORPS lanes<>+2720(SB), Y1, Y1
+	VBROADCASTSS lanes<>+7572(SB), Y4
 	VMINPS Y1, Y4, Y1
-	VBROADCASTSS lanes<>+5624(SB), Y4
+	VBROADCASTSS lanes<>+7584(SB), Y4
 	VMAXPS Y1, Y4, Y1
-	VBROADCASTSS lanes<>+2048(SB), Y4
-	VFMADD213PS lanes<>+3168(SB), Y1, Y4
-	VSUBPS lanes<>+3168(SB), Y4, Y5
+	VBROADCASTSS lanes<>+4000(SB), Y4
+	VFMADD213PS lanes<>+5120(SB), Y1, Y4
+	VSUBPS lanes<>+5120(SB), Y4, Y5
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y1, Y6
-	VFNMADD231PS lanes<>+1600(SB), Y5, Y6
-	VFNMADD231PS lanes<>+1408(SB), Y5, Y6
-	VFMADD213PS lanes<>+3392(SB), Y6, Y2
-	VFMADD213PS lanes<>+1824(SB), Y6, Y2
-	VFMADD213PS lanes<>+2304(SB), Y6, Y2
-	VFMADD213PS lanes<>+5184(SB), Y6, Y2
+	VFNMADD231PS lanes<>+3552(SB), Y5, Y6
+	VFNMADD231PS lanes<>+3360(SB), Y5, Y6
+	VFMADD213PS lanes<>+5344(SB), Y6, Y2
+	VFMADD213PS lanes<>+3776(SB), Y6, Y2
+	VFMADD213PS lanes<>+4256(SB), Y6, Y2
+	VFMADD213PS lanes<>+7136(SB), Y6, Y2
 	VFMADD213PS Y15, Y6, Y2
 	VFMADD213PS Y15, Y6, Y2
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+640(SB), Y1, Y1
+	VPAND lanes<>+2560(SB), Y1, Y1
 	VPADDD Y1, Y4, Y4
 	VPSUBD Y1, Y14, Y1
 	VMULPS Y4, Y2, Y2
 	VMULPS Y1, Y2, Y1
-	VMULPS lanes<>+4064(SB), Y1, Y1
-	VMULPS lanes<>+4800(SB), Y1, Y1
+	VMULPS lanes<>+6016(SB), Y1, Y1
+	VMULPS lanes<>+6752(SB), Y1, Y1
 	VMULPS Y1, Y0, Y0
 	VADDPS Y0, Y3, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
@@ -5325,45 +7702,55 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·geluGradXNoneFloat32AVX512(SB), NOSPLIT, $0-64
+TEXT ·geluGradXNoneFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+992(SB), Z31
-	VBROADCASTSS lanes<>+132(SB), Z30
-	VBROADCASTSS lanes<>+4800(SB), Z29
-	VBROADCASTSS lanes<>+100(SB), Z28
-	VBROADCASTSS lanes<>+3648(SB), Z27
-	VBROADCASTSS lanes<>+5656(SB), Z26
-	VBROADCASTSS lanes<>+1824(SB), Z25
-	VBROADCASTSS lanes<>+5184(SB), Z24
-	VBROADCASTSS lanes<>+704(SB), Z23
-	VBROADCASTSS lanes<>+5596(SB), Z22
-	VBROADCASTSS lanes<>+5344(SB), Z21
-	VBROADCASTSS lanes<>+5692(SB), Z20
-	VBROADCASTSS lanes<>+5604(SB), Z19
-	VBROADCASTSS lanes<>+5684(SB), Z18
-	VBROADCASTSS lanes<>+3136(SB), Z17
-	VBROADCASTSS lanes<>+3808(SB), Z16
-	VBROADCASTSS lanes<>+1376(SB), Z15
-	VBROADCASTSS lanes<>+4224(SB), Z14
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+2052(SB), Z30
+	VBROADCASTSS lanes<>+6752(SB), Z29
+	VBROADCASTSS lanes<>+2020(SB), Z28
+	VBROADCASTSS lanes<>+5600(SB), Z27
+	VBROADCASTSS lanes<>+2624(SB), Z26
+	VBROADCASTSS lanes<>+7548(SB), Z25
+	VBROADCASTSS lanes<>+7296(SB), Z24
+	VBROADCASTSS lanes<>+7676(SB), Z23
+	VBROADCASTSS lanes<>+7560(SB), Z22
+	VBROADCASTSS lanes<>+7668(SB), Z21
+	VBROADCASTSS lanes<>+5088(SB), Z20
+	VBROADCASTSS lanes<>+5760(SB), Z19
+	VBROADCASTSS lanes<>+3328(SB), Z18
+	VBROADCASTSS lanes<>+6176(SB), Z17
+	VBROADCASTSS lanes<>+7680(SB), Z16
+	VBROADCASTSS lanes<>+6784(SB), Z15
+	VBROADCASTSS lanes<>+4352(SB), Z14
 	XORQ CX, CX
-	SUBQ $32, AX
-	JLT singles
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
 	PCALIGN $32
-main:
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
 	VMOVUPS (DI)(CX*4), Z0
 	VXORPS Z30, Z0, Z1
-	VMOVUPS 64(DI)(CX*4), Z2
+	VMOVUPS 4096(DI)(CX*4), Z2
 	VXORPS Z30, Z2, Z3
 	VMULPS Z29, Z1, Z1
 	VMULPS Z29, Z3, Z3
-	VANDPS Z21, Z1, Z4
-	VANDPS Z21, Z3, Z5
-	VMINPS Z4, Z20, Z4
-	VMINPS Z5, Z20, Z5
+	VANDPS Z24, Z1, Z4
+	VANDPS Z24, Z3, Z5
+	VMINPS Z4, Z23, Z4
+	VMINPS Z5, Z23, Z5
 	VADDPS Z28, Z4, Z6
 	VADDPS Z28, Z5, Z7
 	VRCP14PS Z6, Z8
@@ -5375,118 +7762,431 @@ main:
 	VFMADD231PS Z8, Z6, Z10
 	VFMADD231PS Z9, Z7, Z11
 	VMOVAPS Z31, Z6
-	VFNMADD231PS Z19, Z10, Z6
+	VFNMADD231PS Z22, Z10, Z6
 	VMOVAPS Z31, Z7
-	VFNMADD231PS Z19, Z11, Z7
+	VFNMADD231PS Z22, Z11, Z7
 	VMULPS Z6, Z6, Z8
 	VMULPS Z7, Z7, Z9
-	VMOVAPS Z17, Z12
-	VFMADD231PS Z8, Z18, Z12
-	VMOVAPS Z17, Z13
-	VFMADD231PS Z9, Z18, Z13
-	VFMADD213PS Z16, Z8, Z12
-	VFMADD213PS Z16, Z9, Z13
-	VFMADD213PS Z15, Z8, Z12
-	VFMADD213PS Z15, Z9, Z13
-	VFMADD213PS Z14, Z8, Z12
-	VFMADD213PS Z14, Z9, Z13
-	VBROADCASTSS lanes<>+5700(SB), Z2
-	VBROADCASTSS lanes<>+4832(SB), Z0
-	VFMADD231PS Z8, Z2, Z0
-	VFMADD213PS.BCST lanes<>+4832(SB), Z9, Z2
-	VFMADD213PS.BCST lanes<>+2400(SB), Z8, Z0
-	VFMADD213PS.BCST lanes<>+2400(SB), Z9, Z2
-	VFMADD213PS.BCST lanes<>+4416(SB), Z8, Z0
-	VFMADD213PS.BCST lanes<>+4416(SB), Z9, Z2
-	VFMADD213PS.BCST lanes<>+1984(SB), Z8, Z0
-	VFMADD213PS.BCST lanes<>+1984(SB), Z9, Z2
-	VFMADD231PS Z6, Z12, Z0
-	VFMADD231PS Z7, Z13, Z2
-	VMULPS Z10, Z0, Z0
-	VMULPS Z11, Z2, Z2
+	VMOVAPS Z20, Z12
+	VFMADD231PS Z8, Z21, Z12
+	VMOVAPS Z20, Z13
+	VFMADD231PS Z9, Z21, Z13
+	VFMADD213PS Z19, Z8, Z12
+	VFMADD213PS Z19, Z9, Z13
+	VFMADD213PS Z18, Z8, Z12
+	VFMADD213PS Z18, Z9, Z13
+	VFMADD213PS Z17, Z8, Z12
+	VFMADD213PS Z17, Z9, Z13
+	VMOVAPS Z15, Z2
+	VFMADD231PS Z8, Z16, Z2
+	VMOVAPS Z15, Z0
+	VFMADD231PS Z9, Z16, Z0
+	VFMADD213PS Z14, Z8, Z2
+	VFMADD213PS Z14, Z9, Z0
+	VFMADD213PS.BCST lanes<>+6368(SB), Z8, Z2
+	VFMADD213PS.BCST lanes<>+6368(SB), Z9, Z0
+	VFMADD213PS.BCST lanes<>+3936(SB), Z8, Z2
+	VFMADD213PS.BCST lanes<>+3936(SB), Z9, Z0
+	VFMADD231PS Z6, Z12, Z2
+	VFMADD231PS Z7, Z13, Z0
+	VMULPS Z10, Z2, Z2
+	VMULPS Z11, Z0, Z0
 	VMULPS Z4, Z4, Z6
 	VMULPS Z5, Z5, Z7
-	VFMADD132PS.BCST lanes<>+2080(SB), Z27, Z6
-	VFMADD132PS.BCST lanes<>+2080(SB), Z27, Z7
+	VFMADD132PS.BCST lanes<>+4032(SB), Z27, Z6
+	VFMADD132PS.BCST lanes<>+4032(SB), Z27, Z7
 	VSUBPS Z27, Z6, Z6
 	VSUBPS Z27, Z7, Z7
-	VMULPS.BCST lanes<>+1216(SB), Z6, Z8
-	VMULPS.BCST lanes<>+1216(SB), Z7, Z9
+	VMULPS.BCST lanes<>+3200(SB), Z6, Z8
+	VMULPS.BCST lanes<>+3200(SB), Z7, Z9
 	VFMADD231PS Z4, Z4, Z8
 	VFMADD231PS Z5, Z5, Z9
-	VFMADD231PS.BCST lanes<>+3552(SB), Z6, Z8
-	VFMADD231PS.BCST lanes<>+3552(SB), Z7, Z9
-	VBROADCASTSS lanes<>+3424(SB), Z4
-	VFMADD231PS Z8, Z26, Z4
-	VBROADCASTSS lanes<>+3424(SB), Z5
-	VFMADD231PS Z9, Z26, Z5
-	VFMADD213PS Z25, Z8, Z4
-	VFMADD213PS Z25, Z9, Z5
-	VFMADD213PS.BCST lanes<>+2336(SB), Z8, Z4
-	VFMADD213PS.BCST lanes<>+2336(SB), Z9, Z5
-	VFMADD213PS Z24, Z8, Z4
-	VFMADD213PS Z24, Z9, Z5
-	VFNMADD213PS Z31, Z8, Z4
-	VFNMADD213PS Z31, Z9, Z5
-	VFNMADD213PS Z31, Z8, Z4
-	VFNMADD213PS Z31, Z9, Z5
-	VMULPS Z0, Z4, Z0
+	VFMADD231PS.BCST lanes<>+5504(SB), Z6, Z8
+	VFMADD231PS.BCST lanes<>+5504(SB), Z7, Z9
+	VBROADCASTSS lanes<>+7640(SB), Z4
+	VBROADCASTSS lanes<>+5376(SB), Z5
+	VFMADD231PS Z8, Z4, Z5
+	VFMADD213PS.BCST lanes<>+5376(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+3776(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+3776(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+4288(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+4288(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+7136(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+7136(SB), Z9, Z4
+	VFNMADD213PS Z31, Z8, Z5
+	VFNMADD213PS Z31, Z9, Z4
+	VFNMADD213PS Z31, Z8, Z5
+	VFNMADD213PS Z31, Z9, Z4
 	VMULPS Z2, Z5, Z2
-	VSCALEFPS Z6, Z0, Z0
-	VSCALEFPS Z7, Z2, Z2
+	VMULPS Z0, Z4, Z0
+	VSCALEFPS Z6, Z2, Z2
+	VSCALEFPS Z7, Z0, Z0
 	VPXOR X4, X4, X4
 	VCMPPS $17, Z4, Z1, K1
 	VCMPPS $17, Z4, Z3, K2
-	VSUBPS Z0, Z28, K1, Z0
-	VSUBPS Z2, Z28, K2, Z2
-	VMULPS Z0, Z23, Z0
-	VMULPS Z2, Z23, Z2
-	VMULPS (DI)(CX*4), Z23, Z4
-	VMULPS 64(DI)(CX*4), Z23, Z5
+	VSUBPS Z2, Z28, K1, Z2
+	VSUBPS Z0, Z28, K2, Z0
+	VMULPS Z2, Z26, Z2
+	VMULPS Z0, Z26, Z0
+	VMULPS (DI)(CX*4), Z26, Z4
+	VMULPS 4096(DI)(CX*4), Z26, Z5
 	VMULPS Z1, Z1, Z1
 	VMULPS Z3, Z3, Z3
 	VXORPS Z30, Z1, Z1
 	VXORPS Z30, Z3, Z3
-	VMOVAPS Z22, Z6
-	VFMADD231PS.BCST lanes<>+2048(SB), Z1, Z6
-	VMOVAPS Z22, Z7
-	VFMADD231PS.BCST lanes<>+2048(SB), Z3, Z7
-	VSUBPS Z22, Z6, Z6
-	VSUBPS Z22, Z7, Z7
-	VFNMADD231PS.BCST lanes<>+1600(SB), Z6, Z1
-	VFNMADD231PS.BCST lanes<>+1600(SB), Z7, Z3
-	VFNMADD231PS.BCST lanes<>+1408(SB), Z6, Z1
-	VFNMADD231PS.BCST lanes<>+1408(SB), Z7, Z3
+	VMOVAPS Z25, Z6
+	VFMADD231PS.BCST lanes<>+4000(SB), Z1, Z6
+	VMOVAPS Z25, Z7
+	VFMADD231PS.BCST lanes<>+4000(SB), Z3, Z7
+	VSUBPS Z25, Z6, Z8
+	VSUBPS Z25, Z7, Z9
+	VFNMADD231PS.BCST lanes<>+3552(SB), Z8, Z1
+	VFNMADD231PS.BCST lanes<>+3552(SB), Z9, Z3
+	VFNMADD231PS.BCST lanes<>+3360(SB), Z8, Z1
+	VFNMADD231PS.BCST lanes<>+3360(SB), Z9, Z3
 	VRANGEPS $6, Z31, Z1, Z1
 	VRANGEPS $6, Z31, Z3, Z3
-	VBROADCASTSS lanes<>+3392(SB), Z8
-	VFMADD231PS Z1, Z26, Z8
-	VBROADCASTSS lanes<>+3392(SB), Z9
-	VFMADD231PS Z3, Z26, Z9
-	VFMADD213PS Z25, Z1, Z8
-	VFMADD213PS Z25, Z3, Z9
-	VFMADD213PS.BCST lanes<>+2304(SB), Z1, Z8
-	VFMADD213PS.BCST lanes<>+2304(SB), Z3, Z9
-	VFMADD213PS Z24, Z1, Z8
-	VFMADD213PS Z24, Z3, Z9
-	VFMADD213PS Z31, Z1, Z8
-	VFMADD213PS Z31, Z3, Z9
-	VFMADD213PS Z31, Z1, Z8
-	VFMADD213PS Z31, Z3, Z9
-	VSCALEFPS Z6, Z8, Z1
-	VSCALEFPS Z7, Z9, Z3
-	VMULPS.BCST lanes<>+4064(SB), Z1, Z1
-	VMULPS.BCST lanes<>+4064(SB), Z3, Z3
+	VPERMPS lanes<>+64(SB), Z6, Z6
+	VPERMPS lanes<>+64(SB), Z7, Z7
+	VBROADCASTSS lanes<>+7696(SB), Z10
+	VBROADCASTSS lanes<>+7628(SB), Z11
+	VFMADD231PS Z1, Z10, Z11
+	VFMADD213PS.BCST lanes<>+7628(SB), Z3, Z10
+	VFMADD213PS Z31, Z1, Z11
+	VFMADD213PS Z31, Z3, Z10
+	VMULPS Z6, Z1, Z1
+	VMULPS Z7, Z3, Z3
+	VFMADD231PS Z11, Z1, Z6
+	VFMADD231PS Z10, Z3, Z7
+	VSCALEFPS Z8, Z6, Z1
+	VSCALEFPS Z9, Z7, Z3
+	VMULPS.BCST lanes<>+6016(SB), Z1, Z1
+	VMULPS.BCST lanes<>+6016(SB), Z3, Z3
 	VMULPS Z29, Z1, Z1
 	VMULPS Z29, Z3, Z3
 	VMULPS Z1, Z4, Z1
 	VMULPS Z3, Z5, Z3
-	VADDPS Z1, Z0, Z0
-	VADDPS Z3, Z2, Z1
-	VMULPS (SI)(CX*4), Z0, Z0
-	VMULPS 64(SI)(CX*4), Z1, Z1
-	VMOVUPS Z0, (DX)(CX*4)
-	VMOVUPS Z1, 64(DX)(CX*4)
+	VADDPS Z1, Z2, Z1
+	VADDPS Z3, Z0, Z0
+	VMULPS (SI)(CX*4), Z1, Z1
+	VMULPS 4096(SI)(CX*4), Z0, Z0
+	VMOVNTPS Z1, (DX)(CX*4)
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 8192(DI)(CX*4), Z0
+	VXORPS Z30, Z0, Z1
+	VMOVUPS 12288(DI)(CX*4), Z2
+	VXORPS Z30, Z2, Z3
+	VMULPS Z29, Z1, Z1
+	VMULPS Z29, Z3, Z3
+	VANDPS Z24, Z1, Z4
+	VANDPS Z24, Z3, Z5
+	VMINPS Z4, Z23, Z4
+	VMINPS Z5, Z23, Z5
+	VADDPS Z28, Z4, Z6
+	VADDPS Z28, Z5, Z7
+	VRCP14PS Z6, Z8
+	VRCP14PS Z7, Z9
+	VMULPS Z8, Z31, Z10
+	VMULPS Z9, Z31, Z11
+	VFNMADD213PS Z31, Z10, Z6
+	VFNMADD213PS Z31, Z11, Z7
+	VFMADD231PS Z8, Z6, Z10
+	VFMADD231PS Z9, Z7, Z11
+	VMOVAPS Z31, Z6
+	VFNMADD231PS Z22, Z10, Z6
+	VMOVAPS Z31, Z7
+	VFNMADD231PS Z22, Z11, Z7
+	VMULPS Z6, Z6, Z8
+	VMULPS Z7, Z7, Z9
+	VMOVAPS Z20, Z12
+	VFMADD231PS Z8, Z21, Z12
+	VMOVAPS Z20, Z13
+	VFMADD231PS Z9, Z21, Z13
+	VFMADD213PS Z19, Z8, Z12
+	VFMADD213PS Z19, Z9, Z13
+	VFMADD213PS Z18, Z8, Z12
+	VFMADD213PS Z18, Z9, Z13
+	VFMADD213PS Z17, Z8, Z12
+	VFMADD213PS Z17, Z9, Z13
+	VMOVAPS Z15, Z2
+	VFMADD231PS Z8, Z16, Z2
+	VMOVAPS Z15, Z0
+	VFMADD231PS Z9, Z16, Z0
+	VFMADD213PS Z14, Z8, Z2
+	VFMADD213PS Z14, Z9, Z0
+	VFMADD213PS.BCST lanes<>+6368(SB), Z8, Z2
+	VFMADD213PS.BCST lanes<>+6368(SB), Z9, Z0
+	VFMADD213PS.BCST lanes<>+3936(SB), Z8, Z2
+	VFMADD213PS.BCST lanes<>+3936(SB), Z9, Z0
+	VFMADD231PS Z6, Z12, Z2
+	VFMADD231PS Z7, Z13, Z0
+	VMULPS Z10, Z2, Z2
+	VMULPS Z11, Z0, Z0
+	VMULPS Z4, Z4, Z6
+	VMULPS Z5, Z5, Z7
+	VFMADD132PS.BCST lanes<>+4032(SB), Z27, Z6
+	VFMADD132PS.BCST lanes<>+4032(SB), Z27, Z7
+	VSUBPS Z27, Z6, Z6
+	VSUBPS Z27, Z7, Z7
+	VMULPS.BCST lanes<>+3200(SB), Z6, Z8
+	VMULPS.BCST lanes<>+3200(SB), Z7, Z9
+	VFMADD231PS Z4, Z4, Z8
+	VFMADD231PS Z5, Z5, Z9
+	VFMADD231PS.BCST lanes<>+5504(SB), Z6, Z8
+	VFMADD231PS.BCST lanes<>+5504(SB), Z7, Z9
+	VBROADCASTSS lanes<>+7640(SB), Z4
+	VBROADCASTSS lanes<>+5376(SB), Z5
+	VFMADD231PS Z8, Z4, Z5
+	VFMADD213PS.BCST lanes<>+5376(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+3776(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+3776(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+4288(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+4288(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+7136(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+7136(SB), Z9, Z4
+	VFNMADD213PS Z31, Z8, Z5
+	VFNMADD213PS Z31, Z9, Z4
+	VFNMADD213PS Z31, Z8, Z5
+	VFNMADD213PS Z31, Z9, Z4
+	VMULPS Z2, Z5, Z2
+	VMULPS Z0, Z4, Z0
+	VSCALEFPS Z6, Z2, Z2
+	VSCALEFPS Z7, Z0, Z0
+	VPXOR X4, X4, X4
+	VCMPPS $17, Z4, Z1, K1
+	VCMPPS $17, Z4, Z3, K2
+	VSUBPS Z2, Z28, K1, Z2
+	VSUBPS Z0, Z28, K2, Z0
+	VMULPS Z2, Z26, Z2
+	VMULPS Z0, Z26, Z0
+	VMULPS 8192(DI)(CX*4), Z26, Z4
+	VMULPS 12288(DI)(CX*4), Z26, Z5
+	VMULPS Z1, Z1, Z1
+	VMULPS Z3, Z3, Z3
+	VXORPS Z30, Z1, Z1
+	VXORPS Z30, Z3, Z3
+	VMOVAPS Z25, Z6
+	VFMADD231PS.BCST lanes<>+4000(SB), Z1, Z6
+	VMOVAPS Z25, Z7
+	VFMADD231PS.BCST lanes<>+4000(SB), Z3, Z7
+	VSUBPS Z25, Z6, Z8
+	VSUBPS Z25, Z7, Z9
+	VFNMADD231PS.BCST lanes<>+3552(SB), Z8, Z1
+	VFNMADD231PS.BCST lanes<>+3552(SB), Z9, Z3
+	VFNMADD231PS.BCST lanes<>+3360(SB), Z8, Z1
+	VFNMADD231PS.BCST lanes<>+3360(SB), Z9, Z3
+	VRANGEPS $6, Z31, Z1, Z1
+	VRANGEPS $6, Z31, Z3, Z3
+	VPERMPS lanes<>+64(SB), Z6, Z6
+	VPERMPS lanes<>+64(SB), Z7, Z7
+	VBROADCASTSS lanes<>+7696(SB), Z10
+	VBROADCASTSS lanes<>+7628(SB), Z11
+	VFMADD231PS Z1, Z10, Z11
+	VFMADD213PS.BCST lanes<>+7628(SB), Z3, Z10
+	VFMADD213PS Z31, Z1, Z11
+	VFMADD213PS Z31, Z3, Z10
+	VMULPS Z6, Z1, Z1
+	VMULPS Z7, Z3, Z3
+	VFMADD231PS Z11, Z1, Z6
+	VFMADD231PS Z10, Z3, Z7
+	VSCALEFPS Z8, Z6, Z1
+	VSCALEFPS Z9, Z7, Z3
+	VMULPS.BCST lanes<>+6016(SB), Z1, Z1
+	VMULPS.BCST lanes<>+6016(SB), Z3, Z3
+	VMULPS Z29, Z1, Z1
+	VMULPS Z29, Z3, Z3
+	VMULPS Z1, Z4, Z1
+	VMULPS Z3, Z5, Z3
+	VADDPS Z1, Z2, Z1
+	VADDPS Z3, Z0, Z0
+	VMULPS 8192(SI)(CX*4), Z1, Z1
+	VMULPS 12288(SI)(CX*4), Z0, Z0
+	VMOVNTPS Z1, 8192(DX)(CX*4)
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·geluGradXNoneFloat32AVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+2052(SB), Z30
+	VBROADCASTSS lanes<>+6752(SB), Z29
+	VBROADCASTSS lanes<>+2020(SB), Z28
+	VBROADCASTSS lanes<>+5600(SB), Z27
+	VBROADCASTSS lanes<>+2624(SB), Z26
+	VBROADCASTSS lanes<>+7548(SB), Z25
+	VBROADCASTSS lanes<>+7296(SB), Z24
+	VBROADCASTSS lanes<>+7676(SB), Z23
+	VBROADCASTSS lanes<>+7560(SB), Z22
+	VBROADCASTSS lanes<>+7668(SB), Z21
+	VBROADCASTSS lanes<>+5088(SB), Z20
+	VBROADCASTSS lanes<>+5760(SB), Z19
+	VBROADCASTSS lanes<>+3328(SB), Z18
+	VBROADCASTSS lanes<>+6176(SB), Z17
+	VBROADCASTSS lanes<>+7680(SB), Z16
+	VBROADCASTSS lanes<>+6784(SB), Z15
+	VBROADCASTSS lanes<>+4352(SB), Z14
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (DI)(CX*4), Z0
+	VXORPS Z30, Z0, Z1
+	VMOVUPS 64(DI)(CX*4), Z2
+	VXORPS Z30, Z2, Z3
+	VMULPS Z29, Z1, Z1
+	VMULPS Z29, Z3, Z3
+	VANDPS Z24, Z1, Z4
+	VANDPS Z24, Z3, Z5
+	VMINPS Z4, Z23, Z4
+	VMINPS Z5, Z23, Z5
+	VADDPS Z28, Z4, Z6
+	VADDPS Z28, Z5, Z7
+	VRCP14PS Z6, Z8
+	VRCP14PS Z7, Z9
+	VMULPS Z8, Z31, Z10
+	VMULPS Z9, Z31, Z11
+	VFNMADD213PS Z31, Z10, Z6
+	VFNMADD213PS Z31, Z11, Z7
+	VFMADD231PS Z8, Z6, Z10
+	VFMADD231PS Z9, Z7, Z11
+	VMOVAPS Z31, Z6
+	VFNMADD231PS Z22, Z10, Z6
+	VMOVAPS Z31, Z7
+	VFNMADD231PS Z22, Z11, Z7
+	VMULPS Z6, Z6, Z8
+	VMULPS Z7, Z7, Z9
+	VMOVAPS Z20, Z12
+	VFMADD231PS Z8, Z21, Z12
+	VMOVAPS Z20, Z13
+	VFMADD231PS Z9, Z21, Z13
+	VFMADD213PS Z19, Z8, Z12
+	VFMADD213PS Z19, Z9, Z13
+	VFMADD213PS Z18, Z8, Z12
+	VFMADD213PS Z18, Z9, Z13
+	VFMADD213PS Z17, Z8, Z12
+	VFMADD213PS Z17, Z9, Z13
+	VMOVAPS Z15, Z2
+	VFMADD231PS Z8, Z16, Z2
+	VMOVAPS Z15, Z0
+	VFMADD231PS Z9, Z16, Z0
+	VFMADD213PS Z14, Z8, Z2
+	VFMADD213PS Z14, Z9, Z0
+	VFMADD213PS.BCST lanes<>+6368(SB), Z8, Z2
+	VFMADD213PS.BCST lanes<>+6368(SB), Z9, Z0
+	VFMADD213PS.BCST lanes<>+3936(SB), Z8, Z2
+	VFMADD213PS.BCST lanes<>+3936(SB), Z9, Z0
+	VFMADD231PS Z6, Z12, Z2
+	VFMADD231PS Z7, Z13, Z0
+	VMULPS Z10, Z2, Z2
+	VMULPS Z11, Z0, Z0
+	VMULPS Z4, Z4, Z6
+	VMULPS Z5, Z5, Z7
+	VFMADD132PS.BCST lanes<>+4032(SB), Z27, Z6
+	VFMADD132PS.BCST lanes<>+4032(SB), Z27, Z7
+	VSUBPS Z27, Z6, Z6
+	VSUBPS Z27, Z7, Z7
+	VMULPS.BCST lanes<>+3200(SB), Z6, Z8
+	VMULPS.BCST lanes<>+3200(SB), Z7, Z9
+	VFMADD231PS Z4, Z4, Z8
+	VFMADD231PS Z5, Z5, Z9
+	VFMADD231PS.BCST lanes<>+5504(SB), Z6, Z8
+	VFMADD231PS.BCST lanes<>+5504(SB), Z7, Z9
+	VBROADCASTSS lanes<>+7640(SB), Z4
+	VBROADCASTSS lanes<>+5376(SB), Z5
+	VFMADD231PS Z8, Z4, Z5
+	VFMADD213PS.BCST lanes<>+5376(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+3776(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+3776(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+4288(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+4288(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+7136(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+7136(SB), Z9, Z4
+	VFNMADD213PS Z31, Z8, Z5
+	VFNMADD213PS Z31, Z9, Z4
+	VFNMADD213PS Z31, Z8, Z5
+	VFNMADD213PS Z31, Z9, Z4
+	VMULPS Z2, Z5, Z2
+	VMULPS Z0, Z4, Z0
+	VSCALEFPS Z6, Z2, Z2
+	VSCALEFPS Z7, Z0, Z0
+	VPXOR X4, X4, X4
+	VCMPPS $17, Z4, Z1, K1
+	VCMPPS $17, Z4, Z3, K2
+	VSUBPS Z2, Z28, K1, Z2
+	VSUBPS Z0, Z28, K2, Z0
+	VMULPS Z2, Z26, Z2
+	VMULPS Z0, Z26, Z0
+	VMULPS (DI)(CX*4), Z26, Z4
+	VMULPS 64(DI)(CX*4), Z26, Z5
+	VMULPS Z1, Z1, Z1
+	VMULPS Z3, Z3, Z3
+	VXORPS Z30, Z1, Z1
+	VXORPS Z30, Z3, Z3
+	VMOVAPS Z25, Z6
+	VFMADD231PS.BCST lanes<>+4000(SB), Z1, Z6
+	VMOVAPS Z25, Z7
+	VFMADD231PS.BCST lanes<>+4000(SB), Z3, Z7
+	VSUBPS Z25, Z6, Z8
+	VSUBPS Z25, Z7, Z9
+	VFNMADD231PS.BCST lanes<>+3552(SB), Z8, Z1
+	VFNMADD231PS.BCST lanes<>+3552(SB), Z9, Z3
+	VFNMADD231PS.BCST lanes<>+3360(SB), Z8, Z1
+	VFNMADD231PS.BCST lanes<>+3360(SB), Z9, Z3
+	VRANGEPS $6, Z31, Z1, Z1
+	VRANGEPS $6, Z31, Z3, Z3
+	VPERMPS lanes<>+64(SB), Z6, Z6
+	VPERMPS lanes<>+64(SB), Z7, Z7
+	VBROADCASTSS lanes<>+7696(SB), Z10
+	VBROADCASTSS lanes<>+7628(SB), Z11
+	VFMADD231PS Z1, Z10, Z11
+	VFMADD213PS.BCST lanes<>+7628(SB), Z3, Z10
+	VFMADD213PS Z31, Z1, Z11
+	VFMADD213PS Z31, Z3, Z10
+	VMULPS Z6, Z1, Z1
+	VMULPS Z7, Z3, Z3
+	VFMADD231PS Z11, Z1, Z6
+	VFMADD231PS Z10, Z3, Z7
+	VSCALEFPS Z8, Z6, Z1
+	VSCALEFPS Z9, Z7, Z3
+	VMULPS.BCST lanes<>+6016(SB), Z1, Z1
+	VMULPS.BCST lanes<>+6016(SB), Z3, Z3
+	VMULPS Z29, Z1, Z1
+	VMULPS Z29, Z3, Z3
+	VMULPS Z1, Z4, Z1
+	VMULPS Z3, Z5, Z3
+	VADDPS Z1, Z2, Z1
+	VADDPS Z3, Z0, Z0
+	VMULPS (SI)(CX*4), Z1, Z1
+	VMULPS 64(SI)(CX*4), Z0, Z0
+	VMOVUPS Z1, (DX)(CX*4)
+	VMOVUPS Z0, 64(DX)(CX*4)
 	ADDQ $32, CX
 	CMPQ CX, AX
 	JLE main
@@ -5501,39 +8201,39 @@ masked:
 	VMOVUPS.Z (DI)(CX*4), K7, Z0
 	VXORPS Z30, Z0, Z1
 	VMULPS Z29, Z1, Z1
-	VANDPS Z21, Z1, Z2
-	VMINPS Z2, Z20, Z2
+	VANDPS Z24, Z1, Z2
+	VMINPS Z2, Z23, Z2
 	VADDPS Z28, Z2, Z3
 	VRCP14PS Z3, Z4
 	VMULPS Z4, Z31, Z5
 	VFNMADD213PS Z31, Z5, Z3
 	VFMADD231PS Z4, Z3, Z5
 	VMOVAPS Z31, Z3
-	VFNMADD231PS Z19, Z5, Z3
+	VFNMADD231PS Z22, Z5, Z3
 	VMULPS Z3, Z3, Z4
-	VMOVAPS Z17, Z6
-	VFMADD231PS Z4, Z18, Z6
-	VFMADD213PS Z16, Z4, Z6
-	VFMADD213PS Z15, Z4, Z6
-	VFMADD213PS Z14, Z4, Z6
-	VBROADCASTSS lanes<>+5700(SB), Z7
-	VFMADD213PS.BCST lanes<>+4832(SB), Z4, Z7
-	VFMADD213PS.BCST lanes<>+2400(SB), Z4, Z7
-	VFMADD213PS.BCST lanes<>+4416(SB), Z4, Z7
-	VFMADD213PS.BCST lanes<>+1984(SB), Z4, Z7
+	VMOVAPS Z20, Z6
+	VFMADD231PS Z4, Z21, Z6
+	VFMADD213PS Z19, Z4, Z6
+	VFMADD213PS Z18, Z4, Z6
+	VFMADD213PS Z17, Z4, Z6
+	VMOVAPS Z15, Z7
+	VFMADD231PS Z4, Z16, Z7
+	VFMADD213PS Z14, Z4, Z7
+	VFMADD213PS.BCST lanes<>+6368(SB), Z4, Z7
+	VFMADD213PS.BCST lanes<>+3936(SB), Z4, Z7
 	VFMADD231PS Z3, Z6, Z7
 	VMULPS Z5, Z7, Z3
 	VMULPS Z2, Z2, Z4
-	VFMADD132PS.BCST lanes<>+2080(SB), Z27, Z4
+	VFMADD132PS.BCST lanes<>+4032(SB), Z27, Z4
 	VSUBPS Z27, Z4, Z4
-	VMULPS.BCST lanes<>+1216(SB), Z4, Z5
+	VMULPS.BCST lanes<>+3200(SB), Z4, Z5
 	VFMADD231PS Z2, Z2, Z5
-	VFMADD231PS.BCST lanes<>+3552(SB), Z4, Z5
-	VBROADCASTSS lanes<>+3424(SB), Z2
-	VFMADD231PS Z5, Z26, Z2
-	VFMADD213PS Z25, Z5, Z2
-	VFMADD213PS.BCST lanes<>+2336(SB), Z5, Z2
-	VFMADD213PS Z24, Z5, Z2
+	VFMADD231PS.BCST lanes<>+5504(SB), Z4, Z5
+	VBROADCASTSS lanes<>+7640(SB), Z2
+	VFMADD213PS.BCST lanes<>+5376(SB), Z5, Z2
+	VFMADD213PS.BCST lanes<>+3776(SB), Z5, Z2
+	VFMADD213PS.BCST lanes<>+4288(SB), Z5, Z2
+	VFMADD213PS.BCST lanes<>+7136(SB), Z5, Z2
 	VFNMADD213PS Z31, Z5, Z2
 	VFNMADD213PS Z31, Z5, Z2
 	VMULPS Z3, Z2, Z2
@@ -5541,25 +8241,24 @@ masked:
 	VPXOR X3, X3, X3
 	VCMPPS $17, Z3, Z1, K1
 	VSUBPS Z2, Z28, K1, Z2
-	VMULPS Z2, Z23, Z2
-	VMULPS Z0, Z23, Z0
+	VMULPS Z2, Z26, Z2
+	VMULPS Z0, Z26, Z0
 	VMULPS Z1, Z1, Z1
 	VXORPS Z30, Z1, Z1
-	VMOVAPS Z22, Z3
-	VFMADD231PS.BCST lanes<>+2048(SB), Z1, Z3
-	VSUBPS Z22, Z3, Z3
-	VFNMADD231PS.BCST lanes<>+1600(SB), Z3, Z1
-	VFNMADD231PS.BCST lanes<>+1408(SB), Z3, Z1
+	VMOVAPS Z25, Z3
+	VFMADD231PS.BCST lanes<>+4000(SB), Z1, Z3
+	VSUBPS Z25, Z3, Z4
+	VFNMADD231PS.BCST lanes<>+3552(SB), Z4, Z1
+	VFNMADD231PS.BCST lanes<>+3360(SB), Z4, Z1
 	VRANGEPS $6, Z31, Z1, Z1
-	VBROADCASTSS lanes<>+3392(SB), Z4
-	VFMADD231PS Z1, Z26, Z4
-	VFMADD213PS Z25, Z1, Z4
-	VFMADD213PS.BCST lanes<>+2304(SB), Z1, Z4
-	VFMADD213PS Z24, Z1, Z4
-	VFMADD213PS Z31, Z1, Z4
-	VFMADD213PS Z31, Z1, Z4
-	VSCALEFPS Z3, Z4, Z1
-	VMULPS.BCST lanes<>+4064(SB), Z1, Z1
+	VPERMPS lanes<>+64(SB), Z3, Z3
+	VBROADCASTSS lanes<>+7696(SB), Z5
+	VFMADD213PS.BCST lanes<>+7628(SB), Z1, Z5
+	VFMADD213PS Z31, Z1, Z5
+	VMULPS Z3, Z1, Z1
+	VFMADD231PS Z5, Z1, Z3
+	VSCALEFPS Z4, Z3, Z1
+	VMULPS.BCST lanes<>+6016(SB), Z1, Z1
 	VMULPS Z29, Z1, Z1
 	VMULPS Z1, Z0, Z0
 	VADDPS Z0, Z2, Z0
@@ -5579,12 +8278,12 @@ TEXT ·geluGradXNoneFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+512(SB), Y15
-	VBROADCASTSD lanes<>+128(SB), Y14
-	VBROADCASTSD lanes<>+4320(SB), Y13
-	VBROADCASTSD lanes<>+224(SB), Y12
-	VBROADCASTSD lanes<>+2016(SB), Y11
-	VBROADCASTSD lanes<>+5488(SB), Y10
+	VBROADCASTSD lanes<>+2432(SB), Y15
+	VBROADCASTSD lanes<>+2048(SB), Y14
+	VBROADCASTSD lanes<>+6272(SB), Y13
+	VBROADCASTSD lanes<>+2144(SB), Y12
+	VBROADCASTSD lanes<>+3968(SB), Y11
+	VBROADCASTSD lanes<>+7440(SB), Y10
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -5594,58 +8293,58 @@ single:
 	VMOVUPS (DI)(CX*8), Y0
 	VXORPD Y14, Y0, Y1
 	VMULPD Y13, Y1, Y1
-	VANDPD lanes<>+5376(SB), Y1, Y2
-	VBROADCASTSD lanes<>+5576(SB), Y3
+	VANDPD lanes<>+7328(SB), Y1, Y2
+	VBROADCASTSD lanes<>+7528(SB), Y3
 	VMINPD Y2, Y3, Y2
 	VADDPD Y12, Y2, Y3
-	VBROADCASTSD lanes<>+5408(SB), Y4
+	VBROADCASTSD lanes<>+7360(SB), Y4
 	VDIVPD Y3, Y4, Y4
 	VSUBPD Y12, Y2, Y5
 	VDIVPD Y3, Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+5544(SB), Y6
-	VFMADD213PD lanes<>+3584(SB), Y5, Y6
-	VFMADD213PD lanes<>+3104(SB), Y5, Y6
-	VFMADD213PD lanes<>+3072(SB), Y5, Y6
-	VFMADD213PD lanes<>+4160(SB), Y5, Y6
-	VFMADD213PD lanes<>+4544(SB), Y5, Y6
-	VFMADD213PD lanes<>+4928(SB), Y5, Y6
-	VFMADD213PD lanes<>+1280(SB), Y5, Y6
-	VFMADD213PD lanes<>+4352(SB), Y5, Y6
-	VFMADD213PD lanes<>+2624(SB), Y5, Y6
-	VFMADD213PD lanes<>+4256(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5520(SB), Y7
+	VBROADCASTSD lanes<>+7496(SB), Y6
+	VFMADD213PD lanes<>+5536(SB), Y5, Y6
+	VFMADD213PD lanes<>+5056(SB), Y5, Y6
+	VFMADD213PD lanes<>+5024(SB), Y5, Y6
+	VFMADD213PD lanes<>+6112(SB), Y5, Y6
+	VFMADD213PD lanes<>+6496(SB), Y5, Y6
+	VFMADD213PD lanes<>+6880(SB), Y5, Y6
+	VFMADD213PD lanes<>+3232(SB), Y5, Y6
+	VFMADD213PD lanes<>+6304(SB), Y5, Y6
+	VFMADD213PD lanes<>+4576(SB), Y5, Y6
+	VFMADD213PD lanes<>+6208(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7472(SB), Y7
+	VFMADD213PD lanes<>+6432(SB), Y5, Y7
+	VFMADD213PD lanes<>+3840(SB), Y5, Y7
+	VFMADD213PD lanes<>+3520(SB), Y5, Y7
+	VFMADD213PD lanes<>+5888(SB), Y5, Y7
+	VFMADD213PD lanes<>+6464(SB), Y5, Y7
+	VFMADD213PD lanes<>+6336(SB), Y5, Y7
+	VFMADD213PD lanes<>+5312(SB), Y5, Y7
+	VFMADD213PD lanes<>+6816(SB), Y5, Y7
+	VFMADD213PD lanes<>+5568(SB), Y5, Y7
+	VFMADD213PD lanes<>+6080(SB), Y5, Y7
 	VFMADD213PD lanes<>+4480(SB), Y5, Y7
-	VFMADD213PD lanes<>+1888(SB), Y5, Y7
-	VFMADD213PD lanes<>+1568(SB), Y5, Y7
-	VFMADD213PD lanes<>+3936(SB), Y5, Y7
-	VFMADD213PD lanes<>+4512(SB), Y5, Y7
-	VFMADD213PD lanes<>+4384(SB), Y5, Y7
-	VFMADD213PD lanes<>+3360(SB), Y5, Y7
-	VFMADD213PD lanes<>+4864(SB), Y5, Y7
-	VFMADD213PD lanes<>+3616(SB), Y5, Y7
-	VFMADD213PD lanes<>+4128(SB), Y5, Y7
-	VFMADD213PD lanes<>+2528(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VMULPD Y4, Y7, Y3
 	VMULPD Y2, Y2, Y4
-	VFMADD132PD lanes<>+5152(SB), Y11, Y4
+	VFMADD132PD lanes<>+7104(SB), Y11, Y4
 	VSUBPD Y11, Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VMULPD lanes<>+1184(SB), Y5, Y6
+	VMULPD lanes<>+3168(SB), Y5, Y6
 	VFMADD231PD Y2, Y2, Y6
-	VFMADD231PD lanes<>+1856(SB), Y5, Y6
+	VFMADD231PD lanes<>+3808(SB), Y5, Y6
 	VMULPD Y6, Y6, Y2
-	VBROADCASTSD lanes<>+5536(SB), Y5
-	VFMADD213PD lanes<>+1536(SB), Y2, Y5
-	VFMADD213PD lanes<>+3712(SB), Y2, Y5
-	VFMADD213PD lanes<>+3904(SB), Y2, Y5
-	VFMADD213PD lanes<>+1344(SB), Y2, Y5
-	VBROADCASTSD lanes<>+2880(SB), Y7
+	VBROADCASTSD lanes<>+7488(SB), Y5
+	VFMADD213PD lanes<>+3488(SB), Y2, Y5
+	VFMADD213PD lanes<>+5664(SB), Y2, Y5
+	VFMADD213PD lanes<>+5856(SB), Y2, Y5
+	VFMADD213PD lanes<>+3296(SB), Y2, Y5
+	VBROADCASTSD lanes<>+4832(SB), Y7
 	VFMADD231PD Y2, Y10, Y7
-	VFMADD213PD lanes<>+4768(SB), Y2, Y7
-	VFMADD213PD lanes<>+1472(SB), Y2, Y7
-	VFMADD213PD lanes<>+1440(SB), Y2, Y7
+	VFMADD213PD lanes<>+6720(SB), Y2, Y7
+	VFMADD213PD lanes<>+3424(SB), Y2, Y7
+	VFMADD213PD lanes<>+3392(SB), Y2, Y7
 	VFMADD231PD Y6, Y5, Y7
 	VFNMADD213PD Y15, Y6, Y7
 	VFNMADD213PD Y15, Y6, Y7
@@ -5653,45 +8352,45 @@ single:
 	VMULPD Y3, Y2, Y2
 	VPXOR X3, X3, X3
 	VCMPPD $17, Y3, Y1, Y4
-	VBROADCASTSD lanes<>+96(SB), Y5
+	VBROADCASTSD lanes<>+2016(SB), Y5
 	VSUBPD Y2, Y5, Y6
 	VBLENDVPD Y4, Y6, Y2, Y2
-	VMULPD lanes<>+416(SB), Y2, Y2
-	VMULPD lanes<>+416(SB), Y0, Y0
+	VMULPD lanes<>+2336(SB), Y2, Y2
+	VMULPD lanes<>+2336(SB), Y0, Y0
 	VMULPD Y1, Y1, Y1
 	VXORPD Y14, Y1, Y1
-	VBROADCASTSD lanes<>+5448(SB), Y4
+	VBROADCASTSD lanes<>+7400(SB), Y4
 	VMINPD Y1, Y4, Y1
-	VBROADCASTSD lanes<>+5456(SB), Y4
+	VBROADCASTSD lanes<>+7408(SB), Y4
 	VMAXPD Y1, Y4, Y1
-	VBROADCASTSD lanes<>+5120(SB), Y4
-	VFMADD213PD lanes<>+5088(SB), Y1, Y4
-	VSUBPD lanes<>+5088(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7072(SB), Y4
+	VFMADD213PD lanes<>+7040(SB), Y1, Y4
+	VSUBPD lanes<>+7040(SB), Y4, Y6
 	VPSLLQ $52, Y4, Y4
 	VMOVAPS Y1, Y7
-	VFNMADD231PD lanes<>+4704(SB), Y6, Y7
-	VFNMADD231PD lanes<>+2144(SB), Y6, Y7
+	VFNMADD231PD lanes<>+6656(SB), Y6, Y7
+	VFNMADD231PD lanes<>+4096(SB), Y6, Y7
 	VMULPD Y7, Y7, Y6
-	VBROADCASTSD lanes<>+5528(SB), Y8
-	VFMADD213PD lanes<>+1504(SB), Y6, Y8
-	VFMADD213PD lanes<>+3680(SB), Y6, Y8
-	VFMADD213PD lanes<>+3872(SB), Y6, Y8
-	VFMADD213PD lanes<>+1312(SB), Y6, Y8
-	VBROADCASTSD lanes<>+2880(SB), Y9
+	VBROADCASTSD lanes<>+7480(SB), Y8
+	VFMADD213PD lanes<>+3456(SB), Y6, Y8
+	VFMADD213PD lanes<>+5632(SB), Y6, Y8
+	VFMADD213PD lanes<>+5824(SB), Y6, Y8
+	VFMADD213PD lanes<>+3264(SB), Y6, Y8
+	VBROADCASTSD lanes<>+4832(SB), Y9
 	VFMADD231PD Y6, Y10, Y9
-	VFMADD213PD lanes<>+4768(SB), Y6, Y9
-	VFMADD213PD lanes<>+1472(SB), Y6, Y9
-	VFMADD213PD lanes<>+1440(SB), Y6, Y9
+	VFMADD213PD lanes<>+6720(SB), Y6, Y9
+	VFMADD213PD lanes<>+3424(SB), Y6, Y9
+	VFMADD213PD lanes<>+3392(SB), Y6, Y9
 	VFMADD231PD Y7, Y8, Y9
 	VFMADD213PD Y15, Y7, Y9
 	VFMADD213PD Y15, Y7, Y9
 	VCMPPD $17, Y3, Y1, Y1
-	VANDPS lanes<>+64(SB), Y1, Y1
+	VANDPS lanes<>+1984(SB), Y1, Y1
 	VPADDQ Y1, Y4, Y3
 	VPSUBQ Y1, Y5, Y1
 	VMULPD Y3, Y9, Y3
 	VMULPD Y1, Y3, Y1
-	VMULPD lanes<>+2976(SB), Y1, Y1
+	VMULPD lanes<>+4928(SB), Y1, Y1
 	VMULPD Y13, Y1, Y1
 	VMULPD Y1, Y0, Y0
 	VADDPD Y0, Y2, Y0
@@ -5704,64 +8403,64 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
 	VXORPD Y14, Y0, Y1
 	VMULPD Y13, Y1, Y1
-	VANDPD lanes<>+5376(SB), Y1, Y2
-	VBROADCASTSD lanes<>+5576(SB), Y3
+	VANDPD lanes<>+7328(SB), Y1, Y2
+	VBROADCASTSD lanes<>+7528(SB), Y3
 	VMINPD Y2, Y3, Y2
 	VADDPD Y12, Y2, Y3
-	VBROADCASTSD lanes<>+5408(SB), Y4
+	VBROADCASTSD lanes<>+7360(SB), Y4
 	VDIVPD Y3, Y4, Y4
 	VSUBPD Y12, Y2, Y5
 	VDIVPD Y3, Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+5544(SB), Y6
-	VFMADD213PD lanes<>+3584(SB), Y5, Y6
-	VFMADD213PD lanes<>+3104(SB), Y5, Y6
-	VFMADD213PD lanes<>+3072(SB), Y5, Y6
-	VFMADD213PD lanes<>+4160(SB), Y5, Y6
-	VFMADD213PD lanes<>+4544(SB), Y5, Y6
-	VFMADD213PD lanes<>+4928(SB), Y5, Y6
-	VFMADD213PD lanes<>+1280(SB), Y5, Y6
-	VFMADD213PD lanes<>+4352(SB), Y5, Y6
-	VFMADD213PD lanes<>+2624(SB), Y5, Y6
-	VFMADD213PD lanes<>+4256(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5520(SB), Y7
+	VBROADCASTSD lanes<>+7496(SB), Y6
+	VFMADD213PD lanes<>+5536(SB), Y5, Y6
+	VFMADD213PD lanes<>+5056(SB), Y5, Y6
+	VFMADD213PD lanes<>+5024(SB), Y5, Y6
+	VFMADD213PD lanes<>+6112(SB), Y5, Y6
+	VFMADD213PD lanes<>+6496(SB), Y5, Y6
+	VFMADD213PD lanes<>+6880(SB), Y5, Y6
+	VFMADD213PD lanes<>+3232(SB), Y5, Y6
+	VFMADD213PD lanes<>+6304(SB), Y5, Y6
+	VFMADD213PD lanes<>+4576(SB), Y5, Y6
+	VFMADD213PD lanes<>+6208(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7472(SB), Y7
+	VFMADD213PD lanes<>+6432(SB), Y5, Y7
+	VFMADD213PD lanes<>+3840(SB), Y5, Y7
+	VFMADD213PD lanes<>+3520(SB), Y5, Y7
+	VFMADD213PD lanes<>+5888(SB), Y5, Y7
+	VFMADD213PD lanes<>+6464(SB), Y5, Y7
+	VFMADD213PD lanes<>+6336(SB), Y5, Y7
+	VFMADD213PD lanes<>+5312(SB), Y5, Y7
+	VFMADD213PD lanes<>+6816(SB), Y5, Y7
+	VFMADD213PD lanes<>+5568(SB), Y5, Y7
+	VFMADD213PD lanes<>+6080(SB), Y5, Y7
 	VFMADD213PD lanes<>+4480(SB), Y5, Y7
-	VFMADD213PD lanes<>+1888(SB), Y5, Y7
-	VFMADD213PD lanes<>+1568(SB), Y5, Y7
-	VFMADD213PD lanes<>+3936(SB), Y5, Y7
-	VFMADD213PD lanes<>+4512(SB), Y5, Y7
-	VFMADD213PD lanes<>+4384(SB), Y5, Y7
-	VFMADD213PD lanes<>+3360(SB), Y5, Y7
-	VFMADD213PD lanes<>+4864(SB), Y5, Y7
-	VFMADD213PD lanes<>+3616(SB), Y5, Y7
-	VFMADD213PD lanes<>+4128(SB), Y5, Y7
-	VFMADD213PD lanes<>+2528(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VMULPD Y4, Y7, Y3
 	VMULPD Y2, Y2, Y4
-	VFMADD132PD lanes<>+5152(SB), Y11, Y4
+	VFMADD132PD lanes<>+7104(SB), Y11, Y4
 	VSUBPD Y11, Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VMULPD lanes<>+1184(SB), Y5, Y6
+	VMULPD lanes<>+3168(SB), Y5, Y6
 	VFMADD231PD Y2, Y2, Y6
-	VFMADD231PD lanes<>+1856(SB), Y5, Y6
+	VFMADD231PD lanes<>+3808(SB), Y5, Y6
 	VMULPD Y6, Y6, Y2
-	VBROADCASTSD lanes<>+5536(SB), Y5
-	VFMADD213PD lanes<>+1536(SB), Y2, Y5
-	VFMADD213PD lanes<>+3712(SB), Y2, Y5
-	VFMADD213PD lanes<>+3904(SB), Y2, Y5
-	VFMADD213PD lanes<>+1344(SB), Y2, Y5
-	VBROADCASTSD lanes<>+2880(SB), Y7
+	VBROADCASTSD lanes<>+7488(SB), Y5
+	VFMADD213PD lanes<>+3488(SB), Y2, Y5
+	VFMADD213PD lanes<>+5664(SB), Y2, Y5
+	VFMADD213PD lanes<>+5856(SB), Y2, Y5
+	VFMADD213PD lanes<>+3296(SB), Y2, Y5
+	VBROADCASTSD lanes<>+4832(SB), Y7
 	VFMADD231PD Y2, Y10, Y7
-	VFMADD213PD lanes<>+4768(SB), Y2, Y7
-	VFMADD213PD lanes<>+1472(SB), Y2, Y7
-	VFMADD213PD lanes<>+1440(SB), Y2, Y7
+	VFMADD213PD lanes<>+6720(SB), Y2, Y7
+	VFMADD213PD lanes<>+3424(SB), Y2, Y7
+	VFMADD213PD lanes<>+3392(SB), Y2, Y7
 	VFMADD231PD Y6, Y5, Y7
 	VFNMADD213PD Y15, Y6, Y7
 	VFNMADD213PD Y15, Y6, Y7
@@ -5769,45 +8468,45 @@ tail:
 	VMULPD Y3, Y2, Y2
 	VPXOR X3, X3, X3
 	VCMPPD $17, Y3, Y1, Y4
-	VBROADCASTSD lanes<>+96(SB), Y5
+	VBROADCASTSD lanes<>+2016(SB), Y5
 	VSUBPD Y2, Y5, Y6
 	VBLENDVPD Y4, Y6, Y2, Y2
-	VMULPD lanes<>+416(SB), Y2, Y2
-	VMULPD lanes<>+416(SB), Y0, Y0
+	VMULPD lanes<>+2336(SB), Y2, Y2
+	VMULPD lanes<>+2336(SB), Y0, Y0
 	VMULPD Y1, Y1, Y1
 	VXORPD Y14, Y1, Y1
-	VBROADCASTSD lanes<>+5448(SB), Y4
+	VBROADCASTSD lanes<>+7400(SB), Y4
 	VMINPD Y1, Y4, Y1
-	VBROADCASTSD lanes<>+5456(SB), Y4
+	VBROADCASTSD lanes<>+7408(SB), Y4
 	VMAXPD Y1, Y4, Y1
-	VBROADCASTSD lanes<>+5120(SB), Y4
-	VFMADD213PD lanes<>+5088(SB), Y1, Y4
-	VSUBPD lanes<>+5088(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7072(SB), Y4
+	VFMADD213PD lanes<>+7040(SB), Y1, Y4
+	VSUBPD lanes<>+7040(SB), Y4, Y6
 	VPSLLQ $52, Y4, Y4
 	VMOVAPS Y1, Y7
-	VFNMADD231PD lanes<>+4704(SB), Y6, Y7
-	VFNMADD231PD lanes<>+2144(SB), Y6, Y7
+	VFNMADD231PD lanes<>+6656(SB), Y6, Y7
+	VFNMADD231PD lanes<>+4096(SB), Y6, Y7
 	VMULPD Y7, Y7, Y6
-	VBROADCASTSD lanes<>+5528(SB), Y8
-	VFMADD213PD lanes<>+1504(SB), Y6, Y8
-	VFMADD213PD lanes<>+3680(SB), Y6, Y8
-	VFMADD213PD lanes<>+3872(SB), Y6, Y8
-	VFMADD213PD lanes<>+1312(SB), Y6, Y8
-	VBROADCASTSD lanes<>+2880(SB), Y9
+	VBROADCASTSD lanes<>+7480(SB), Y8
+	VFMADD213PD lanes<>+3456(SB), Y6, Y8
+	VFMADD213PD lanes<>+5632(SB), Y6, Y8
+	VFMADD213PD lanes<>+5824(SB), Y6, Y8
+	VFMADD213PD lanes<>+3264(SB), Y6, Y8
+	VBROADCASTSD lanes<>+4832(SB), Y9
 	VFMADD231PD Y6, Y10, Y9
-	VFMADD213PD lanes<>+4768(SB), Y6, Y9
-	VFMADD213PD lanes<>+1472(SB), Y6, Y9
-	VFMADD213PD lanes<>+1440(SB), Y6, Y9
+	VFMADD213PD lanes<>+6720(SB), Y6, Y9
+	VFMADD213PD lanes<>+3424(SB), Y6, Y9
+	VFMADD213PD lanes<>+3392(SB), Y6, Y9
 	VFMADD231PD Y7, Y8, Y9
 	VFMADD213PD Y15, Y7, Y9
 	VFMADD213PD Y15, Y7, Y9
 	VCMPPD $17, Y3, Y1, Y1
-	VANDPS lanes<>+64(SB), Y1, Y1
+	VANDPS lanes<>+1984(SB), Y1, Y1
 	VPADDQ Y1, Y4, Y3
 	VPSUBQ Y1, Y5, Y1
 	VMULPD Y3, Y9, Y3
 	VMULPD Y1, Y3, Y1
-	VMULPD lanes<>+2976(SB), Y1, Y1
+	VMULPD lanes<>+4928(SB), Y1, Y1
 	VMULPD Y13, Y1, Y1
 	VMULPD Y1, Y0, Y0
 	VADDPD Y0, Y2, Y0
@@ -5827,24 +8526,24 @@ TEXT ·geluGradXNoneFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+512(SB), Z31
-	VBROADCASTSD lanes<>+128(SB), Z30
-	VBROADCASTSD lanes<>+4320(SB), Z29
-	VBROADCASTSD lanes<>+224(SB), Z28
-	VBROADCASTSD lanes<>+2016(SB), Z27
-	VBROADCASTSD lanes<>+5488(SB), Z26
-	VBROADCASTSD lanes<>+2880(SB), Z25
-	VBROADCASTSD lanes<>+4768(SB), Z24
-	VBROADCASTSD lanes<>+1472(SB), Z23
-	VBROADCASTSD lanes<>+1440(SB), Z22
-	VBROADCASTSD lanes<>+416(SB), Z21
-	VBROADCASTSD lanes<>+5424(SB), Z20
-	VBROADCASTSD lanes<>+5376(SB), Z19
-	VBROADCASTSD lanes<>+5576(SB), Z18
-	VBROADCASTSD lanes<>+5544(SB), Z17
-	VBROADCASTSD lanes<>+3584(SB), Z16
-	VBROADCASTSD lanes<>+3104(SB), Z15
-	VBROADCASTSD lanes<>+3072(SB), Z14
+	VBROADCASTSD lanes<>+2432(SB), Z31
+	VBROADCASTSD lanes<>+2048(SB), Z30
+	VBROADCASTSD lanes<>+6272(SB), Z29
+	VBROADCASTSD lanes<>+2144(SB), Z28
+	VBROADCASTSD lanes<>+3968(SB), Z27
+	VBROADCASTSD lanes<>+7440(SB), Z26
+	VBROADCASTSD lanes<>+4832(SB), Z25
+	VBROADCASTSD lanes<>+6720(SB), Z24
+	VBROADCASTSD lanes<>+3424(SB), Z23
+	VBROADCASTSD lanes<>+3392(SB), Z22
+	VBROADCASTSD lanes<>+2336(SB), Z21
+	VBROADCASTSD lanes<>+7376(SB), Z20
+	VBROADCASTSD lanes<>+7328(SB), Z19
+	VBROADCASTSD lanes<>+7528(SB), Z18
+	VBROADCASTSD lanes<>+7496(SB), Z17
+	VBROADCASTSD lanes<>+5536(SB), Z16
+	VBROADCASTSD lanes<>+5056(SB), Z15
+	VBROADCASTSD lanes<>+5024(SB), Z14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -5878,72 +8577,72 @@ main:
 	VFMADD213PD Z15, Z11, Z13
 	VFMADD213PD Z14, Z10, Z12
 	VFMADD213PD Z14, Z11, Z13
-	VFMADD213PD.BCST lanes<>+4160(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+4160(SB), Z11, Z13
-	VFMADD213PD.BCST lanes<>+4544(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+4544(SB), Z11, Z13
-	VFMADD213PD.BCST lanes<>+4928(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+4928(SB), Z11, Z13
-	VFMADD213PD.BCST lanes<>+1280(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+1280(SB), Z11, Z13
-	VFMADD213PD.BCST lanes<>+4352(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+4352(SB), Z11, Z13
-	VFMADD213PD.BCST lanes<>+2624(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+2624(SB), Z11, Z13
-	VFMADD213PD.BCST lanes<>+4256(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+4256(SB), Z11, Z13
-	VBROADCASTSD lanes<>+5520(SB), Z2
-	VBROADCASTSD lanes<>+4480(SB), Z0
+	VFMADD213PD.BCST lanes<>+6112(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+6112(SB), Z11, Z13
+	VFMADD213PD.BCST lanes<>+6496(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+6496(SB), Z11, Z13
+	VFMADD213PD.BCST lanes<>+6880(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+6880(SB), Z11, Z13
+	VFMADD213PD.BCST lanes<>+3232(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+3232(SB), Z11, Z13
+	VFMADD213PD.BCST lanes<>+6304(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+6304(SB), Z11, Z13
+	VFMADD213PD.BCST lanes<>+4576(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+4576(SB), Z11, Z13
+	VFMADD213PD.BCST lanes<>+6208(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+6208(SB), Z11, Z13
+	VBROADCASTSD lanes<>+7472(SB), Z2
+	VBROADCASTSD lanes<>+6432(SB), Z0
 	VFMADD231PD Z10, Z2, Z0
+	VFMADD213PD.BCST lanes<>+6432(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+3840(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+3840(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+3520(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+3520(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+5888(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+5888(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+6464(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+6464(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+6336(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+6336(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+5312(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+5312(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+6816(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+6816(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+5568(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+5568(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+6080(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+6080(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+4480(SB), Z10, Z0
 	VFMADD213PD.BCST lanes<>+4480(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+1888(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+1888(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+1568(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+1568(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+3936(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+3936(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+4512(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+4512(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+4384(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+4384(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+3360(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+3360(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+4864(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+4864(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+3616(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+3616(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+4128(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+4128(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+2528(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+2528(SB), Z11, Z2
 	VFMADD231PD Z6, Z12, Z0
 	VFMADD231PD Z7, Z13, Z2
 	VMULPD Z8, Z0, Z0
 	VMULPD Z9, Z2, Z2
 	VMULPD Z4, Z4, Z6
 	VMULPD Z5, Z5, Z7
-	VFMADD132PD.BCST lanes<>+5152(SB), Z27, Z6
-	VFMADD132PD.BCST lanes<>+5152(SB), Z27, Z7
+	VFMADD132PD.BCST lanes<>+7104(SB), Z27, Z6
+	VFMADD132PD.BCST lanes<>+7104(SB), Z27, Z7
 	VSUBPD Z27, Z6, Z6
 	VSUBPD Z27, Z7, Z7
-	VMULPD.BCST lanes<>+1184(SB), Z6, Z8
-	VMULPD.BCST lanes<>+1184(SB), Z7, Z9
+	VMULPD.BCST lanes<>+3168(SB), Z6, Z8
+	VMULPD.BCST lanes<>+3168(SB), Z7, Z9
 	VFMADD231PD Z4, Z4, Z8
 	VFMADD231PD Z5, Z5, Z9
-	VFMADD231PD.BCST lanes<>+1856(SB), Z6, Z8
-	VFMADD231PD.BCST lanes<>+1856(SB), Z7, Z9
+	VFMADD231PD.BCST lanes<>+3808(SB), Z6, Z8
+	VFMADD231PD.BCST lanes<>+3808(SB), Z7, Z9
 	VMULPD Z8, Z8, Z4
 	VMULPD Z9, Z9, Z5
-	VBROADCASTSD lanes<>+5536(SB), Z10
-	VBROADCASTSD lanes<>+1536(SB), Z11
+	VBROADCASTSD lanes<>+7488(SB), Z10
+	VBROADCASTSD lanes<>+3488(SB), Z11
 	VFMADD231PD Z4, Z10, Z11
-	VFMADD213PD.BCST lanes<>+1536(SB), Z5, Z10
-	VFMADD213PD.BCST lanes<>+3712(SB), Z4, Z11
-	VFMADD213PD.BCST lanes<>+3712(SB), Z5, Z10
-	VFMADD213PD.BCST lanes<>+3904(SB), Z4, Z11
-	VFMADD213PD.BCST lanes<>+3904(SB), Z5, Z10
-	VFMADD213PD.BCST lanes<>+1344(SB), Z4, Z11
-	VFMADD213PD.BCST lanes<>+1344(SB), Z5, Z10
+	VFMADD213PD.BCST lanes<>+3488(SB), Z5, Z10
+	VFMADD213PD.BCST lanes<>+5664(SB), Z4, Z11
+	VFMADD213PD.BCST lanes<>+5664(SB), Z5, Z10
+	VFMADD213PD.BCST lanes<>+5856(SB), Z4, Z11
+	VFMADD213PD.BCST lanes<>+5856(SB), Z5, Z10
+	VFMADD213PD.BCST lanes<>+3296(SB), Z4, Z11
+	VFMADD213PD.BCST lanes<>+3296(SB), Z5, Z10
 	VMOVAPS Z25, Z12
 	VFMADD231PD Z4, Z26, Z12
 	VMOVAPS Z25, Z13
@@ -5967,7 +8666,7 @@ main:
 	VPXOR X4, X4, X4
 	VCMPPD $17, Z4, Z1, K1
 	VCMPPD $17, Z4, Z3, K2
-	VBROADCASTSD lanes<>+96(SB), Z4
+	VBROADCASTSD lanes<>+2016(SB), Z4
 	VSUBPD Z0, Z4, K1, Z0
 	VSUBPD Z2, Z4, K2, Z2
 	VMULPD Z0, Z21, Z0
@@ -5979,29 +8678,29 @@ main:
 	VXORPD Z30, Z1, Z1
 	VXORPD Z30, Z3, Z3
 	VMOVAPS Z20, Z6
-	VFMADD231PD.BCST lanes<>+5120(SB), Z1, Z6
+	VFMADD231PD.BCST lanes<>+7072(SB), Z1, Z6
 	VMOVAPS Z20, Z7
-	VFMADD231PD.BCST lanes<>+5120(SB), Z3, Z7
+	VFMADD231PD.BCST lanes<>+7072(SB), Z3, Z7
 	VSUBPD Z20, Z6, Z6
 	VSUBPD Z20, Z7, Z7
-	VFNMADD231PD.BCST lanes<>+4704(SB), Z6, Z1
-	VFNMADD231PD.BCST lanes<>+4704(SB), Z7, Z3
-	VFNMADD231PD.BCST lanes<>+2144(SB), Z6, Z1
-	VFNMADD231PD.BCST lanes<>+2144(SB), Z7, Z3
+	VFNMADD231PD.BCST lanes<>+6656(SB), Z6, Z1
+	VFNMADD231PD.BCST lanes<>+6656(SB), Z7, Z3
+	VFNMADD231PD.BCST lanes<>+4096(SB), Z6, Z1
+	VFNMADD231PD.BCST lanes<>+4096(SB), Z7, Z3
 	VRANGEPD $6, Z31, Z1, Z1
 	VRANGEPD $6, Z31, Z3, Z3
 	VMULPD Z1, Z1, Z8
 	VMULPD Z3, Z3, Z9
-	VBROADCASTSD lanes<>+5528(SB), Z10
-	VBROADCASTSD lanes<>+1504(SB), Z11
+	VBROADCASTSD lanes<>+7480(SB), Z10
+	VBROADCASTSD lanes<>+3456(SB), Z11
 	VFMADD231PD Z8, Z10, Z11
-	VFMADD213PD.BCST lanes<>+1504(SB), Z9, Z10
-	VFMADD213PD.BCST lanes<>+3680(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+3680(SB), Z9, Z10
-	VFMADD213PD.BCST lanes<>+3872(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+3872(SB), Z9, Z10
-	VFMADD213PD.BCST lanes<>+1312(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+1312(SB), Z9, Z10
+	VFMADD213PD.BCST lanes<>+3456(SB), Z9, Z10
+	VFMADD213PD.BCST lanes<>+5632(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+5632(SB), Z9, Z10
+	VFMADD213PD.BCST lanes<>+5824(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+5824(SB), Z9, Z10
+	VFMADD213PD.BCST lanes<>+3264(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+3264(SB), Z9, Z10
 	VMOVAPS Z25, Z12
 	VFMADD231PD Z8, Z26, Z12
 	VMOVAPS Z25, Z13
@@ -6020,8 +8719,8 @@ main:
 	VFMADD213PD Z31, Z3, Z13
 	VSCALEFPD Z6, Z12, Z1
 	VSCALEFPD Z7, Z13, Z3
-	VMULPD.BCST lanes<>+2976(SB), Z1, Z1
-	VMULPD.BCST lanes<>+2976(SB), Z3, Z3
+	VMULPD.BCST lanes<>+4928(SB), Z1, Z1
+	VMULPD.BCST lanes<>+4928(SB), Z3, Z3
 	VMULPD Z29, Z1, Z1
 	VMULPD Z29, Z3, Z3
 	VMULPD Z1, Z4, Z1
@@ -6057,39 +8756,39 @@ masked:
 	VFMADD231PD Z5, Z17, Z6
 	VFMADD213PD Z15, Z5, Z6
 	VFMADD213PD Z14, Z5, Z6
-	VFMADD213PD.BCST lanes<>+4160(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+4544(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+4928(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+1280(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+4352(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+2624(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+4256(SB), Z5, Z6
-	VBROADCASTSD lanes<>+5520(SB), Z7
+	VFMADD213PD.BCST lanes<>+6112(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+6496(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+6880(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+3232(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+6304(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+4576(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+6208(SB), Z5, Z6
+	VBROADCASTSD lanes<>+7472(SB), Z7
+	VFMADD213PD.BCST lanes<>+6432(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3840(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3520(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+5888(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6464(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6336(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+5312(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6816(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+5568(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6080(SB), Z5, Z7
 	VFMADD213PD.BCST lanes<>+4480(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+1888(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+1568(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+3936(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+4512(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+4384(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+3360(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+4864(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+3616(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+4128(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+2528(SB), Z5, Z7
 	VFMADD231PD Z3, Z6, Z7
 	VMULPD Z4, Z7, Z3
 	VMULPD Z2, Z2, Z4
-	VFMADD132PD.BCST lanes<>+5152(SB), Z27, Z4
+	VFMADD132PD.BCST lanes<>+7104(SB), Z27, Z4
 	VSUBPD Z27, Z4, Z4
-	VMULPD.BCST lanes<>+1184(SB), Z4, Z5
+	VMULPD.BCST lanes<>+3168(SB), Z4, Z5
 	VFMADD231PD Z2, Z2, Z5
-	VFMADD231PD.BCST lanes<>+1856(SB), Z4, Z5
+	VFMADD231PD.BCST lanes<>+3808(SB), Z4, Z5
 	VMULPD Z5, Z5, Z2
-	VBROADCASTSD lanes<>+5536(SB), Z6
-	VFMADD213PD.BCST lanes<>+1536(SB), Z2, Z6
-	VFMADD213PD.BCST lanes<>+3712(SB), Z2, Z6
-	VFMADD213PD.BCST lanes<>+3904(SB), Z2, Z6
-	VFMADD213PD.BCST lanes<>+1344(SB), Z2, Z6
+	VBROADCASTSD lanes<>+7488(SB), Z6
+	VFMADD213PD.BCST lanes<>+3488(SB), Z2, Z6
+	VFMADD213PD.BCST lanes<>+5664(SB), Z2, Z6
+	VFMADD213PD.BCST lanes<>+5856(SB), Z2, Z6
+	VFMADD213PD.BCST lanes<>+3296(SB), Z2, Z6
 	VMOVAPS Z25, Z7
 	VFMADD231PD Z2, Z26, Z7
 	VFMADD213PD Z24, Z2, Z7
@@ -6102,24 +8801,24 @@ masked:
 	VSCALEFPD Z4, Z2, Z2
 	VPXOR X3, X3, X3
 	VCMPPD $17, Z3, Z1, K1
-	VBROADCASTSD lanes<>+96(SB), Z3
+	VBROADCASTSD lanes<>+2016(SB), Z3
 	VSUBPD Z2, Z3, K1, Z2
 	VMULPD Z2, Z21, Z2
 	VMULPD Z0, Z21, Z0
 	VMULPD Z1, Z1, Z1
 	VXORPD Z30, Z1, Z1
 	VMOVAPS Z20, Z3
-	VFMADD231PD.BCST lanes<>+5120(SB), Z1, Z3
+	VFMADD231PD.BCST lanes<>+7072(SB), Z1, Z3
 	VSUBPD Z20, Z3, Z3
-	VFNMADD231PD.BCST lanes<>+4704(SB), Z3, Z1
-	VFNMADD231PD.BCST lanes<>+2144(SB), Z3, Z1
+	VFNMADD231PD.BCST lanes<>+6656(SB), Z3, Z1
+	VFNMADD231PD.BCST lanes<>+4096(SB), Z3, Z1
 	VRANGEPD $6, Z31, Z1, Z1
 	VMULPD Z1, Z1, Z4
-	VBROADCASTSD lanes<>+5528(SB), Z5
-	VFMADD213PD.BCST lanes<>+1504(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+3680(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+3872(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+1312(SB), Z4, Z5
+	VBROADCASTSD lanes<>+7480(SB), Z5
+	VFMADD213PD.BCST lanes<>+3456(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+5632(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+5824(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+3264(SB), Z4, Z5
 	VMOVAPS Z25, Z6
 	VFMADD231PD Z4, Z26, Z6
 	VFMADD213PD Z24, Z4, Z6
@@ -6129,7 +8828,7 @@ masked:
 	VFMADD213PD Z31, Z1, Z6
 	VFMADD213PD Z31, Z1, Z6
 	VSCALEFPD Z3, Z6, Z1
-	VMULPD.BCST lanes<>+2976(SB), Z1, Z1
+	VMULPD.BCST lanes<>+4928(SB), Z1, Z1
 	VMULPD Z29, Z1, Z1
 	VMULPD Z1, Z0, Z0
 	VADDPD Z0, Z2, Z0
@@ -6143,18 +8842,194 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·geluGradXTanhFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+3712(SB), Y14
+	VBROADCASTSS lanes<>+7664(SB), Y13
+	VBROADCASTSS lanes<>+7556(SB), Y12
+	VBROADCASTSS lanes<>+7636(SB), Y11
+	VBROADCASTSS lanes<>+7580(SB), Y10
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VMULPS Y0, Y11, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VMULPS Y2, Y11, Y3
+	VMULPS Y0, Y1, Y4
+	VMULPS Y2, Y3, Y5
+	VMULPS Y0, Y4, Y6
+	VMULPS Y2, Y5, Y7
+	VADDPS Y6, Y0, Y6
+	VADDPS Y7, Y2, Y7
+	VMULPS Y6, Y14, Y6
+	VMULPS Y7, Y14, Y7
+	VMINPS Y6, Y10, Y6
+	VMINPS Y7, Y10, Y7
+	VBROADCASTSS lanes<>+7584(SB), Y8
+	VMAXPS Y6, Y8, Y6
+	VMAXPS Y7, Y8, Y7
+	VMOVAPS Y13, Y8
+	VFMADD231PS lanes<>+4032(SB), Y6, Y8
+	VMOVAPS Y13, Y9
+	VFMADD231PS lanes<>+4032(SB), Y7, Y9
+	VSUBPS Y13, Y8, Y2
+	VSUBPS Y13, Y9, Y0
+	VPSLLD $23, Y8, Y8
+	VPSLLD $23, Y9, Y9
+	VFMADD231PS lanes<>+3552(SB), Y2, Y6
+	VFMADD231PS lanes<>+3552(SB), Y0, Y7
+	VFMADD231PS lanes<>+3360(SB), Y2, Y6
+	VFMADD231PS lanes<>+3360(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7640(SB), Y0
+	VBROADCASTSS lanes<>+5376(SB), Y2
+	VFMADD231PS Y6, Y0, Y2
+	VFMADD213PS lanes<>+5376(SB), Y7, Y0
+	VFMADD213PS lanes<>+3776(SB), Y6, Y2
+	VFMADD213PS lanes<>+3776(SB), Y7, Y0
+	VFMADD213PS lanes<>+4288(SB), Y6, Y2
+	VFMADD213PS lanes<>+4288(SB), Y7, Y0
+	VFMADD213PS lanes<>+7136(SB), Y6, Y2
+	VFMADD213PS lanes<>+7136(SB), Y7, Y0
+	VFNMADD213PS Y15, Y6, Y2
+	VFNMADD213PS Y15, Y7, Y0
+	VFNMADD213PS Y15, Y6, Y2
+	VFNMADD213PS Y15, Y7, Y0
+	VFMADD213PS Y12, Y8, Y2
+	VFMADD213PS Y12, Y9, Y0
+	VDIVPS Y2, Y12, Y2
+	VDIVPS Y0, Y12, Y0
+	VSUBPS Y2, Y15, Y6
+	VSUBPS Y0, Y15, Y7
+	VMULPS Y6, Y2, Y6
+	VMULPS Y7, Y0, Y7
+	VMULPS lanes<>+2656(SB), Y1, Y1
+	VMULPS lanes<>+2656(SB), Y3, Y3
+	VMOVUPS (DI)(CX*4), Y8
+	VMULPS Y1, Y8, Y1
+	VMOVUPS 32(DI)(CX*4), Y9
+	VMULPS Y3, Y9, Y3
+	VADDPS Y4, Y1, Y1
+	VADDPS Y5, Y3, Y3
+	VADDPS Y1, Y15, Y1
+	VADDPS Y3, Y15, Y3
+	VMULPS Y1, Y14, Y1
+	VMULPS Y3, Y14, Y3
+	VMULPS Y1, Y6, Y1
+	VMULPS Y3, Y7, Y3
+	VMULPS Y1, Y8, Y1
+	VMULPS Y3, Y9, Y3
+	VADDPS Y1, Y2, Y1
+	VADDPS Y3, Y0, Y0
+	VMULPS (SI)(CX*4), Y1, Y1
+	VMULPS 32(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(DI)(CX*4), Y0
+	VMULPS Y0, Y11, Y1
+	VMOVUPS 96(DI)(CX*4), Y2
+	VMULPS Y2, Y11, Y3
+	VMULPS Y0, Y1, Y4
+	VMULPS Y2, Y3, Y5
+	VMULPS Y0, Y4, Y6
+	VMULPS Y2, Y5, Y7
+	VADDPS Y6, Y0, Y6
+	VADDPS Y7, Y2, Y7
+	VMULPS Y6, Y14, Y6
+	VMULPS Y7, Y14, Y7
+	VMINPS Y6, Y10, Y6
+	VMINPS Y7, Y10, Y7
+	VBROADCASTSS lanes<>+7584(SB), Y8
+	VMAXPS Y6, Y8, Y6
+	VMAXPS Y7, Y8, Y7
+	VMOVAPS Y13, Y8
+	VFMADD231PS lanes<>+4032(SB), Y6, Y8
+	VMOVAPS Y13, Y9
+	VFMADD231PS lanes<>+4032(SB), Y7, Y9
+	VSUBPS Y13, Y8, Y2
+	VSUBPS Y13, Y9, Y0
+	VPSLLD $23, Y8, Y8
+	VPSLLD $23, Y9, Y9
+	VFMADD231PS lanes<>+3552(SB), Y2, Y6
+	VFMADD231PS lanes<>+3552(SB), Y0, Y7
+	VFMADD231PS lanes<>+3360(SB), Y2, Y6
+	VFMADD231PS lanes<>+3360(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7640(SB), Y0
+	VBROADCASTSS lanes<>+5376(SB), Y2
+	VFMADD231PS Y6, Y0, Y2
+	VFMADD213PS lanes<>+5376(SB), Y7, Y0
+	VFMADD213PS lanes<>+3776(SB), Y6, Y2
+	VFMADD213PS lanes<>+3776(SB), Y7, Y0
+	VFMADD213PS lanes<>+4288(SB), Y6, Y2
+	VFMADD213PS lanes<>+4288(SB), Y7, Y0
+	VFMADD213PS lanes<>+7136(SB), Y6, Y2
+	VFMADD213PS lanes<>+7136(SB), Y7, Y0
+	VFNMADD213PS Y15, Y6, Y2
+	VFNMADD213PS Y15, Y7, Y0
+	VFNMADD213PS Y15, Y6, Y2
+	VFNMADD213PS Y15, Y7, Y0
+	VFMADD213PS Y12, Y8, Y2
+	VFMADD213PS Y12, Y9, Y0
+	VDIVPS Y2, Y12, Y2
+	VDIVPS Y0, Y12, Y0
+	VSUBPS Y2, Y15, Y6
+	VSUBPS Y0, Y15, Y7
+	VMULPS Y6, Y2, Y6
+	VMULPS Y7, Y0, Y7
+	VMULPS lanes<>+2656(SB), Y1, Y1
+	VMULPS lanes<>+2656(SB), Y3, Y3
+	VMOVUPS 64(DI)(CX*4), Y8
+	VMULPS Y1, Y8, Y1
+	VMOVUPS 96(DI)(CX*4), Y9
+	VMULPS Y3, Y9, Y3
+	VADDPS Y4, Y1, Y1
+	VADDPS Y5, Y3, Y3
+	VADDPS Y1, Y15, Y1
+	VADDPS Y3, Y15, Y3
+	VMULPS Y1, Y14, Y1
+	VMULPS Y3, Y14, Y3
+	VMULPS Y1, Y6, Y1
+	VMULPS Y3, Y7, Y3
+	VMULPS Y1, Y8, Y1
+	VMULPS Y3, Y9, Y3
+	VADDPS Y1, Y2, Y1
+	VADDPS Y3, Y0, Y0
+	VMULPS 64(SI)(CX*4), Y1, Y1
+	VMULPS 96(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y1, 64(DX)(CX*4)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·geluGradXTanhFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+992(SB), Y15
-	VBROADCASTSS lanes<>+1760(SB), Y14
-	VBROADCASTSS lanes<>+5680(SB), Y13
-	VBROADCASTSS lanes<>+5600(SB), Y12
-	VBROADCASTSS lanes<>+5652(SB), Y11
-	VBROADCASTSS lanes<>+5620(SB), Y10
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+3712(SB), Y14
+	VBROADCASTSS lanes<>+7664(SB), Y13
+	VBROADCASTSS lanes<>+7556(SB), Y12
+	VBROADCASTSS lanes<>+7636(SB), Y11
+	VBROADCASTSS lanes<>+7580(SB), Y10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -6174,31 +9049,31 @@ main:
 	VMULPS Y7, Y14, Y7
 	VMINPS Y6, Y10, Y6
 	VMINPS Y7, Y10, Y7
-	VBROADCASTSS lanes<>+5624(SB), Y8
+	VBROADCASTSS lanes<>+7584(SB), Y8
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y13, Y8
-	VFMADD231PS lanes<>+2080(SB), Y6, Y8
+	VFMADD231PS lanes<>+4032(SB), Y6, Y8
 	VMOVAPS Y13, Y9
-	VFMADD231PS lanes<>+2080(SB), Y7, Y9
+	VFMADD231PS lanes<>+4032(SB), Y7, Y9
 	VSUBPS Y13, Y8, Y2
 	VSUBPS Y13, Y9, Y0
 	VPSLLD $23, Y8, Y8
 	VPSLLD $23, Y9, Y9
-	VFMADD231PS lanes<>+1600(SB), Y2, Y6
-	VFMADD231PS lanes<>+1600(SB), Y0, Y7
-	VFMADD231PS lanes<>+1408(SB), Y2, Y6
-	VFMADD231PS lanes<>+1408(SB), Y0, Y7
-	VBROADCASTSS lanes<>+5656(SB), Y0
-	VBROADCASTSS lanes<>+3424(SB), Y2
+	VFMADD231PS lanes<>+3552(SB), Y2, Y6
+	VFMADD231PS lanes<>+3552(SB), Y0, Y7
+	VFMADD231PS lanes<>+3360(SB), Y2, Y6
+	VFMADD231PS lanes<>+3360(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7640(SB), Y0
+	VBROADCASTSS lanes<>+5376(SB), Y2
 	VFMADD231PS Y6, Y0, Y2
-	VFMADD213PS lanes<>+3424(SB), Y7, Y0
-	VFMADD213PS lanes<>+1824(SB), Y6, Y2
-	VFMADD213PS lanes<>+1824(SB), Y7, Y0
-	VFMADD213PS lanes<>+2336(SB), Y6, Y2
-	VFMADD213PS lanes<>+2336(SB), Y7, Y0
-	VFMADD213PS lanes<>+5184(SB), Y6, Y2
-	VFMADD213PS lanes<>+5184(SB), Y7, Y0
+	VFMADD213PS lanes<>+5376(SB), Y7, Y0
+	VFMADD213PS lanes<>+3776(SB), Y6, Y2
+	VFMADD213PS lanes<>+3776(SB), Y7, Y0
+	VFMADD213PS lanes<>+4288(SB), Y6, Y2
+	VFMADD213PS lanes<>+4288(SB), Y7, Y0
+	VFMADD213PS lanes<>+7136(SB), Y6, Y2
+	VFMADD213PS lanes<>+7136(SB), Y7, Y0
 	VFNMADD213PS Y15, Y6, Y2
 	VFNMADD213PS Y15, Y7, Y0
 	VFNMADD213PS Y15, Y6, Y2
@@ -6211,8 +9086,8 @@ main:
 	VSUBPS Y0, Y15, Y7
 	VMULPS Y6, Y2, Y6
 	VMULPS Y7, Y0, Y7
-	VMULPS lanes<>+736(SB), Y1, Y1
-	VMULPS lanes<>+736(SB), Y3, Y3
+	VMULPS lanes<>+2656(SB), Y1, Y1
+	VMULPS lanes<>+2656(SB), Y3, Y3
 	VMOVUPS (DI)(CX*4), Y8
 	VMULPS Y1, Y8, Y1
 	VMOVUPS 32(DI)(CX*4), Y9
@@ -6249,26 +9124,26 @@ single:
 	VADDPS Y3, Y0, Y3
 	VMULPS Y3, Y14, Y3
 	VMINPS Y3, Y10, Y3
-	VBROADCASTSS lanes<>+5624(SB), Y4
+	VBROADCASTSS lanes<>+7584(SB), Y4
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y13, Y4
-	VFMADD231PS lanes<>+2080(SB), Y3, Y4
+	VFMADD231PS lanes<>+4032(SB), Y3, Y4
 	VSUBPS Y13, Y4, Y5
 	VPSLLD $23, Y4, Y4
-	VFMADD231PS lanes<>+1600(SB), Y5, Y3
-	VFMADD231PS lanes<>+1408(SB), Y5, Y3
-	VBROADCASTSS lanes<>+5656(SB), Y5
-	VFMADD213PS lanes<>+3424(SB), Y3, Y5
-	VFMADD213PS lanes<>+1824(SB), Y3, Y5
-	VFMADD213PS lanes<>+2336(SB), Y3, Y5
-	VFMADD213PS lanes<>+5184(SB), Y3, Y5
+	VFMADD231PS lanes<>+3552(SB), Y5, Y3
+	VFMADD231PS lanes<>+3360(SB), Y5, Y3
+	VBROADCASTSS lanes<>+7640(SB), Y5
+	VFMADD213PS lanes<>+5376(SB), Y3, Y5
+	VFMADD213PS lanes<>+3776(SB), Y3, Y5
+	VFMADD213PS lanes<>+4288(SB), Y3, Y5
+	VFMADD213PS lanes<>+7136(SB), Y3, Y5
 	VFNMADD213PS Y15, Y3, Y5
 	VFNMADD213PS Y15, Y3, Y5
 	VFMADD213PS Y12, Y4, Y5
 	VDIVPS Y5, Y12, Y3
 	VSUBPS Y3, Y15, Y4
 	VMULPS Y4, Y3, Y4
-	VMULPS lanes<>+736(SB), Y1, Y1
+	VMULPS lanes<>+2656(SB), Y1, Y1
 	VMULPS Y1, Y0, Y1
 	VADDPS Y2, Y1, Y1
 	VADDPS Y1, Y15, Y1
@@ -6285,7 +9160,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -6295,26 +9170,26 @@ tail:
 	VADDPS Y3, Y0, Y3
 	VMULPS Y3, Y14, Y3
 	VMINPS Y3, Y10, Y3
-	VBROADCASTSS lanes<>+5624(SB), Y4
+	VBROADCASTSS lanes<>+7584(SB), Y4
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y13, Y4
-	VFMADD231PS lanes<>+2080(SB), Y3, Y4
+	VFMADD231PS lanes<>+4032(SB), Y3, Y4
 	VSUBPS Y13, Y4, Y5
 	VPSLLD $23, Y4, Y4
-	VFMADD231PS lanes<>+1600(SB), Y5, Y3
-	VFMADD231PS lanes<>+1408(SB), Y5, Y3
-	VBROADCASTSS lanes<>+5656(SB), Y5
-	VFMADD213PS lanes<>+3424(SB), Y3, Y5
-	VFMADD213PS lanes<>+1824(SB), Y3, Y5
-	VFMADD213PS lanes<>+2336(SB), Y3, Y5
-	VFMADD213PS lanes<>+5184(SB), Y3, Y5
+	VFMADD231PS lanes<>+3552(SB), Y5, Y3
+	VFMADD231PS lanes<>+3360(SB), Y5, Y3
+	VBROADCASTSS lanes<>+7640(SB), Y5
+	VFMADD213PS lanes<>+5376(SB), Y3, Y5
+	VFMADD213PS lanes<>+3776(SB), Y3, Y5
+	VFMADD213PS lanes<>+4288(SB), Y3, Y5
+	VFMADD213PS lanes<>+7136(SB), Y3, Y5
 	VFNMADD213PS Y15, Y3, Y5
 	VFNMADD213PS Y15, Y3, Y5
 	VFMADD213PS Y12, Y4, Y5
 	VDIVPS Y5, Y12, Y3
 	VSUBPS Y3, Y15, Y4
 	VMULPS Y4, Y3, Y4
-	VMULPS lanes<>+736(SB), Y1, Y1
+	VMULPS lanes<>+2656(SB), Y1, Y1
 	VMULPS Y1, Y0, Y1
 	VADDPS Y2, Y1, Y1
 	VADDPS Y1, Y15, Y1
@@ -6332,21 +9207,218 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·geluGradXTanhFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+704(SB), Z30
+	VBROADCASTSS lanes<>+3712(SB), Z29
+	VBROADCASTSS lanes<>+7548(SB), Z28
+	VBROADCASTSS lanes<>+7636(SB), Z27
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VMULPS Z0, Z27, Z1
+	VMOVUPS 4096(DI)(CX*4), Z2
+	VMULPS Z2, Z27, Z3
+	VMOVUPS 8192(DI)(CX*4), Z4
+	VMULPS Z4, Z27, Z5
+	VMOVUPS 12288(DI)(CX*4), Z6
+	VMULPS Z6, Z27, Z7
+	VMULPS Z0, Z1, Z8
+	VMULPS Z2, Z3, Z9
+	VMULPS Z4, Z5, Z10
+	VMULPS Z6, Z7, Z11
+	VMULPS Z0, Z8, Z12
+	VMULPS Z2, Z9, Z13
+	VMULPS Z4, Z10, Z14
+	VMULPS Z6, Z11, Z15
+	VADDPS Z12, Z0, Z12
+	VADDPS Z13, Z2, Z13
+	VADDPS Z14, Z4, Z14
+	VADDPS Z15, Z6, Z15
+	VMULPS Z12, Z29, Z12
+	VMULPS Z13, Z29, Z13
+	VMULPS Z14, Z29, Z14
+	VMULPS Z15, Z29, Z15
+	VBROADCASTSS lanes<>+7580(SB), Z16
+	VMINPS Z12, Z16, Z12
+	VMINPS Z13, Z16, Z13
+	VMINPS Z14, Z16, Z14
+	VMINPS Z15, Z16, Z15
+	VBROADCASTSS lanes<>+7584(SB), Z16
+	VMAXPS Z12, Z16, Z12
+	VMAXPS Z13, Z16, Z13
+	VMAXPS Z14, Z16, Z14
+	VMAXPS Z15, Z16, Z15
+	VMOVAPS Z28, Z16
+	VFMADD231PS.BCST lanes<>+4032(SB), Z12, Z16
+	VMOVAPS Z28, Z17
+	VFMADD231PS.BCST lanes<>+4032(SB), Z13, Z17
+	VMOVAPS Z28, Z18
+	VFMADD231PS.BCST lanes<>+4032(SB), Z14, Z18
+	VMOVAPS Z28, Z19
+	VFMADD231PS.BCST lanes<>+4032(SB), Z15, Z19
+	VSUBPS Z28, Z16, Z20
+	VSUBPS Z28, Z17, Z21
+	VSUBPS Z28, Z18, Z22
+	VSUBPS Z28, Z19, Z23
+	VFMADD231PS.BCST lanes<>+3552(SB), Z20, Z12
+	VFMADD231PS.BCST lanes<>+3552(SB), Z21, Z13
+	VFMADD231PS.BCST lanes<>+3552(SB), Z22, Z14
+	VFMADD231PS.BCST lanes<>+3552(SB), Z23, Z15
+	VFMADD231PS.BCST lanes<>+3360(SB), Z20, Z12
+	VFMADD231PS.BCST lanes<>+3360(SB), Z21, Z13
+	VFMADD231PS.BCST lanes<>+3360(SB), Z22, Z14
+	VFMADD231PS.BCST lanes<>+3360(SB), Z23, Z15
+	VPERMPS lanes<>+704(SB), Z16, Z16
+	VPERMPS lanes<>+704(SB), Z17, Z17
+	VPERMPS lanes<>+704(SB), Z18, Z18
+	VPERMPS lanes<>+704(SB), Z19, Z19
+	VBROADCASTSS lanes<>+7696(SB), Z24
+	VBROADCASTSS lanes<>+7632(SB), Z25
+	VFMADD231PS Z12, Z24, Z25
+	VBROADCASTSS lanes<>+7632(SB), Z26
+	VFMADD231PS Z13, Z24, Z26
+	VBROADCASTSS lanes<>+7632(SB), Z6
+	VFMADD231PS Z14, Z24, Z6
+	VFMADD213PS.BCST lanes<>+7632(SB), Z15, Z24
+	VFMADD213PS Z31, Z12, Z25
+	VFMADD213PS Z31, Z13, Z26
+	VFMADD213PS Z31, Z14, Z6
+	VFMADD213PS Z31, Z15, Z24
+	VMULPS Z16, Z12, Z12
+	VMULPS Z17, Z13, Z13
+	VMULPS Z18, Z14, Z14
+	VMULPS Z19, Z15, Z15
+	VFNMADD231PS Z25, Z12, Z16
+	VFNMADD231PS Z26, Z13, Z17
+	VFNMADD231PS Z6, Z14, Z18
+	VFNMADD231PS Z24, Z15, Z19
+	VSCALEFPS Z20, Z16, Z6
+	VSCALEFPS Z21, Z17, Z12
+	VSCALEFPS Z22, Z18, Z13
+	VSCALEFPS Z23, Z19, Z14
+	VADDPS Z30, Z6, Z6
+	VADDPS Z30, Z12, Z12
+	VADDPS Z30, Z13, Z13
+	VADDPS Z30, Z14, Z14
+	VRCP14PS Z6, Z15
+	VRCP14PS Z12, Z16
+	VRCP14PS Z13, Z17
+	VRCP14PS Z14, Z18
+	VMULPS Z15, Z30, Z19
+	VMULPS Z16, Z30, Z20
+	VMULPS Z17, Z30, Z21
+	VMULPS Z18, Z30, Z22
+	VFNMADD213PS Z30, Z19, Z6
+	VFNMADD213PS Z30, Z20, Z12
+	VFNMADD213PS Z30, Z21, Z13
+	VFNMADD213PS Z30, Z22, Z14
+	VFMADD231PS Z15, Z6, Z19
+	VFMADD231PS Z16, Z12, Z20
+	VFMADD231PS Z17, Z13, Z21
+	VFMADD231PS Z18, Z14, Z22
+	VSUBPS Z19, Z31, Z6
+	VSUBPS Z20, Z31, Z12
+	VSUBPS Z21, Z31, Z13
+	VSUBPS Z22, Z31, Z14
+	VMULPS Z6, Z19, Z6
+	VMULPS Z12, Z20, Z12
+	VMULPS Z13, Z21, Z13
+	VMULPS Z14, Z22, Z14
+	VMULPS.BCST lanes<>+2020(SB), Z1, Z1
+	VMULPS.BCST lanes<>+2020(SB), Z3, Z3
+	VMULPS.BCST lanes<>+2020(SB), Z5, Z5
+	VMULPS.BCST lanes<>+2020(SB), Z7, Z7
+	VMULPS Z1, Z0, Z1
+	VMULPS Z3, Z2, Z3
+	VMULPS Z5, Z4, Z5
+	VMOVUPS 12288(DI)(CX*4), Z15
+	VMULPS Z7, Z15, Z7
+	VADDPS Z8, Z1, Z1
+	VADDPS Z9, Z3, Z3
+	VADDPS Z10, Z5, Z5
+	VADDPS Z11, Z7, Z7
+	VADDPS Z1, Z31, Z1
+	VADDPS Z3, Z31, Z3
+	VADDPS Z5, Z31, Z5
+	VADDPS Z7, Z31, Z7
+	VMULPS Z1, Z29, Z1
+	VMULPS Z3, Z29, Z3
+	VMULPS Z5, Z29, Z5
+	VMULPS Z7, Z29, Z7
+	VMULPS Z1, Z6, Z1
+	VMULPS Z3, Z12, Z3
+	VMULPS Z5, Z13, Z5
+	VMULPS Z7, Z14, Z6
+	VMULPS Z1, Z0, Z0
+	VMULPS Z3, Z2, Z1
+	VMULPS Z5, Z4, Z2
+	VMULPS Z6, Z15, Z3
+	VADDPS Z0, Z19, Z0
+	VADDPS Z1, Z20, Z1
+	VADDPS Z2, Z21, Z2
+	VADDPS Z3, Z22, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·geluGradXTanhFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+992(SB), Z31
-	VBROADCASTSS lanes<>+5600(SB), Z30
-	VBROADCASTSS lanes<>+1760(SB), Z29
-	VBROADCASTSS lanes<>+5680(SB), Z28
-	VBROADCASTSS lanes<>+5652(SB), Z27
-	VBROADCASTSS lanes<>+5620(SB), Z26
-	VBROADCASTSS lanes<>+5624(SB), Z25
-	VBROADCASTSS lanes<>+2080(SB), Z24
-	VBROADCASTSS lanes<>+1600(SB), Z23
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+704(SB), Z30
+	VBROADCASTSS lanes<>+3712(SB), Z29
+	VBROADCASTSS lanes<>+7548(SB), Z28
+	VBROADCASTSS lanes<>+7636(SB), Z27
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -6376,98 +9448,96 @@ main:
 	VMULPS Z13, Z29, Z13
 	VMULPS Z14, Z29, Z14
 	VMULPS Z15, Z29, Z15
-	VMINPS Z12, Z26, Z12
-	VMINPS Z13, Z26, Z13
-	VMINPS Z14, Z26, Z14
-	VMINPS Z15, Z26, Z15
-	VMAXPS Z12, Z25, Z12
-	VMAXPS Z13, Z25, Z13
-	VMAXPS Z14, Z25, Z14
-	VMAXPS Z15, Z25, Z15
+	VBROADCASTSS lanes<>+7580(SB), Z16
+	VMINPS Z12, Z16, Z12
+	VMINPS Z13, Z16, Z13
+	VMINPS Z14, Z16, Z14
+	VMINPS Z15, Z16, Z15
+	VBROADCASTSS lanes<>+7584(SB), Z16
+	VMAXPS Z12, Z16, Z12
+	VMAXPS Z13, Z16, Z13
+	VMAXPS Z14, Z16, Z14
+	VMAXPS Z15, Z16, Z15
 	VMOVAPS Z28, Z16
-	VFMADD231PS Z24, Z12, Z16
+	VFMADD231PS.BCST lanes<>+4032(SB), Z12, Z16
 	VMOVAPS Z28, Z17
-	VFMADD231PS Z24, Z13, Z17
+	VFMADD231PS.BCST lanes<>+4032(SB), Z13, Z17
 	VMOVAPS Z28, Z18
-	VFMADD231PS Z24, Z14, Z18
+	VFMADD231PS.BCST lanes<>+4032(SB), Z14, Z18
 	VMOVAPS Z28, Z19
-	VFMADD231PS Z24, Z15, Z19
+	VFMADD231PS.BCST lanes<>+4032(SB), Z15, Z19
 	VSUBPS Z28, Z16, Z20
 	VSUBPS Z28, Z17, Z21
 	VSUBPS Z28, Z18, Z22
-	VSUBPS Z28, Z19, Z6
-	VPSLLD $23, Z16, Z16
-	VPSLLD $23, Z17, Z17
-	VPSLLD $23, Z18, Z18
-	VPSLLD $23, Z19, Z19
-	VFMADD231PS Z23, Z20, Z12
-	VFMADD231PS Z23, Z21, Z13
-	VFMADD231PS Z23, Z22, Z14
-	VFMADD231PS Z23, Z6, Z15
-	VFMADD231PS.BCST lanes<>+1408(SB), Z20, Z12
-	VFMADD231PS.BCST lanes<>+1408(SB), Z21, Z13
-	VFMADD231PS.BCST lanes<>+1408(SB), Z22, Z14
-	VFMADD231PS.BCST lanes<>+1408(SB), Z6, Z15
-	VBROADCASTSS lanes<>+5656(SB), Z6
-	VBROADCASTSS lanes<>+3424(SB), Z20
-	VFMADD231PS Z12, Z6, Z20
-	VBROADCASTSS lanes<>+3424(SB), Z21
-	VFMADD231PS Z13, Z6, Z21
-	VBROADCASTSS lanes<>+3424(SB), Z22
-	VFMADD231PS Z14, Z6, Z22
-	VFMADD213PS.BCST lanes<>+3424(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+1824(SB), Z12, Z20
-	VFMADD213PS.BCST lanes<>+1824(SB), Z13, Z21
-	VFMADD213PS.BCST lanes<>+1824(SB), Z14, Z22
-	VFMADD213PS.BCST lanes<>+1824(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+2336(SB), Z12, Z20
-	VFMADD213PS.BCST lanes<>+2336(SB), Z13, Z21
-	VFMADD213PS.BCST lanes<>+2336(SB), Z14, Z22
-	VFMADD213PS.BCST lanes<>+2336(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+5184(SB), Z12, Z20
-	VFMADD213PS.BCST lanes<>+5184(SB), Z13, Z21
-	VFMADD213PS.BCST lanes<>+5184(SB), Z14, Z22
-	VFMADD213PS.BCST lanes<>+5184(SB), Z15, Z6
-	VFNMADD213PS Z31, Z12, Z20
-	VFNMADD213PS Z31, Z13, Z21
-	VFNMADD213PS Z31, Z14, Z22
-	VFNMADD213PS Z31, Z15, Z6
-	VFNMADD213PS Z31, Z12, Z20
-	VFNMADD213PS Z31, Z13, Z21
-	VFNMADD213PS Z31, Z14, Z22
-	VFNMADD213PS Z31, Z15, Z6
-	VFMADD213PS Z30, Z16, Z20
-	VFMADD213PS Z30, Z17, Z21
-	VFMADD213PS Z30, Z18, Z22
-	VFMADD213PS Z30, Z19, Z6
-	VRCP14PS Z20, Z12
-	VRCP14PS Z21, Z13
-	VRCP14PS Z22, Z14
+	VSUBPS Z28, Z19, Z23
+	VFMADD231PS.BCST lanes<>+3552(SB), Z20, Z12
+	VFMADD231PS.BCST lanes<>+3552(SB), Z21, Z13
+	VFMADD231PS.BCST lanes<>+3552(SB), Z22, Z14
+	VFMADD231PS.BCST lanes<>+3552(SB), Z23, Z15
+	VFMADD231PS.BCST lanes<>+3360(SB), Z20, Z12
+	VFMADD231PS.BCST lanes<>+3360(SB), Z21, Z13
+	VFMADD231PS.BCST lanes<>+3360(SB), Z22, Z14
+	VFMADD231PS.BCST lanes<>+3360(SB), Z23, Z15
+	VPERMPS lanes<>+704(SB), Z16, Z16
+	VPERMPS lanes<>+704(SB), Z17, Z17
+	VPERMPS lanes<>+704(SB), Z18, Z18
+	VPERMPS lanes<>+704(SB), Z19, Z19
+	VBROADCASTSS lanes<>+7696(SB), Z24
+	VBROADCASTSS lanes<>+7632(SB), Z25
+	VFMADD231PS Z12, Z24, Z25
+	VBROADCASTSS lanes<>+7632(SB), Z26
+	VFMADD231PS Z13, Z24, Z26
+	VBROADCASTSS lanes<>+7632(SB), Z6
+	VFMADD231PS Z14, Z24, Z6
+	VFMADD213PS.BCST lanes<>+7632(SB), Z15, Z24
+	VFMADD213PS Z31, Z12, Z25
+	VFMADD213PS Z31, Z13, Z26
+	VFMADD213PS Z31, Z14, Z6
+	VFMADD213PS Z31, Z15, Z24
+	VMULPS Z16, Z12, Z12
+	VMULPS Z17, Z13, Z13
+	VMULPS Z18, Z14, Z14
+	VMULPS Z19, Z15, Z15
+	VFNMADD231PS Z25, Z12, Z16
+	VFNMADD231PS Z26, Z13, Z17
+	VFNMADD231PS Z6, Z14, Z18
+	VFNMADD231PS Z24, Z15, Z19
+	VSCALEFPS Z20, Z16, Z6
+	VSCALEFPS Z21, Z17, Z12
+	VSCALEFPS Z22, Z18, Z13
+	VSCALEFPS Z23, Z19, Z14
+	VADDPS Z30, Z6, Z6
+	VADDPS Z30, Z12, Z12
+	VADDPS Z30, Z13, Z13
+	VADDPS Z30, Z14, Z14
 	VRCP14PS Z6, Z15
-	VMULPS Z12, Z30, Z16
-	VMULPS Z13, Z30, Z17
-	VMULPS Z14, Z30, Z18
+	VRCP14PS Z12, Z16
+	VRCP14PS Z13, Z17
+	VRCP14PS Z14, Z18
 	VMULPS Z15, Z30, Z19
-	VFNMADD213PS Z30, Z16, Z20
-	VFNMADD213PS Z30, Z17, Z21
-	VFNMADD213PS Z30, Z18, Z22
+	VMULPS Z16, Z30, Z20
+	VMULPS Z17, Z30, Z21
+	VMULPS Z18, Z30, Z22
 	VFNMADD213PS Z30, Z19, Z6
-	VFMADD231PS Z12, Z20, Z16
-	VFMADD231PS Z13, Z21, Z17
-	VFMADD231PS Z14, Z22, Z18
+	VFNMADD213PS Z30, Z20, Z12
+	VFNMADD213PS Z30, Z21, Z13
+	VFNMADD213PS Z30, Z22, Z14
 	VFMADD231PS Z15, Z6, Z19
-	VSUBPS Z16, Z31, Z6
-	VSUBPS Z17, Z31, Z12
-	VSUBPS Z18, Z31, Z13
-	VSUBPS Z19, Z31, Z14
-	VMULPS Z6, Z16, Z6
-	VMULPS Z12, Z17, Z12
-	VMULPS Z13, Z18, Z13
-	VMULPS Z14, Z19, Z14
-	VMULPS.BCST lanes<>+100(SB), Z1, Z1
-	VMULPS.BCST lanes<>+100(SB), Z3, Z3
-	VMULPS.BCST lanes<>+100(SB), Z5, Z5
-	VMULPS.BCST lanes<>+100(SB), Z7, Z7
+	VFMADD231PS Z16, Z12, Z20
+	VFMADD231PS Z17, Z13, Z21
+	VFMADD231PS Z18, Z14, Z22
+	VSUBPS Z19, Z31, Z6
+	VSUBPS Z20, Z31, Z12
+	VSUBPS Z21, Z31, Z13
+	VSUBPS Z22, Z31, Z14
+	VMULPS Z6, Z19, Z6
+	VMULPS Z12, Z20, Z12
+	VMULPS Z13, Z21, Z13
+	VMULPS Z14, Z22, Z14
+	VMULPS.BCST lanes<>+2020(SB), Z1, Z1
+	VMULPS.BCST lanes<>+2020(SB), Z3, Z3
+	VMULPS.BCST lanes<>+2020(SB), Z5, Z5
+	VMULPS.BCST lanes<>+2020(SB), Z7, Z7
 	VMULPS Z1, Z0, Z1
 	VMULPS Z3, Z2, Z3
 	VMULPS Z5, Z4, Z5
@@ -6493,10 +9563,10 @@ main:
 	VMULPS Z3, Z2, Z1
 	VMULPS Z5, Z4, Z2
 	VMULPS Z6, Z15, Z3
-	VADDPS Z0, Z16, Z0
-	VADDPS Z1, Z17, Z1
-	VADDPS Z2, Z18, Z2
-	VADDPS Z3, Z19, Z3
+	VADDPS Z0, Z19, Z0
+	VADDPS Z1, Z20, Z1
+	VADDPS Z2, Z21, Z2
+	VADDPS Z3, Z22, Z3
 	VMULPS (SI)(CX*4), Z0, Z0
 	VMULPS 64(SI)(CX*4), Z1, Z1
 	VMULPS 128(SI)(CX*4), Z2, Z2
@@ -6522,36 +9592,37 @@ masked:
 	VMULPS Z0, Z2, Z3
 	VADDPS Z3, Z0, Z3
 	VMULPS Z3, Z29, Z3
-	VMINPS Z3, Z26, Z3
-	VMAXPS Z3, Z25, Z3
+	VBROADCASTSS lanes<>+7580(SB), Z4
+	VMINPS Z3, Z4, Z3
+	VBROADCASTSS lanes<>+7584(SB), Z4
+	VMAXPS Z3, Z4, Z3
 	VMOVAPS Z28, Z4
-	VFMADD231PS Z24, Z3, Z4
+	VFMADD231PS.BCST lanes<>+4032(SB), Z3, Z4
 	VSUBPS Z28, Z4, Z5
-	VPSLLD $23, Z4, Z4
-	VFMADD231PS Z23, Z5, Z3
-	VFMADD231PS.BCST lanes<>+1408(SB), Z5, Z3
-	VBROADCASTSS lanes<>+5656(SB), Z5
-	VFMADD213PS.BCST lanes<>+3424(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1824(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+2336(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+5184(SB), Z3, Z5
-	VFNMADD213PS Z31, Z3, Z5
-	VFNMADD213PS Z31, Z3, Z5
-	VFMADD213PS Z30, Z4, Z5
-	VRCP14PS Z5, Z3
-	VMULPS Z3, Z30, Z4
-	VFNMADD213PS Z30, Z4, Z5
-	VFMADD231PS Z3, Z5, Z4
-	VSUBPS Z4, Z31, Z3
-	VMULPS Z3, Z4, Z3
-	VMULPS.BCST lanes<>+100(SB), Z1, Z1
+	VFMADD231PS.BCST lanes<>+3552(SB), Z5, Z3
+	VFMADD231PS.BCST lanes<>+3360(SB), Z5, Z3
+	VPERMPS lanes<>+704(SB), Z4, Z4
+	VBROADCASTSS lanes<>+7696(SB), Z6
+	VFMADD213PS.BCST lanes<>+7632(SB), Z3, Z6
+	VFMADD213PS Z31, Z3, Z6
+	VMULPS Z4, Z3, Z3
+	VFNMADD231PS Z6, Z3, Z4
+	VSCALEFPS Z5, Z4, Z3
+	VADDPS Z30, Z3, Z3
+	VRCP14PS Z3, Z4
+	VMULPS Z4, Z30, Z5
+	VFNMADD213PS Z30, Z5, Z3
+	VFMADD231PS Z4, Z3, Z5
+	VSUBPS Z5, Z31, Z3
+	VMULPS Z3, Z5, Z3
+	VMULPS.BCST lanes<>+2020(SB), Z1, Z1
 	VMULPS Z1, Z0, Z1
 	VADDPS Z2, Z1, Z1
 	VADDPS Z1, Z31, Z1
 	VMULPS Z1, Z29, Z1
 	VMULPS Z1, Z3, Z1
 	VMULPS Z1, Z0, Z0
-	VADDPS Z0, Z4, Z0
+	VADDPS Z0, Z5, Z0
 	VMOVUPS.Z (SI)(CX*4), K7, Z1
 	VMULPS Z0, Z1, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
@@ -6568,17 +9639,17 @@ TEXT ·geluGradXTanhFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+512(SB), Y15
-	VBROADCASTSD lanes<>+5512(SB), Y14
+	VBROADCASTSD lanes<>+2432(SB), Y15
+	VBROADCASTSD lanes<>+7464(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
 	PCALIGN $32
 main:
 	VMOVUPS (DI)(CX*8), Y0
-	VMULPD lanes<>+4896(SB), Y0, Y1
+	VMULPD lanes<>+6848(SB), Y0, Y1
 	VMOVUPS 32(DI)(CX*8), Y2
-	VMULPD lanes<>+4896(SB), Y2, Y3
+	VMULPD lanes<>+6848(SB), Y2, Y3
 	VMULPD Y0, Y1, Y4
 	VMULPD Y2, Y3, Y5
 	VMULPD Y0, Y4, Y6
@@ -6587,63 +9658,63 @@ main:
 	VADDPD Y7, Y2, Y7
 	VMULPD Y6, Y14, Y6
 	VMULPD Y7, Y14, Y7
-	VBROADCASTSD lanes<>+5440(SB), Y8
+	VBROADCASTSD lanes<>+7392(SB), Y8
 	VMINPD Y6, Y8, Y6
 	VMINPD Y7, Y8, Y7
-	VBROADCASTSD lanes<>+5456(SB), Y8
+	VBROADCASTSD lanes<>+7408(SB), Y8
 	VMAXPD Y6, Y8, Y6
 	VMAXPD Y7, Y8, Y7
-	VBROADCASTSD lanes<>+5152(SB), Y8
-	VBROADCASTSD lanes<>+3840(SB), Y9
+	VBROADCASTSD lanes<>+7104(SB), Y8
+	VBROADCASTSD lanes<>+5792(SB), Y9
 	VFMADD231PD Y8, Y6, Y9
-	VFMADD213PD lanes<>+3840(SB), Y7, Y8
-	VSUBPD lanes<>+3840(SB), Y9, Y10
-	VSUBPD lanes<>+3840(SB), Y8, Y11
+	VFMADD213PD lanes<>+5792(SB), Y7, Y8
+	VSUBPD lanes<>+5792(SB), Y9, Y10
+	VSUBPD lanes<>+5792(SB), Y8, Y11
 	VPSLLQ $52, Y9, Y9
 	VPSLLQ $52, Y8, Y8
-	VFMADD231PD lanes<>+4704(SB), Y10, Y6
-	VFMADD231PD lanes<>+4704(SB), Y11, Y7
-	VFMADD231PD lanes<>+2144(SB), Y10, Y6
-	VFMADD231PD lanes<>+2144(SB), Y11, Y7
+	VFMADD231PD lanes<>+6656(SB), Y10, Y6
+	VFMADD231PD lanes<>+6656(SB), Y11, Y7
+	VFMADD231PD lanes<>+4096(SB), Y10, Y6
+	VFMADD231PD lanes<>+4096(SB), Y11, Y7
 	VMULPD Y6, Y6, Y10
 	VMULPD Y7, Y7, Y11
-	VBROADCASTSD lanes<>+5536(SB), Y12
-	VBROADCASTSD lanes<>+1536(SB), Y13
+	VBROADCASTSD lanes<>+7488(SB), Y12
+	VBROADCASTSD lanes<>+3488(SB), Y13
 	VFMADD231PD Y10, Y12, Y13
-	VFMADD213PD lanes<>+1536(SB), Y11, Y12
-	VFMADD213PD lanes<>+3712(SB), Y10, Y13
-	VFMADD213PD lanes<>+3712(SB), Y11, Y12
-	VFMADD213PD lanes<>+3904(SB), Y10, Y13
-	VFMADD213PD lanes<>+3904(SB), Y11, Y12
-	VFMADD213PD lanes<>+1344(SB), Y10, Y13
-	VFMADD213PD lanes<>+1344(SB), Y11, Y12
-	VBROADCASTSD lanes<>+5488(SB), Y2
-	VBROADCASTSD lanes<>+2880(SB), Y0
+	VFMADD213PD lanes<>+3488(SB), Y11, Y12
+	VFMADD213PD lanes<>+5664(SB), Y10, Y13
+	VFMADD213PD lanes<>+5664(SB), Y11, Y12
+	VFMADD213PD lanes<>+5856(SB), Y10, Y13
+	VFMADD213PD lanes<>+5856(SB), Y11, Y12
+	VFMADD213PD lanes<>+3296(SB), Y10, Y13
+	VFMADD213PD lanes<>+3296(SB), Y11, Y12
+	VBROADCASTSD lanes<>+7440(SB), Y2
+	VBROADCASTSD lanes<>+4832(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+2880(SB), Y11, Y2
-	VFMADD213PD lanes<>+4768(SB), Y10, Y0
-	VFMADD213PD lanes<>+4768(SB), Y11, Y2
-	VFMADD213PD lanes<>+1472(SB), Y10, Y0
-	VFMADD213PD lanes<>+1472(SB), Y11, Y2
-	VFMADD213PD lanes<>+1440(SB), Y10, Y0
-	VFMADD213PD lanes<>+1440(SB), Y11, Y2
+	VFMADD213PD lanes<>+4832(SB), Y11, Y2
+	VFMADD213PD lanes<>+6720(SB), Y10, Y0
+	VFMADD213PD lanes<>+6720(SB), Y11, Y2
+	VFMADD213PD lanes<>+3424(SB), Y10, Y0
+	VFMADD213PD lanes<>+3424(SB), Y11, Y2
+	VFMADD213PD lanes<>+3392(SB), Y10, Y0
+	VFMADD213PD lanes<>+3392(SB), Y11, Y2
 	VFMADD231PD Y6, Y13, Y0
 	VFMADD231PD Y7, Y12, Y2
 	VFNMADD213PD Y15, Y6, Y0
 	VFNMADD213PD Y15, Y7, Y2
 	VFNMADD213PD Y15, Y6, Y0
 	VFNMADD213PD Y15, Y7, Y2
-	VFMADD213PD lanes<>+480(SB), Y9, Y0
-	VFMADD213PD lanes<>+480(SB), Y8, Y2
-	VBROADCASTSD lanes<>+480(SB), Y6
+	VFMADD213PD lanes<>+2400(SB), Y9, Y0
+	VFMADD213PD lanes<>+2400(SB), Y8, Y2
+	VBROADCASTSD lanes<>+2400(SB), Y6
 	VDIVPD Y0, Y6, Y0
 	VDIVPD Y2, Y6, Y2
 	VSUBPD Y0, Y15, Y6
 	VSUBPD Y2, Y15, Y7
 	VMULPD Y6, Y0, Y6
 	VMULPD Y7, Y2, Y7
-	VMULPD lanes<>+96(SB), Y1, Y1
-	VMULPD lanes<>+96(SB), Y3, Y3
+	VMULPD lanes<>+2016(SB), Y1, Y1
+	VMULPD lanes<>+2016(SB), Y3, Y3
 	VMOVUPS (DI)(CX*8), Y8
 	VMULPD Y1, Y8, Y1
 	VMOVUPS 32(DI)(CX*8), Y9
@@ -6674,41 +9745,41 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*8), Y0
-	VMULPD lanes<>+4896(SB), Y0, Y1
+	VMULPD lanes<>+6848(SB), Y0, Y1
 	VMULPD Y0, Y1, Y2
 	VMULPD Y0, Y2, Y3
 	VADDPD Y3, Y0, Y3
 	VMULPD Y3, Y14, Y3
-	VBROADCASTSD lanes<>+5440(SB), Y4
+	VBROADCASTSD lanes<>+7392(SB), Y4
 	VMINPD Y3, Y4, Y3
-	VBROADCASTSD lanes<>+5456(SB), Y4
+	VBROADCASTSD lanes<>+7408(SB), Y4
 	VMAXPD Y3, Y4, Y3
-	VBROADCASTSD lanes<>+5152(SB), Y4
-	VFMADD213PD lanes<>+3840(SB), Y3, Y4
-	VSUBPD lanes<>+3840(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7104(SB), Y4
+	VFMADD213PD lanes<>+5792(SB), Y3, Y4
+	VSUBPD lanes<>+5792(SB), Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VFMADD231PD lanes<>+4704(SB), Y5, Y3
-	VFMADD231PD lanes<>+2144(SB), Y5, Y3
+	VFMADD231PD lanes<>+6656(SB), Y5, Y3
+	VFMADD231PD lanes<>+4096(SB), Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+5536(SB), Y6
-	VFMADD213PD lanes<>+1536(SB), Y5, Y6
-	VFMADD213PD lanes<>+3712(SB), Y5, Y6
-	VFMADD213PD lanes<>+3904(SB), Y5, Y6
-	VFMADD213PD lanes<>+1344(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5488(SB), Y7
-	VFMADD213PD lanes<>+2880(SB), Y5, Y7
-	VFMADD213PD lanes<>+4768(SB), Y5, Y7
-	VFMADD213PD lanes<>+1472(SB), Y5, Y7
-	VFMADD213PD lanes<>+1440(SB), Y5, Y7
+	VBROADCASTSD lanes<>+7488(SB), Y6
+	VFMADD213PD lanes<>+3488(SB), Y5, Y6
+	VFMADD213PD lanes<>+5664(SB), Y5, Y6
+	VFMADD213PD lanes<>+5856(SB), Y5, Y6
+	VFMADD213PD lanes<>+3296(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7440(SB), Y7
+	VFMADD213PD lanes<>+4832(SB), Y5, Y7
+	VFMADD213PD lanes<>+6720(SB), Y5, Y7
+	VFMADD213PD lanes<>+3424(SB), Y5, Y7
+	VFMADD213PD lanes<>+3392(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFNMADD213PD Y15, Y3, Y7
 	VFNMADD213PD Y15, Y3, Y7
-	VFMADD213PD lanes<>+480(SB), Y4, Y7
-	VBROADCASTSD lanes<>+480(SB), Y3
+	VFMADD213PD lanes<>+2400(SB), Y4, Y7
+	VBROADCASTSD lanes<>+2400(SB), Y3
 	VDIVPD Y7, Y3, Y3
 	VSUBPD Y3, Y15, Y4
 	VMULPD Y4, Y3, Y4
-	VMULPD lanes<>+96(SB), Y1, Y1
+	VMULPD lanes<>+2016(SB), Y1, Y1
 	VMULPD Y1, Y0, Y1
 	VADDPD Y2, Y1, Y1
 	VADDPD Y1, Y15, Y1
@@ -6725,45 +9796,45 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
-	VMULPD lanes<>+4896(SB), Y0, Y1
+	VMULPD lanes<>+6848(SB), Y0, Y1
 	VMULPD Y0, Y1, Y2
 	VMULPD Y0, Y2, Y3
 	VADDPD Y3, Y0, Y3
 	VMULPD Y3, Y14, Y3
-	VBROADCASTSD lanes<>+5440(SB), Y4
+	VBROADCASTSD lanes<>+7392(SB), Y4
 	VMINPD Y3, Y4, Y3
-	VBROADCASTSD lanes<>+5456(SB), Y4
+	VBROADCASTSD lanes<>+7408(SB), Y4
 	VMAXPD Y3, Y4, Y3
-	VBROADCASTSD lanes<>+5152(SB), Y4
-	VFMADD213PD lanes<>+3840(SB), Y3, Y4
-	VSUBPD lanes<>+3840(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7104(SB), Y4
+	VFMADD213PD lanes<>+5792(SB), Y3, Y4
+	VSUBPD lanes<>+5792(SB), Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VFMADD231PD lanes<>+4704(SB), Y5, Y3
-	VFMADD231PD lanes<>+2144(SB), Y5, Y3
+	VFMADD231PD lanes<>+6656(SB), Y5, Y3
+	VFMADD231PD lanes<>+4096(SB), Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+5536(SB), Y6
-	VFMADD213PD lanes<>+1536(SB), Y5, Y6
-	VFMADD213PD lanes<>+3712(SB), Y5, Y6
-	VFMADD213PD lanes<>+3904(SB), Y5, Y6
-	VFMADD213PD lanes<>+1344(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5488(SB), Y7
-	VFMADD213PD lanes<>+2880(SB), Y5, Y7
-	VFMADD213PD lanes<>+4768(SB), Y5, Y7
-	VFMADD213PD lanes<>+1472(SB), Y5, Y7
-	VFMADD213PD lanes<>+1440(SB), Y5, Y7
+	VBROADCASTSD lanes<>+7488(SB), Y6
+	VFMADD213PD lanes<>+3488(SB), Y5, Y6
+	VFMADD213PD lanes<>+5664(SB), Y5, Y6
+	VFMADD213PD lanes<>+5856(SB), Y5, Y6
+	VFMADD213PD lanes<>+3296(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7440(SB), Y7
+	VFMADD213PD lanes<>+4832(SB), Y5, Y7
+	VFMADD213PD lanes<>+6720(SB), Y5, Y7
+	VFMADD213PD lanes<>+3424(SB), Y5, Y7
+	VFMADD213PD lanes<>+3392(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFNMADD213PD Y15, Y3, Y7
 	VFNMADD213PD Y15, Y3, Y7
-	VFMADD213PD lanes<>+480(SB), Y4, Y7
-	VBROADCASTSD lanes<>+480(SB), Y3
+	VFMADD213PD lanes<>+2400(SB), Y4, Y7
+	VBROADCASTSD lanes<>+2400(SB), Y3
 	VDIVPD Y7, Y3, Y3
 	VSUBPD Y3, Y15, Y4
 	VMULPD Y4, Y3, Y4
-	VMULPD lanes<>+96(SB), Y1, Y1
+	VMULPD lanes<>+2016(SB), Y1, Y1
 	VMULPD Y1, Y0, Y1
 	VADDPD Y2, Y1, Y1
 	VADDPD Y1, Y15, Y1
@@ -6787,24 +9858,24 @@ TEXT ·geluGradXTanhFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+512(SB), Z31
-	VBROADCASTSD lanes<>+5512(SB), Z30
-	VBROADCASTSD lanes<>+3840(SB), Z29
-	VBROADCASTSD lanes<>+480(SB), Z28
-	VBROADCASTSD lanes<>+4896(SB), Z27
-	VBROADCASTSD lanes<>+5440(SB), Z26
-	VBROADCASTSD lanes<>+5456(SB), Z25
-	VBROADCASTSD lanes<>+5152(SB), Z24
-	VBROADCASTSD lanes<>+4704(SB), Z23
-	VBROADCASTSD lanes<>+2144(SB), Z22
-	VBROADCASTSD lanes<>+5536(SB), Z21
-	VBROADCASTSD lanes<>+1536(SB), Z20
-	VBROADCASTSD lanes<>+3712(SB), Z19
-	VBROADCASTSD lanes<>+3904(SB), Z18
-	VBROADCASTSD lanes<>+1344(SB), Z17
-	VBROADCASTSD lanes<>+5488(SB), Z16
-	VBROADCASTSD lanes<>+2880(SB), Z15
-	VBROADCASTSD lanes<>+4768(SB), Z14
+	VBROADCASTSD lanes<>+2432(SB), Z31
+	VBROADCASTSD lanes<>+7464(SB), Z30
+	VBROADCASTSD lanes<>+5792(SB), Z29
+	VBROADCASTSD lanes<>+2400(SB), Z28
+	VBROADCASTSD lanes<>+6848(SB), Z27
+	VBROADCASTSD lanes<>+7392(SB), Z26
+	VBROADCASTSD lanes<>+7408(SB), Z25
+	VBROADCASTSD lanes<>+7104(SB), Z24
+	VBROADCASTSD lanes<>+6656(SB), Z23
+	VBROADCASTSD lanes<>+4096(SB), Z22
+	VBROADCASTSD lanes<>+7488(SB), Z21
+	VBROADCASTSD lanes<>+3488(SB), Z20
+	VBROADCASTSD lanes<>+5664(SB), Z19
+	VBROADCASTSD lanes<>+5856(SB), Z18
+	VBROADCASTSD lanes<>+3296(SB), Z17
+	VBROADCASTSD lanes<>+7440(SB), Z16
+	VBROADCASTSD lanes<>+4832(SB), Z15
+	VBROADCASTSD lanes<>+6720(SB), Z14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -6856,10 +9927,10 @@ main:
 	VFMADD231PD Z11, Z16, Z0
 	VFMADD213PD Z14, Z10, Z2
 	VFMADD213PD Z14, Z11, Z0
-	VFMADD213PD.BCST lanes<>+1472(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+1472(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+1440(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+1440(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+3424(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+3424(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+3392(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+3392(SB), Z11, Z0
 	VFMADD231PD Z6, Z12, Z2
 	VFMADD231PD Z7, Z13, Z0
 	VFNMADD213PD Z31, Z6, Z2
@@ -6874,8 +9945,8 @@ main:
 	VSUBPD Z0, Z31, Z7
 	VMULPD Z6, Z2, Z6
 	VMULPD Z7, Z0, Z7
-	VMULPD.BCST lanes<>+96(SB), Z1, Z1
-	VMULPD.BCST lanes<>+96(SB), Z3, Z3
+	VMULPD.BCST lanes<>+2016(SB), Z1, Z1
+	VMULPD.BCST lanes<>+2016(SB), Z3, Z3
 	VMOVUPS (DI)(CX*8), Z8
 	VMULPD Z1, Z8, Z1
 	VMOVUPS 64(DI)(CX*8), Z9
@@ -6930,8 +10001,8 @@ masked:
 	VMOVAPS Z15, Z7
 	VFMADD231PD Z5, Z16, Z7
 	VFMADD213PD Z14, Z5, Z7
-	VFMADD213PD.BCST lanes<>+1472(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+1440(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3424(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3392(SB), Z5, Z7
 	VFMADD231PD Z3, Z6, Z7
 	VFNMADD213PD Z31, Z3, Z7
 	VFNMADD213PD Z31, Z3, Z7
@@ -6939,7 +10010,7 @@ masked:
 	VDIVPD Z7, Z28, Z3
 	VSUBPD Z3, Z31, Z4
 	VMULPD Z4, Z3, Z4
-	VMULPD.BCST lanes<>+96(SB), Z1, Z1
+	VMULPD.BCST lanes<>+2016(SB), Z1, Z1
 	VMULPD Z1, Z0, Z1
 	VADDPD Z2, Z1, Z1
 	VADDPD Z1, Z31, Z1
@@ -6957,6 +10028,48 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·hardshrinkFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	VBROADCASTSS lanes<>+7296(SB), Y14
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VANDPS Y14, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VANDPS Y14, Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VANDPS Y14, Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VANDPS Y14, Y6, Y7
+	VCMPPS $18, Y15, Y1, Y1
+	VCMPPS $18, Y15, Y3, Y3
+	VCMPPS $18, Y15, Y5, Y5
+	VCMPPS $18, Y15, Y7, Y7
+	VANDNPS Y0, Y1, Y0
+	VANDNPS Y2, Y3, Y1
+	VANDNPS Y4, Y5, Y2
+	VANDNPS Y6, Y7, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·hardshrinkFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -6964,7 +10077,7 @@ TEXT ·hardshrinkFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+5344(SB), Y14
+	VBROADCASTSS lanes<>+7296(SB), Y14
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -7011,7 +10124,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -7025,6 +10138,66 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·hardshrinkFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	VBROADCASTSS lanes<>+7296(SB), Z30
+	VPXORD X29, X29, X29
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VANDPS Z30, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VANDPS Z30, Z2, Z3
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VANDPS Z30, Z4, Z5
+	VMOVUPS 12288(SI)(CX*4), Z6
+	VANDPS Z30, Z6, Z7
+	VCMPPS $18, Z31, Z1, K1
+	VCMPPS $18, Z31, Z3, K2
+	VCMPPS $18, Z31, Z5, K3
+	VCMPPS $18, Z31, Z7, K4
+	VBLENDMPS Z29, Z0, K1, Z0
+	VBLENDMPS Z29, Z2, K2, Z1
+	VBLENDMPS Z29, Z4, K3, Z2
+	VBLENDMPS Z29, Z6, K4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·hardshrinkFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -7032,7 +10205,7 @@ TEXT ·hardshrinkFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+5344(SB), Z30
+	VBROADCASTSS lanes<>+7296(SB), Z30
 	VPXORD X29, X29, X29
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -7089,7 +10262,7 @@ TEXT ·hardshrinkFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+5376(SB), Y14
+	VBROADCASTSD lanes<>+7328(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -7136,7 +10309,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -7157,7 +10330,7 @@ TEXT ·hardshrinkFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+5376(SB), Z30
+	VBROADCASTSD lanes<>+7328(SB), Z30
 	VPXORD X29, X29, X29
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -7207,6 +10380,49 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·hardshrinkGradXFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	VBROADCASTSS lanes<>+7296(SB), Y14
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VANDPS (DI)(CX*4), Y14, Y0
+	VANDPS 32(DI)(CX*4), Y14, Y1
+	VANDPS 64(DI)(CX*4), Y14, Y2
+	VANDPS 96(DI)(CX*4), Y14, Y3
+	VCMPPS $18, Y15, Y0, Y0
+	VCMPPS $18, Y15, Y1, Y1
+	VCMPPS $18, Y15, Y2, Y2
+	VCMPPS $18, Y15, Y3, Y3
+	VANDNPS (SI)(CX*4), Y0, Y0
+	VANDNPS 32(SI)(CX*4), Y1, Y1
+	VANDNPS 64(SI)(CX*4), Y2, Y2
+	VANDNPS 96(SI)(CX*4), Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·hardshrinkGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -7215,7 +10431,7 @@ TEXT ·hardshrinkGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+5344(SB), Y14
+	VBROADCASTSS lanes<>+7296(SB), Y14
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -7257,7 +10473,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -7273,6 +10489,75 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·hardshrinkGradXFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	VBROADCASTSS lanes<>+7296(SB), Z30
+	VPXORD X29, X29, X29
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VANDPS (DI)(CX*4), Z30, Z0
+	VANDPS 4096(DI)(CX*4), Z30, Z1
+	VANDPS 8192(DI)(CX*4), Z30, Z2
+	VANDPS 12288(DI)(CX*4), Z30, Z3
+	VCMPPS $18, Z31, Z0, K1
+	VCMPPS $18, Z31, Z1, K2
+	VCMPPS $18, Z31, Z2, K3
+	VCMPPS $18, Z31, Z3, K4
+	VMOVUPS (SI)(CX*4), Z0
+	VBLENDMPS Z29, Z0, K1, Z0
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VBLENDMPS Z29, Z1, K2, Z1
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VBLENDMPS Z29, Z2, K3, Z2
+	VMOVUPS 12288(SI)(CX*4), Z3
+	VBLENDMPS Z29, Z3, K4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·hardshrinkGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -7281,7 +10566,7 @@ TEXT ·hardshrinkGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+5344(SB), Z30
+	VBROADCASTSS lanes<>+7296(SB), Z30
 	VPXORD X29, X29, X29
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -7340,7 +10625,7 @@ TEXT ·hardshrinkGradXFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+5376(SB), Y14
+	VBROADCASTSD lanes<>+7328(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -7382,7 +10667,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -7406,7 +10691,7 @@ TEXT ·hardshrinkGradXFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+5376(SB), Z30
+	VBROADCASTSD lanes<>+7328(SB), Z30
 	VPXORD X29, X29, X29
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -7457,15 +10742,70 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·hardsigmoidFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+2848(SB), Y15
+	VBROADCASTSS lanes<>+2880(SB), Y14
+	VBROADCASTSS lanes<>+3104(SB), Y13
+	VBROADCASTSS lanes<>+64(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $18, Y14, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $18, Y14, Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VCMPPS $18, Y14, Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VCMPPS $18, Y14, Y6, Y7
+	VCMPPS $29, Y15, Y0, Y8
+	VCMPPS $29, Y15, Y2, Y9
+	VCMPPS $29, Y15, Y4, Y10
+	VCMPPS $29, Y15, Y6, Y11
+	VADDPS Y15, Y0, Y0
+	VADDPS Y15, Y2, Y2
+	VADDPS Y15, Y4, Y4
+	VADDPS Y15, Y6, Y6
+	VDIVPS Y13, Y0, Y0
+	VDIVPS Y13, Y2, Y2
+	VDIVPS Y13, Y4, Y4
+	VDIVPS Y13, Y6, Y6
+	VBLENDVPS Y8, Y12, Y0, Y0
+	VBLENDVPS Y9, Y12, Y2, Y2
+	VBLENDVPS Y10, Y12, Y4, Y4
+	VBLENDVPS Y11, Y12, Y6, Y6
+	VANDNPS Y0, Y1, Y0
+	VANDNPS Y2, Y3, Y1
+	VANDNPS Y4, Y5, Y2
+	VANDNPS Y6, Y7, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·hardsigmoidFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+896(SB), Y15
-	VBROADCASTSS lanes<>+928(SB), Y14
-	VBROADCASTSS lanes<>+1152(SB), Y13
-	VBROADCASTSS lanes<>+992(SB), Y12
+	VBROADCASTSS lanes<>+2848(SB), Y15
+	VBROADCASTSS lanes<>+2880(SB), Y14
+	VBROADCASTSS lanes<>+3104(SB), Y13
+	VBROADCASTSS lanes<>+64(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -7527,7 +10867,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -7544,15 +10884,88 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·hardsigmoidFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+2848(SB), Z31
+	VBROADCASTSS lanes<>+2880(SB), Z30
+	VBROADCASTSS lanes<>+64(SB), Z29
+	VBROADCASTSS lanes<>+3104(SB), Z28
+	VPXORD X27, X27, X27
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VCMPPS $18, Z30, Z0, K1
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VCMPPS $18, Z30, Z1, K2
+	VCMPPS $25, Z31, Z0, K3
+	VCMPPS $25, Z31, Z1, K4
+	VADDPS Z31, Z0, Z0
+	VADDPS Z31, Z1, Z1
+	VMOVAPS Z29, Z2
+	VDIVPS Z28, Z0, K3, Z2
+	VMOVAPS Z29, Z0
+	VDIVPS Z28, Z1, K4, Z0
+	VBLENDMPS Z27, Z2, K1, Z1
+	VBLENDMPS Z27, Z0, K2, Z0
+	VMOVNTPS Z1, (DX)(CX*4)
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VCMPPS $18, Z30, Z0, K1
+	VMOVUPS 12288(SI)(CX*4), Z1
+	VCMPPS $18, Z30, Z1, K2
+	VCMPPS $25, Z31, Z0, K3
+	VCMPPS $25, Z31, Z1, K4
+	VADDPS Z31, Z0, Z0
+	VADDPS Z31, Z1, Z1
+	VMOVAPS Z29, Z2
+	VDIVPS Z28, Z0, K3, Z2
+	VMOVAPS Z29, Z0
+	VDIVPS Z28, Z1, K4, Z0
+	VBLENDMPS Z27, Z2, K1, Z1
+	VBLENDMPS Z27, Z0, K2, Z0
+	VMOVNTPS Z1, 8192(DX)(CX*4)
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·hardsigmoidFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+896(SB), Z31
-	VBROADCASTSS lanes<>+928(SB), Z30
-	VBROADCASTSS lanes<>+992(SB), Z29
-	VBROADCASTSS lanes<>+1152(SB), Z28
+	VBROADCASTSS lanes<>+2848(SB), Z31
+	VBROADCASTSS lanes<>+2880(SB), Z30
+	VBROADCASTSS lanes<>+64(SB), Z29
+	VBROADCASTSS lanes<>+3104(SB), Z28
 	VPXORD X27, X27, X27
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -7606,10 +11019,10 @@ TEXT ·hardsigmoidFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+160(SB), Y15
-	VBROADCASTSD lanes<>+192(SB), Y14
-	VBROADCASTSD lanes<>+256(SB), Y13
-	VBROADCASTSD lanes<>+512(SB), Y12
+	VBROADCASTSD lanes<>+2080(SB), Y15
+	VBROADCASTSD lanes<>+2112(SB), Y14
+	VBROADCASTSD lanes<>+2176(SB), Y13
+	VBROADCASTSD lanes<>+2432(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -7671,7 +11084,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -7693,10 +11106,10 @@ TEXT ·hardsigmoidFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+160(SB), Z31
-	VBROADCASTSD lanes<>+192(SB), Z30
-	VBROADCASTSD lanes<>+512(SB), Z29
-	VBROADCASTSD lanes<>+256(SB), Z28
+	VBROADCASTSD lanes<>+2080(SB), Z31
+	VBROADCASTSD lanes<>+2112(SB), Z30
+	VBROADCASTSD lanes<>+2432(SB), Z29
+	VBROADCASTSD lanes<>+2176(SB), Z28
 	VPXORD X27, X27, X27
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -7745,15 +11158,74 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·hardsigmoidGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+2880(SB), Y15
+	VBROADCASTSS lanes<>+2848(SB), Y14
+	VBROADCASTSS lanes<>+3104(SB), Y13
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $18, Y15, Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VCMPPS $18, Y15, Y2, Y3
+	VMOVUPS 64(DI)(CX*4), Y4
+	VCMPPS $18, Y15, Y4, Y5
+	VMOVUPS 96(DI)(CX*4), Y6
+	VCMPPS $18, Y15, Y6, Y7
+	VCMPPS $29, Y14, Y0, Y0
+	VCMPPS $29, Y14, Y2, Y2
+	VCMPPS $29, Y14, Y4, Y4
+	VCMPPS $29, Y14, Y6, Y6
+	VMOVUPS (SI)(CX*4), Y8
+	VDIVPS Y13, Y8, Y8
+	VMOVUPS 32(SI)(CX*4), Y9
+	VDIVPS Y13, Y9, Y9
+	VMOVUPS 64(SI)(CX*4), Y10
+	VDIVPS Y13, Y10, Y10
+	VMOVUPS 96(SI)(CX*4), Y11
+	VDIVPS Y13, Y11, Y11
+	VANDNPS Y8, Y0, Y0
+	VANDNPS Y9, Y2, Y2
+	VANDNPS Y10, Y4, Y4
+	VANDNPS Y11, Y6, Y6
+	VANDNPS Y0, Y1, Y0
+	VANDNPS Y2, Y3, Y1
+	VANDNPS Y4, Y5, Y2
+	VANDNPS Y6, Y7, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·hardsigmoidGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+928(SB), Y15
-	VBROADCASTSS lanes<>+896(SB), Y14
-	VBROADCASTSS lanes<>+1152(SB), Y13
+	VBROADCASTSS lanes<>+2880(SB), Y15
+	VBROADCASTSS lanes<>+2848(SB), Y14
+	VBROADCASTSS lanes<>+3104(SB), Y13
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -7815,7 +11287,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -7833,15 +11305,92 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·hardsigmoidGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+2880(SB), Z31
+	VBROADCASTSS lanes<>+2848(SB), Z30
+	VBROADCASTSS lanes<>+3104(SB), Z29
+	VPXORD X28, X28, X28
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VCMPPS $18, Z31, Z0, K1
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VCMPPS $18, Z31, Z1, K2
+	VCMPPS $25, Z30, Z0, K3
+	VCMPPS $25, Z30, Z1, K4
+	VMOVUPS (SI)(CX*4), Z0
+	VDIVPS.Z Z29, Z0, K3, Z0
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VDIVPS.Z Z29, Z1, K4, Z1
+	VBLENDMPS Z28, Z0, K1, Z0
+	VBLENDMPS Z28, Z1, K2, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 8192(DI)(CX*4), Z0
+	VCMPPS $18, Z31, Z0, K1
+	VMOVUPS 12288(DI)(CX*4), Z1
+	VCMPPS $18, Z31, Z1, K2
+	VCMPPS $25, Z30, Z0, K3
+	VCMPPS $25, Z30, Z1, K4
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VDIVPS.Z Z29, Z0, K3, Z0
+	VMOVUPS 12288(SI)(CX*4), Z1
+	VDIVPS.Z Z29, Z1, K4, Z1
+	VBLENDMPS Z28, Z0, K1, Z0
+	VBLENDMPS Z28, Z1, K2, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·hardsigmoidGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+928(SB), Z31
-	VBROADCASTSS lanes<>+896(SB), Z30
-	VBROADCASTSS lanes<>+1152(SB), Z29
+	VBROADCASTSS lanes<>+2880(SB), Z31
+	VBROADCASTSS lanes<>+2848(SB), Z30
+	VBROADCASTSS lanes<>+3104(SB), Z29
 	VPXORD X28, X28, X28
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -7893,9 +11442,9 @@ TEXT ·hardsigmoidGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+192(SB), Y15
-	VBROADCASTSD lanes<>+160(SB), Y14
-	VBROADCASTSD lanes<>+256(SB), Y13
+	VBROADCASTSD lanes<>+2112(SB), Y15
+	VBROADCASTSD lanes<>+2080(SB), Y14
+	VBROADCASTSD lanes<>+2176(SB), Y13
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -7957,7 +11506,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -7981,9 +11530,9 @@ TEXT ·hardsigmoidGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+192(SB), Z31
-	VBROADCASTSD lanes<>+160(SB), Z30
-	VBROADCASTSD lanes<>+256(SB), Z29
+	VBROADCASTSD lanes<>+2112(SB), Z31
+	VBROADCASTSD lanes<>+2080(SB), Z30
+	VBROADCASTSD lanes<>+2176(SB), Z29
 	VPXORD X28, X28, X28
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -8029,6 +11578,61 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·hardswishFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $18, lanes<>+2880(SB), Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $18, lanes<>+2880(SB), Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VCMPPS $18, lanes<>+2880(SB), Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VCMPPS $18, lanes<>+2880(SB), Y6, Y7
+	VCMPPS $29, lanes<>+2848(SB), Y0, Y8
+	VCMPPS $29, lanes<>+2848(SB), Y2, Y9
+	VCMPPS $29, lanes<>+2848(SB), Y4, Y10
+	VCMPPS $29, lanes<>+2848(SB), Y6, Y11
+	VADDPS lanes<>+2848(SB), Y0, Y12
+	VADDPS lanes<>+2848(SB), Y2, Y13
+	VADDPS lanes<>+2848(SB), Y4, Y14
+	VADDPS lanes<>+2848(SB), Y6, Y15
+	VMULPS Y12, Y0, Y12
+	VMULPS Y13, Y2, Y13
+	VMULPS Y14, Y4, Y14
+	VMULPS Y15, Y6, Y15
+	VDIVPS lanes<>+3104(SB), Y12, Y12
+	VDIVPS lanes<>+3104(SB), Y13, Y13
+	VDIVPS lanes<>+3104(SB), Y14, Y14
+	VDIVPS lanes<>+3104(SB), Y15, Y15
+	VBLENDVPS Y8, Y0, Y12, Y0
+	VBLENDVPS Y9, Y2, Y13, Y2
+	VBLENDVPS Y10, Y4, Y14, Y4
+	VBLENDVPS Y11, Y6, Y15, Y6
+	VANDNPS Y0, Y1, Y0
+	VANDNPS Y2, Y3, Y1
+	VANDNPS Y4, Y5, Y2
+	VANDNPS Y6, Y7, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·hardswishFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -8040,29 +11644,29 @@ TEXT ·hardswishFloat32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $18, lanes<>+928(SB), Y0, Y1
+	VCMPPS $18, lanes<>+2880(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $18, lanes<>+928(SB), Y2, Y3
+	VCMPPS $18, lanes<>+2880(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $18, lanes<>+928(SB), Y4, Y5
+	VCMPPS $18, lanes<>+2880(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $18, lanes<>+928(SB), Y6, Y7
-	VCMPPS $29, lanes<>+896(SB), Y0, Y8
-	VCMPPS $29, lanes<>+896(SB), Y2, Y9
-	VCMPPS $29, lanes<>+896(SB), Y4, Y10
-	VCMPPS $29, lanes<>+896(SB), Y6, Y11
-	VADDPS lanes<>+896(SB), Y0, Y12
-	VADDPS lanes<>+896(SB), Y2, Y13
-	VADDPS lanes<>+896(SB), Y4, Y14
-	VADDPS lanes<>+896(SB), Y6, Y15
+	VCMPPS $18, lanes<>+2880(SB), Y6, Y7
+	VCMPPS $29, lanes<>+2848(SB), Y0, Y8
+	VCMPPS $29, lanes<>+2848(SB), Y2, Y9
+	VCMPPS $29, lanes<>+2848(SB), Y4, Y10
+	VCMPPS $29, lanes<>+2848(SB), Y6, Y11
+	VADDPS lanes<>+2848(SB), Y0, Y12
+	VADDPS lanes<>+2848(SB), Y2, Y13
+	VADDPS lanes<>+2848(SB), Y4, Y14
+	VADDPS lanes<>+2848(SB), Y6, Y15
 	VMULPS Y12, Y0, Y12
 	VMULPS Y13, Y2, Y13
 	VMULPS Y14, Y4, Y14
 	VMULPS Y15, Y6, Y15
-	VDIVPS lanes<>+1152(SB), Y12, Y12
-	VDIVPS lanes<>+1152(SB), Y13, Y13
-	VDIVPS lanes<>+1152(SB), Y14, Y14
-	VDIVPS lanes<>+1152(SB), Y15, Y15
+	VDIVPS lanes<>+3104(SB), Y12, Y12
+	VDIVPS lanes<>+3104(SB), Y13, Y13
+	VDIVPS lanes<>+3104(SB), Y14, Y14
+	VDIVPS lanes<>+3104(SB), Y15, Y15
 	VBLENDVPS Y8, Y0, Y12, Y0
 	VBLENDVPS Y9, Y2, Y13, Y2
 	VBLENDVPS Y10, Y4, Y14, Y4
@@ -8085,11 +11689,11 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $18, lanes<>+928(SB), Y0, Y1
-	VCMPPS $29, lanes<>+896(SB), Y0, Y2
-	VADDPS lanes<>+896(SB), Y0, Y3
+	VCMPPS $18, lanes<>+2880(SB), Y0, Y1
+	VCMPPS $29, lanes<>+2848(SB), Y0, Y2
+	VADDPS lanes<>+2848(SB), Y0, Y3
 	VMULPS Y3, Y0, Y3
-	VDIVPS lanes<>+1152(SB), Y3, Y3
+	VDIVPS lanes<>+3104(SB), Y3, Y3
 	VBLENDVPS Y2, Y0, Y3, Y0
 	VANDNPS Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*4)
@@ -8100,15 +11704,15 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VCMPPS $18, lanes<>+928(SB), Y0, Y1
-	VCMPPS $29, lanes<>+896(SB), Y0, Y2
-	VADDPS lanes<>+896(SB), Y0, Y3
+	VCMPPS $18, lanes<>+2880(SB), Y0, Y1
+	VCMPPS $29, lanes<>+2848(SB), Y0, Y2
+	VADDPS lanes<>+2848(SB), Y0, Y3
 	VMULPS Y3, Y0, Y3
-	VDIVPS lanes<>+1152(SB), Y3, Y3
+	VDIVPS lanes<>+3104(SB), Y3, Y3
 	VBLENDVPS Y2, Y0, Y3, Y0
 	VANDNPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
@@ -8118,14 +11722,86 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·hardswishFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+2848(SB), Z31
+	VBROADCASTSS lanes<>+2880(SB), Z30
+	VBROADCASTSS lanes<>+3104(SB), Z29
+	VPXORD X28, X28, X28
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VCMPPS $18, Z30, Z0, K1
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VCMPPS $18, Z30, Z1, K2
+	VCMPPS $25, Z31, Z0, K3
+	VCMPPS $25, Z31, Z1, K4
+	VADDPS Z31, Z0, Z2
+	VADDPS Z31, Z1, Z3
+	VMULPS Z2, Z0, Z2
+	VMULPS Z3, Z1, Z3
+	VDIVPS Z29, Z2, K3, Z0
+	VDIVPS Z29, Z3, K4, Z1
+	VBLENDMPS Z28, Z0, K1, Z0
+	VBLENDMPS Z28, Z1, K2, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VCMPPS $18, Z30, Z0, K1
+	VMOVUPS 12288(SI)(CX*4), Z1
+	VCMPPS $18, Z30, Z1, K2
+	VCMPPS $25, Z31, Z0, K3
+	VCMPPS $25, Z31, Z1, K4
+	VADDPS Z31, Z0, Z2
+	VADDPS Z31, Z1, Z3
+	VMULPS Z2, Z0, Z2
+	VMULPS Z3, Z1, Z3
+	VDIVPS Z29, Z2, K3, Z0
+	VDIVPS Z29, Z3, K4, Z1
+	VBLENDMPS Z28, Z0, K1, Z0
+	VBLENDMPS Z28, Z1, K2, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·hardswishFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+896(SB), Z31
-	VBROADCASTSS lanes<>+928(SB), Z30
-	VBROADCASTSS lanes<>+1152(SB), Z29
+	VBROADCASTSS lanes<>+2848(SB), Z31
+	VBROADCASTSS lanes<>+2880(SB), Z30
+	VBROADCASTSS lanes<>+3104(SB), Z29
 	VPXORD X28, X28, X28
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -8185,29 +11861,29 @@ TEXT ·hardswishFloat64AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*8), Y0
-	VCMPPD $18, lanes<>+192(SB), Y0, Y1
+	VCMPPD $18, lanes<>+2112(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*8), Y2
-	VCMPPD $18, lanes<>+192(SB), Y2, Y3
+	VCMPPD $18, lanes<>+2112(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*8), Y4
-	VCMPPD $18, lanes<>+192(SB), Y4, Y5
+	VCMPPD $18, lanes<>+2112(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*8), Y6
-	VCMPPD $18, lanes<>+192(SB), Y6, Y7
-	VCMPPD $29, lanes<>+160(SB), Y0, Y8
-	VCMPPD $29, lanes<>+160(SB), Y2, Y9
-	VCMPPD $29, lanes<>+160(SB), Y4, Y10
-	VCMPPD $29, lanes<>+160(SB), Y6, Y11
-	VADDPD lanes<>+160(SB), Y0, Y12
-	VADDPD lanes<>+160(SB), Y2, Y13
-	VADDPD lanes<>+160(SB), Y4, Y14
-	VADDPD lanes<>+160(SB), Y6, Y15
+	VCMPPD $18, lanes<>+2112(SB), Y6, Y7
+	VCMPPD $29, lanes<>+2080(SB), Y0, Y8
+	VCMPPD $29, lanes<>+2080(SB), Y2, Y9
+	VCMPPD $29, lanes<>+2080(SB), Y4, Y10
+	VCMPPD $29, lanes<>+2080(SB), Y6, Y11
+	VADDPD lanes<>+2080(SB), Y0, Y12
+	VADDPD lanes<>+2080(SB), Y2, Y13
+	VADDPD lanes<>+2080(SB), Y4, Y14
+	VADDPD lanes<>+2080(SB), Y6, Y15
 	VMULPD Y12, Y0, Y12
 	VMULPD Y13, Y2, Y13
 	VMULPD Y14, Y4, Y14
 	VMULPD Y15, Y6, Y15
-	VDIVPD lanes<>+256(SB), Y12, Y12
-	VDIVPD lanes<>+256(SB), Y13, Y13
-	VDIVPD lanes<>+256(SB), Y14, Y14
-	VDIVPD lanes<>+256(SB), Y15, Y15
+	VDIVPD lanes<>+2176(SB), Y12, Y12
+	VDIVPD lanes<>+2176(SB), Y13, Y13
+	VDIVPD lanes<>+2176(SB), Y14, Y14
+	VDIVPD lanes<>+2176(SB), Y15, Y15
 	VBLENDVPD Y8, Y0, Y12, Y0
 	VBLENDVPD Y9, Y2, Y13, Y2
 	VBLENDVPD Y10, Y4, Y14, Y4
@@ -8230,11 +11906,11 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*8), Y0
-	VCMPPD $18, lanes<>+192(SB), Y0, Y1
-	VCMPPD $29, lanes<>+160(SB), Y0, Y2
-	VADDPD lanes<>+160(SB), Y0, Y3
+	VCMPPD $18, lanes<>+2112(SB), Y0, Y1
+	VCMPPD $29, lanes<>+2080(SB), Y0, Y2
+	VADDPD lanes<>+2080(SB), Y0, Y3
 	VMULPD Y3, Y0, Y3
-	VDIVPD lanes<>+256(SB), Y3, Y3
+	VDIVPD lanes<>+2176(SB), Y3, Y3
 	VBLENDVPD Y2, Y0, Y3, Y0
 	VANDNPS Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*8)
@@ -8245,15 +11921,15 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
-	VCMPPD $18, lanes<>+192(SB), Y0, Y1
-	VCMPPD $29, lanes<>+160(SB), Y0, Y2
-	VADDPD lanes<>+160(SB), Y0, Y3
+	VCMPPD $18, lanes<>+2112(SB), Y0, Y1
+	VCMPPD $29, lanes<>+2080(SB), Y0, Y2
+	VADDPD lanes<>+2080(SB), Y0, Y3
 	VMULPD Y3, Y0, Y3
-	VDIVPD lanes<>+256(SB), Y3, Y3
+	VDIVPD lanes<>+2176(SB), Y3, Y3
 	VBLENDVPD Y2, Y0, Y3, Y0
 	VANDNPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
@@ -8268,9 +11944,9 @@ TEXT ·hardswishFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+160(SB), Z31
-	VBROADCASTSD lanes<>+192(SB), Z30
-	VBROADCASTSD lanes<>+256(SB), Z29
+	VBROADCASTSD lanes<>+2080(SB), Z31
+	VBROADCASTSD lanes<>+2112(SB), Z30
+	VBROADCASTSD lanes<>+2176(SB), Z29
 	VPXORD X28, X28, X28
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -8319,6 +11995,74 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·hardswishGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $18, lanes<>+2880(SB), Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VCMPPS $18, lanes<>+2880(SB), Y2, Y3
+	VMOVUPS 64(DI)(CX*4), Y4
+	VCMPPS $18, lanes<>+2880(SB), Y4, Y5
+	VMOVUPS 96(DI)(CX*4), Y6
+	VCMPPS $18, lanes<>+2880(SB), Y6, Y7
+	VCMPPS $29, lanes<>+2848(SB), Y0, Y8
+	VCMPPS $29, lanes<>+2848(SB), Y2, Y9
+	VCMPPS $29, lanes<>+2848(SB), Y4, Y10
+	VCMPPS $29, lanes<>+2848(SB), Y6, Y11
+	VADDPS lanes<>+2848(SB), Y0, Y12
+	VADDPS lanes<>+2848(SB), Y2, Y13
+	VADDPS lanes<>+2848(SB), Y4, Y14
+	VADDPS lanes<>+2848(SB), Y6, Y15
+	VADDPS Y0, Y12, Y0
+	VADDPS Y2, Y13, Y2
+	VADDPS Y4, Y14, Y4
+	VADDPS Y6, Y15, Y6
+	VDIVPS lanes<>+3104(SB), Y0, Y0
+	VDIVPS lanes<>+3104(SB), Y2, Y2
+	VDIVPS lanes<>+3104(SB), Y4, Y4
+	VDIVPS lanes<>+3104(SB), Y6, Y6
+	VMOVUPS (SI)(CX*4), Y12
+	VMULPS Y0, Y12, Y0
+	VMOVUPS 32(SI)(CX*4), Y13
+	VMULPS Y2, Y13, Y2
+	VMOVUPS 64(SI)(CX*4), Y14
+	VMULPS Y4, Y14, Y4
+	VMOVUPS 96(SI)(CX*4), Y15
+	VMULPS Y6, Y15, Y6
+	VBLENDVPS Y8, Y12, Y0, Y0
+	VBLENDVPS Y9, Y13, Y2, Y2
+	VBLENDVPS Y10, Y14, Y4, Y4
+	VBLENDVPS Y11, Y15, Y6, Y6
+	VANDNPS Y0, Y1, Y0
+	VANDNPS Y2, Y3, Y1
+	VANDNPS Y4, Y5, Y2
+	VANDNPS Y6, Y7, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·hardswishGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -8331,29 +12075,29 @@ TEXT ·hardswishGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (DI)(CX*4), Y0
-	VCMPPS $18, lanes<>+928(SB), Y0, Y1
+	VCMPPS $18, lanes<>+2880(SB), Y0, Y1
 	VMOVUPS 32(DI)(CX*4), Y2
-	VCMPPS $18, lanes<>+928(SB), Y2, Y3
+	VCMPPS $18, lanes<>+2880(SB), Y2, Y3
 	VMOVUPS 64(DI)(CX*4), Y4
-	VCMPPS $18, lanes<>+928(SB), Y4, Y5
+	VCMPPS $18, lanes<>+2880(SB), Y4, Y5
 	VMOVUPS 96(DI)(CX*4), Y6
-	VCMPPS $18, lanes<>+928(SB), Y6, Y7
-	VCMPPS $29, lanes<>+896(SB), Y0, Y8
-	VCMPPS $29, lanes<>+896(SB), Y2, Y9
-	VCMPPS $29, lanes<>+896(SB), Y4, Y10
-	VCMPPS $29, lanes<>+896(SB), Y6, Y11
-	VADDPS lanes<>+896(SB), Y0, Y12
-	VADDPS lanes<>+896(SB), Y2, Y13
-	VADDPS lanes<>+896(SB), Y4, Y14
-	VADDPS lanes<>+896(SB), Y6, Y15
+	VCMPPS $18, lanes<>+2880(SB), Y6, Y7
+	VCMPPS $29, lanes<>+2848(SB), Y0, Y8
+	VCMPPS $29, lanes<>+2848(SB), Y2, Y9
+	VCMPPS $29, lanes<>+2848(SB), Y4, Y10
+	VCMPPS $29, lanes<>+2848(SB), Y6, Y11
+	VADDPS lanes<>+2848(SB), Y0, Y12
+	VADDPS lanes<>+2848(SB), Y2, Y13
+	VADDPS lanes<>+2848(SB), Y4, Y14
+	VADDPS lanes<>+2848(SB), Y6, Y15
 	VADDPS Y0, Y12, Y0
 	VADDPS Y2, Y13, Y2
 	VADDPS Y4, Y14, Y4
 	VADDPS Y6, Y15, Y6
-	VDIVPS lanes<>+1152(SB), Y0, Y0
-	VDIVPS lanes<>+1152(SB), Y2, Y2
-	VDIVPS lanes<>+1152(SB), Y4, Y4
-	VDIVPS lanes<>+1152(SB), Y6, Y6
+	VDIVPS lanes<>+3104(SB), Y0, Y0
+	VDIVPS lanes<>+3104(SB), Y2, Y2
+	VDIVPS lanes<>+3104(SB), Y4, Y4
+	VDIVPS lanes<>+3104(SB), Y6, Y6
 	VMOVUPS (SI)(CX*4), Y12
 	VMULPS Y0, Y12, Y0
 	VMOVUPS 32(SI)(CX*4), Y13
@@ -8384,11 +12128,11 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*4), Y0
-	VCMPPS $18, lanes<>+928(SB), Y0, Y1
-	VCMPPS $29, lanes<>+896(SB), Y0, Y2
-	VADDPS lanes<>+896(SB), Y0, Y3
+	VCMPPS $18, lanes<>+2880(SB), Y0, Y1
+	VCMPPS $29, lanes<>+2848(SB), Y0, Y2
+	VADDPS lanes<>+2848(SB), Y0, Y3
 	VADDPS Y0, Y3, Y0
-	VDIVPS lanes<>+1152(SB), Y0, Y0
+	VDIVPS lanes<>+3104(SB), Y0, Y0
 	VMOVUPS (SI)(CX*4), Y3
 	VMULPS Y0, Y3, Y0
 	VBLENDVPS Y2, Y3, Y0, Y0
@@ -8401,15 +12145,15 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
-	VCMPPS $18, lanes<>+928(SB), Y0, Y1
-	VCMPPS $29, lanes<>+896(SB), Y0, Y2
-	VADDPS lanes<>+896(SB), Y0, Y3
+	VCMPPS $18, lanes<>+2880(SB), Y0, Y1
+	VCMPPS $29, lanes<>+2848(SB), Y0, Y2
+	VADDPS lanes<>+2848(SB), Y0, Y3
 	VADDPS Y0, Y3, Y0
-	VDIVPS lanes<>+1152(SB), Y0, Y0
+	VDIVPS lanes<>+3104(SB), Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y3
 	VMASKMOVPS (SI)(CX*4), Y3, Y3
 	VMULPS Y0, Y3, Y0
@@ -8422,15 +12166,104 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·hardswishGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+2848(SB), Z31
+	VBROADCASTSS lanes<>+2880(SB), Z30
+	VBROADCASTSS lanes<>+3104(SB), Z29
+	VPXORD X28, X28, X28
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VCMPPS $18, Z30, Z0, K1
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VCMPPS $18, Z30, Z1, K2
+	VCMPPS $25, Z31, Z0, K3
+	VCMPPS $25, Z31, Z1, K4
+	VADDPS Z31, Z0, Z2
+	VADDPS Z31, Z1, Z3
+	VADDPS Z0, Z2, Z0
+	VADDPS Z1, Z3, Z1
+	VDIVPS Z29, Z0, Z0
+	VDIVPS Z29, Z1, Z1
+	VMOVUPS (SI)(CX*4), Z2
+	VMULPS Z0, Z2, K3, Z2
+	VMOVUPS 4096(SI)(CX*4), Z0
+	VMULPS Z1, Z0, K4, Z0
+	VBLENDMPS Z28, Z2, K1, Z1
+	VBLENDMPS Z28, Z0, K2, Z0
+	VMOVNTPS Z1, (DX)(CX*4)
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 8192(DI)(CX*4), Z0
+	VCMPPS $18, Z30, Z0, K1
+	VMOVUPS 12288(DI)(CX*4), Z1
+	VCMPPS $18, Z30, Z1, K2
+	VCMPPS $25, Z31, Z0, K3
+	VCMPPS $25, Z31, Z1, K4
+	VADDPS Z31, Z0, Z2
+	VADDPS Z31, Z1, Z3
+	VADDPS Z0, Z2, Z0
+	VADDPS Z1, Z3, Z1
+	VDIVPS Z29, Z0, Z0
+	VDIVPS Z29, Z1, Z1
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VMULPS Z0, Z2, K3, Z2
+	VMOVUPS 12288(SI)(CX*4), Z0
+	VMULPS Z1, Z0, K4, Z0
+	VBLENDMPS Z28, Z2, K1, Z1
+	VBLENDMPS Z28, Z0, K2, Z0
+	VMOVNTPS Z1, 8192(DX)(CX*4)
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·hardswishGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+896(SB), Z31
-	VBROADCASTSS lanes<>+928(SB), Z30
-	VBROADCASTSS lanes<>+1152(SB), Z29
+	VBROADCASTSS lanes<>+2848(SB), Z31
+	VBROADCASTSS lanes<>+2880(SB), Z30
+	VBROADCASTSS lanes<>+3104(SB), Z29
 	VPXORD X28, X28, X28
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -8497,29 +12330,29 @@ TEXT ·hardswishGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (DI)(CX*8), Y0
-	VCMPPD $18, lanes<>+192(SB), Y0, Y1
+	VCMPPD $18, lanes<>+2112(SB), Y0, Y1
 	VMOVUPS 32(DI)(CX*8), Y2
-	VCMPPD $18, lanes<>+192(SB), Y2, Y3
+	VCMPPD $18, lanes<>+2112(SB), Y2, Y3
 	VMOVUPS 64(DI)(CX*8), Y4
-	VCMPPD $18, lanes<>+192(SB), Y4, Y5
+	VCMPPD $18, lanes<>+2112(SB), Y4, Y5
 	VMOVUPS 96(DI)(CX*8), Y6
-	VCMPPD $18, lanes<>+192(SB), Y6, Y7
-	VCMPPD $29, lanes<>+160(SB), Y0, Y8
-	VCMPPD $29, lanes<>+160(SB), Y2, Y9
-	VCMPPD $29, lanes<>+160(SB), Y4, Y10
-	VCMPPD $29, lanes<>+160(SB), Y6, Y11
-	VADDPD lanes<>+160(SB), Y0, Y12
-	VADDPD lanes<>+160(SB), Y2, Y13
-	VADDPD lanes<>+160(SB), Y4, Y14
-	VADDPD lanes<>+160(SB), Y6, Y15
+	VCMPPD $18, lanes<>+2112(SB), Y6, Y7
+	VCMPPD $29, lanes<>+2080(SB), Y0, Y8
+	VCMPPD $29, lanes<>+2080(SB), Y2, Y9
+	VCMPPD $29, lanes<>+2080(SB), Y4, Y10
+	VCMPPD $29, lanes<>+2080(SB), Y6, Y11
+	VADDPD lanes<>+2080(SB), Y0, Y12
+	VADDPD lanes<>+2080(SB), Y2, Y13
+	VADDPD lanes<>+2080(SB), Y4, Y14
+	VADDPD lanes<>+2080(SB), Y6, Y15
 	VADDPD Y0, Y12, Y0
 	VADDPD Y2, Y13, Y2
 	VADDPD Y4, Y14, Y4
 	VADDPD Y6, Y15, Y6
-	VDIVPD lanes<>+256(SB), Y0, Y0
-	VDIVPD lanes<>+256(SB), Y2, Y2
-	VDIVPD lanes<>+256(SB), Y4, Y4
-	VDIVPD lanes<>+256(SB), Y6, Y6
+	VDIVPD lanes<>+2176(SB), Y0, Y0
+	VDIVPD lanes<>+2176(SB), Y2, Y2
+	VDIVPD lanes<>+2176(SB), Y4, Y4
+	VDIVPD lanes<>+2176(SB), Y6, Y6
 	VMOVUPS (SI)(CX*8), Y12
 	VMULPD Y0, Y12, Y0
 	VMOVUPS 32(SI)(CX*8), Y13
@@ -8550,11 +12383,11 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*8), Y0
-	VCMPPD $18, lanes<>+192(SB), Y0, Y1
-	VCMPPD $29, lanes<>+160(SB), Y0, Y2
-	VADDPD lanes<>+160(SB), Y0, Y3
+	VCMPPD $18, lanes<>+2112(SB), Y0, Y1
+	VCMPPD $29, lanes<>+2080(SB), Y0, Y2
+	VADDPD lanes<>+2080(SB), Y0, Y3
 	VADDPD Y0, Y3, Y0
-	VDIVPD lanes<>+256(SB), Y0, Y0
+	VDIVPD lanes<>+2176(SB), Y0, Y0
 	VMOVUPS (SI)(CX*8), Y3
 	VMULPD Y0, Y3, Y0
 	VBLENDVPD Y2, Y3, Y0, Y0
@@ -8567,15 +12400,15 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
-	VCMPPD $18, lanes<>+192(SB), Y0, Y1
-	VCMPPD $29, lanes<>+160(SB), Y0, Y2
-	VADDPD lanes<>+160(SB), Y0, Y3
+	VCMPPD $18, lanes<>+2112(SB), Y0, Y1
+	VCMPPD $29, lanes<>+2080(SB), Y0, Y2
+	VADDPD lanes<>+2080(SB), Y0, Y3
 	VADDPD Y0, Y3, Y0
-	VDIVPD lanes<>+256(SB), Y0, Y0
+	VDIVPD lanes<>+2176(SB), Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y3
 	VMASKMOVPD (SI)(CX*8), Y3, Y3
 	VMULPD Y0, Y3, Y0
@@ -8594,9 +12427,9 @@ TEXT ·hardswishGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+160(SB), Z31
-	VBROADCASTSD lanes<>+192(SB), Z30
-	VBROADCASTSD lanes<>+256(SB), Z29
+	VBROADCASTSD lanes<>+2080(SB), Z31
+	VBROADCASTSD lanes<>+2112(SB), Z30
+	VBROADCASTSD lanes<>+2176(SB), Z29
 	VPXORD X28, X28, X28
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -8648,6 +12481,53 @@ masked:
 	SUBQ $8, AX
 	JGT masked
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·hardtanhFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Y14
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $18, Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $18, Y15, Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VCMPPS $18, Y15, Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VCMPPS $18, Y15, Y6, Y7
+	VCMPPS $29, Y14, Y0, Y8
+	VCMPPS $29, Y14, Y2, Y9
+	VCMPPS $29, Y14, Y4, Y10
+	VCMPPS $29, Y14, Y6, Y11
+	VBLENDVPS Y8, Y14, Y0, Y0
+	VBLENDVPS Y9, Y14, Y2, Y2
+	VBLENDVPS Y10, Y14, Y4, Y4
+	VBLENDVPS Y11, Y14, Y6, Y6
+	VBLENDVPS Y1, Y15, Y0, Y0
+	VBLENDVPS Y3, Y15, Y2, Y1
+	VBLENDVPS Y5, Y15, Y4, Y2
+	VBLENDVPS Y7, Y15, Y6, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -8711,7 +12591,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -8723,6 +12603,70 @@ tail:
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·hardtanhFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Z30
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VCMPPS $18, Z31, Z0, K1
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VCMPPS $18, Z31, Z1, K2
+	VCMPPS $29, Z30, Z0, K3
+	VCMPPS $29, Z30, Z1, K4
+	VBLENDMPS Z30, Z0, K3, Z0
+	VBLENDMPS Z30, Z1, K4, Z1
+	VBLENDMPS Z31, Z0, K1, Z0
+	VBLENDMPS Z31, Z1, K2, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VCMPPS $18, Z31, Z0, K1
+	VMOVUPS 12288(SI)(CX*4), Z1
+	VCMPPS $18, Z31, Z1, K2
+	VCMPPS $29, Z30, Z0, K3
+	VCMPPS $29, Z30, Z1, K4
+	VBLENDMPS Z30, Z0, K3, Z0
+	VBLENDMPS Z30, Z1, K4, Z1
+	VBLENDMPS Z31, Z0, K1, Z0
+	VBLENDMPS Z31, Z1, K2, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -8836,7 +12780,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -8901,6 +12845,58 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·hardtanhGradXFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Y14
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $18, Y15, Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VCMPPS $18, Y15, Y2, Y3
+	VMOVUPS 64(DI)(CX*4), Y4
+	VCMPPS $18, Y15, Y4, Y5
+	VMOVUPS 96(DI)(CX*4), Y6
+	VCMPPS $18, Y15, Y6, Y7
+	VCMPPS $29, Y14, Y0, Y0
+	VCMPPS $29, Y14, Y2, Y2
+	VCMPPS $29, Y14, Y4, Y4
+	VCMPPS $29, Y14, Y6, Y6
+	VANDNPS (SI)(CX*4), Y0, Y0
+	VANDNPS 32(SI)(CX*4), Y2, Y2
+	VANDNPS 64(SI)(CX*4), Y4, Y4
+	VANDNPS 96(SI)(CX*4), Y6, Y6
+	VANDNPS Y0, Y1, Y0
+	VANDNPS Y2, Y3, Y1
+	VANDNPS Y4, Y5, Y2
+	VANDNPS Y6, Y7, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·hardtanhGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -8962,7 +12958,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -8976,6 +12972,84 @@ tail:
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·hardtanhGradXFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Z30
+	VPXORD X29, X29, X29
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VCMPPS $18, Z31, Z0, K1
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VCMPPS $18, Z31, Z1, K2
+	VCMPPS $29, Z30, Z0, K3
+	VCMPPS $29, Z30, Z1, K4
+	VMOVUPS (SI)(CX*4), Z0
+	VBLENDMPS Z29, Z0, K3, Z0
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VBLENDMPS Z29, Z1, K4, Z1
+	VBLENDMPS Z29, Z0, K1, Z0
+	VBLENDMPS Z29, Z1, K2, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 8192(DI)(CX*4), Z0
+	VCMPPS $18, Z31, Z0, K1
+	VMOVUPS 12288(DI)(CX*4), Z1
+	VCMPPS $18, Z31, Z1, K2
+	VCMPPS $29, Z30, Z0, K3
+	VCMPPS $29, Z30, Z1, K4
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VBLENDMPS Z29, Z0, K3, Z0
+	VMOVUPS 12288(SI)(CX*4), Z1
+	VBLENDMPS Z29, Z1, K4, Z1
+	VBLENDMPS Z29, Z0, K1, Z0
+	VBLENDMPS Z29, Z1, K2, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -9095,7 +13169,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -9174,7 +13248,7 @@ TEXT ·heavisideUint8AVX2(SB), 0, $96-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+5632(SB), Y14
+	VBROADCASTSS lanes<>+7604(SB), Y14
 	XORQ CX, CX
 	SUBQ $128, AX
 	JLT singles
@@ -9293,7 +13367,7 @@ TEXT ·heavisideUint8AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+5632(SB), Z30
+	VBROADCASTSS lanes<>+7604(SB), Z30
 	XORQ CX, CX
 	SUBQ $128, AX
 	JLT singles
@@ -9351,7 +13425,7 @@ TEXT ·heavisideInt8AVX2(SB), 0, $96-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+5632(SB), Y14
+	VBROADCASTSS lanes<>+7604(SB), Y14
 	XORQ CX, CX
 	SUBQ $128, AX
 	JLT singles
@@ -9463,7 +13537,7 @@ TEXT ·heavisideInt8AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5632(SB), Z31
+	VBROADCASTSS lanes<>+7604(SB), Z31
 	VPXORD X30, X30, X30
 	XORQ CX, CX
 	SUBQ $128, AX
@@ -9522,7 +13596,7 @@ TEXT ·heavisideInt16AVX2(SB), 0, $96-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+5628(SB), Y14
+	VBROADCASTSS lanes<>+7600(SB), Y14
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -9634,7 +13708,7 @@ TEXT ·heavisideInt16AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5628(SB), Z31
+	VBROADCASTSS lanes<>+7600(SB), Z31
 	VPXORD X30, X30, X30
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -9693,7 +13767,7 @@ TEXT ·heavisideInt32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+5464(SB), Y14
+	VBROADCASTSS lanes<>+7416(SB), Y14
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -9755,7 +13829,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -9779,7 +13853,7 @@ TEXT ·heavisideInt32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5464(SB), Z31
+	VBROADCASTSS lanes<>+7416(SB), Z31
 	VPXORD X30, X30, X30
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -9838,7 +13912,7 @@ TEXT ·heavisideInt64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSD lanes<>+5464(SB), Y14
+	VBROADCASTSD lanes<>+7416(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -9900,7 +13974,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -9924,7 +13998,7 @@ TEXT ·heavisideInt64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+5464(SB), Z31
+	VBROADCASTSD lanes<>+7416(SB), Z31
 	VPXORD X30, X30, X30
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -9976,6 +14050,68 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·heavisideFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VPXOR X15, X15, X15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $0, Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $0, Y15, Y2, Y3
+	VCMPPS $17, Y15, Y0, Y4
+	VCMPPS $17, Y15, Y2, Y5
+	VCMPPS $3, Y0, Y0, Y6
+	VCMPPS $3, Y2, Y2, Y7
+	VBLENDVPS Y6, Y0, Y14, Y0
+	VBLENDVPS Y7, Y2, Y14, Y2
+	VANDNPS Y0, Y4, Y0
+	VANDNPS Y2, Y5, Y2
+	VMOVUPS (DI)(CX*4), Y4
+	VBLENDVPS Y1, Y4, Y0, Y0
+	VMOVUPS 32(DI)(CX*4), Y1
+	VBLENDVPS Y3, Y1, Y2, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VCMPPS $0, Y15, Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VCMPPS $0, Y15, Y2, Y3
+	VCMPPS $17, Y15, Y0, Y4
+	VCMPPS $17, Y15, Y2, Y5
+	VCMPPS $3, Y0, Y0, Y6
+	VCMPPS $3, Y2, Y2, Y7
+	VBLENDVPS Y6, Y0, Y14, Y0
+	VBLENDVPS Y7, Y2, Y14, Y2
+	VANDNPS Y0, Y4, Y0
+	VANDNPS Y2, Y5, Y2
+	VMOVUPS 64(DI)(CX*4), Y4
+	VBLENDVPS Y1, Y4, Y0, Y0
+	VMOVUPS 96(DI)(CX*4), Y1
+	VBLENDVPS Y3, Y1, Y2, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·heavisideFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -9983,7 +14119,7 @@ TEXT ·heavisideFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+992(SB), Y14
+	VBROADCASTSS lanes<>+64(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -10032,7 +14168,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -10051,6 +14187,85 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·heavisideFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VPXORD X31, X31, X31
+	VBROADCASTSS lanes<>+64(SB), Z30
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VCMPPS $0, Z31, Z0, K1
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VCMPPS $0, Z31, Z1, K2
+	VCMPPS $17, Z31, Z0, K3
+	VCMPPS $17, Z31, Z1, K4
+	VCMPPS $3, Z0, Z0, K5
+	VCMPPS $3, Z1, Z1, K6
+	VBLENDMPS Z0, Z30, K5, Z0
+	VBLENDMPS Z1, Z30, K6, Z1
+	VBLENDMPS Z31, Z0, K3, Z0
+	VBLENDMPS Z31, Z1, K4, Z1
+	VBLENDMPS (DI)(CX*4), Z0, K1, Z0
+	VBLENDMPS 4096(DI)(CX*4), Z1, K2, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VCMPPS $0, Z31, Z0, K1
+	VMOVUPS 12288(SI)(CX*4), Z1
+	VCMPPS $0, Z31, Z1, K2
+	VCMPPS $17, Z31, Z0, K3
+	VCMPPS $17, Z31, Z1, K4
+	VCMPPS $3, Z0, Z0, K5
+	VCMPPS $3, Z1, Z1, K6
+	VBLENDMPS Z0, Z30, K5, Z0
+	VBLENDMPS Z1, Z30, K6, Z1
+	VBLENDMPS Z31, Z0, K3, Z0
+	VBLENDMPS Z31, Z1, K4, Z1
+	VBLENDMPS 8192(DI)(CX*4), Z0, K1, Z0
+	VBLENDMPS 12288(DI)(CX*4), Z1, K2, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·heavisideFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -10058,7 +14273,7 @@ TEXT ·heavisideFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+992(SB), Z30
+	VBROADCASTSS lanes<>+64(SB), Z30
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -10114,7 +14329,7 @@ TEXT ·heavisideFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSD lanes<>+512(SB), Y14
+	VBROADCASTSD lanes<>+2432(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -10163,7 +14378,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -10189,7 +14404,7 @@ TEXT ·heavisideFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXORD X31, X31, X31
-	VBROADCASTSD lanes<>+512(SB), Z30
+	VBROADCASTSD lanes<>+2432(SB), Z30
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -10235,6 +14450,48 @@ masked:
 	SUBQ $8, AX
 	JGT masked
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·leakyReluFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	VPXOR X14, X14, X14
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $30, Y14, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $30, Y14, Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VCMPPS $30, Y14, Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VCMPPS $30, Y14, Y6, Y7
+	VMULPS Y0, Y15, Y8
+	VMULPS Y2, Y15, Y9
+	VMULPS Y4, Y15, Y10
+	VMULPS Y6, Y15, Y11
+	VBLENDVPS Y1, Y0, Y8, Y0
+	VBLENDVPS Y3, Y2, Y9, Y1
+	VBLENDVPS Y5, Y4, Y10, Y2
+	VBLENDVPS Y7, Y6, Y11, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -10292,7 +14549,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -10303,6 +14560,61 @@ tail:
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·leakyReluFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	VPXORD X30, X30, X30
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VCMPPS $26, Z30, Z0, K1
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VCMPPS $26, Z30, Z1, K2
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VCMPPS $26, Z30, Z2, K3
+	VMOVUPS 12288(SI)(CX*4), Z3
+	VCMPPS $26, Z30, Z3, K4
+	VMULPS Z0, Z31, K1, Z0
+	VMULPS Z1, Z31, K2, Z1
+	VMULPS Z2, Z31, K3, Z2
+	VMULPS Z3, Z31, K4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -10411,7 +14723,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -10476,6 +14788,57 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·leakyReluGradXFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	VPXOR X14, X14, X14
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $30, Y14, Y0, Y0
+	VMOVUPS 32(DI)(CX*4), Y1
+	VCMPPS $30, Y14, Y1, Y1
+	VMOVUPS 64(DI)(CX*4), Y2
+	VCMPPS $30, Y14, Y2, Y2
+	VMOVUPS 96(DI)(CX*4), Y3
+	VCMPPS $30, Y14, Y3, Y3
+	VMOVUPS (SI)(CX*4), Y4
+	VMULPS Y15, Y4, Y5
+	VMOVUPS 32(SI)(CX*4), Y6
+	VMULPS Y15, Y6, Y7
+	VMOVUPS 64(SI)(CX*4), Y8
+	VMULPS Y15, Y8, Y9
+	VMOVUPS 96(SI)(CX*4), Y10
+	VMULPS Y15, Y10, Y11
+	VBLENDVPS Y0, Y4, Y5, Y0
+	VBLENDVPS Y1, Y6, Y7, Y1
+	VBLENDVPS Y2, Y8, Y9, Y2
+	VBLENDVPS Y3, Y10, Y11, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·leakyReluGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -10536,7 +14899,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -10549,6 +14912,74 @@ tail:
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·leakyReluGradXFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	VPXORD X30, X30, X30
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VCMPPS $26, Z30, Z0, K1
+	VMOVUPS 4096(DI)(CX*4), Z0
+	VCMPPS $26, Z30, Z0, K2
+	VMOVUPS 8192(DI)(CX*4), Z0
+	VCMPPS $26, Z30, Z0, K3
+	VMOVUPS 12288(DI)(CX*4), Z0
+	VCMPPS $26, Z30, Z0, K4
+	VMOVUPS (SI)(CX*4), Z0
+	VMULPS Z31, Z0, K1, Z0
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VMULPS Z31, Z1, K2, Z1
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VMULPS Z31, Z2, K3, Z2
+	VMOVUPS 12288(SI)(CX*4), Z3
+	VMULPS Z31, Z3, K4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -10669,7 +15100,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -10742,15 +15173,282 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·logsigmoidFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+7296(SB), Y14
+	VBROADCASTSS lanes<>+5120(SB), Y13
+	VBROADCASTSS lanes<>+3040(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VPXOR X0, X0, X0
+	VMOVUPS (SI)(CX*4), Y1
+	VMINPS Y1, Y0, Y2
+	VMOVUPS 32(SI)(CX*4), Y3
+	VMINPS Y3, Y0, Y0
+	VANDPS Y14, Y1, Y1
+	VANDPS Y14, Y3, Y3
+	VXORPS lanes<>+2720(SB), Y1, Y1
+	VXORPS lanes<>+2720(SB), Y3, Y3
+	VBROADCASTSS lanes<>+7572(SB), Y4
+	VMINPS Y1, Y4, Y1
+	VMINPS Y3, Y4, Y3
+	VBROADCASTSS lanes<>+7584(SB), Y4
+	VMAXPS Y1, Y4, Y1
+	VMAXPS Y3, Y4, Y3
+	VMOVAPS Y13, Y4
+	VFMADD231PS lanes<>+4000(SB), Y1, Y4
+	VMOVAPS Y13, Y5
+	VFMADD231PS lanes<>+4000(SB), Y3, Y5
+	VSUBPS Y13, Y4, Y6
+	VSUBPS Y13, Y5, Y7
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y5, Y5
+	VMOVAPS Y1, Y8
+	VFNMADD231PS lanes<>+3552(SB), Y6, Y8
+	VMOVAPS Y3, Y9
+	VFNMADD231PS lanes<>+3552(SB), Y7, Y9
+	VFNMADD231PS lanes<>+3360(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3360(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7640(SB), Y6
+	VBROADCASTSS lanes<>+5344(SB), Y7
+	VFMADD231PS Y8, Y6, Y7
+	VFMADD213PS lanes<>+5344(SB), Y9, Y6
+	VFMADD213PS lanes<>+3776(SB), Y8, Y7
+	VFMADD213PS lanes<>+3776(SB), Y9, Y6
+	VFMADD213PS lanes<>+4256(SB), Y8, Y7
+	VFMADD213PS lanes<>+4256(SB), Y9, Y6
+	VFMADD213PS lanes<>+7136(SB), Y8, Y7
+	VFMADD213PS lanes<>+7136(SB), Y9, Y6
+	VFMADD213PS Y15, Y8, Y7
+	VFMADD213PS Y15, Y9, Y6
+	VFMADD213PS Y15, Y8, Y7
+	VFMADD213PS Y15, Y9, Y6
+	VPSRAD $31, Y1, Y1
+	VPSRAD $31, Y3, Y3
+	VPAND lanes<>+2560(SB), Y1, Y1
+	VPAND lanes<>+2560(SB), Y3, Y3
+	VPADDD Y1, Y4, Y4
+	VPADDD Y3, Y5, Y5
+	VBROADCASTSS lanes<>+2020(SB), Y8
+	VPSUBD Y1, Y8, Y1
+	VPSUBD Y3, Y8, Y3
+	VMULPS Y4, Y7, Y4
+	VMULPS Y5, Y6, Y5
+	VMULPS Y1, Y4, Y1
+	VMULPS Y3, Y5, Y3
+	VADDPS Y15, Y1, Y4
+	VADDPS Y15, Y3, Y5
+	VPSUBD lanes<>+2816(SB), Y4, Y4
+	VPSUBD lanes<>+2816(SB), Y5, Y5
+	VPAND Y12, Y4, Y4
+	VPAND Y12, Y5, Y5
+	VBROADCASTSS lanes<>+7560(SB), Y6
+	VPSUBD Y4, Y6, Y7
+	VPSUBD Y5, Y6, Y6
+	VMULPS lanes<>+2912(SB), Y1, Y8
+	VMULPS lanes<>+2912(SB), Y3, Y9
+	VMOVAPS Y15, Y10
+	VFMSUB231PS lanes<>+2912(SB), Y7, Y10
+	VMOVAPS Y15, Y11
+	VFMSUB231PS lanes<>+2912(SB), Y6, Y11
+	VFMADD231PS Y7, Y8, Y10
+	VFMADD231PS Y6, Y9, Y11
+	VCVTDQ2PS Y4, Y4
+	VCVTDQ2PS Y5, Y5
+	VMULPS Y10, Y10, Y6
+	VMULPS Y11, Y11, Y7
+	VBROADCASTSS lanes<>+7672(SB), Y8
+	VBROADCASTSS lanes<>+3744(SB), Y9
+	VFMADD231PS Y10, Y8, Y9
+	VFMADD213PS lanes<>+3744(SB), Y11, Y8
+	VFMADD213PS lanes<>+4320(SB), Y10, Y9
+	VFMADD213PS lanes<>+4320(SB), Y11, Y8
+	VFMADD213PS lanes<>+5920(SB), Y10, Y9
+	VFMADD213PS lanes<>+5920(SB), Y11, Y8
+	VFMADD213PS lanes<>+4192(SB), Y10, Y9
+	VFMADD213PS lanes<>+4192(SB), Y11, Y8
+	VFMADD213PS lanes<>+5280(SB), Y10, Y9
+	VFMADD213PS lanes<>+5280(SB), Y11, Y8
+	VFMADD213PS lanes<>+4160(SB), Y10, Y9
+	VFMADD213PS lanes<>+4160(SB), Y11, Y8
+	VFMADD213PS lanes<>+6400(SB), Y10, Y9
+	VFMADD213PS lanes<>+6400(SB), Y11, Y8
+	VFMADD213PS lanes<>+2752(SB), Y10, Y9
+	VFMADD213PS lanes<>+2752(SB), Y11, Y8
+	VFMADD231PS lanes<>+3584(SB), Y4, Y10
+	VFMADD231PS lanes<>+3584(SB), Y5, Y11
+	VFMADD231PS Y9, Y6, Y10
+	VFMADD231PS Y8, Y7, Y11
+	VANDPS Y14, Y1, Y4
+	VANDPS Y14, Y3, Y5
+	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
+	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
+	VCMPPS $17, lanes<>+2976(SB), Y1, Y6
+	VCMPPS $17, lanes<>+2976(SB), Y3, Y7
+	VBLENDVPS Y6, Y10, Y1, Y6
+	VBLENDVPS Y7, Y11, Y3, Y7
+	VCMPPS $0, lanes<>+3008(SB), Y1, Y8
+	VCMPPS $0, lanes<>+3008(SB), Y3, Y9
+	VBROADCASTSS lanes<>+7576(SB), Y10
+	VBLENDVPS Y8, Y12, Y10, Y8
+	VBLENDVPS Y9, Y12, Y10, Y9
+	VCMPPS $30, lanes<>+3008(SB), Y1, Y10
+	VCMPPS $30, lanes<>+3008(SB), Y3, Y11
+	VBLENDVPS Y10, Y6, Y8, Y6
+	VBLENDVPS Y11, Y7, Y9, Y7
+	VBLENDVPS Y4, Y1, Y6, Y1
+	VBLENDVPS Y5, Y3, Y7, Y3
+	VSUBPS Y1, Y2, Y1
+	VSUBPS Y3, Y0, Y0
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VPXOR X0, X0, X0
+	VMOVUPS 64(SI)(CX*4), Y1
+	VMINPS Y1, Y0, Y2
+	VMOVUPS 96(SI)(CX*4), Y3
+	VMINPS Y3, Y0, Y0
+	VANDPS Y14, Y1, Y1
+	VANDPS Y14, Y3, Y3
+	VXORPS lanes<>+2720(SB), Y1, Y1
+	VXORPS lanes<>+2720(SB), Y3, Y3
+	VBROADCASTSS lanes<>+7572(SB), Y4
+	VMINPS Y1, Y4, Y1
+	VMINPS Y3, Y4, Y3
+	VBROADCASTSS lanes<>+7584(SB), Y4
+	VMAXPS Y1, Y4, Y1
+	VMAXPS Y3, Y4, Y3
+	VMOVAPS Y13, Y4
+	VFMADD231PS lanes<>+4000(SB), Y1, Y4
+	VMOVAPS Y13, Y5
+	VFMADD231PS lanes<>+4000(SB), Y3, Y5
+	VSUBPS Y13, Y4, Y6
+	VSUBPS Y13, Y5, Y7
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y5, Y5
+	VMOVAPS Y1, Y8
+	VFNMADD231PS lanes<>+3552(SB), Y6, Y8
+	VMOVAPS Y3, Y9
+	VFNMADD231PS lanes<>+3552(SB), Y7, Y9
+	VFNMADD231PS lanes<>+3360(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3360(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7640(SB), Y6
+	VBROADCASTSS lanes<>+5344(SB), Y7
+	VFMADD231PS Y8, Y6, Y7
+	VFMADD213PS lanes<>+5344(SB), Y9, Y6
+	VFMADD213PS lanes<>+3776(SB), Y8, Y7
+	VFMADD213PS lanes<>+3776(SB), Y9, Y6
+	VFMADD213PS lanes<>+4256(SB), Y8, Y7
+	VFMADD213PS lanes<>+4256(SB), Y9, Y6
+	VFMADD213PS lanes<>+7136(SB), Y8, Y7
+	VFMADD213PS lanes<>+7136(SB), Y9, Y6
+	VFMADD213PS Y15, Y8, Y7
+	VFMADD213PS Y15, Y9, Y6
+	VFMADD213PS Y15, Y8, Y7
+	VFMADD213PS Y15, Y9, Y6
+	VPSRAD $31, Y1, Y1
+	VPSRAD $31, Y3, Y3
+	VPAND lanes<>+2560(SB), Y1, Y1
+	VPAND lanes<>+2560(SB), Y3, Y3
+	VPADDD Y1, Y4, Y4
+	VPADDD Y3, Y5, Y5
+	VBROADCASTSS lanes<>+2020(SB), Y8
+	VPSUBD Y1, Y8, Y1
+	VPSUBD Y3, Y8, Y3
+	VMULPS Y4, Y7, Y4
+	VMULPS Y5, Y6, Y5
+	VMULPS Y1, Y4, Y1
+	VMULPS Y3, Y5, Y3
+	VADDPS Y15, Y1, Y4
+	VADDPS Y15, Y3, Y5
+	VPSUBD lanes<>+2816(SB), Y4, Y4
+	VPSUBD lanes<>+2816(SB), Y5, Y5
+	VPAND Y12, Y4, Y4
+	VPAND Y12, Y5, Y5
+	VBROADCASTSS lanes<>+7560(SB), Y6
+	VPSUBD Y4, Y6, Y7
+	VPSUBD Y5, Y6, Y6
+	VMULPS lanes<>+2912(SB), Y1, Y8
+	VMULPS lanes<>+2912(SB), Y3, Y9
+	VMOVAPS Y15, Y10
+	VFMSUB231PS lanes<>+2912(SB), Y7, Y10
+	VMOVAPS Y15, Y11
+	VFMSUB231PS lanes<>+2912(SB), Y6, Y11
+	VFMADD231PS Y7, Y8, Y10
+	VFMADD231PS Y6, Y9, Y11
+	VCVTDQ2PS Y4, Y4
+	VCVTDQ2PS Y5, Y5
+	VMULPS Y10, Y10, Y6
+	VMULPS Y11, Y11, Y7
+	VBROADCASTSS lanes<>+7672(SB), Y8
+	VBROADCASTSS lanes<>+3744(SB), Y9
+	VFMADD231PS Y10, Y8, Y9
+	VFMADD213PS lanes<>+3744(SB), Y11, Y8
+	VFMADD213PS lanes<>+4320(SB), Y10, Y9
+	VFMADD213PS lanes<>+4320(SB), Y11, Y8
+	VFMADD213PS lanes<>+5920(SB), Y10, Y9
+	VFMADD213PS lanes<>+5920(SB), Y11, Y8
+	VFMADD213PS lanes<>+4192(SB), Y10, Y9
+	VFMADD213PS lanes<>+4192(SB), Y11, Y8
+	VFMADD213PS lanes<>+5280(SB), Y10, Y9
+	VFMADD213PS lanes<>+5280(SB), Y11, Y8
+	VFMADD213PS lanes<>+4160(SB), Y10, Y9
+	VFMADD213PS lanes<>+4160(SB), Y11, Y8
+	VFMADD213PS lanes<>+6400(SB), Y10, Y9
+	VFMADD213PS lanes<>+6400(SB), Y11, Y8
+	VFMADD213PS lanes<>+2752(SB), Y10, Y9
+	VFMADD213PS lanes<>+2752(SB), Y11, Y8
+	VFMADD231PS lanes<>+3584(SB), Y4, Y10
+	VFMADD231PS lanes<>+3584(SB), Y5, Y11
+	VFMADD231PS Y9, Y6, Y10
+	VFMADD231PS Y8, Y7, Y11
+	VANDPS Y14, Y1, Y4
+	VANDPS Y14, Y3, Y5
+	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
+	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
+	VCMPPS $17, lanes<>+2976(SB), Y1, Y6
+	VCMPPS $17, lanes<>+2976(SB), Y3, Y7
+	VBLENDVPS Y6, Y10, Y1, Y6
+	VBLENDVPS Y7, Y11, Y3, Y7
+	VCMPPS $0, lanes<>+3008(SB), Y1, Y8
+	VCMPPS $0, lanes<>+3008(SB), Y3, Y9
+	VBROADCASTSS lanes<>+7576(SB), Y10
+	VBLENDVPS Y8, Y12, Y10, Y8
+	VBLENDVPS Y9, Y12, Y10, Y9
+	VCMPPS $30, lanes<>+3008(SB), Y1, Y10
+	VCMPPS $30, lanes<>+3008(SB), Y3, Y11
+	VBLENDVPS Y10, Y6, Y8, Y6
+	VBLENDVPS Y11, Y7, Y9, Y7
+	VBLENDVPS Y4, Y1, Y6, Y1
+	VBLENDVPS Y5, Y3, Y7, Y3
+	VSUBPS Y1, Y2, Y1
+	VSUBPS Y3, Y0, Y0
+	VMOVNTPS Y1, 64(DX)(CX*4)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·logsigmoidFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+992(SB), Y15
-	VBROADCASTSS lanes<>+5344(SB), Y14
-	VBROADCASTSS lanes<>+3168(SB), Y13
-	VBROADCASTSS lanes<>+1088(SB), Y12
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+7296(SB), Y14
+	VBROADCASTSS lanes<>+5120(SB), Y13
+	VBROADCASTSS lanes<>+3040(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -10763,49 +15461,49 @@ main:
 	VMINPS Y3, Y0, Y0
 	VANDPS Y14, Y1, Y1
 	VANDPS Y14, Y3, Y3
-	VXORPS lanes<>+800(SB), Y1, Y1
-	VXORPS lanes<>+800(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5612(SB), Y4
+	VXORPS lanes<>+2720(SB), Y1, Y1
+	VXORPS lanes<>+2720(SB), Y3, Y3
+	VBROADCASTSS lanes<>+7572(SB), Y4
 	VMINPS Y1, Y4, Y1
 	VMINPS Y3, Y4, Y3
-	VBROADCASTSS lanes<>+5624(SB), Y4
+	VBROADCASTSS lanes<>+7584(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y13, Y4
-	VFMADD231PS lanes<>+2048(SB), Y1, Y4
+	VFMADD231PS lanes<>+4000(SB), Y1, Y4
 	VMOVAPS Y13, Y5
-	VFMADD231PS lanes<>+2048(SB), Y3, Y5
+	VFMADD231PS lanes<>+4000(SB), Y3, Y5
 	VSUBPS Y13, Y4, Y6
 	VSUBPS Y13, Y5, Y7
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VMOVAPS Y1, Y8
-	VFNMADD231PS lanes<>+1600(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3552(SB), Y6, Y8
 	VMOVAPS Y3, Y9
-	VFNMADD231PS lanes<>+1600(SB), Y7, Y9
-	VFNMADD231PS lanes<>+1408(SB), Y6, Y8
-	VFNMADD231PS lanes<>+1408(SB), Y7, Y9
-	VBROADCASTSS lanes<>+5656(SB), Y6
-	VBROADCASTSS lanes<>+3392(SB), Y7
+	VFNMADD231PS lanes<>+3552(SB), Y7, Y9
+	VFNMADD231PS lanes<>+3360(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3360(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7640(SB), Y6
+	VBROADCASTSS lanes<>+5344(SB), Y7
 	VFMADD231PS Y8, Y6, Y7
-	VFMADD213PS lanes<>+3392(SB), Y9, Y6
-	VFMADD213PS lanes<>+1824(SB), Y8, Y7
-	VFMADD213PS lanes<>+1824(SB), Y9, Y6
-	VFMADD213PS lanes<>+2304(SB), Y8, Y7
-	VFMADD213PS lanes<>+2304(SB), Y9, Y6
-	VFMADD213PS lanes<>+5184(SB), Y8, Y7
-	VFMADD213PS lanes<>+5184(SB), Y9, Y6
+	VFMADD213PS lanes<>+5344(SB), Y9, Y6
+	VFMADD213PS lanes<>+3776(SB), Y8, Y7
+	VFMADD213PS lanes<>+3776(SB), Y9, Y6
+	VFMADD213PS lanes<>+4256(SB), Y8, Y7
+	VFMADD213PS lanes<>+4256(SB), Y9, Y6
+	VFMADD213PS lanes<>+7136(SB), Y8, Y7
+	VFMADD213PS lanes<>+7136(SB), Y9, Y6
 	VFMADD213PS Y15, Y8, Y7
 	VFMADD213PS Y15, Y9, Y6
 	VFMADD213PS Y15, Y8, Y7
 	VFMADD213PS Y15, Y9, Y6
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y3, Y3
-	VPAND lanes<>+640(SB), Y1, Y1
-	VPAND lanes<>+640(SB), Y3, Y3
+	VPAND lanes<>+2560(SB), Y1, Y1
+	VPAND lanes<>+2560(SB), Y3, Y3
 	VPADDD Y1, Y4, Y4
 	VPADDD Y3, Y5, Y5
-	VBROADCASTSS lanes<>+100(SB), Y8
+	VBROADCASTSS lanes<>+2020(SB), Y8
 	VPSUBD Y1, Y8, Y1
 	VPSUBD Y3, Y8, Y3
 	VMULPS Y4, Y7, Y4
@@ -10814,62 +15512,62 @@ main:
 	VMULPS Y3, Y5, Y3
 	VADDPS Y15, Y1, Y4
 	VADDPS Y15, Y3, Y5
-	VPSUBD lanes<>+864(SB), Y4, Y4
-	VPSUBD lanes<>+864(SB), Y5, Y5
+	VPSUBD lanes<>+2816(SB), Y4, Y4
+	VPSUBD lanes<>+2816(SB), Y5, Y5
 	VPAND Y12, Y4, Y4
 	VPAND Y12, Y5, Y5
-	VBROADCASTSS lanes<>+5604(SB), Y6
+	VBROADCASTSS lanes<>+7560(SB), Y6
 	VPSUBD Y4, Y6, Y7
 	VPSUBD Y5, Y6, Y6
-	VMULPS lanes<>+960(SB), Y1, Y8
-	VMULPS lanes<>+960(SB), Y3, Y9
+	VMULPS lanes<>+2912(SB), Y1, Y8
+	VMULPS lanes<>+2912(SB), Y3, Y9
 	VMOVAPS Y15, Y10
-	VFMSUB231PS lanes<>+960(SB), Y7, Y10
+	VFMSUB231PS lanes<>+2912(SB), Y7, Y10
 	VMOVAPS Y15, Y11
-	VFMSUB231PS lanes<>+960(SB), Y6, Y11
+	VFMSUB231PS lanes<>+2912(SB), Y6, Y11
 	VFMADD231PS Y7, Y8, Y10
 	VFMADD231PS Y6, Y9, Y11
 	VCVTDQ2PS Y4, Y4
 	VCVTDQ2PS Y5, Y5
 	VMULPS Y10, Y10, Y6
 	VMULPS Y11, Y11, Y7
-	VBROADCASTSS lanes<>+5688(SB), Y8
-	VBROADCASTSS lanes<>+1792(SB), Y9
+	VBROADCASTSS lanes<>+7672(SB), Y8
+	VBROADCASTSS lanes<>+3744(SB), Y9
 	VFMADD231PS Y10, Y8, Y9
-	VFMADD213PS lanes<>+1792(SB), Y11, Y8
-	VFMADD213PS lanes<>+2368(SB), Y10, Y9
-	VFMADD213PS lanes<>+2368(SB), Y11, Y8
-	VFMADD213PS lanes<>+3968(SB), Y10, Y9
-	VFMADD213PS lanes<>+3968(SB), Y11, Y8
-	VFMADD213PS lanes<>+2240(SB), Y10, Y9
-	VFMADD213PS lanes<>+2240(SB), Y11, Y8
-	VFMADD213PS lanes<>+3328(SB), Y10, Y9
-	VFMADD213PS lanes<>+3328(SB), Y11, Y8
-	VFMADD213PS lanes<>+2208(SB), Y10, Y9
-	VFMADD213PS lanes<>+2208(SB), Y11, Y8
-	VFMADD213PS lanes<>+4448(SB), Y10, Y9
-	VFMADD213PS lanes<>+4448(SB), Y11, Y8
-	VFMADD213PS lanes<>+832(SB), Y10, Y9
-	VFMADD213PS lanes<>+832(SB), Y11, Y8
-	VFMADD231PS lanes<>+1632(SB), Y4, Y10
-	VFMADD231PS lanes<>+1632(SB), Y5, Y11
+	VFMADD213PS lanes<>+3744(SB), Y11, Y8
+	VFMADD213PS lanes<>+4320(SB), Y10, Y9
+	VFMADD213PS lanes<>+4320(SB), Y11, Y8
+	VFMADD213PS lanes<>+5920(SB), Y10, Y9
+	VFMADD213PS lanes<>+5920(SB), Y11, Y8
+	VFMADD213PS lanes<>+4192(SB), Y10, Y9
+	VFMADD213PS lanes<>+4192(SB), Y11, Y8
+	VFMADD213PS lanes<>+5280(SB), Y10, Y9
+	VFMADD213PS lanes<>+5280(SB), Y11, Y8
+	VFMADD213PS lanes<>+4160(SB), Y10, Y9
+	VFMADD213PS lanes<>+4160(SB), Y11, Y8
+	VFMADD213PS lanes<>+6400(SB), Y10, Y9
+	VFMADD213PS lanes<>+6400(SB), Y11, Y8
+	VFMADD213PS lanes<>+2752(SB), Y10, Y9
+	VFMADD213PS lanes<>+2752(SB), Y11, Y8
+	VFMADD231PS lanes<>+3584(SB), Y4, Y10
+	VFMADD231PS lanes<>+3584(SB), Y5, Y11
 	VFMADD231PS Y9, Y6, Y10
 	VFMADD231PS Y8, Y7, Y11
 	VANDPS Y14, Y1, Y4
 	VANDPS Y14, Y3, Y5
-	VCMPPS $17, lanes<>+672(SB), Y4, Y4
-	VCMPPS $17, lanes<>+672(SB), Y5, Y5
-	VCMPPS $17, lanes<>+1024(SB), Y1, Y6
-	VCMPPS $17, lanes<>+1024(SB), Y3, Y7
+	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
+	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
+	VCMPPS $17, lanes<>+2976(SB), Y1, Y6
+	VCMPPS $17, lanes<>+2976(SB), Y3, Y7
 	VBLENDVPS Y6, Y10, Y1, Y6
 	VBLENDVPS Y7, Y11, Y3, Y7
-	VCMPPS $0, lanes<>+1056(SB), Y1, Y8
-	VCMPPS $0, lanes<>+1056(SB), Y3, Y9
-	VBROADCASTSS lanes<>+5616(SB), Y10
+	VCMPPS $0, lanes<>+3008(SB), Y1, Y8
+	VCMPPS $0, lanes<>+3008(SB), Y3, Y9
+	VBROADCASTSS lanes<>+7576(SB), Y10
 	VBLENDVPS Y8, Y12, Y10, Y8
 	VBLENDVPS Y9, Y12, Y10, Y9
-	VCMPPS $30, lanes<>+1056(SB), Y1, Y10
-	VCMPPS $30, lanes<>+1056(SB), Y3, Y11
+	VCMPPS $30, lanes<>+3008(SB), Y1, Y10
+	VCMPPS $30, lanes<>+3008(SB), Y3, Y11
 	VBLENDVPS Y10, Y6, Y8, Y6
 	VBLENDVPS Y11, Y7, Y9, Y7
 	VBLENDVPS Y4, Y1, Y6, Y1
@@ -10891,62 +15589,62 @@ single:
 	VMOVUPS (SI)(CX*4), Y1
 	VMINPS Y1, Y0, Y0
 	VANDPS Y14, Y1, Y1
-	VXORPS lanes<>+800(SB), Y1, Y1
-	VBROADCASTSS lanes<>+5612(SB), Y2
+	VXORPS lanes<>+2720(SB), Y1, Y1
+	VBROADCASTSS lanes<>+7572(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+5624(SB), Y2
+	VBROADCASTSS lanes<>+7584(SB), Y2
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y13, Y2
-	VFMADD231PS lanes<>+2048(SB), Y1, Y2
+	VFMADD231PS lanes<>+4000(SB), Y1, Y2
 	VSUBPS Y13, Y2, Y3
 	VPSLLD $23, Y2, Y2
 	VMOVAPS Y1, Y4
-	VFNMADD231PS lanes<>+1600(SB), Y3, Y4
-	VFNMADD231PS lanes<>+1408(SB), Y3, Y4
-	VBROADCASTSS lanes<>+5656(SB), Y3
-	VFMADD213PS lanes<>+3392(SB), Y4, Y3
-	VFMADD213PS lanes<>+1824(SB), Y4, Y3
-	VFMADD213PS lanes<>+2304(SB), Y4, Y3
-	VFMADD213PS lanes<>+5184(SB), Y4, Y3
+	VFNMADD231PS lanes<>+3552(SB), Y3, Y4
+	VFNMADD231PS lanes<>+3360(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7640(SB), Y3
+	VFMADD213PS lanes<>+5344(SB), Y4, Y3
+	VFMADD213PS lanes<>+3776(SB), Y4, Y3
+	VFMADD213PS lanes<>+4256(SB), Y4, Y3
+	VFMADD213PS lanes<>+7136(SB), Y4, Y3
 	VFMADD213PS Y15, Y4, Y3
 	VFMADD213PS Y15, Y4, Y3
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+640(SB), Y1, Y1
+	VPAND lanes<>+2560(SB), Y1, Y1
 	VPADDD Y1, Y2, Y2
-	VBROADCASTSS lanes<>+100(SB), Y4
+	VBROADCASTSS lanes<>+2020(SB), Y4
 	VPSUBD Y1, Y4, Y1
 	VMULPS Y2, Y3, Y2
 	VMULPS Y1, Y2, Y1
 	VADDPS Y15, Y1, Y2
-	VPSUBD lanes<>+864(SB), Y2, Y2
+	VPSUBD lanes<>+2816(SB), Y2, Y2
 	VPAND Y12, Y2, Y2
-	VBROADCASTSS lanes<>+5604(SB), Y3
+	VBROADCASTSS lanes<>+7560(SB), Y3
 	VPSUBD Y2, Y3, Y3
-	VMULPS lanes<>+960(SB), Y1, Y4
+	VMULPS lanes<>+2912(SB), Y1, Y4
 	VMOVAPS Y15, Y5
-	VFMSUB231PS lanes<>+960(SB), Y3, Y5
+	VFMSUB231PS lanes<>+2912(SB), Y3, Y5
 	VFMADD231PS Y3, Y4, Y5
 	VCVTDQ2PS Y2, Y2
 	VMULPS Y5, Y5, Y3
-	VBROADCASTSS lanes<>+5688(SB), Y4
-	VFMADD213PS lanes<>+1792(SB), Y5, Y4
-	VFMADD213PS lanes<>+2368(SB), Y5, Y4
-	VFMADD213PS lanes<>+3968(SB), Y5, Y4
-	VFMADD213PS lanes<>+2240(SB), Y5, Y4
-	VFMADD213PS lanes<>+3328(SB), Y5, Y4
-	VFMADD213PS lanes<>+2208(SB), Y5, Y4
-	VFMADD213PS lanes<>+4448(SB), Y5, Y4
-	VFMADD213PS lanes<>+832(SB), Y5, Y4
-	VFMADD231PS lanes<>+1632(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7672(SB), Y4
+	VFMADD213PS lanes<>+3744(SB), Y5, Y4
+	VFMADD213PS lanes<>+4320(SB), Y5, Y4
+	VFMADD213PS lanes<>+5920(SB), Y5, Y4
+	VFMADD213PS lanes<>+4192(SB), Y5, Y4
+	VFMADD213PS lanes<>+5280(SB), Y5, Y4
+	VFMADD213PS lanes<>+4160(SB), Y5, Y4
+	VFMADD213PS lanes<>+6400(SB), Y5, Y4
+	VFMADD213PS lanes<>+2752(SB), Y5, Y4
+	VFMADD231PS lanes<>+3584(SB), Y2, Y5
 	VFMADD231PS Y4, Y3, Y5
 	VANDPS Y14, Y1, Y2
-	VCMPPS $17, lanes<>+672(SB), Y2, Y2
-	VCMPPS $17, lanes<>+1024(SB), Y1, Y3
+	VCMPPS $17, lanes<>+2592(SB), Y2, Y2
+	VCMPPS $17, lanes<>+2976(SB), Y1, Y3
 	VBLENDVPS Y3, Y5, Y1, Y3
-	VCMPPS $0, lanes<>+1056(SB), Y1, Y4
-	VBROADCASTSS lanes<>+5616(SB), Y5
+	VCMPPS $0, lanes<>+3008(SB), Y1, Y4
+	VBROADCASTSS lanes<>+7576(SB), Y5
 	VBLENDVPS Y4, Y12, Y5, Y4
-	VCMPPS $30, lanes<>+1056(SB), Y1, Y5
+	VCMPPS $30, lanes<>+3008(SB), Y1, Y5
 	VBLENDVPS Y5, Y3, Y4, Y3
 	VBLENDVPS Y2, Y1, Y3, Y1
 	VSUBPS Y1, Y0, Y0
@@ -10958,69 +15656,69 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VPXOR X0, X0, X0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
 	VANDPS Y14, Y1, Y1
-	VXORPS lanes<>+800(SB), Y1, Y1
-	VBROADCASTSS lanes<>+5612(SB), Y2
+	VXORPS lanes<>+2720(SB), Y1, Y1
+	VBROADCASTSS lanes<>+7572(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+5624(SB), Y2
+	VBROADCASTSS lanes<>+7584(SB), Y2
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y13, Y2
-	VFMADD231PS lanes<>+2048(SB), Y1, Y2
+	VFMADD231PS lanes<>+4000(SB), Y1, Y2
 	VSUBPS Y13, Y2, Y3
 	VPSLLD $23, Y2, Y2
 	VMOVAPS Y1, Y4
-	VFNMADD231PS lanes<>+1600(SB), Y3, Y4
-	VFNMADD231PS lanes<>+1408(SB), Y3, Y4
-	VBROADCASTSS lanes<>+5656(SB), Y3
-	VFMADD213PS lanes<>+3392(SB), Y4, Y3
-	VFMADD213PS lanes<>+1824(SB), Y4, Y3
-	VFMADD213PS lanes<>+2304(SB), Y4, Y3
-	VFMADD213PS lanes<>+5184(SB), Y4, Y3
+	VFNMADD231PS lanes<>+3552(SB), Y3, Y4
+	VFNMADD231PS lanes<>+3360(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7640(SB), Y3
+	VFMADD213PS lanes<>+5344(SB), Y4, Y3
+	VFMADD213PS lanes<>+3776(SB), Y4, Y3
+	VFMADD213PS lanes<>+4256(SB), Y4, Y3
+	VFMADD213PS lanes<>+7136(SB), Y4, Y3
 	VFMADD213PS Y15, Y4, Y3
 	VFMADD213PS Y15, Y4, Y3
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+640(SB), Y1, Y1
+	VPAND lanes<>+2560(SB), Y1, Y1
 	VPADDD Y1, Y2, Y2
-	VBROADCASTSS lanes<>+100(SB), Y4
+	VBROADCASTSS lanes<>+2020(SB), Y4
 	VPSUBD Y1, Y4, Y1
 	VMULPS Y2, Y3, Y2
 	VMULPS Y1, Y2, Y1
 	VADDPS Y15, Y1, Y2
-	VPSUBD lanes<>+864(SB), Y2, Y2
+	VPSUBD lanes<>+2816(SB), Y2, Y2
 	VPAND Y12, Y2, Y2
-	VBROADCASTSS lanes<>+5604(SB), Y3
+	VBROADCASTSS lanes<>+7560(SB), Y3
 	VPSUBD Y2, Y3, Y3
-	VMULPS lanes<>+960(SB), Y1, Y4
+	VMULPS lanes<>+2912(SB), Y1, Y4
 	VMOVAPS Y15, Y5
-	VFMSUB231PS lanes<>+960(SB), Y3, Y5
+	VFMSUB231PS lanes<>+2912(SB), Y3, Y5
 	VFMADD231PS Y3, Y4, Y5
 	VCVTDQ2PS Y2, Y2
 	VMULPS Y5, Y5, Y3
-	VBROADCASTSS lanes<>+5688(SB), Y4
-	VFMADD213PS lanes<>+1792(SB), Y5, Y4
-	VFMADD213PS lanes<>+2368(SB), Y5, Y4
-	VFMADD213PS lanes<>+3968(SB), Y5, Y4
-	VFMADD213PS lanes<>+2240(SB), Y5, Y4
-	VFMADD213PS lanes<>+3328(SB), Y5, Y4
-	VFMADD213PS lanes<>+2208(SB), Y5, Y4
-	VFMADD213PS lanes<>+4448(SB), Y5, Y4
-	VFMADD213PS lanes<>+832(SB), Y5, Y4
-	VFMADD231PS lanes<>+1632(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7672(SB), Y4
+	VFMADD213PS lanes<>+3744(SB), Y5, Y4
+	VFMADD213PS lanes<>+4320(SB), Y5, Y4
+	VFMADD213PS lanes<>+5920(SB), Y5, Y4
+	VFMADD213PS lanes<>+4192(SB), Y5, Y4
+	VFMADD213PS lanes<>+5280(SB), Y5, Y4
+	VFMADD213PS lanes<>+4160(SB), Y5, Y4
+	VFMADD213PS lanes<>+6400(SB), Y5, Y4
+	VFMADD213PS lanes<>+2752(SB), Y5, Y4
+	VFMADD231PS lanes<>+3584(SB), Y2, Y5
 	VFMADD231PS Y4, Y3, Y5
 	VANDPS Y14, Y1, Y2
-	VCMPPS $17, lanes<>+672(SB), Y2, Y2
-	VCMPPS $17, lanes<>+1024(SB), Y1, Y3
+	VCMPPS $17, lanes<>+2592(SB), Y2, Y2
+	VCMPPS $17, lanes<>+2976(SB), Y1, Y3
 	VBLENDVPS Y3, Y5, Y1, Y3
-	VCMPPS $0, lanes<>+1056(SB), Y1, Y4
-	VBROADCASTSS lanes<>+5616(SB), Y5
+	VCMPPS $0, lanes<>+3008(SB), Y1, Y4
+	VBROADCASTSS lanes<>+7576(SB), Y5
 	VBLENDVPS Y4, Y12, Y5, Y4
-	VCMPPS $30, lanes<>+1056(SB), Y1, Y5
+	VCMPPS $30, lanes<>+3008(SB), Y1, Y5
 	VBLENDVPS Y5, Y3, Y4, Y3
 	VBLENDVPS Y2, Y1, Y3, Y1
 	VSUBPS Y1, Y0, Y0
@@ -11031,31 +15729,281 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·logsigmoidFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+7296(SB), Z30
+	VBROADCASTSS lanes<>+7548(SB), Z29
+	VBROADCASTSS lanes<>+3040(SB), Z28
+	VBROADCASTSS lanes<>+2912(SB), Z27
+	VBROADCASTSS lanes<>+3008(SB), Z26
+	VPXORD X25, X25, X25
+	VBROADCASTSS lanes<>+4000(SB), Z24
+	VBROADCASTSS lanes<>+3552(SB), Z23
+	VBROADCASTSS lanes<>+3360(SB), Z22
+	VMOVUPS lanes<>+64(SB), Z21
+	VBROADCASTSS lanes<>+7696(SB), Z20
+	VBROADCASTSS lanes<>+7628(SB), Z19
+	VBROADCASTSS lanes<>+2816(SB), Z18
+	VBROADCASTSS lanes<>+7560(SB), Z17
+	VBROADCASTSS lanes<>+7672(SB), Z16
+	VBROADCASTSS lanes<>+3744(SB), Z15
+	VBROADCASTSS lanes<>+4320(SB), Z14
+	VBROADCASTSS lanes<>+5920(SB), Z13
+	VBROADCASTSS lanes<>+4192(SB), Z12
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VMINPS Z0, Z25, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VMINPS Z2, Z25, Z3
+	VPTERNLOGD $243, Z30, Z30, Z0
+	VPTERNLOGD $243, Z30, Z30, Z2
+	VMOVAPS Z29, Z4
+	VFMADD231PS Z24, Z0, Z4
+	VMOVAPS Z29, Z5
+	VFMADD231PS Z24, Z2, Z5
+	VSUBPS Z29, Z4, Z6
+	VSUBPS Z29, Z5, Z7
+	VFNMADD231PS Z23, Z6, Z0
+	VFNMADD231PS Z23, Z7, Z2
+	VFNMADD231PS Z22, Z6, Z0
+	VFNMADD231PS Z22, Z7, Z2
+	VRANGEPS $6, Z31, Z0, Z0
+	VRANGEPS $6, Z31, Z2, Z2
+	VPERMPS Z21, Z4, Z4
+	VPERMPS Z21, Z5, Z5
+	VMOVAPS Z19, Z8
+	VFMADD231PS Z0, Z20, Z8
+	VMOVAPS Z19, Z9
+	VFMADD231PS Z2, Z20, Z9
+	VFMADD213PS Z31, Z0, Z8
+	VFMADD213PS Z31, Z2, Z9
+	VMULPS Z4, Z0, Z0
+	VMULPS Z5, Z2, Z2
+	VFMADD231PS Z8, Z0, Z4
+	VFMADD231PS Z9, Z2, Z5
+	VSCALEFPS Z6, Z4, Z0
+	VSCALEFPS Z7, Z5, Z2
+	VADDPS Z31, Z0, Z4
+	VADDPS Z31, Z2, Z5
+	VPSUBD Z18, Z4, Z4
+	VPSUBD Z18, Z5, Z5
+	VPANDD Z28, Z4, Z4
+	VPANDD Z28, Z5, Z5
+	VPSUBD Z4, Z17, Z6
+	VPSUBD Z5, Z17, Z7
+	VMULPS Z27, Z0, Z8
+	VMULPS Z27, Z2, Z9
+	VMOVAPS Z31, Z10
+	VFMSUB231PS Z27, Z6, Z10
+	VMOVAPS Z31, Z11
+	VFMSUB231PS Z27, Z7, Z11
+	VFMADD231PS Z6, Z8, Z10
+	VFMADD231PS Z7, Z9, Z11
+	VCVTDQ2PS Z4, Z4
+	VCVTDQ2PS Z5, Z5
+	VMULPS Z10, Z10, Z6
+	VMULPS Z11, Z11, Z7
+	VMOVAPS Z15, Z8
+	VFMADD231PS Z10, Z16, Z8
+	VMOVAPS Z15, Z9
+	VFMADD231PS Z11, Z16, Z9
+	VFMADD213PS Z14, Z10, Z8
+	VFMADD213PS Z14, Z11, Z9
+	VFMADD213PS Z13, Z10, Z8
+	VFMADD213PS Z13, Z11, Z9
+	VFMADD213PS Z12, Z10, Z8
+	VFMADD213PS Z12, Z11, Z9
+	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5280(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4160(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6400(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+2752(SB), Z11, Z9
+	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z11
+	VFMADD231PS Z8, Z6, Z10
+	VFMADD231PS Z9, Z7, Z11
+	VANDPS Z30, Z0, Z4
+	VANDPS Z30, Z2, Z5
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z4, K1
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z5, K2
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z0, K3
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z2, K4
+	VBLENDMPS Z10, Z0, K3, Z4
+	VBLENDMPS Z11, Z2, K4, Z5
+	VCMPPS $0, Z26, Z0, K3
+	VCMPPS $0, Z26, Z2, K4
+	VBROADCASTSS lanes<>+7576(SB), Z6
+	VBLENDMPS Z28, Z6, K3, Z7
+	VBLENDMPS Z28, Z6, K4, Z6
+	VCMPPS $30, Z26, Z0, K3
+	VCMPPS $30, Z26, Z2, K4
+	VBLENDMPS Z4, Z7, K3, Z4
+	VBLENDMPS Z5, Z6, K4, Z5
+	VBLENDMPS Z0, Z4, K1, Z0
+	VBLENDMPS Z2, Z5, K2, Z2
+	VSUBPS Z0, Z1, Z0
+	VSUBPS Z2, Z3, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VMINPS Z0, Z25, Z1
+	VMOVUPS 12288(SI)(CX*4), Z2
+	VMINPS Z2, Z25, Z3
+	VPTERNLOGD $243, Z30, Z30, Z0
+	VPTERNLOGD $243, Z30, Z30, Z2
+	VMOVAPS Z29, Z4
+	VFMADD231PS Z24, Z0, Z4
+	VMOVAPS Z29, Z5
+	VFMADD231PS Z24, Z2, Z5
+	VSUBPS Z29, Z4, Z6
+	VSUBPS Z29, Z5, Z7
+	VFNMADD231PS Z23, Z6, Z0
+	VFNMADD231PS Z23, Z7, Z2
+	VFNMADD231PS Z22, Z6, Z0
+	VFNMADD231PS Z22, Z7, Z2
+	VRANGEPS $6, Z31, Z0, Z0
+	VRANGEPS $6, Z31, Z2, Z2
+	VPERMPS Z21, Z4, Z4
+	VPERMPS Z21, Z5, Z5
+	VMOVAPS Z19, Z8
+	VFMADD231PS Z0, Z20, Z8
+	VMOVAPS Z19, Z9
+	VFMADD231PS Z2, Z20, Z9
+	VFMADD213PS Z31, Z0, Z8
+	VFMADD213PS Z31, Z2, Z9
+	VMULPS Z4, Z0, Z0
+	VMULPS Z5, Z2, Z2
+	VFMADD231PS Z8, Z0, Z4
+	VFMADD231PS Z9, Z2, Z5
+	VSCALEFPS Z6, Z4, Z0
+	VSCALEFPS Z7, Z5, Z2
+	VADDPS Z31, Z0, Z4
+	VADDPS Z31, Z2, Z5
+	VPSUBD Z18, Z4, Z4
+	VPSUBD Z18, Z5, Z5
+	VPANDD Z28, Z4, Z4
+	VPANDD Z28, Z5, Z5
+	VPSUBD Z4, Z17, Z6
+	VPSUBD Z5, Z17, Z7
+	VMULPS Z27, Z0, Z8
+	VMULPS Z27, Z2, Z9
+	VMOVAPS Z31, Z10
+	VFMSUB231PS Z27, Z6, Z10
+	VMOVAPS Z31, Z11
+	VFMSUB231PS Z27, Z7, Z11
+	VFMADD231PS Z6, Z8, Z10
+	VFMADD231PS Z7, Z9, Z11
+	VCVTDQ2PS Z4, Z4
+	VCVTDQ2PS Z5, Z5
+	VMULPS Z10, Z10, Z6
+	VMULPS Z11, Z11, Z7
+	VMOVAPS Z15, Z8
+	VFMADD231PS Z10, Z16, Z8
+	VMOVAPS Z15, Z9
+	VFMADD231PS Z11, Z16, Z9
+	VFMADD213PS Z14, Z10, Z8
+	VFMADD213PS Z14, Z11, Z9
+	VFMADD213PS Z13, Z10, Z8
+	VFMADD213PS Z13, Z11, Z9
+	VFMADD213PS Z12, Z10, Z8
+	VFMADD213PS Z12, Z11, Z9
+	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5280(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4160(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6400(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+2752(SB), Z11, Z9
+	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z11
+	VFMADD231PS Z8, Z6, Z10
+	VFMADD231PS Z9, Z7, Z11
+	VANDPS Z30, Z0, Z4
+	VANDPS Z30, Z2, Z5
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z4, K1
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z5, K2
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z0, K3
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z2, K4
+	VBLENDMPS Z10, Z0, K3, Z4
+	VBLENDMPS Z11, Z2, K4, Z5
+	VCMPPS $0, Z26, Z0, K3
+	VCMPPS $0, Z26, Z2, K4
+	VBROADCASTSS lanes<>+7576(SB), Z6
+	VBLENDMPS Z28, Z6, K3, Z7
+	VBLENDMPS Z28, Z6, K4, Z6
+	VCMPPS $30, Z26, Z0, K3
+	VCMPPS $30, Z26, Z2, K4
+	VBLENDMPS Z4, Z7, K3, Z4
+	VBLENDMPS Z5, Z6, K4, Z5
+	VBLENDMPS Z0, Z4, K1, Z0
+	VBLENDMPS Z2, Z5, K2, Z2
+	VSUBPS Z0, Z1, Z0
+	VSUBPS Z2, Z3, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·logsigmoidFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+992(SB), Z31
-	VBROADCASTSS lanes<>+5344(SB), Z30
-	VBROADCASTSS lanes<>+5596(SB), Z29
-	VBROADCASTSS lanes<>+1088(SB), Z28
-	VBROADCASTSS lanes<>+960(SB), Z27
-	VBROADCASTSS lanes<>+1056(SB), Z26
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+7296(SB), Z30
+	VBROADCASTSS lanes<>+7548(SB), Z29
+	VBROADCASTSS lanes<>+3040(SB), Z28
+	VBROADCASTSS lanes<>+2912(SB), Z27
+	VBROADCASTSS lanes<>+3008(SB), Z26
 	VPXORD X25, X25, X25
-	VBROADCASTSS lanes<>+2048(SB), Z24
-	VBROADCASTSS lanes<>+1600(SB), Z23
-	VBROADCASTSS lanes<>+1408(SB), Z22
-	VBROADCASTSS lanes<>+5656(SB), Z21
-	VBROADCASTSS lanes<>+3392(SB), Z20
-	VBROADCASTSS lanes<>+1824(SB), Z19
-	VBROADCASTSS lanes<>+2304(SB), Z18
-	VBROADCASTSS lanes<>+5184(SB), Z17
-	VBROADCASTSS lanes<>+864(SB), Z16
-	VBROADCASTSS lanes<>+5604(SB), Z15
-	VBROADCASTSS lanes<>+5688(SB), Z14
-	VBROADCASTSS lanes<>+1792(SB), Z13
-	VBROADCASTSS lanes<>+2368(SB), Z12
+	VBROADCASTSS lanes<>+4000(SB), Z24
+	VBROADCASTSS lanes<>+3552(SB), Z23
+	VBROADCASTSS lanes<>+3360(SB), Z22
+	VMOVUPS lanes<>+64(SB), Z21
+	VBROADCASTSS lanes<>+7696(SB), Z20
+	VBROADCASTSS lanes<>+7628(SB), Z19
+	VBROADCASTSS lanes<>+2816(SB), Z18
+	VBROADCASTSS lanes<>+7560(SB), Z17
+	VBROADCASTSS lanes<>+7672(SB), Z16
+	VBROADCASTSS lanes<>+3744(SB), Z15
+	VBROADCASTSS lanes<>+4320(SB), Z14
+	VBROADCASTSS lanes<>+5920(SB), Z13
+	VBROADCASTSS lanes<>+4192(SB), Z12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -11071,38 +16019,36 @@ main:
 	VFMADD231PS Z24, Z0, Z4
 	VMOVAPS Z29, Z5
 	VFMADD231PS Z24, Z2, Z5
-	VSUBPS Z29, Z4, Z4
-	VSUBPS Z29, Z5, Z5
-	VFNMADD231PS Z23, Z4, Z0
-	VFNMADD231PS Z23, Z5, Z2
-	VFNMADD231PS Z22, Z4, Z0
-	VFNMADD231PS Z22, Z5, Z2
+	VSUBPS Z29, Z4, Z6
+	VSUBPS Z29, Z5, Z7
+	VFNMADD231PS Z23, Z6, Z0
+	VFNMADD231PS Z23, Z7, Z2
+	VFNMADD231PS Z22, Z6, Z0
+	VFNMADD231PS Z22, Z7, Z2
 	VRANGEPS $6, Z31, Z0, Z0
 	VRANGEPS $6, Z31, Z2, Z2
-	VMOVAPS Z20, Z6
-	VFMADD231PS Z0, Z21, Z6
-	VMOVAPS Z20, Z7
-	VFMADD231PS Z2, Z21, Z7
-	VFMADD213PS Z19, Z0, Z6
-	VFMADD213PS Z19, Z2, Z7
-	VFMADD213PS Z18, Z0, Z6
-	VFMADD213PS Z18, Z2, Z7
-	VFMADD213PS Z17, Z0, Z6
-	VFMADD213PS Z17, Z2, Z7
-	VFMADD213PS Z31, Z0, Z6
-	VFMADD213PS Z31, Z2, Z7
-	VFMADD213PS Z31, Z0, Z6
-	VFMADD213PS Z31, Z2, Z7
-	VSCALEFPS Z4, Z6, Z0
-	VSCALEFPS Z5, Z7, Z2
+	VPERMPS Z21, Z4, Z4
+	VPERMPS Z21, Z5, Z5
+	VMOVAPS Z19, Z8
+	VFMADD231PS Z0, Z20, Z8
+	VMOVAPS Z19, Z9
+	VFMADD231PS Z2, Z20, Z9
+	VFMADD213PS Z31, Z0, Z8
+	VFMADD213PS Z31, Z2, Z9
+	VMULPS Z4, Z0, Z0
+	VMULPS Z5, Z2, Z2
+	VFMADD231PS Z8, Z0, Z4
+	VFMADD231PS Z9, Z2, Z5
+	VSCALEFPS Z6, Z4, Z0
+	VSCALEFPS Z7, Z5, Z2
 	VADDPS Z31, Z0, Z4
 	VADDPS Z31, Z2, Z5
-	VPSUBD Z16, Z4, Z4
-	VPSUBD Z16, Z5, Z5
+	VPSUBD Z18, Z4, Z4
+	VPSUBD Z18, Z5, Z5
 	VPANDD Z28, Z4, Z4
 	VPANDD Z28, Z5, Z5
-	VPSUBD Z4, Z15, Z6
-	VPSUBD Z5, Z15, Z7
+	VPSUBD Z4, Z17, Z6
+	VPSUBD Z5, Z17, Z7
 	VMULPS Z27, Z0, Z8
 	VMULPS Z27, Z2, Z9
 	VMOVAPS Z31, Z10
@@ -11115,39 +16061,39 @@ main:
 	VCVTDQ2PS Z5, Z5
 	VMULPS Z10, Z10, Z6
 	VMULPS Z11, Z11, Z7
-	VMOVAPS Z13, Z8
-	VFMADD231PS Z10, Z14, Z8
-	VMOVAPS Z13, Z9
-	VFMADD231PS Z11, Z14, Z9
+	VMOVAPS Z15, Z8
+	VFMADD231PS Z10, Z16, Z8
+	VMOVAPS Z15, Z9
+	VFMADD231PS Z11, Z16, Z9
+	VFMADD213PS Z14, Z10, Z8
+	VFMADD213PS Z14, Z11, Z9
+	VFMADD213PS Z13, Z10, Z8
+	VFMADD213PS Z13, Z11, Z9
 	VFMADD213PS Z12, Z10, Z8
 	VFMADD213PS Z12, Z11, Z9
-	VFMADD213PS.BCST lanes<>+3968(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+3968(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+2240(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+2240(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+3328(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+3328(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+2208(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+2208(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+4448(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+4448(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+832(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+832(SB), Z11, Z9
-	VFMADD231PS.BCST lanes<>+1632(SB), Z4, Z10
-	VFMADD231PS.BCST lanes<>+1632(SB), Z5, Z11
+	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5280(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4160(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6400(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+2752(SB), Z11, Z9
+	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z11
 	VFMADD231PS Z8, Z6, Z10
 	VFMADD231PS Z9, Z7, Z11
 	VANDPS Z30, Z0, Z4
 	VANDPS Z30, Z2, Z5
-	VCMPPS.BCST $17, lanes<>+672(SB), Z4, K1
-	VCMPPS.BCST $17, lanes<>+672(SB), Z5, K2
-	VCMPPS.BCST $17, lanes<>+1024(SB), Z0, K3
-	VCMPPS.BCST $17, lanes<>+1024(SB), Z2, K4
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z4, K1
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z5, K2
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z0, K3
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z2, K4
 	VBLENDMPS Z10, Z0, K3, Z4
 	VBLENDMPS Z11, Z2, K4, Z5
 	VCMPPS $0, Z26, Z0, K3
 	VCMPPS $0, Z26, Z2, K4
-	VBROADCASTSS lanes<>+5616(SB), Z6
+	VBROADCASTSS lanes<>+7576(SB), Z6
 	VBLENDMPS Z28, Z6, K3, Z7
 	VBLENDMPS Z28, Z6, K4, Z6
 	VCMPPS $30, Z26, Z0, K3
@@ -11176,45 +16122,44 @@ masked:
 	VPTERNLOGD $243, Z30, Z30, Z0
 	VMOVAPS Z29, Z2
 	VFMADD231PS Z24, Z0, Z2
-	VSUBPS Z29, Z2, Z2
-	VFNMADD231PS Z23, Z2, Z0
-	VFNMADD231PS Z22, Z2, Z0
+	VSUBPS Z29, Z2, Z3
+	VFNMADD231PS Z23, Z3, Z0
+	VFNMADD231PS Z22, Z3, Z0
 	VRANGEPS $6, Z31, Z0, Z0
-	VMOVAPS Z20, Z3
-	VFMADD231PS Z0, Z21, Z3
-	VFMADD213PS Z19, Z0, Z3
-	VFMADD213PS Z18, Z0, Z3
-	VFMADD213PS Z17, Z0, Z3
-	VFMADD213PS Z31, Z0, Z3
-	VFMADD213PS Z31, Z0, Z3
-	VSCALEFPS Z2, Z3, Z0
+	VPERMPS Z21, Z2, Z2
+	VMOVAPS Z19, Z4
+	VFMADD231PS Z0, Z20, Z4
+	VFMADD213PS Z31, Z0, Z4
+	VMULPS Z2, Z0, Z0
+	VFMADD231PS Z4, Z0, Z2
+	VSCALEFPS Z3, Z2, Z0
 	VADDPS Z31, Z0, Z2
-	VPSUBD Z16, Z2, Z2
+	VPSUBD Z18, Z2, Z2
 	VPANDD Z28, Z2, Z2
-	VPSUBD Z2, Z15, Z3
+	VPSUBD Z2, Z17, Z3
 	VMULPS Z27, Z0, Z4
 	VMOVAPS Z31, Z5
 	VFMSUB231PS Z27, Z3, Z5
 	VFMADD231PS Z3, Z4, Z5
 	VCVTDQ2PS Z2, Z2
 	VMULPS Z5, Z5, Z3
-	VMOVAPS Z13, Z4
-	VFMADD231PS Z5, Z14, Z4
+	VMOVAPS Z15, Z4
+	VFMADD231PS Z5, Z16, Z4
+	VFMADD213PS Z14, Z5, Z4
+	VFMADD213PS Z13, Z5, Z4
 	VFMADD213PS Z12, Z5, Z4
-	VFMADD213PS.BCST lanes<>+3968(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+2240(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+3328(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+2208(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+4448(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+832(SB), Z5, Z4
-	VFMADD231PS.BCST lanes<>+1632(SB), Z2, Z5
+	VFMADD213PS.BCST lanes<>+5280(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+4160(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+6400(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+2752(SB), Z5, Z4
+	VFMADD231PS.BCST lanes<>+3584(SB), Z2, Z5
 	VFMADD231PS Z4, Z3, Z5
 	VANDPS Z30, Z0, Z2
-	VCMPPS.BCST $17, lanes<>+672(SB), Z2, K1
-	VCMPPS.BCST $17, lanes<>+1024(SB), Z0, K2
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z2, K1
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z0, K2
 	VBLENDMPS Z5, Z0, K2, Z2
 	VCMPPS $0, Z26, Z0, K2
-	VBROADCASTSS lanes<>+5616(SB), Z3
+	VBROADCASTSS lanes<>+7576(SB), Z3
 	VBLENDMPS Z28, Z3, K2, Z3
 	VCMPPS $30, Z26, Z0, K2
 	VBLENDMPS Z2, Z3, K2, Z2
@@ -11243,96 +16188,96 @@ main:
 	VMINPD Y1, Y0, Y2
 	VMOVUPS 32(SI)(CX*8), Y3
 	VMINPD Y3, Y0, Y4
-	VANDPD lanes<>+5376(SB), Y1, Y1
-	VANDPD lanes<>+5376(SB), Y3, Y3
-	VXORPD lanes<>+128(SB), Y1, Y1
-	VXORPD lanes<>+128(SB), Y3, Y3
-	VBROADCASTSD lanes<>+5448(SB), Y5
+	VANDPD lanes<>+7328(SB), Y1, Y1
+	VANDPD lanes<>+7328(SB), Y3, Y3
+	VXORPD lanes<>+2048(SB), Y1, Y1
+	VXORPD lanes<>+2048(SB), Y3, Y3
+	VBROADCASTSD lanes<>+7400(SB), Y5
 	VMINPD Y1, Y5, Y1
 	VMINPD Y3, Y5, Y3
-	VBROADCASTSD lanes<>+5456(SB), Y5
+	VBROADCASTSD lanes<>+7408(SB), Y5
 	VMAXPD Y1, Y5, Y1
 	VMAXPD Y3, Y5, Y3
-	VBROADCASTSD lanes<>+5120(SB), Y5
-	VBROADCASTSD lanes<>+5088(SB), Y6
+	VBROADCASTSD lanes<>+7072(SB), Y5
+	VBROADCASTSD lanes<>+7040(SB), Y6
 	VFMADD231PD Y5, Y1, Y6
-	VFMADD213PD lanes<>+5088(SB), Y3, Y5
-	VSUBPD lanes<>+5088(SB), Y6, Y7
-	VSUBPD lanes<>+5088(SB), Y5, Y8
+	VFMADD213PD lanes<>+7040(SB), Y3, Y5
+	VSUBPD lanes<>+7040(SB), Y6, Y7
+	VSUBPD lanes<>+7040(SB), Y5, Y8
 	VPSLLQ $52, Y6, Y6
 	VPSLLQ $52, Y5, Y5
 	VMOVAPS Y1, Y9
-	VFNMADD231PD lanes<>+4704(SB), Y7, Y9
+	VFNMADD231PD lanes<>+6656(SB), Y7, Y9
 	VMOVAPS Y3, Y10
-	VFNMADD231PD lanes<>+4704(SB), Y8, Y10
-	VFNMADD231PD lanes<>+2144(SB), Y7, Y9
-	VFNMADD231PD lanes<>+2144(SB), Y8, Y10
+	VFNMADD231PD lanes<>+6656(SB), Y8, Y10
+	VFNMADD231PD lanes<>+4096(SB), Y7, Y9
+	VFNMADD231PD lanes<>+4096(SB), Y8, Y10
 	VMULPD Y9, Y9, Y7
 	VMULPD Y10, Y10, Y8
-	VBROADCASTSD lanes<>+5528(SB), Y11
-	VBROADCASTSD lanes<>+1504(SB), Y12
+	VBROADCASTSD lanes<>+7480(SB), Y11
+	VBROADCASTSD lanes<>+3456(SB), Y12
 	VFMADD231PD Y7, Y11, Y12
-	VFMADD213PD lanes<>+1504(SB), Y8, Y11
-	VFMADD213PD lanes<>+3680(SB), Y7, Y12
-	VFMADD213PD lanes<>+3680(SB), Y8, Y11
-	VFMADD213PD lanes<>+3872(SB), Y7, Y12
-	VFMADD213PD lanes<>+3872(SB), Y8, Y11
-	VFMADD213PD lanes<>+1312(SB), Y7, Y12
-	VFMADD213PD lanes<>+1312(SB), Y8, Y11
-	VBROADCASTSD lanes<>+5488(SB), Y13
-	VBROADCASTSD lanes<>+2880(SB), Y14
+	VFMADD213PD lanes<>+3456(SB), Y8, Y11
+	VFMADD213PD lanes<>+5632(SB), Y7, Y12
+	VFMADD213PD lanes<>+5632(SB), Y8, Y11
+	VFMADD213PD lanes<>+5824(SB), Y7, Y12
+	VFMADD213PD lanes<>+5824(SB), Y8, Y11
+	VFMADD213PD lanes<>+3264(SB), Y7, Y12
+	VFMADD213PD lanes<>+3264(SB), Y8, Y11
+	VBROADCASTSD lanes<>+7440(SB), Y13
+	VBROADCASTSD lanes<>+4832(SB), Y14
 	VFMADD231PD Y7, Y13, Y14
-	VFMADD213PD lanes<>+2880(SB), Y8, Y13
-	VFMADD213PD lanes<>+4768(SB), Y7, Y14
-	VFMADD213PD lanes<>+4768(SB), Y8, Y13
-	VFMADD213PD lanes<>+1472(SB), Y7, Y14
-	VFMADD213PD lanes<>+1472(SB), Y8, Y13
-	VFMADD213PD lanes<>+1440(SB), Y7, Y14
-	VFMADD213PD lanes<>+1440(SB), Y8, Y13
+	VFMADD213PD lanes<>+4832(SB), Y8, Y13
+	VFMADD213PD lanes<>+6720(SB), Y7, Y14
+	VFMADD213PD lanes<>+6720(SB), Y8, Y13
+	VFMADD213PD lanes<>+3424(SB), Y7, Y14
+	VFMADD213PD lanes<>+3424(SB), Y8, Y13
+	VFMADD213PD lanes<>+3392(SB), Y7, Y14
+	VFMADD213PD lanes<>+3392(SB), Y8, Y13
 	VFMADD231PD Y9, Y12, Y14
 	VFMADD231PD Y10, Y11, Y13
-	VFMADD213PD lanes<>+512(SB), Y9, Y14
-	VFMADD213PD lanes<>+512(SB), Y10, Y13
-	VFMADD213PD lanes<>+512(SB), Y9, Y14
-	VFMADD213PD lanes<>+512(SB), Y10, Y13
+	VFMADD213PD lanes<>+2432(SB), Y9, Y14
+	VFMADD213PD lanes<>+2432(SB), Y10, Y13
+	VFMADD213PD lanes<>+2432(SB), Y9, Y14
+	VFMADD213PD lanes<>+2432(SB), Y10, Y13
 	VCMPPD $17, Y0, Y1, Y1
 	VCMPPD $17, Y0, Y3, Y0
-	VANDPS lanes<>+64(SB), Y1, Y1
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+1984(SB), Y1, Y1
+	VANDPS lanes<>+1984(SB), Y0, Y0
 	VPADDQ Y1, Y6, Y3
 	VPADDQ Y0, Y5, Y5
-	VBROADCASTSD lanes<>+96(SB), Y6
+	VBROADCASTSD lanes<>+2016(SB), Y6
 	VPSUBQ Y1, Y6, Y1
 	VPSUBQ Y0, Y6, Y0
 	VMULPD Y3, Y14, Y3
 	VMULPD Y5, Y13, Y5
 	VMULPD Y1, Y3, Y1
 	VMULPD Y0, Y5, Y0
-	VADDPD lanes<>+512(SB), Y1, Y3
-	VADDPD lanes<>+512(SB), Y0, Y5
-	VPSUBQ lanes<>+448(SB), Y3, Y3
-	VPSUBQ lanes<>+448(SB), Y5, Y5
-	VPAND lanes<>+608(SB), Y3, Y3
-	VPAND lanes<>+608(SB), Y5, Y5
-	VBROADCASTSD lanes<>+224(SB), Y7
+	VADDPD lanes<>+2432(SB), Y1, Y3
+	VADDPD lanes<>+2432(SB), Y0, Y5
+	VPSUBQ lanes<>+2368(SB), Y3, Y3
+	VPSUBQ lanes<>+2368(SB), Y5, Y5
+	VPAND lanes<>+2528(SB), Y3, Y3
+	VPAND lanes<>+2528(SB), Y5, Y5
+	VBROADCASTSD lanes<>+2144(SB), Y7
 	VPSUBQ Y3, Y7, Y8
 	VPSUBQ Y5, Y7, Y7
-	VMULPD lanes<>+384(SB), Y1, Y9
-	VMULPD lanes<>+384(SB), Y0, Y10
-	VBROADCASTSD lanes<>+384(SB), Y11
-	VBROADCASTSD lanes<>+512(SB), Y12
+	VMULPD lanes<>+2304(SB), Y1, Y9
+	VMULPD lanes<>+2304(SB), Y0, Y10
+	VBROADCASTSD lanes<>+2304(SB), Y11
+	VBROADCASTSD lanes<>+2432(SB), Y12
 	VFMSUB231PD Y11, Y8, Y12
-	VFMSUB213PD lanes<>+512(SB), Y7, Y11
+	VFMSUB213PD lanes<>+2432(SB), Y7, Y11
 	VFMADD231PD Y8, Y9, Y12
 	VFMADD231PD Y7, Y10, Y11
-	VPADDQ lanes<>+512(SB), Y3, Y3
-	VPADDQ lanes<>+512(SB), Y5, Y5
+	VPADDQ lanes<>+2432(SB), Y3, Y3
+	VPADDQ lanes<>+2432(SB), Y5, Y5
 	VPSRLQ $52, Y3, Y3
 	VPSRLQ $52, Y5, Y5
-	VPOR lanes<>+288(SB), Y3, Y3
-	VPOR lanes<>+288(SB), Y5, Y5
-	VSUBPD lanes<>+5216(SB), Y3, Y3
-	VSUBPD lanes<>+5216(SB), Y5, Y5
+	VPOR lanes<>+2208(SB), Y3, Y3
+	VPOR lanes<>+2208(SB), Y5, Y5
+	VSUBPD lanes<>+7168(SB), Y3, Y3
+	VSUBPD lanes<>+7168(SB), Y5, Y5
 	VMULPD Y12, Y12, Y7
 	VMULPD Y11, Y11, Y8
 	VADDPD Y6, Y12, Y9
@@ -11341,50 +16286,50 @@ main:
 	VDIVPD Y6, Y11, Y6
 	VMULPD Y9, Y9, Y10
 	VMULPD Y6, Y6, Y13
-	VMULPD lanes<>+416(SB), Y7, Y7
-	VMULPD lanes<>+416(SB), Y8, Y8
-	VBROADCASTSD lanes<>+5552(SB), Y14
-	VBROADCASTSD lanes<>+3296(SB), Y15
+	VMULPD lanes<>+2336(SB), Y7, Y7
+	VMULPD lanes<>+2336(SB), Y8, Y8
+	VBROADCASTSD lanes<>+7504(SB), Y14
+	VBROADCASTSD lanes<>+5248(SB), Y15
 	VFMADD231PD Y10, Y14, Y15
-	VFMADD213PD lanes<>+3296(SB), Y13, Y14
-	VFMADD213PD lanes<>+2784(SB), Y10, Y15
-	VFMADD213PD lanes<>+2784(SB), Y13, Y14
-	VFMADD213PD lanes<>+2272(SB), Y10, Y15
-	VFMADD213PD lanes<>+2272(SB), Y13, Y14
+	VFMADD213PD lanes<>+5248(SB), Y13, Y14
 	VFMADD213PD lanes<>+4736(SB), Y10, Y15
 	VFMADD213PD lanes<>+4736(SB), Y13, Y14
-	VFMADD213PD lanes<>+3008(SB), Y10, Y15
-	VFMADD213PD lanes<>+3008(SB), Y13, Y14
-	VFMADD213PD lanes<>+3040(SB), Y10, Y15
-	VFMADD213PD lanes<>+3040(SB), Y13, Y14
-	VFMADD213PD lanes<>+2432(SB), Y10, Y15
-	VFMADD213PD lanes<>+2432(SB), Y13, Y14
+	VFMADD213PD lanes<>+4224(SB), Y10, Y15
+	VFMADD213PD lanes<>+4224(SB), Y13, Y14
+	VFMADD213PD lanes<>+6688(SB), Y10, Y15
+	VFMADD213PD lanes<>+6688(SB), Y13, Y14
+	VFMADD213PD lanes<>+4960(SB), Y10, Y15
+	VFMADD213PD lanes<>+4960(SB), Y13, Y14
+	VFMADD213PD lanes<>+4992(SB), Y10, Y15
+	VFMADD213PD lanes<>+4992(SB), Y13, Y14
+	VFMADD213PD lanes<>+4384(SB), Y10, Y15
+	VFMADD213PD lanes<>+4384(SB), Y13, Y14
 	VFMADD213PD Y7, Y15, Y10
 	VFMADD213PD Y8, Y14, Y13
 	VFMSUB231PD Y10, Y9, Y7
 	VFMSUB231PD Y13, Y6, Y8
-	VFMADD231PD lanes<>+2144(SB), Y3, Y7
-	VFMADD231PD lanes<>+2144(SB), Y5, Y8
+	VFMADD231PD lanes<>+4096(SB), Y3, Y7
+	VFMADD231PD lanes<>+4096(SB), Y5, Y8
 	VADDPD Y12, Y7, Y6
 	VADDPD Y11, Y8, Y7
-	VFMADD231PD lanes<>+4704(SB), Y3, Y6
-	VFMADD231PD lanes<>+4704(SB), Y5, Y7
-	VANDPD lanes<>+5376(SB), Y1, Y3
-	VANDPD lanes<>+5376(SB), Y0, Y5
-	VCMPPD $17, lanes<>+352(SB), Y3, Y3
-	VCMPPD $17, lanes<>+352(SB), Y5, Y5
-	VCMPPD $17, lanes<>+544(SB), Y1, Y8
-	VCMPPD $17, lanes<>+544(SB), Y0, Y9
+	VFMADD231PD lanes<>+6656(SB), Y3, Y6
+	VFMADD231PD lanes<>+6656(SB), Y5, Y7
+	VANDPD lanes<>+7328(SB), Y1, Y3
+	VANDPD lanes<>+7328(SB), Y0, Y5
+	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
+	VCMPPD $17, lanes<>+2272(SB), Y5, Y5
+	VCMPPD $17, lanes<>+2464(SB), Y1, Y8
+	VCMPPD $17, lanes<>+2464(SB), Y0, Y9
 	VBLENDVPD Y8, Y6, Y1, Y6
 	VBLENDVPD Y9, Y7, Y0, Y7
-	VCMPPD $0, lanes<>+576(SB), Y1, Y8
-	VCMPPD $0, lanes<>+576(SB), Y0, Y9
-	VBROADCASTSD lanes<>+5472(SB), Y10
-	VBROADCASTSD lanes<>+608(SB), Y11
+	VCMPPD $0, lanes<>+2496(SB), Y1, Y8
+	VCMPPD $0, lanes<>+2496(SB), Y0, Y9
+	VBROADCASTSD lanes<>+7424(SB), Y10
+	VBROADCASTSD lanes<>+2528(SB), Y11
 	VBLENDVPD Y8, Y11, Y10, Y8
 	VBLENDVPD Y9, Y11, Y10, Y9
-	VCMPPD $30, lanes<>+576(SB), Y1, Y10
-	VCMPPD $30, lanes<>+576(SB), Y0, Y11
+	VCMPPD $30, lanes<>+2496(SB), Y1, Y10
+	VCMPPD $30, lanes<>+2496(SB), Y0, Y11
 	VBLENDVPD Y10, Y6, Y8, Y6
 	VBLENDVPD Y11, Y7, Y9, Y7
 	VBLENDVPD Y3, Y1, Y6, Y1
@@ -11405,80 +16350,80 @@ single:
 	VPXOR X0, X0, X0
 	VMOVUPS (SI)(CX*8), Y1
 	VMINPD Y1, Y0, Y2
-	VANDPD lanes<>+5376(SB), Y1, Y1
-	VXORPD lanes<>+128(SB), Y1, Y1
-	VBROADCASTSD lanes<>+5448(SB), Y3
+	VANDPD lanes<>+7328(SB), Y1, Y1
+	VXORPD lanes<>+2048(SB), Y1, Y1
+	VBROADCASTSD lanes<>+7400(SB), Y3
 	VMINPD Y1, Y3, Y1
-	VBROADCASTSD lanes<>+5456(SB), Y3
+	VBROADCASTSD lanes<>+7408(SB), Y3
 	VMAXPD Y1, Y3, Y1
-	VBROADCASTSD lanes<>+5120(SB), Y3
-	VFMADD213PD lanes<>+5088(SB), Y1, Y3
-	VSUBPD lanes<>+5088(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7072(SB), Y3
+	VFMADD213PD lanes<>+7040(SB), Y1, Y3
+	VSUBPD lanes<>+7040(SB), Y3, Y4
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y1, Y5
-	VFNMADD231PD lanes<>+4704(SB), Y4, Y5
-	VFNMADD231PD lanes<>+2144(SB), Y4, Y5
+	VFNMADD231PD lanes<>+6656(SB), Y4, Y5
+	VFNMADD231PD lanes<>+4096(SB), Y4, Y5
 	VMULPD Y5, Y5, Y4
-	VBROADCASTSD lanes<>+5528(SB), Y6
-	VFMADD213PD lanes<>+1504(SB), Y4, Y6
-	VFMADD213PD lanes<>+3680(SB), Y4, Y6
-	VFMADD213PD lanes<>+3872(SB), Y4, Y6
-	VFMADD213PD lanes<>+1312(SB), Y4, Y6
-	VBROADCASTSD lanes<>+5488(SB), Y7
-	VFMADD213PD lanes<>+2880(SB), Y4, Y7
-	VFMADD213PD lanes<>+4768(SB), Y4, Y7
-	VFMADD213PD lanes<>+1472(SB), Y4, Y7
-	VFMADD213PD lanes<>+1440(SB), Y4, Y7
+	VBROADCASTSD lanes<>+7480(SB), Y6
+	VFMADD213PD lanes<>+3456(SB), Y4, Y6
+	VFMADD213PD lanes<>+5632(SB), Y4, Y6
+	VFMADD213PD lanes<>+5824(SB), Y4, Y6
+	VFMADD213PD lanes<>+3264(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7440(SB), Y7
+	VFMADD213PD lanes<>+4832(SB), Y4, Y7
+	VFMADD213PD lanes<>+6720(SB), Y4, Y7
+	VFMADD213PD lanes<>+3424(SB), Y4, Y7
+	VFMADD213PD lanes<>+3392(SB), Y4, Y7
 	VFMADD231PD Y5, Y6, Y7
-	VFMADD213PD lanes<>+512(SB), Y5, Y7
-	VFMADD213PD lanes<>+512(SB), Y5, Y7
+	VFMADD213PD lanes<>+2432(SB), Y5, Y7
+	VFMADD213PD lanes<>+2432(SB), Y5, Y7
 	VCMPPD $17, Y0, Y1, Y0
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+1984(SB), Y0, Y0
 	VPADDQ Y0, Y3, Y1
-	VBROADCASTSD lanes<>+96(SB), Y3
+	VBROADCASTSD lanes<>+2016(SB), Y3
 	VPSUBQ Y0, Y3, Y0
 	VMULPD Y1, Y7, Y1
 	VMULPD Y0, Y1, Y0
-	VADDPD lanes<>+512(SB), Y0, Y1
-	VPSUBQ lanes<>+448(SB), Y1, Y1
-	VPAND lanes<>+608(SB), Y1, Y1
-	VBROADCASTSD lanes<>+224(SB), Y4
+	VADDPD lanes<>+2432(SB), Y0, Y1
+	VPSUBQ lanes<>+2368(SB), Y1, Y1
+	VPAND lanes<>+2528(SB), Y1, Y1
+	VBROADCASTSD lanes<>+2144(SB), Y4
 	VPSUBQ Y1, Y4, Y4
-	VMULPD lanes<>+384(SB), Y0, Y5
-	VBROADCASTSD lanes<>+384(SB), Y6
-	VFMSUB213PD lanes<>+512(SB), Y4, Y6
+	VMULPD lanes<>+2304(SB), Y0, Y5
+	VBROADCASTSD lanes<>+2304(SB), Y6
+	VFMSUB213PD lanes<>+2432(SB), Y4, Y6
 	VFMADD231PD Y4, Y5, Y6
-	VPADDQ lanes<>+512(SB), Y1, Y1
+	VPADDQ lanes<>+2432(SB), Y1, Y1
 	VPSRLQ $52, Y1, Y1
-	VPOR lanes<>+288(SB), Y1, Y1
-	VSUBPD lanes<>+5216(SB), Y1, Y1
+	VPOR lanes<>+2208(SB), Y1, Y1
+	VSUBPD lanes<>+7168(SB), Y1, Y1
 	VMULPD Y6, Y6, Y4
 	VADDPD Y3, Y6, Y3
 	VDIVPD Y3, Y6, Y3
 	VMULPD Y3, Y3, Y5
-	VMULPD lanes<>+416(SB), Y4, Y4
-	VBROADCASTSD lanes<>+5552(SB), Y7
-	VFMADD213PD lanes<>+3296(SB), Y5, Y7
-	VFMADD213PD lanes<>+2784(SB), Y5, Y7
-	VFMADD213PD lanes<>+2272(SB), Y5, Y7
+	VMULPD lanes<>+2336(SB), Y4, Y4
+	VBROADCASTSD lanes<>+7504(SB), Y7
+	VFMADD213PD lanes<>+5248(SB), Y5, Y7
 	VFMADD213PD lanes<>+4736(SB), Y5, Y7
-	VFMADD213PD lanes<>+3008(SB), Y5, Y7
-	VFMADD213PD lanes<>+3040(SB), Y5, Y7
-	VFMADD213PD lanes<>+2432(SB), Y5, Y7
+	VFMADD213PD lanes<>+4224(SB), Y5, Y7
+	VFMADD213PD lanes<>+6688(SB), Y5, Y7
+	VFMADD213PD lanes<>+4960(SB), Y5, Y7
+	VFMADD213PD lanes<>+4992(SB), Y5, Y7
+	VFMADD213PD lanes<>+4384(SB), Y5, Y7
 	VFMADD213PD Y4, Y7, Y5
 	VFMSUB231PD Y5, Y3, Y4
-	VFMADD231PD lanes<>+2144(SB), Y1, Y4
+	VFMADD231PD lanes<>+4096(SB), Y1, Y4
 	VADDPD Y6, Y4, Y3
-	VFMADD231PD lanes<>+4704(SB), Y1, Y3
-	VANDPD lanes<>+5376(SB), Y0, Y1
-	VCMPPD $17, lanes<>+352(SB), Y1, Y1
-	VCMPPD $17, lanes<>+544(SB), Y0, Y4
+	VFMADD231PD lanes<>+6656(SB), Y1, Y3
+	VANDPD lanes<>+7328(SB), Y0, Y1
+	VCMPPD $17, lanes<>+2272(SB), Y1, Y1
+	VCMPPD $17, lanes<>+2464(SB), Y0, Y4
 	VBLENDVPD Y4, Y3, Y0, Y3
-	VCMPPD $0, lanes<>+576(SB), Y0, Y4
-	VBROADCASTSD lanes<>+5472(SB), Y5
-	VBROADCASTSD lanes<>+608(SB), Y6
+	VCMPPD $0, lanes<>+2496(SB), Y0, Y4
+	VBROADCASTSD lanes<>+7424(SB), Y5
+	VBROADCASTSD lanes<>+2528(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
-	VCMPPD $30, lanes<>+576(SB), Y0, Y5
+	VCMPPD $30, lanes<>+2496(SB), Y0, Y5
 	VBLENDVPD Y5, Y3, Y4, Y3
 	VBLENDVPD Y1, Y0, Y3, Y0
 	VSUBPD Y0, Y2, Y0
@@ -11490,86 +16435,86 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VPXOR X0, X0, X0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD (SI)(CX*8), Y1, Y1
 	VMINPD Y1, Y0, Y2
-	VANDPD lanes<>+5376(SB), Y1, Y1
-	VXORPD lanes<>+128(SB), Y1, Y1
-	VBROADCASTSD lanes<>+5448(SB), Y3
+	VANDPD lanes<>+7328(SB), Y1, Y1
+	VXORPD lanes<>+2048(SB), Y1, Y1
+	VBROADCASTSD lanes<>+7400(SB), Y3
 	VMINPD Y1, Y3, Y1
-	VBROADCASTSD lanes<>+5456(SB), Y3
+	VBROADCASTSD lanes<>+7408(SB), Y3
 	VMAXPD Y1, Y3, Y1
-	VBROADCASTSD lanes<>+5120(SB), Y3
-	VFMADD213PD lanes<>+5088(SB), Y1, Y3
-	VSUBPD lanes<>+5088(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7072(SB), Y3
+	VFMADD213PD lanes<>+7040(SB), Y1, Y3
+	VSUBPD lanes<>+7040(SB), Y3, Y4
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y1, Y5
-	VFNMADD231PD lanes<>+4704(SB), Y4, Y5
-	VFNMADD231PD lanes<>+2144(SB), Y4, Y5
+	VFNMADD231PD lanes<>+6656(SB), Y4, Y5
+	VFNMADD231PD lanes<>+4096(SB), Y4, Y5
 	VMULPD Y5, Y5, Y4
-	VBROADCASTSD lanes<>+5528(SB), Y6
-	VFMADD213PD lanes<>+1504(SB), Y4, Y6
-	VFMADD213PD lanes<>+3680(SB), Y4, Y6
-	VFMADD213PD lanes<>+3872(SB), Y4, Y6
-	VFMADD213PD lanes<>+1312(SB), Y4, Y6
-	VBROADCASTSD lanes<>+5488(SB), Y7
-	VFMADD213PD lanes<>+2880(SB), Y4, Y7
-	VFMADD213PD lanes<>+4768(SB), Y4, Y7
-	VFMADD213PD lanes<>+1472(SB), Y4, Y7
-	VFMADD213PD lanes<>+1440(SB), Y4, Y7
+	VBROADCASTSD lanes<>+7480(SB), Y6
+	VFMADD213PD lanes<>+3456(SB), Y4, Y6
+	VFMADD213PD lanes<>+5632(SB), Y4, Y6
+	VFMADD213PD lanes<>+5824(SB), Y4, Y6
+	VFMADD213PD lanes<>+3264(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7440(SB), Y7
+	VFMADD213PD lanes<>+4832(SB), Y4, Y7
+	VFMADD213PD lanes<>+6720(SB), Y4, Y7
+	VFMADD213PD lanes<>+3424(SB), Y4, Y7
+	VFMADD213PD lanes<>+3392(SB), Y4, Y7
 	VFMADD231PD Y5, Y6, Y7
-	VFMADD213PD lanes<>+512(SB), Y5, Y7
-	VFMADD213PD lanes<>+512(SB), Y5, Y7
+	VFMADD213PD lanes<>+2432(SB), Y5, Y7
+	VFMADD213PD lanes<>+2432(SB), Y5, Y7
 	VCMPPD $17, Y0, Y1, Y0
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+1984(SB), Y0, Y0
 	VPADDQ Y0, Y3, Y1
-	VBROADCASTSD lanes<>+96(SB), Y3
+	VBROADCASTSD lanes<>+2016(SB), Y3
 	VPSUBQ Y0, Y3, Y0
 	VMULPD Y1, Y7, Y1
 	VMULPD Y0, Y1, Y0
-	VADDPD lanes<>+512(SB), Y0, Y1
-	VPSUBQ lanes<>+448(SB), Y1, Y1
-	VPAND lanes<>+608(SB), Y1, Y1
-	VBROADCASTSD lanes<>+224(SB), Y4
+	VADDPD lanes<>+2432(SB), Y0, Y1
+	VPSUBQ lanes<>+2368(SB), Y1, Y1
+	VPAND lanes<>+2528(SB), Y1, Y1
+	VBROADCASTSD lanes<>+2144(SB), Y4
 	VPSUBQ Y1, Y4, Y4
-	VMULPD lanes<>+384(SB), Y0, Y5
-	VBROADCASTSD lanes<>+384(SB), Y6
-	VFMSUB213PD lanes<>+512(SB), Y4, Y6
+	VMULPD lanes<>+2304(SB), Y0, Y5
+	VBROADCASTSD lanes<>+2304(SB), Y6
+	VFMSUB213PD lanes<>+2432(SB), Y4, Y6
 	VFMADD231PD Y4, Y5, Y6
-	VPADDQ lanes<>+512(SB), Y1, Y1
+	VPADDQ lanes<>+2432(SB), Y1, Y1
 	VPSRLQ $52, Y1, Y1
-	VPOR lanes<>+288(SB), Y1, Y1
-	VSUBPD lanes<>+5216(SB), Y1, Y1
+	VPOR lanes<>+2208(SB), Y1, Y1
+	VSUBPD lanes<>+7168(SB), Y1, Y1
 	VMULPD Y6, Y6, Y4
 	VADDPD Y3, Y6, Y3
 	VDIVPD Y3, Y6, Y3
 	VMULPD Y3, Y3, Y5
-	VMULPD lanes<>+416(SB), Y4, Y4
-	VBROADCASTSD lanes<>+5552(SB), Y7
-	VFMADD213PD lanes<>+3296(SB), Y5, Y7
-	VFMADD213PD lanes<>+2784(SB), Y5, Y7
-	VFMADD213PD lanes<>+2272(SB), Y5, Y7
+	VMULPD lanes<>+2336(SB), Y4, Y4
+	VBROADCASTSD lanes<>+7504(SB), Y7
+	VFMADD213PD lanes<>+5248(SB), Y5, Y7
 	VFMADD213PD lanes<>+4736(SB), Y5, Y7
-	VFMADD213PD lanes<>+3008(SB), Y5, Y7
-	VFMADD213PD lanes<>+3040(SB), Y5, Y7
-	VFMADD213PD lanes<>+2432(SB), Y5, Y7
+	VFMADD213PD lanes<>+4224(SB), Y5, Y7
+	VFMADD213PD lanes<>+6688(SB), Y5, Y7
+	VFMADD213PD lanes<>+4960(SB), Y5, Y7
+	VFMADD213PD lanes<>+4992(SB), Y5, Y7
+	VFMADD213PD lanes<>+4384(SB), Y5, Y7
 	VFMADD213PD Y4, Y7, Y5
 	VFMSUB231PD Y5, Y3, Y4
-	VFMADD231PD lanes<>+2144(SB), Y1, Y4
+	VFMADD231PD lanes<>+4096(SB), Y1, Y4
 	VADDPD Y6, Y4, Y3
-	VFMADD231PD lanes<>+4704(SB), Y1, Y3
-	VANDPD lanes<>+5376(SB), Y0, Y1
-	VCMPPD $17, lanes<>+352(SB), Y1, Y1
-	VCMPPD $17, lanes<>+544(SB), Y0, Y4
+	VFMADD231PD lanes<>+6656(SB), Y1, Y3
+	VANDPD lanes<>+7328(SB), Y0, Y1
+	VCMPPD $17, lanes<>+2272(SB), Y1, Y1
+	VCMPPD $17, lanes<>+2464(SB), Y0, Y4
 	VBLENDVPD Y4, Y3, Y0, Y3
-	VCMPPD $0, lanes<>+576(SB), Y0, Y4
-	VBROADCASTSD lanes<>+5472(SB), Y5
-	VBROADCASTSD lanes<>+608(SB), Y6
+	VCMPPD $0, lanes<>+2496(SB), Y0, Y4
+	VBROADCASTSD lanes<>+7424(SB), Y5
+	VBROADCASTSD lanes<>+2528(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
-	VCMPPD $30, lanes<>+576(SB), Y0, Y5
+	VCMPPD $30, lanes<>+2496(SB), Y0, Y5
 	VBLENDVPD Y5, Y3, Y4, Y3
 	VBLENDVPD Y1, Y0, Y3, Y0
 	VSUBPD Y0, Y2, Y0
@@ -11585,22 +16530,22 @@ TEXT ·logsigmoidFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+512(SB), Z31
-	VBROADCASTSD lanes<>+5376(SB), Z30
-	VBROADCASTSD lanes<>+5424(SB), Z29
-	VBROADCASTSD lanes<>+4704(SB), Z28
-	VBROADCASTSD lanes<>+2144(SB), Z27
-	VBROADCASTSD lanes<>+608(SB), Z26
-	VBROADCASTSD lanes<>+384(SB), Z25
-	VBROADCASTSD lanes<>+576(SB), Z24
+	VBROADCASTSD lanes<>+2432(SB), Z31
+	VBROADCASTSD lanes<>+7328(SB), Z30
+	VBROADCASTSD lanes<>+7376(SB), Z29
+	VBROADCASTSD lanes<>+6656(SB), Z28
+	VBROADCASTSD lanes<>+4096(SB), Z27
+	VBROADCASTSD lanes<>+2528(SB), Z26
+	VBROADCASTSD lanes<>+2304(SB), Z25
+	VBROADCASTSD lanes<>+2496(SB), Z24
 	VPXORD X23, X23, X23
-	VBROADCASTSD lanes<>+5120(SB), Z22
-	VBROADCASTSD lanes<>+5528(SB), Z21
-	VBROADCASTSD lanes<>+1504(SB), Z20
-	VBROADCASTSD lanes<>+3680(SB), Z19
-	VBROADCASTSD lanes<>+3872(SB), Z18
-	VBROADCASTSD lanes<>+1312(SB), Z17
-	VBROADCASTSD lanes<>+5488(SB), Z16
+	VBROADCASTSD lanes<>+7072(SB), Z22
+	VBROADCASTSD lanes<>+7480(SB), Z21
+	VBROADCASTSD lanes<>+3456(SB), Z20
+	VBROADCASTSD lanes<>+5632(SB), Z19
+	VBROADCASTSD lanes<>+5824(SB), Z18
+	VBROADCASTSD lanes<>+3264(SB), Z17
+	VBROADCASTSD lanes<>+7440(SB), Z16
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -11636,16 +16581,16 @@ main:
 	VFMADD213PD Z18, Z7, Z9
 	VFMADD213PD Z17, Z6, Z8
 	VFMADD213PD Z17, Z7, Z9
-	VBROADCASTSD lanes<>+2880(SB), Z10
+	VBROADCASTSD lanes<>+4832(SB), Z10
 	VFMADD231PD Z6, Z16, Z10
-	VBROADCASTSD lanes<>+2880(SB), Z11
+	VBROADCASTSD lanes<>+4832(SB), Z11
 	VFMADD231PD Z7, Z16, Z11
-	VFMADD213PD.BCST lanes<>+4768(SB), Z6, Z10
-	VFMADD213PD.BCST lanes<>+4768(SB), Z7, Z11
-	VFMADD213PD.BCST lanes<>+1472(SB), Z6, Z10
-	VFMADD213PD.BCST lanes<>+1472(SB), Z7, Z11
-	VFMADD213PD.BCST lanes<>+1440(SB), Z6, Z10
-	VFMADD213PD.BCST lanes<>+1440(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+6720(SB), Z6, Z10
+	VFMADD213PD.BCST lanes<>+6720(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+3424(SB), Z6, Z10
+	VFMADD213PD.BCST lanes<>+3424(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+3392(SB), Z6, Z10
+	VFMADD213PD.BCST lanes<>+3392(SB), Z7, Z11
 	VFMADD231PD Z0, Z8, Z10
 	VFMADD231PD Z2, Z9, Z11
 	VFMADD213PD Z31, Z0, Z10
@@ -11656,11 +16601,11 @@ main:
 	VSCALEFPD Z5, Z11, Z2
 	VADDPD Z31, Z0, Z4
 	VADDPD Z31, Z2, Z5
-	VPSUBQ.BCST lanes<>+448(SB), Z4, Z4
-	VPSUBQ.BCST lanes<>+448(SB), Z5, Z5
+	VPSUBQ.BCST lanes<>+2368(SB), Z4, Z4
+	VPSUBQ.BCST lanes<>+2368(SB), Z5, Z5
 	VPANDQ Z26, Z4, Z4
 	VPANDQ Z26, Z5, Z5
-	VBROADCASTSD lanes<>+224(SB), Z6
+	VBROADCASTSD lanes<>+2144(SB), Z6
 	VPSUBQ Z4, Z6, Z7
 	VPSUBQ Z5, Z6, Z6
 	VMULPD Z25, Z0, Z8
@@ -11675,36 +16620,36 @@ main:
 	VPADDQ Z31, Z5, Z5
 	VPSRLQ $52, Z4, Z4
 	VPSRLQ $52, Z5, Z5
-	VPORQ.BCST lanes<>+288(SB), Z4, Z4
-	VPORQ.BCST lanes<>+288(SB), Z5, Z5
-	VSUBPD.BCST lanes<>+5216(SB), Z4, Z4
-	VSUBPD.BCST lanes<>+5216(SB), Z5, Z5
+	VPORQ.BCST lanes<>+2208(SB), Z4, Z4
+	VPORQ.BCST lanes<>+2208(SB), Z5, Z5
+	VSUBPD.BCST lanes<>+7168(SB), Z4, Z4
+	VSUBPD.BCST lanes<>+7168(SB), Z5, Z5
 	VMULPD Z10, Z10, Z6
 	VMULPD Z11, Z11, Z7
-	VADDPD.BCST lanes<>+96(SB), Z10, Z8
-	VADDPD.BCST lanes<>+96(SB), Z11, Z9
+	VADDPD.BCST lanes<>+2016(SB), Z10, Z8
+	VADDPD.BCST lanes<>+2016(SB), Z11, Z9
 	VDIVPD Z8, Z10, Z8
 	VDIVPD Z9, Z11, Z9
 	VMULPD Z8, Z8, Z12
 	VMULPD Z9, Z9, Z13
-	VMULPD.BCST lanes<>+416(SB), Z6, Z6
-	VMULPD.BCST lanes<>+416(SB), Z7, Z7
-	VBROADCASTSD lanes<>+5552(SB), Z14
-	VBROADCASTSD lanes<>+3296(SB), Z15
+	VMULPD.BCST lanes<>+2336(SB), Z6, Z6
+	VMULPD.BCST lanes<>+2336(SB), Z7, Z7
+	VBROADCASTSD lanes<>+7504(SB), Z14
+	VBROADCASTSD lanes<>+5248(SB), Z15
 	VFMADD231PD Z12, Z14, Z15
-	VFMADD213PD.BCST lanes<>+3296(SB), Z13, Z14
-	VFMADD213PD.BCST lanes<>+2784(SB), Z12, Z15
-	VFMADD213PD.BCST lanes<>+2784(SB), Z13, Z14
-	VFMADD213PD.BCST lanes<>+2272(SB), Z12, Z15
-	VFMADD213PD.BCST lanes<>+2272(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+5248(SB), Z13, Z14
 	VFMADD213PD.BCST lanes<>+4736(SB), Z12, Z15
 	VFMADD213PD.BCST lanes<>+4736(SB), Z13, Z14
-	VFMADD213PD.BCST lanes<>+3008(SB), Z12, Z15
-	VFMADD213PD.BCST lanes<>+3008(SB), Z13, Z14
-	VFMADD213PD.BCST lanes<>+3040(SB), Z12, Z15
-	VFMADD213PD.BCST lanes<>+3040(SB), Z13, Z14
-	VFMADD213PD.BCST lanes<>+2432(SB), Z12, Z15
-	VFMADD213PD.BCST lanes<>+2432(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+4224(SB), Z12, Z15
+	VFMADD213PD.BCST lanes<>+4224(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+6688(SB), Z12, Z15
+	VFMADD213PD.BCST lanes<>+6688(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+4960(SB), Z12, Z15
+	VFMADD213PD.BCST lanes<>+4960(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+4992(SB), Z12, Z15
+	VFMADD213PD.BCST lanes<>+4992(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+4384(SB), Z12, Z15
+	VFMADD213PD.BCST lanes<>+4384(SB), Z13, Z14
 	VFMADD213PD Z6, Z15, Z12
 	VFMADD213PD Z7, Z14, Z13
 	VFMSUB231PD Z12, Z8, Z6
@@ -11717,15 +16662,15 @@ main:
 	VFMADD231PD Z28, Z5, Z7
 	VANDPD Z30, Z0, Z4
 	VANDPD Z30, Z2, Z5
-	VCMPPD.BCST $17, lanes<>+352(SB), Z4, K1
-	VCMPPD.BCST $17, lanes<>+352(SB), Z5, K2
-	VCMPPD.BCST $17, lanes<>+544(SB), Z0, K3
-	VCMPPD.BCST $17, lanes<>+544(SB), Z2, K4
+	VCMPPD.BCST $17, lanes<>+2272(SB), Z4, K1
+	VCMPPD.BCST $17, lanes<>+2272(SB), Z5, K2
+	VCMPPD.BCST $17, lanes<>+2464(SB), Z0, K3
+	VCMPPD.BCST $17, lanes<>+2464(SB), Z2, K4
 	VBLENDMPD Z6, Z0, K3, Z4
 	VBLENDMPD Z7, Z2, K4, Z5
 	VCMPPD $0, Z24, Z0, K3
 	VCMPPD $0, Z24, Z2, K4
-	VBROADCASTSD lanes<>+5472(SB), Z6
+	VBROADCASTSD lanes<>+7424(SB), Z6
 	VBLENDMPD Z26, Z6, K3, Z7
 	VBLENDMPD Z26, Z6, K4, Z6
 	VCMPPD $30, Z24, Z0, K3
@@ -11764,19 +16709,19 @@ masked:
 	VFMADD213PD Z19, Z3, Z4
 	VFMADD213PD Z18, Z3, Z4
 	VFMADD213PD Z17, Z3, Z4
-	VBROADCASTSD lanes<>+2880(SB), Z5
+	VBROADCASTSD lanes<>+4832(SB), Z5
 	VFMADD231PD Z3, Z16, Z5
-	VFMADD213PD.BCST lanes<>+4768(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+1472(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+1440(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+6720(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3424(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3392(SB), Z3, Z5
 	VFMADD231PD Z0, Z4, Z5
 	VFMADD213PD Z31, Z0, Z5
 	VFMADD213PD Z31, Z0, Z5
 	VSCALEFPD Z2, Z5, Z0
 	VADDPD Z31, Z0, Z2
-	VPSUBQ.BCST lanes<>+448(SB), Z2, Z2
+	VPSUBQ.BCST lanes<>+2368(SB), Z2, Z2
 	VPANDQ Z26, Z2, Z2
-	VBROADCASTSD lanes<>+224(SB), Z3
+	VBROADCASTSD lanes<>+2144(SB), Z3
 	VPSUBQ Z2, Z3, Z3
 	VMULPD Z25, Z0, Z4
 	VMOVAPS Z31, Z5
@@ -11784,32 +16729,32 @@ masked:
 	VFMADD231PD Z3, Z4, Z5
 	VPADDQ Z31, Z2, Z2
 	VPSRLQ $52, Z2, Z2
-	VPORQ.BCST lanes<>+288(SB), Z2, Z2
-	VSUBPD.BCST lanes<>+5216(SB), Z2, Z2
+	VPORQ.BCST lanes<>+2208(SB), Z2, Z2
+	VSUBPD.BCST lanes<>+7168(SB), Z2, Z2
 	VMULPD Z5, Z5, Z3
-	VADDPD.BCST lanes<>+96(SB), Z5, Z4
+	VADDPD.BCST lanes<>+2016(SB), Z5, Z4
 	VDIVPD Z4, Z5, Z4
 	VMULPD Z4, Z4, Z6
-	VMULPD.BCST lanes<>+416(SB), Z3, Z3
-	VBROADCASTSD lanes<>+5552(SB), Z7
-	VFMADD213PD.BCST lanes<>+3296(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+2784(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+2272(SB), Z6, Z7
+	VMULPD.BCST lanes<>+2336(SB), Z3, Z3
+	VBROADCASTSD lanes<>+7504(SB), Z7
+	VFMADD213PD.BCST lanes<>+5248(SB), Z6, Z7
 	VFMADD213PD.BCST lanes<>+4736(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+3008(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+3040(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+2432(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4224(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+6688(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4960(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4992(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4384(SB), Z6, Z7
 	VFMADD213PD Z3, Z7, Z6
 	VFMSUB231PD Z6, Z4, Z3
 	VFMADD231PD Z27, Z2, Z3
 	VADDPD Z5, Z3, Z3
 	VFMADD231PD Z28, Z2, Z3
 	VANDPD Z30, Z0, Z2
-	VCMPPD.BCST $17, lanes<>+352(SB), Z2, K1
-	VCMPPD.BCST $17, lanes<>+544(SB), Z0, K2
+	VCMPPD.BCST $17, lanes<>+2272(SB), Z2, K1
+	VCMPPD.BCST $17, lanes<>+2464(SB), Z0, K2
 	VBLENDMPD Z3, Z0, K2, Z2
 	VCMPPD $0, Z24, Z0, K2
-	VBROADCASTSD lanes<>+5472(SB), Z3
+	VBROADCASTSD lanes<>+7424(SB), Z3
 	VBLENDMPD Z26, Z3, K2, Z3
 	VCMPPD $30, Z24, Z0, K2
 	VBLENDMPD Z2, Z3, K2, Z2
@@ -11823,65 +16768,65 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·mishFloat32AVX2(SB), NOSPLIT, $0-64
+TEXT ·mishFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+992(SB), Y15
-	VBROADCASTSS lanes<>+3168(SB), Y14
-	VBROADCASTSS lanes<>+1088(SB), Y13
-	VBROADCASTSS lanes<>+960(SB), Y12
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+5120(SB), Y14
+	VBROADCASTSS lanes<>+3040(SB), Y13
+	VBROADCASTSS lanes<>+2912(SB), Y12
 	XORQ CX, CX
-	SUBQ $16, AX
-	JLT singles
 	PCALIGN $32
-main:
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $30, lanes<>+1120(SB), Y0, Y1
+	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $30, lanes<>+1120(SB), Y2, Y3
-	VBROADCASTSS lanes<>+5612(SB), Y4
+	VCMPPS $30, lanes<>+3072(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7572(SB), Y4
 	VMINPS Y0, Y4, Y5
 	VMINPS Y2, Y4, Y4
-	VBROADCASTSS lanes<>+5624(SB), Y6
+	VBROADCASTSS lanes<>+7584(SB), Y6
 	VMAXPS Y5, Y6, Y5
 	VMAXPS Y4, Y6, Y4
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+2048(SB), Y5, Y6
+	VFMADD231PS lanes<>+4000(SB), Y5, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+2048(SB), Y4, Y7
+	VFMADD231PS lanes<>+4000(SB), Y4, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VMOVAPS Y5, Y10
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
 	VMOVAPS Y4, Y11
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y11
-	VFNMADD231PS lanes<>+1408(SB), Y8, Y10
-	VFNMADD231PS lanes<>+1408(SB), Y9, Y11
-	VBROADCASTSS lanes<>+5656(SB), Y8
-	VBROADCASTSS lanes<>+3392(SB), Y9
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7640(SB), Y8
+	VBROADCASTSS lanes<>+5344(SB), Y9
 	VFMADD231PS Y10, Y8, Y9
-	VFMADD213PS lanes<>+3392(SB), Y11, Y8
-	VFMADD213PS lanes<>+1824(SB), Y10, Y9
-	VFMADD213PS lanes<>+1824(SB), Y11, Y8
-	VFMADD213PS lanes<>+2304(SB), Y10, Y9
-	VFMADD213PS lanes<>+2304(SB), Y11, Y8
-	VFMADD213PS lanes<>+5184(SB), Y10, Y9
-	VFMADD213PS lanes<>+5184(SB), Y11, Y8
+	VFMADD213PS lanes<>+5344(SB), Y11, Y8
+	VFMADD213PS lanes<>+3776(SB), Y10, Y9
+	VFMADD213PS lanes<>+3776(SB), Y11, Y8
+	VFMADD213PS lanes<>+4256(SB), Y10, Y9
+	VFMADD213PS lanes<>+4256(SB), Y11, Y8
+	VFMADD213PS lanes<>+7136(SB), Y10, Y9
+	VFMADD213PS lanes<>+7136(SB), Y11, Y8
 	VFMADD213PS Y15, Y10, Y9
 	VFMADD213PS Y15, Y11, Y8
 	VFMADD213PS Y15, Y10, Y9
 	VFMADD213PS Y15, Y11, Y8
 	VPSRAD $31, Y5, Y5
 	VPSRAD $31, Y4, Y4
-	VPAND lanes<>+640(SB), Y5, Y5
-	VPAND lanes<>+640(SB), Y4, Y4
+	VPAND lanes<>+2560(SB), Y5, Y5
+	VPAND lanes<>+2560(SB), Y4, Y4
 	VPADDD Y5, Y6, Y6
 	VPADDD Y4, Y7, Y7
-	VBROADCASTSS lanes<>+100(SB), Y10
+	VBROADCASTSS lanes<>+2020(SB), Y10
 	VPSUBD Y5, Y10, Y5
 	VPSUBD Y4, Y10, Y4
 	VMULPS Y6, Y9, Y6
@@ -11890,11 +16835,11 @@ main:
 	VMULPS Y4, Y7, Y4
 	VADDPS Y15, Y5, Y6
 	VADDPS Y15, Y4, Y7
-	VPSUBD lanes<>+864(SB), Y6, Y6
-	VPSUBD lanes<>+864(SB), Y7, Y7
+	VPSUBD lanes<>+2816(SB), Y6, Y6
+	VPSUBD lanes<>+2816(SB), Y7, Y7
 	VPAND Y13, Y6, Y6
 	VPAND Y13, Y7, Y7
-	VBROADCASTSS lanes<>+5604(SB), Y8
+	VBROADCASTSS lanes<>+7560(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS Y12, Y5, Y10
@@ -11909,43 +16854,43 @@ main:
 	VCVTDQ2PS Y7, Y7
 	VMULPS Y2, Y2, Y8
 	VMULPS Y0, Y0, Y9
-	VBROADCASTSS lanes<>+5688(SB), Y10
-	VBROADCASTSS lanes<>+1792(SB), Y11
+	VBROADCASTSS lanes<>+7672(SB), Y10
+	VBROADCASTSS lanes<>+3744(SB), Y11
 	VFMADD231PS Y2, Y10, Y11
-	VFMADD213PS lanes<>+1792(SB), Y0, Y10
-	VFMADD213PS lanes<>+2368(SB), Y2, Y11
-	VFMADD213PS lanes<>+2368(SB), Y0, Y10
-	VFMADD213PS lanes<>+3968(SB), Y2, Y11
-	VFMADD213PS lanes<>+3968(SB), Y0, Y10
-	VFMADD213PS lanes<>+2240(SB), Y2, Y11
-	VFMADD213PS lanes<>+2240(SB), Y0, Y10
-	VFMADD213PS lanes<>+3328(SB), Y2, Y11
-	VFMADD213PS lanes<>+3328(SB), Y0, Y10
-	VFMADD213PS lanes<>+2208(SB), Y2, Y11
-	VFMADD213PS lanes<>+2208(SB), Y0, Y10
-	VFMADD213PS lanes<>+4448(SB), Y2, Y11
-	VFMADD213PS lanes<>+4448(SB), Y0, Y10
-	VFMADD213PS lanes<>+832(SB), Y2, Y11
-	VFMADD213PS lanes<>+832(SB), Y0, Y10
-	VFMADD231PS lanes<>+1632(SB), Y6, Y2
-	VFMADD231PS lanes<>+1632(SB), Y7, Y0
+	VFMADD213PS lanes<>+3744(SB), Y0, Y10
+	VFMADD213PS lanes<>+4320(SB), Y2, Y11
+	VFMADD213PS lanes<>+4320(SB), Y0, Y10
+	VFMADD213PS lanes<>+5920(SB), Y2, Y11
+	VFMADD213PS lanes<>+5920(SB), Y0, Y10
+	VFMADD213PS lanes<>+4192(SB), Y2, Y11
+	VFMADD213PS lanes<>+4192(SB), Y0, Y10
+	VFMADD213PS lanes<>+5280(SB), Y2, Y11
+	VFMADD213PS lanes<>+5280(SB), Y0, Y10
+	VFMADD213PS lanes<>+4160(SB), Y2, Y11
+	VFMADD213PS lanes<>+4160(SB), Y0, Y10
+	VFMADD213PS lanes<>+6400(SB), Y2, Y11
+	VFMADD213PS lanes<>+6400(SB), Y0, Y10
+	VFMADD213PS lanes<>+2752(SB), Y2, Y11
+	VFMADD213PS lanes<>+2752(SB), Y0, Y10
+	VFMADD231PS lanes<>+3584(SB), Y6, Y2
+	VFMADD231PS lanes<>+3584(SB), Y7, Y0
 	VFMADD231PS Y11, Y8, Y2
 	VFMADD231PS Y10, Y9, Y0
-	VANDPS lanes<>+5344(SB), Y5, Y6
-	VANDPS lanes<>+5344(SB), Y4, Y7
-	VCMPPS $17, lanes<>+672(SB), Y6, Y6
-	VCMPPS $17, lanes<>+672(SB), Y7, Y7
-	VCMPPS $17, lanes<>+1024(SB), Y5, Y8
-	VCMPPS $17, lanes<>+1024(SB), Y4, Y9
+	VANDPS lanes<>+7296(SB), Y5, Y6
+	VANDPS lanes<>+7296(SB), Y4, Y7
+	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
+	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
+	VCMPPS $17, lanes<>+2976(SB), Y5, Y8
+	VCMPPS $17, lanes<>+2976(SB), Y4, Y9
 	VBLENDVPS Y8, Y2, Y5, Y2
 	VBLENDVPS Y9, Y0, Y4, Y0
-	VCMPPS $0, lanes<>+1056(SB), Y5, Y8
-	VCMPPS $0, lanes<>+1056(SB), Y4, Y9
-	VBROADCASTSS lanes<>+5616(SB), Y10
+	VCMPPS $0, lanes<>+3008(SB), Y5, Y8
+	VCMPPS $0, lanes<>+3008(SB), Y4, Y9
+	VBROADCASTSS lanes<>+7576(SB), Y10
 	VBLENDVPS Y8, Y13, Y10, Y8
 	VBLENDVPS Y9, Y13, Y10, Y9
-	VCMPPS $30, lanes<>+1056(SB), Y5, Y10
-	VCMPPS $30, lanes<>+1056(SB), Y4, Y11
+	VCMPPS $30, lanes<>+3008(SB), Y5, Y10
+	VCMPPS $30, lanes<>+3008(SB), Y4, Y11
 	VBLENDVPS Y10, Y2, Y8, Y2
 	VBLENDVPS Y11, Y0, Y9, Y0
 	VBLENDVPS Y6, Y5, Y2, Y2
@@ -11954,36 +16899,36 @@ main:
 	VBLENDVPS Y1, Y4, Y2, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
 	VBLENDVPS Y3, Y2, Y0, Y0
-	VANDPS lanes<>+5344(SB), Y1, Y3
-	VANDPS lanes<>+5344(SB), Y0, Y5
-	VBROADCASTSS lanes<>+5592(SB), Y6
+	VANDPS lanes<>+7296(SB), Y1, Y3
+	VANDPS lanes<>+7296(SB), Y0, Y5
+	VBROADCASTSS lanes<>+7544(SB), Y6
 	VMINPS Y3, Y6, Y3
 	VMINPS Y5, Y6, Y5
-	VBROADCASTSS lanes<>+5672(SB), Y6
-	VBROADCASTSS lanes<>+3200(SB), Y7
+	VBROADCASTSS lanes<>+7656(SB), Y6
+	VBROADCASTSS lanes<>+5152(SB), Y7
 	VFMADD231PS Y6, Y3, Y7
-	VFMADD213PS lanes<>+3200(SB), Y5, Y6
-	VSUBPS lanes<>+3200(SB), Y7, Y8
-	VSUBPS lanes<>+3200(SB), Y6, Y9
+	VFMADD213PS lanes<>+5152(SB), Y5, Y6
+	VSUBPS lanes<>+5152(SB), Y7, Y8
+	VSUBPS lanes<>+5152(SB), Y6, Y9
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y6, Y6
-	VFNMADD231PS lanes<>+1664(SB), Y8, Y3
-	VFNMADD231PS lanes<>+1664(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3616(SB), Y8, Y3
+	VFNMADD231PS lanes<>+3616(SB), Y9, Y5
 	VMULPS Y3, Y3, Y8
 	VMULPS Y5, Y5, Y9
-	VBROADCASTSS lanes<>+5644(SB), Y10
-	VBROADCASTSS lanes<>+1728(SB), Y11
+	VBROADCASTSS lanes<>+7616(SB), Y10
+	VBROADCASTSS lanes<>+3680(SB), Y11
 	VFMADD231PS Y3, Y10, Y11
-	VFMADD213PS lanes<>+1728(SB), Y5, Y10
-	VFMADD213PS lanes<>+2944(SB), Y3, Y11
-	VFMADD213PS lanes<>+2944(SB), Y5, Y10
-	VFMADD213PS lanes<>+2592(SB), Y3, Y11
-	VFMADD213PS lanes<>+2592(SB), Y5, Y10
-	VFMADD213PS lanes<>+5280(SB), Y3, Y11
-	VFMADD213PS lanes<>+5280(SB), Y5, Y10
+	VFMADD213PS lanes<>+3680(SB), Y5, Y10
+	VFMADD213PS lanes<>+4896(SB), Y3, Y11
+	VFMADD213PS lanes<>+4896(SB), Y5, Y10
+	VFMADD213PS lanes<>+4544(SB), Y3, Y11
+	VFMADD213PS lanes<>+4544(SB), Y5, Y10
+	VFMADD213PS lanes<>+7232(SB), Y3, Y11
+	VFMADD213PS lanes<>+7232(SB), Y5, Y10
 	VFMADD231PS Y11, Y8, Y3
 	VFMADD231PS Y10, Y9, Y5
-	VBROADCASTSS lanes<>+704(SB), Y8
+	VBROADCASTSS lanes<>+2624(SB), Y8
 	VMOVAPS Y8, Y9
 	VFMSUB231PS Y8, Y7, Y9
 	VMOVAPS Y8, Y10
@@ -11994,8 +16939,361 @@ main:
 	VADDPS Y15, Y10, Y5
 	VDIVPS Y3, Y9, Y3
 	VDIVPS Y5, Y10, Y5
-	VANDPS lanes<>+800(SB), Y1, Y1
-	VANDPS lanes<>+800(SB), Y0, Y0
+	VANDPS lanes<>+2720(SB), Y1, Y1
+	VANDPS lanes<>+2720(SB), Y0, Y0
+	VORPS Y1, Y3, Y1
+	VORPS Y0, Y5, Y0
+	VMULPS Y1, Y4, Y1
+	VMULPS Y0, Y2, Y0
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VCMPPS $30, lanes<>+3072(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7572(SB), Y4
+	VMINPS Y0, Y4, Y5
+	VMINPS Y2, Y4, Y4
+	VBROADCASTSS lanes<>+7584(SB), Y6
+	VMAXPS Y5, Y6, Y5
+	VMAXPS Y4, Y6, Y4
+	VMOVAPS Y14, Y6
+	VFMADD231PS lanes<>+4000(SB), Y5, Y6
+	VMOVAPS Y14, Y7
+	VFMADD231PS lanes<>+4000(SB), Y4, Y7
+	VSUBPS Y14, Y6, Y8
+	VSUBPS Y14, Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VMOVAPS Y5, Y10
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
+	VMOVAPS Y4, Y11
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7640(SB), Y8
+	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFMADD231PS Y10, Y8, Y9
+	VFMADD213PS lanes<>+5344(SB), Y11, Y8
+	VFMADD213PS lanes<>+3776(SB), Y10, Y9
+	VFMADD213PS lanes<>+3776(SB), Y11, Y8
+	VFMADD213PS lanes<>+4256(SB), Y10, Y9
+	VFMADD213PS lanes<>+4256(SB), Y11, Y8
+	VFMADD213PS lanes<>+7136(SB), Y10, Y9
+	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS Y15, Y10, Y9
+	VFMADD213PS Y15, Y11, Y8
+	VFMADD213PS Y15, Y10, Y9
+	VFMADD213PS Y15, Y11, Y8
+	VPSRAD $31, Y5, Y5
+	VPSRAD $31, Y4, Y4
+	VPAND lanes<>+2560(SB), Y5, Y5
+	VPAND lanes<>+2560(SB), Y4, Y4
+	VPADDD Y5, Y6, Y6
+	VPADDD Y4, Y7, Y7
+	VBROADCASTSS lanes<>+2020(SB), Y10
+	VPSUBD Y5, Y10, Y5
+	VPSUBD Y4, Y10, Y4
+	VMULPS Y6, Y9, Y6
+	VMULPS Y7, Y8, Y7
+	VMULPS Y5, Y6, Y5
+	VMULPS Y4, Y7, Y4
+	VADDPS Y15, Y5, Y6
+	VADDPS Y15, Y4, Y7
+	VPSUBD lanes<>+2816(SB), Y6, Y6
+	VPSUBD lanes<>+2816(SB), Y7, Y7
+	VPAND Y13, Y6, Y6
+	VPAND Y13, Y7, Y7
+	VBROADCASTSS lanes<>+7560(SB), Y8
+	VPSUBD Y6, Y8, Y9
+	VPSUBD Y7, Y8, Y8
+	VMULPS Y12, Y5, Y10
+	VMULPS Y12, Y4, Y11
+	VMOVAPS Y15, Y2
+	VFMSUB231PS Y12, Y9, Y2
+	VMOVAPS Y15, Y0
+	VFMSUB231PS Y12, Y8, Y0
+	VFMADD231PS Y9, Y10, Y2
+	VFMADD231PS Y8, Y11, Y0
+	VCVTDQ2PS Y6, Y6
+	VCVTDQ2PS Y7, Y7
+	VMULPS Y2, Y2, Y8
+	VMULPS Y0, Y0, Y9
+	VBROADCASTSS lanes<>+7672(SB), Y10
+	VBROADCASTSS lanes<>+3744(SB), Y11
+	VFMADD231PS Y2, Y10, Y11
+	VFMADD213PS lanes<>+3744(SB), Y0, Y10
+	VFMADD213PS lanes<>+4320(SB), Y2, Y11
+	VFMADD213PS lanes<>+4320(SB), Y0, Y10
+	VFMADD213PS lanes<>+5920(SB), Y2, Y11
+	VFMADD213PS lanes<>+5920(SB), Y0, Y10
+	VFMADD213PS lanes<>+4192(SB), Y2, Y11
+	VFMADD213PS lanes<>+4192(SB), Y0, Y10
+	VFMADD213PS lanes<>+5280(SB), Y2, Y11
+	VFMADD213PS lanes<>+5280(SB), Y0, Y10
+	VFMADD213PS lanes<>+4160(SB), Y2, Y11
+	VFMADD213PS lanes<>+4160(SB), Y0, Y10
+	VFMADD213PS lanes<>+6400(SB), Y2, Y11
+	VFMADD213PS lanes<>+6400(SB), Y0, Y10
+	VFMADD213PS lanes<>+2752(SB), Y2, Y11
+	VFMADD213PS lanes<>+2752(SB), Y0, Y10
+	VFMADD231PS lanes<>+3584(SB), Y6, Y2
+	VFMADD231PS lanes<>+3584(SB), Y7, Y0
+	VFMADD231PS Y11, Y8, Y2
+	VFMADD231PS Y10, Y9, Y0
+	VANDPS lanes<>+7296(SB), Y5, Y6
+	VANDPS lanes<>+7296(SB), Y4, Y7
+	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
+	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
+	VCMPPS $17, lanes<>+2976(SB), Y5, Y8
+	VCMPPS $17, lanes<>+2976(SB), Y4, Y9
+	VBLENDVPS Y8, Y2, Y5, Y2
+	VBLENDVPS Y9, Y0, Y4, Y0
+	VCMPPS $0, lanes<>+3008(SB), Y5, Y8
+	VCMPPS $0, lanes<>+3008(SB), Y4, Y9
+	VBROADCASTSS lanes<>+7576(SB), Y10
+	VBLENDVPS Y8, Y13, Y10, Y8
+	VBLENDVPS Y9, Y13, Y10, Y9
+	VCMPPS $30, lanes<>+3008(SB), Y5, Y10
+	VCMPPS $30, lanes<>+3008(SB), Y4, Y11
+	VBLENDVPS Y10, Y2, Y8, Y2
+	VBLENDVPS Y11, Y0, Y9, Y0
+	VBLENDVPS Y6, Y5, Y2, Y2
+	VBLENDVPS Y7, Y4, Y0, Y0
+	VMOVUPS 64(SI)(CX*4), Y4
+	VBLENDVPS Y1, Y4, Y2, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VBLENDVPS Y3, Y2, Y0, Y0
+	VANDPS lanes<>+7296(SB), Y1, Y3
+	VANDPS lanes<>+7296(SB), Y0, Y5
+	VBROADCASTSS lanes<>+7544(SB), Y6
+	VMINPS Y3, Y6, Y3
+	VMINPS Y5, Y6, Y5
+	VBROADCASTSS lanes<>+7656(SB), Y6
+	VBROADCASTSS lanes<>+5152(SB), Y7
+	VFMADD231PS Y6, Y3, Y7
+	VFMADD213PS lanes<>+5152(SB), Y5, Y6
+	VSUBPS lanes<>+5152(SB), Y7, Y8
+	VSUBPS lanes<>+5152(SB), Y6, Y9
+	VPSLLD $23, Y7, Y7
+	VPSLLD $23, Y6, Y6
+	VFNMADD231PS lanes<>+3616(SB), Y8, Y3
+	VFNMADD231PS lanes<>+3616(SB), Y9, Y5
+	VMULPS Y3, Y3, Y8
+	VMULPS Y5, Y5, Y9
+	VBROADCASTSS lanes<>+7616(SB), Y10
+	VBROADCASTSS lanes<>+3680(SB), Y11
+	VFMADD231PS Y3, Y10, Y11
+	VFMADD213PS lanes<>+3680(SB), Y5, Y10
+	VFMADD213PS lanes<>+4896(SB), Y3, Y11
+	VFMADD213PS lanes<>+4896(SB), Y5, Y10
+	VFMADD213PS lanes<>+4544(SB), Y3, Y11
+	VFMADD213PS lanes<>+4544(SB), Y5, Y10
+	VFMADD213PS lanes<>+7232(SB), Y3, Y11
+	VFMADD213PS lanes<>+7232(SB), Y5, Y10
+	VFMADD231PS Y11, Y8, Y3
+	VFMADD231PS Y10, Y9, Y5
+	VBROADCASTSS lanes<>+2624(SB), Y8
+	VMOVAPS Y8, Y9
+	VFMSUB231PS Y8, Y7, Y9
+	VMOVAPS Y8, Y10
+	VFMSUB231PS Y8, Y6, Y10
+	VFMADD231PS Y3, Y7, Y9
+	VFMADD231PS Y5, Y6, Y10
+	VADDPS Y15, Y9, Y3
+	VADDPS Y15, Y10, Y5
+	VDIVPS Y3, Y9, Y3
+	VDIVPS Y5, Y10, Y5
+	VANDPS lanes<>+2720(SB), Y1, Y1
+	VANDPS lanes<>+2720(SB), Y0, Y0
+	VORPS Y1, Y3, Y1
+	VORPS Y0, Y5, Y0
+	VMULPS Y1, Y4, Y1
+	VMULPS Y0, Y2, Y0
+	VMOVNTPS Y1, 64(DX)(CX*4)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·mishFloat32AVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+5120(SB), Y14
+	VBROADCASTSS lanes<>+3040(SB), Y13
+	VBROADCASTSS lanes<>+2912(SB), Y12
+	XORQ CX, CX
+	SUBQ $16, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $30, lanes<>+3072(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7572(SB), Y4
+	VMINPS Y0, Y4, Y5
+	VMINPS Y2, Y4, Y4
+	VBROADCASTSS lanes<>+7584(SB), Y6
+	VMAXPS Y5, Y6, Y5
+	VMAXPS Y4, Y6, Y4
+	VMOVAPS Y14, Y6
+	VFMADD231PS lanes<>+4000(SB), Y5, Y6
+	VMOVAPS Y14, Y7
+	VFMADD231PS lanes<>+4000(SB), Y4, Y7
+	VSUBPS Y14, Y6, Y8
+	VSUBPS Y14, Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VMOVAPS Y5, Y10
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
+	VMOVAPS Y4, Y11
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7640(SB), Y8
+	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFMADD231PS Y10, Y8, Y9
+	VFMADD213PS lanes<>+5344(SB), Y11, Y8
+	VFMADD213PS lanes<>+3776(SB), Y10, Y9
+	VFMADD213PS lanes<>+3776(SB), Y11, Y8
+	VFMADD213PS lanes<>+4256(SB), Y10, Y9
+	VFMADD213PS lanes<>+4256(SB), Y11, Y8
+	VFMADD213PS lanes<>+7136(SB), Y10, Y9
+	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS Y15, Y10, Y9
+	VFMADD213PS Y15, Y11, Y8
+	VFMADD213PS Y15, Y10, Y9
+	VFMADD213PS Y15, Y11, Y8
+	VPSRAD $31, Y5, Y5
+	VPSRAD $31, Y4, Y4
+	VPAND lanes<>+2560(SB), Y5, Y5
+	VPAND lanes<>+2560(SB), Y4, Y4
+	VPADDD Y5, Y6, Y6
+	VPADDD Y4, Y7, Y7
+	VBROADCASTSS lanes<>+2020(SB), Y10
+	VPSUBD Y5, Y10, Y5
+	VPSUBD Y4, Y10, Y4
+	VMULPS Y6, Y9, Y6
+	VMULPS Y7, Y8, Y7
+	VMULPS Y5, Y6, Y5
+	VMULPS Y4, Y7, Y4
+	VADDPS Y15, Y5, Y6
+	VADDPS Y15, Y4, Y7
+	VPSUBD lanes<>+2816(SB), Y6, Y6
+	VPSUBD lanes<>+2816(SB), Y7, Y7
+	VPAND Y13, Y6, Y6
+	VPAND Y13, Y7, Y7
+	VBROADCASTSS lanes<>+7560(SB), Y8
+	VPSUBD Y6, Y8, Y9
+	VPSUBD Y7, Y8, Y8
+	VMULPS Y12, Y5, Y10
+	VMULPS Y12, Y4, Y11
+	VMOVAPS Y15, Y2
+	VFMSUB231PS Y12, Y9, Y2
+	VMOVAPS Y15, Y0
+	VFMSUB231PS Y12, Y8, Y0
+	VFMADD231PS Y9, Y10, Y2
+	VFMADD231PS Y8, Y11, Y0
+	VCVTDQ2PS Y6, Y6
+	VCVTDQ2PS Y7, Y7
+	VMULPS Y2, Y2, Y8
+	VMULPS Y0, Y0, Y9
+	VBROADCASTSS lanes<>+7672(SB), Y10
+	VBROADCASTSS lanes<>+3744(SB), Y11
+	VFMADD231PS Y2, Y10, Y11
+	VFMADD213PS lanes<>+3744(SB), Y0, Y10
+	VFMADD213PS lanes<>+4320(SB), Y2, Y11
+	VFMADD213PS lanes<>+4320(SB), Y0, Y10
+	VFMADD213PS lanes<>+5920(SB), Y2, Y11
+	VFMADD213PS lanes<>+5920(SB), Y0, Y10
+	VFMADD213PS lanes<>+4192(SB), Y2, Y11
+	VFMADD213PS lanes<>+4192(SB), Y0, Y10
+	VFMADD213PS lanes<>+5280(SB), Y2, Y11
+	VFMADD213PS lanes<>+5280(SB), Y0, Y10
+	VFMADD213PS lanes<>+4160(SB), Y2, Y11
+	VFMADD213PS lanes<>+4160(SB), Y0, Y10
+	VFMADD213PS lanes<>+6400(SB), Y2, Y11
+	VFMADD213PS lanes<>+6400(SB), Y0, Y10
+	VFMADD213PS lanes<>+2752(SB), Y2, Y11
+	VFMADD213PS lanes<>+2752(SB), Y0, Y10
+	VFMADD231PS lanes<>+3584(SB), Y6, Y2
+	VFMADD231PS lanes<>+3584(SB), Y7, Y0
+	VFMADD231PS Y11, Y8, Y2
+	VFMADD231PS Y10, Y9, Y0
+	VANDPS lanes<>+7296(SB), Y5, Y6
+	VANDPS lanes<>+7296(SB), Y4, Y7
+	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
+	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
+	VCMPPS $17, lanes<>+2976(SB), Y5, Y8
+	VCMPPS $17, lanes<>+2976(SB), Y4, Y9
+	VBLENDVPS Y8, Y2, Y5, Y2
+	VBLENDVPS Y9, Y0, Y4, Y0
+	VCMPPS $0, lanes<>+3008(SB), Y5, Y8
+	VCMPPS $0, lanes<>+3008(SB), Y4, Y9
+	VBROADCASTSS lanes<>+7576(SB), Y10
+	VBLENDVPS Y8, Y13, Y10, Y8
+	VBLENDVPS Y9, Y13, Y10, Y9
+	VCMPPS $30, lanes<>+3008(SB), Y5, Y10
+	VCMPPS $30, lanes<>+3008(SB), Y4, Y11
+	VBLENDVPS Y10, Y2, Y8, Y2
+	VBLENDVPS Y11, Y0, Y9, Y0
+	VBLENDVPS Y6, Y5, Y2, Y2
+	VBLENDVPS Y7, Y4, Y0, Y0
+	VMOVUPS (SI)(CX*4), Y4
+	VBLENDVPS Y1, Y4, Y2, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VBLENDVPS Y3, Y2, Y0, Y0
+	VANDPS lanes<>+7296(SB), Y1, Y3
+	VANDPS lanes<>+7296(SB), Y0, Y5
+	VBROADCASTSS lanes<>+7544(SB), Y6
+	VMINPS Y3, Y6, Y3
+	VMINPS Y5, Y6, Y5
+	VBROADCASTSS lanes<>+7656(SB), Y6
+	VBROADCASTSS lanes<>+5152(SB), Y7
+	VFMADD231PS Y6, Y3, Y7
+	VFMADD213PS lanes<>+5152(SB), Y5, Y6
+	VSUBPS lanes<>+5152(SB), Y7, Y8
+	VSUBPS lanes<>+5152(SB), Y6, Y9
+	VPSLLD $23, Y7, Y7
+	VPSLLD $23, Y6, Y6
+	VFNMADD231PS lanes<>+3616(SB), Y8, Y3
+	VFNMADD231PS lanes<>+3616(SB), Y9, Y5
+	VMULPS Y3, Y3, Y8
+	VMULPS Y5, Y5, Y9
+	VBROADCASTSS lanes<>+7616(SB), Y10
+	VBROADCASTSS lanes<>+3680(SB), Y11
+	VFMADD231PS Y3, Y10, Y11
+	VFMADD213PS lanes<>+3680(SB), Y5, Y10
+	VFMADD213PS lanes<>+4896(SB), Y3, Y11
+	VFMADD213PS lanes<>+4896(SB), Y5, Y10
+	VFMADD213PS lanes<>+4544(SB), Y3, Y11
+	VFMADD213PS lanes<>+4544(SB), Y5, Y10
+	VFMADD213PS lanes<>+7232(SB), Y3, Y11
+	VFMADD213PS lanes<>+7232(SB), Y5, Y10
+	VFMADD231PS Y11, Y8, Y3
+	VFMADD231PS Y10, Y9, Y5
+	VBROADCASTSS lanes<>+2624(SB), Y8
+	VMOVAPS Y8, Y9
+	VFMSUB231PS Y8, Y7, Y9
+	VMOVAPS Y8, Y10
+	VFMSUB231PS Y8, Y6, Y10
+	VFMADD231PS Y3, Y7, Y9
+	VFMADD231PS Y5, Y6, Y10
+	VADDPS Y15, Y9, Y3
+	VADDPS Y15, Y10, Y5
+	VDIVPS Y3, Y9, Y3
+	VDIVPS Y5, Y10, Y5
+	VANDPS lanes<>+2720(SB), Y1, Y1
+	VANDPS lanes<>+2720(SB), Y0, Y0
 	VORPS Y1, Y3, Y1
 	VORPS Y0, Y5, Y0
 	VMULPS Y1, Y4, Y1
@@ -12012,36 +17310,36 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $30, lanes<>+1120(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5612(SB), Y2
+	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
+	VBROADCASTSS lanes<>+7572(SB), Y2
 	VMINPS Y0, Y2, Y2
-	VBROADCASTSS lanes<>+5624(SB), Y3
+	VBROADCASTSS lanes<>+7584(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+2048(SB), Y2, Y3
+	VFMADD231PS lanes<>+4000(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y2, Y5
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y5
-	VFNMADD231PS lanes<>+1408(SB), Y4, Y5
-	VBROADCASTSS lanes<>+5656(SB), Y4
-	VFMADD213PS lanes<>+3392(SB), Y5, Y4
-	VFMADD213PS lanes<>+1824(SB), Y5, Y4
-	VFMADD213PS lanes<>+2304(SB), Y5, Y4
-	VFMADD213PS lanes<>+5184(SB), Y5, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y4, Y5
+	VFNMADD231PS lanes<>+3360(SB), Y4, Y5
+	VBROADCASTSS lanes<>+7640(SB), Y4
+	VFMADD213PS lanes<>+5344(SB), Y5, Y4
+	VFMADD213PS lanes<>+3776(SB), Y5, Y4
+	VFMADD213PS lanes<>+4256(SB), Y5, Y4
+	VFMADD213PS lanes<>+7136(SB), Y5, Y4
 	VFMADD213PS Y15, Y5, Y4
 	VFMADD213PS Y15, Y5, Y4
 	VPSRAD $31, Y2, Y2
-	VPAND lanes<>+640(SB), Y2, Y2
+	VPAND lanes<>+2560(SB), Y2, Y2
 	VPADDD Y2, Y3, Y3
-	VBROADCASTSS lanes<>+100(SB), Y5
+	VBROADCASTSS lanes<>+2020(SB), Y5
 	VPSUBD Y2, Y5, Y2
 	VMULPS Y3, Y4, Y3
 	VMULPS Y2, Y3, Y2
 	VADDPS Y15, Y2, Y3
-	VPSUBD lanes<>+864(SB), Y3, Y3
+	VPSUBD lanes<>+2816(SB), Y3, Y3
 	VPAND Y13, Y3, Y3
-	VBROADCASTSS lanes<>+5604(SB), Y4
+	VBROADCASTSS lanes<>+7560(SB), Y4
 	VPSUBD Y3, Y4, Y4
 	VMULPS Y12, Y2, Y5
 	VMOVAPS Y15, Y6
@@ -12049,50 +17347,50 @@ single:
 	VFMADD231PS Y4, Y5, Y6
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y6, Y6, Y4
-	VBROADCASTSS lanes<>+5688(SB), Y5
-	VFMADD213PS lanes<>+1792(SB), Y6, Y5
-	VFMADD213PS lanes<>+2368(SB), Y6, Y5
-	VFMADD213PS lanes<>+3968(SB), Y6, Y5
-	VFMADD213PS lanes<>+2240(SB), Y6, Y5
-	VFMADD213PS lanes<>+3328(SB), Y6, Y5
-	VFMADD213PS lanes<>+2208(SB), Y6, Y5
-	VFMADD213PS lanes<>+4448(SB), Y6, Y5
-	VFMADD213PS lanes<>+832(SB), Y6, Y5
-	VFMADD231PS lanes<>+1632(SB), Y3, Y6
+	VBROADCASTSS lanes<>+7672(SB), Y5
+	VFMADD213PS lanes<>+3744(SB), Y6, Y5
+	VFMADD213PS lanes<>+4320(SB), Y6, Y5
+	VFMADD213PS lanes<>+5920(SB), Y6, Y5
+	VFMADD213PS lanes<>+4192(SB), Y6, Y5
+	VFMADD213PS lanes<>+5280(SB), Y6, Y5
+	VFMADD213PS lanes<>+4160(SB), Y6, Y5
+	VFMADD213PS lanes<>+6400(SB), Y6, Y5
+	VFMADD213PS lanes<>+2752(SB), Y6, Y5
+	VFMADD231PS lanes<>+3584(SB), Y3, Y6
 	VFMADD231PS Y5, Y4, Y6
-	VANDPS lanes<>+5344(SB), Y2, Y3
-	VCMPPS $17, lanes<>+672(SB), Y3, Y3
-	VCMPPS $17, lanes<>+1024(SB), Y2, Y4
+	VANDPS lanes<>+7296(SB), Y2, Y3
+	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
+	VCMPPS $17, lanes<>+2976(SB), Y2, Y4
 	VBLENDVPS Y4, Y6, Y2, Y4
-	VCMPPS $0, lanes<>+1056(SB), Y2, Y5
-	VBROADCASTSS lanes<>+5616(SB), Y6
+	VCMPPS $0, lanes<>+3008(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7576(SB), Y6
 	VBLENDVPS Y5, Y13, Y6, Y5
-	VCMPPS $30, lanes<>+1056(SB), Y2, Y6
+	VCMPPS $30, lanes<>+3008(SB), Y2, Y6
 	VBLENDVPS Y6, Y4, Y5, Y4
 	VBLENDVPS Y3, Y2, Y4, Y2
 	VBLENDVPS Y1, Y0, Y2, Y1
-	VANDPS lanes<>+5344(SB), Y1, Y2
-	VBROADCASTSS lanes<>+5592(SB), Y3
+	VANDPS lanes<>+7296(SB), Y1, Y2
+	VBROADCASTSS lanes<>+7544(SB), Y3
 	VMINPS Y2, Y3, Y2
-	VBROADCASTSS lanes<>+5672(SB), Y3
-	VFMADD213PS lanes<>+3200(SB), Y2, Y3
-	VSUBPS lanes<>+3200(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7656(SB), Y3
+	VFMADD213PS lanes<>+5152(SB), Y2, Y3
+	VSUBPS lanes<>+5152(SB), Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VFNMADD231PS lanes<>+1664(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3616(SB), Y4, Y2
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+5644(SB), Y5
-	VFMADD213PS lanes<>+1728(SB), Y2, Y5
-	VFMADD213PS lanes<>+2944(SB), Y2, Y5
-	VFMADD213PS lanes<>+2592(SB), Y2, Y5
-	VFMADD213PS lanes<>+5280(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7616(SB), Y5
+	VFMADD213PS lanes<>+3680(SB), Y2, Y5
+	VFMADD213PS lanes<>+4896(SB), Y2, Y5
+	VFMADD213PS lanes<>+4544(SB), Y2, Y5
+	VFMADD213PS lanes<>+7232(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y2
-	VBROADCASTSS lanes<>+704(SB), Y4
+	VBROADCASTSS lanes<>+2624(SB), Y4
 	VMOVAPS Y4, Y5
 	VFMSUB231PS Y4, Y3, Y5
 	VFMADD231PS Y2, Y3, Y5
 	VADDPS Y15, Y5, Y2
 	VDIVPS Y2, Y5, Y2
-	VANDPS lanes<>+800(SB), Y1, Y1
+	VANDPS lanes<>+2720(SB), Y1, Y1
 	VORPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
@@ -12103,40 +17401,40 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VCMPPS $30, lanes<>+1120(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5612(SB), Y2
+	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
+	VBROADCASTSS lanes<>+7572(SB), Y2
 	VMINPS Y0, Y2, Y2
-	VBROADCASTSS lanes<>+5624(SB), Y3
+	VBROADCASTSS lanes<>+7584(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+2048(SB), Y2, Y3
+	VFMADD231PS lanes<>+4000(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y2, Y5
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y5
-	VFNMADD231PS lanes<>+1408(SB), Y4, Y5
-	VBROADCASTSS lanes<>+5656(SB), Y4
-	VFMADD213PS lanes<>+3392(SB), Y5, Y4
-	VFMADD213PS lanes<>+1824(SB), Y5, Y4
-	VFMADD213PS lanes<>+2304(SB), Y5, Y4
-	VFMADD213PS lanes<>+5184(SB), Y5, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y4, Y5
+	VFNMADD231PS lanes<>+3360(SB), Y4, Y5
+	VBROADCASTSS lanes<>+7640(SB), Y4
+	VFMADD213PS lanes<>+5344(SB), Y5, Y4
+	VFMADD213PS lanes<>+3776(SB), Y5, Y4
+	VFMADD213PS lanes<>+4256(SB), Y5, Y4
+	VFMADD213PS lanes<>+7136(SB), Y5, Y4
 	VFMADD213PS Y15, Y5, Y4
 	VFMADD213PS Y15, Y5, Y4
 	VPSRAD $31, Y2, Y2
-	VPAND lanes<>+640(SB), Y2, Y2
+	VPAND lanes<>+2560(SB), Y2, Y2
 	VPADDD Y2, Y3, Y3
-	VBROADCASTSS lanes<>+100(SB), Y5
+	VBROADCASTSS lanes<>+2020(SB), Y5
 	VPSUBD Y2, Y5, Y2
 	VMULPS Y3, Y4, Y3
 	VMULPS Y2, Y3, Y2
 	VADDPS Y15, Y2, Y3
-	VPSUBD lanes<>+864(SB), Y3, Y3
+	VPSUBD lanes<>+2816(SB), Y3, Y3
 	VPAND Y13, Y3, Y3
-	VBROADCASTSS lanes<>+5604(SB), Y4
+	VBROADCASTSS lanes<>+7560(SB), Y4
 	VPSUBD Y3, Y4, Y4
 	VMULPS Y12, Y2, Y5
 	VMOVAPS Y15, Y6
@@ -12144,50 +17442,50 @@ tail:
 	VFMADD231PS Y4, Y5, Y6
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y6, Y6, Y4
-	VBROADCASTSS lanes<>+5688(SB), Y5
-	VFMADD213PS lanes<>+1792(SB), Y6, Y5
-	VFMADD213PS lanes<>+2368(SB), Y6, Y5
-	VFMADD213PS lanes<>+3968(SB), Y6, Y5
-	VFMADD213PS lanes<>+2240(SB), Y6, Y5
-	VFMADD213PS lanes<>+3328(SB), Y6, Y5
-	VFMADD213PS lanes<>+2208(SB), Y6, Y5
-	VFMADD213PS lanes<>+4448(SB), Y6, Y5
-	VFMADD213PS lanes<>+832(SB), Y6, Y5
-	VFMADD231PS lanes<>+1632(SB), Y3, Y6
+	VBROADCASTSS lanes<>+7672(SB), Y5
+	VFMADD213PS lanes<>+3744(SB), Y6, Y5
+	VFMADD213PS lanes<>+4320(SB), Y6, Y5
+	VFMADD213PS lanes<>+5920(SB), Y6, Y5
+	VFMADD213PS lanes<>+4192(SB), Y6, Y5
+	VFMADD213PS lanes<>+5280(SB), Y6, Y5
+	VFMADD213PS lanes<>+4160(SB), Y6, Y5
+	VFMADD213PS lanes<>+6400(SB), Y6, Y5
+	VFMADD213PS lanes<>+2752(SB), Y6, Y5
+	VFMADD231PS lanes<>+3584(SB), Y3, Y6
 	VFMADD231PS Y5, Y4, Y6
-	VANDPS lanes<>+5344(SB), Y2, Y3
-	VCMPPS $17, lanes<>+672(SB), Y3, Y3
-	VCMPPS $17, lanes<>+1024(SB), Y2, Y4
+	VANDPS lanes<>+7296(SB), Y2, Y3
+	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
+	VCMPPS $17, lanes<>+2976(SB), Y2, Y4
 	VBLENDVPS Y4, Y6, Y2, Y4
-	VCMPPS $0, lanes<>+1056(SB), Y2, Y5
-	VBROADCASTSS lanes<>+5616(SB), Y6
+	VCMPPS $0, lanes<>+3008(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7576(SB), Y6
 	VBLENDVPS Y5, Y13, Y6, Y5
-	VCMPPS $30, lanes<>+1056(SB), Y2, Y6
+	VCMPPS $30, lanes<>+3008(SB), Y2, Y6
 	VBLENDVPS Y6, Y4, Y5, Y4
 	VBLENDVPS Y3, Y2, Y4, Y2
 	VBLENDVPS Y1, Y0, Y2, Y1
-	VANDPS lanes<>+5344(SB), Y1, Y2
-	VBROADCASTSS lanes<>+5592(SB), Y3
+	VANDPS lanes<>+7296(SB), Y1, Y2
+	VBROADCASTSS lanes<>+7544(SB), Y3
 	VMINPS Y2, Y3, Y2
-	VBROADCASTSS lanes<>+5672(SB), Y3
-	VFMADD213PS lanes<>+3200(SB), Y2, Y3
-	VSUBPS lanes<>+3200(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7656(SB), Y3
+	VFMADD213PS lanes<>+5152(SB), Y2, Y3
+	VSUBPS lanes<>+5152(SB), Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VFNMADD231PS lanes<>+1664(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3616(SB), Y4, Y2
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+5644(SB), Y5
-	VFMADD213PS lanes<>+1728(SB), Y2, Y5
-	VFMADD213PS lanes<>+2944(SB), Y2, Y5
-	VFMADD213PS lanes<>+2592(SB), Y2, Y5
-	VFMADD213PS lanes<>+5280(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7616(SB), Y5
+	VFMADD213PS lanes<>+3680(SB), Y2, Y5
+	VFMADD213PS lanes<>+4896(SB), Y2, Y5
+	VFMADD213PS lanes<>+4544(SB), Y2, Y5
+	VFMADD213PS lanes<>+7232(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y2
-	VBROADCASTSS lanes<>+704(SB), Y4
+	VBROADCASTSS lanes<>+2624(SB), Y4
 	VMOVAPS Y4, Y5
 	VFMSUB231PS Y4, Y3, Y5
 	VFMADD231PS Y2, Y3, Y5
 	VADDPS Y15, Y5, Y2
 	VDIVPS Y2, Y5, Y2
-	VANDPS lanes<>+800(SB), Y1, Y1
+	VANDPS lanes<>+2720(SB), Y1, Y1
 	VORPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
@@ -12197,186 +17495,551 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·mishFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+7296(SB), Z30
+	VBROADCASTSS lanes<>+7548(SB), Z29
+	VBROADCASTSS lanes<>+3040(SB), Z28
+	VBROADCASTSS lanes<>+2912(SB), Z27
+	VBROADCASTSS lanes<>+3008(SB), Z26
+	VBROADCASTSS lanes<>+7552(SB), Z25
+	VBROADCASTSS lanes<>+3072(SB), Z24
+	VBROADCASTSS lanes<>+4000(SB), Z23
+	VBROADCASTSS lanes<>+3552(SB), Z22
+	VBROADCASTSS lanes<>+3360(SB), Z21
+	VMOVUPS lanes<>+64(SB), Z20
+	VBROADCASTSS lanes<>+7696(SB), Z19
+	VBROADCASTSS lanes<>+7628(SB), Z18
+	VBROADCASTSS lanes<>+2816(SB), Z17
+	VBROADCASTSS lanes<>+7560(SB), Z16
+	VBROADCASTSS lanes<>+7672(SB), Z15
+	VBROADCASTSS lanes<>+3744(SB), Z14
+	VBROADCASTSS lanes<>+4320(SB), Z13
+	VBROADCASTSS lanes<>+5920(SB), Z12
+	VBROADCASTSS lanes<>+4192(SB), Z11
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VCMPPS $30, Z24, Z0, K1
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VCMPPS $30, Z24, Z1, K2
+	VMOVAPS Z29, Z2
+	VFMADD231PS Z23, Z0, Z2
+	VMOVAPS Z29, Z3
+	VFMADD231PS Z23, Z1, Z3
+	VSUBPS Z29, Z2, Z4
+	VSUBPS Z29, Z3, Z5
+	VMOVAPS Z0, Z6
+	VFNMADD231PS Z22, Z4, Z6
+	VMOVAPS Z1, Z7
+	VFNMADD231PS Z22, Z5, Z7
+	VFNMADD231PS Z21, Z4, Z6
+	VFNMADD231PS Z21, Z5, Z7
+	VRANGEPS $6, Z31, Z6, Z6
+	VRANGEPS $6, Z31, Z7, Z7
+	VPERMPS Z20, Z2, Z2
+	VPERMPS Z20, Z3, Z3
+	VMOVAPS Z18, Z8
+	VFMADD231PS Z6, Z19, Z8
+	VMOVAPS Z18, Z9
+	VFMADD231PS Z7, Z19, Z9
+	VFMADD213PS Z31, Z6, Z8
+	VFMADD213PS Z31, Z7, Z9
+	VMULPS Z2, Z6, Z6
+	VMULPS Z3, Z7, Z7
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z3
+	VSCALEFPS Z4, Z2, Z2
+	VSCALEFPS Z5, Z3, Z3
+	VADDPS Z31, Z2, Z4
+	VADDPS Z31, Z3, Z5
+	VPSUBD Z17, Z4, Z4
+	VPSUBD Z17, Z5, Z5
+	VPANDD Z28, Z4, Z4
+	VPANDD Z28, Z5, Z5
+	VPSUBD Z4, Z16, Z6
+	VPSUBD Z5, Z16, Z7
+	VMULPS Z27, Z2, Z8
+	VMULPS Z27, Z3, Z9
+	VMOVAPS Z31, Z10
+	VFMSUB231PS Z27, Z6, Z10
+	VMOVAPS Z31, Z1
+	VFMSUB231PS Z27, Z7, Z1
+	VFMADD231PS Z6, Z8, Z10
+	VFMADD231PS Z7, Z9, Z1
+	VCVTDQ2PS Z4, Z4
+	VCVTDQ2PS Z5, Z5
+	VMULPS Z10, Z10, Z6
+	VMULPS Z1, Z1, Z7
+	VMOVAPS Z14, Z8
+	VFMADD231PS Z10, Z15, Z8
+	VMOVAPS Z14, Z9
+	VFMADD231PS Z1, Z15, Z9
+	VFMADD213PS Z13, Z10, Z8
+	VFMADD213PS Z13, Z1, Z9
+	VFMADD213PS Z12, Z10, Z8
+	VFMADD213PS Z12, Z1, Z9
+	VFMADD213PS Z11, Z10, Z8
+	VFMADD213PS Z11, Z1, Z9
+	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5280(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4160(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6400(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+2752(SB), Z1, Z9
+	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z1
+	VFMADD231PS Z8, Z6, Z10
+	VFMADD231PS Z9, Z7, Z1
+	VANDPS Z30, Z2, Z4
+	VANDPS Z30, Z3, Z5
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z4, K3
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z5, K4
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z2, K5
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z3, K6
+	VBLENDMPS Z10, Z2, K5, Z4
+	VBLENDMPS Z1, Z3, K6, Z1
+	VCMPPS $0, Z26, Z2, K5
+	VCMPPS $0, Z26, Z3, K6
+	VBROADCASTSS lanes<>+7576(SB), Z5
+	VBLENDMPS Z28, Z5, K5, Z6
+	VBLENDMPS Z28, Z5, K6, Z5
+	VCMPPS $30, Z26, Z2, K5
+	VCMPPS $30, Z26, Z3, K6
+	VBLENDMPS Z4, Z6, K5, Z4
+	VBLENDMPS Z1, Z5, K6, Z1
+	VBLENDMPS Z2, Z4, K3, Z2
+	VBLENDMPS Z3, Z1, K4, Z1
+	VBLENDMPS Z0, Z2, K1, Z2
+	VMOVUPS 4096(SI)(CX*4), Z3
+	VBLENDMPS Z3, Z1, K2, Z1
+	VANDPS Z30, Z2, Z4
+	VANDPS Z30, Z1, Z5
+	VBROADCASTSS lanes<>+7592(SB), Z6
+	VMINPS Z4, Z6, Z4
+	VMINPS Z5, Z6, Z5
+	VMOVAPS Z25, Z6
+	VFMADD231PS.BCST lanes<>+7624(SB), Z4, Z6
+	VMOVAPS Z25, Z7
+	VFMADD231PS.BCST lanes<>+7624(SB), Z5, Z7
+	VSUBPS Z25, Z6, Z8
+	VSUBPS Z25, Z7, Z9
+	VFNMADD231PS.BCST lanes<>+7568(SB), Z8, Z4
+	VFNMADD231PS.BCST lanes<>+7568(SB), Z9, Z5
+	VMOVUPS lanes<>+1600(SB), Z8
+	VMOVAPS Z6, Z9
+	VPERMI2PS lanes<>+384(SB), Z8, Z9
+	VMOVAPS Z7, Z10
+	VPERMI2PS lanes<>+384(SB), Z8, Z10
+	VMOVUPS lanes<>+1088(SB), Z8
+	VMOVAPS Z6, Z3
+	VPERMI2PS lanes<>+192(SB), Z8, Z3
+	VMOVAPS Z7, Z0
+	VPERMI2PS lanes<>+192(SB), Z8, Z0
+	VFMADD231PS Z4, Z9, Z3
+	VFMADD231PS Z5, Z10, Z0
+	VMOVUPS lanes<>+256(SB), Z8
+	VMOVAPS Z6, Z9
+	VPERMI2PS lanes<>+576(SB), Z8, Z9
+	VMOVAPS Z7, Z10
+	VPERMI2PS lanes<>+576(SB), Z8, Z10
+	VFMADD231PS Z4, Z3, Z9
+	VFMADD231PS Z5, Z0, Z10
+	VMOVUPS lanes<>+1664(SB), Z0
+	VMOVAPS Z6, Z3
+	VPERMI2PS lanes<>+640(SB), Z0, Z3
+	VMOVAPS Z7, Z8
+	VPERMI2PS lanes<>+640(SB), Z0, Z8
+	VFMADD231PS Z4, Z9, Z3
+	VFMADD231PS Z5, Z10, Z8
+	VMOVUPS lanes<>+128(SB), Z0
+	VMOVAPS Z6, Z9
+	VPERMI2PS lanes<>+1216(SB), Z0, Z9
+	VMOVAPS Z7, Z10
+	VPERMI2PS lanes<>+1216(SB), Z0, Z10
+	VFMADD231PS Z4, Z3, Z9
+	VFMADD231PS Z5, Z8, Z10
+	VMOVUPS lanes<>+0(SB), Z0
+	VPERMI2PS lanes<>+1536(SB), Z0, Z6
+	VPERMI2PS lanes<>+1536(SB), Z0, Z7
+	VFMADD231PS Z4, Z9, Z6
+	VFMADD231PS Z5, Z10, Z7
+	VPTERNLOGD $226, Z2, Z30, Z6
+	VPTERNLOGD $226, Z1, Z30, Z7
+	VMULPS (SI)(CX*4), Z6, Z0
+	VMULPS 4096(SI)(CX*4), Z7, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VCMPPS $30, Z24, Z0, K1
+	VMOVUPS 12288(SI)(CX*4), Z1
+	VCMPPS $30, Z24, Z1, K2
+	VMOVAPS Z29, Z2
+	VFMADD231PS Z23, Z0, Z2
+	VMOVAPS Z29, Z3
+	VFMADD231PS Z23, Z1, Z3
+	VSUBPS Z29, Z2, Z4
+	VSUBPS Z29, Z3, Z5
+	VMOVAPS Z0, Z6
+	VFNMADD231PS Z22, Z4, Z6
+	VMOVAPS Z1, Z7
+	VFNMADD231PS Z22, Z5, Z7
+	VFNMADD231PS Z21, Z4, Z6
+	VFNMADD231PS Z21, Z5, Z7
+	VRANGEPS $6, Z31, Z6, Z6
+	VRANGEPS $6, Z31, Z7, Z7
+	VPERMPS Z20, Z2, Z2
+	VPERMPS Z20, Z3, Z3
+	VMOVAPS Z18, Z8
+	VFMADD231PS Z6, Z19, Z8
+	VMOVAPS Z18, Z9
+	VFMADD231PS Z7, Z19, Z9
+	VFMADD213PS Z31, Z6, Z8
+	VFMADD213PS Z31, Z7, Z9
+	VMULPS Z2, Z6, Z6
+	VMULPS Z3, Z7, Z7
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z3
+	VSCALEFPS Z4, Z2, Z2
+	VSCALEFPS Z5, Z3, Z3
+	VADDPS Z31, Z2, Z4
+	VADDPS Z31, Z3, Z5
+	VPSUBD Z17, Z4, Z4
+	VPSUBD Z17, Z5, Z5
+	VPANDD Z28, Z4, Z4
+	VPANDD Z28, Z5, Z5
+	VPSUBD Z4, Z16, Z6
+	VPSUBD Z5, Z16, Z7
+	VMULPS Z27, Z2, Z8
+	VMULPS Z27, Z3, Z9
+	VMOVAPS Z31, Z10
+	VFMSUB231PS Z27, Z6, Z10
+	VMOVAPS Z31, Z1
+	VFMSUB231PS Z27, Z7, Z1
+	VFMADD231PS Z6, Z8, Z10
+	VFMADD231PS Z7, Z9, Z1
+	VCVTDQ2PS Z4, Z4
+	VCVTDQ2PS Z5, Z5
+	VMULPS Z10, Z10, Z6
+	VMULPS Z1, Z1, Z7
+	VMOVAPS Z14, Z8
+	VFMADD231PS Z10, Z15, Z8
+	VMOVAPS Z14, Z9
+	VFMADD231PS Z1, Z15, Z9
+	VFMADD213PS Z13, Z10, Z8
+	VFMADD213PS Z13, Z1, Z9
+	VFMADD213PS Z12, Z10, Z8
+	VFMADD213PS Z12, Z1, Z9
+	VFMADD213PS Z11, Z10, Z8
+	VFMADD213PS Z11, Z1, Z9
+	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5280(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4160(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6400(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+2752(SB), Z1, Z9
+	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z1
+	VFMADD231PS Z8, Z6, Z10
+	VFMADD231PS Z9, Z7, Z1
+	VANDPS Z30, Z2, Z4
+	VANDPS Z30, Z3, Z5
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z4, K3
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z5, K4
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z2, K5
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z3, K6
+	VBLENDMPS Z10, Z2, K5, Z4
+	VBLENDMPS Z1, Z3, K6, Z1
+	VCMPPS $0, Z26, Z2, K5
+	VCMPPS $0, Z26, Z3, K6
+	VBROADCASTSS lanes<>+7576(SB), Z5
+	VBLENDMPS Z28, Z5, K5, Z6
+	VBLENDMPS Z28, Z5, K6, Z5
+	VCMPPS $30, Z26, Z2, K5
+	VCMPPS $30, Z26, Z3, K6
+	VBLENDMPS Z4, Z6, K5, Z4
+	VBLENDMPS Z1, Z5, K6, Z1
+	VBLENDMPS Z2, Z4, K3, Z2
+	VBLENDMPS Z3, Z1, K4, Z1
+	VBLENDMPS Z0, Z2, K1, Z2
+	VMOVUPS 12288(SI)(CX*4), Z3
+	VBLENDMPS Z3, Z1, K2, Z1
+	VANDPS Z30, Z2, Z4
+	VANDPS Z30, Z1, Z5
+	VBROADCASTSS lanes<>+7592(SB), Z6
+	VMINPS Z4, Z6, Z4
+	VMINPS Z5, Z6, Z5
+	VMOVAPS Z25, Z6
+	VFMADD231PS.BCST lanes<>+7624(SB), Z4, Z6
+	VMOVAPS Z25, Z7
+	VFMADD231PS.BCST lanes<>+7624(SB), Z5, Z7
+	VSUBPS Z25, Z6, Z8
+	VSUBPS Z25, Z7, Z9
+	VFNMADD231PS.BCST lanes<>+7568(SB), Z8, Z4
+	VFNMADD231PS.BCST lanes<>+7568(SB), Z9, Z5
+	VMOVUPS lanes<>+1600(SB), Z8
+	VMOVAPS Z6, Z9
+	VPERMI2PS lanes<>+384(SB), Z8, Z9
+	VMOVAPS Z7, Z10
+	VPERMI2PS lanes<>+384(SB), Z8, Z10
+	VMOVUPS lanes<>+1088(SB), Z8
+	VMOVAPS Z6, Z3
+	VPERMI2PS lanes<>+192(SB), Z8, Z3
+	VMOVAPS Z7, Z0
+	VPERMI2PS lanes<>+192(SB), Z8, Z0
+	VFMADD231PS Z4, Z9, Z3
+	VFMADD231PS Z5, Z10, Z0
+	VMOVUPS lanes<>+256(SB), Z8
+	VMOVAPS Z6, Z9
+	VPERMI2PS lanes<>+576(SB), Z8, Z9
+	VMOVAPS Z7, Z10
+	VPERMI2PS lanes<>+576(SB), Z8, Z10
+	VFMADD231PS Z4, Z3, Z9
+	VFMADD231PS Z5, Z0, Z10
+	VMOVUPS lanes<>+1664(SB), Z0
+	VMOVAPS Z6, Z3
+	VPERMI2PS lanes<>+640(SB), Z0, Z3
+	VMOVAPS Z7, Z8
+	VPERMI2PS lanes<>+640(SB), Z0, Z8
+	VFMADD231PS Z4, Z9, Z3
+	VFMADD231PS Z5, Z10, Z8
+	VMOVUPS lanes<>+128(SB), Z0
+	VMOVAPS Z6, Z9
+	VPERMI2PS lanes<>+1216(SB), Z0, Z9
+	VMOVAPS Z7, Z10
+	VPERMI2PS lanes<>+1216(SB), Z0, Z10
+	VFMADD231PS Z4, Z3, Z9
+	VFMADD231PS Z5, Z8, Z10
+	VMOVUPS lanes<>+0(SB), Z0
+	VPERMI2PS lanes<>+1536(SB), Z0, Z6
+	VPERMI2PS lanes<>+1536(SB), Z0, Z7
+	VFMADD231PS Z4, Z9, Z6
+	VFMADD231PS Z5, Z10, Z7
+	VPTERNLOGD $226, Z2, Z30, Z6
+	VPTERNLOGD $226, Z1, Z30, Z7
+	VMULPS 8192(SI)(CX*4), Z6, Z0
+	VMULPS 12288(SI)(CX*4), Z7, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·mishFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+992(SB), Z31
-	VBROADCASTSS lanes<>+5596(SB), Z30
-	VBROADCASTSS lanes<>+1088(SB), Z29
-	VBROADCASTSS lanes<>+960(SB), Z28
-	VBROADCASTSS lanes<>+5344(SB), Z27
-	VBROADCASTSS lanes<>+1056(SB), Z26
-	VBROADCASTSS lanes<>+3200(SB), Z25
-	VBROADCASTSS lanes<>+704(SB), Z24
-	VBROADCASTSS lanes<>+1120(SB), Z23
-	VBROADCASTSS lanes<>+2048(SB), Z22
-	VBROADCASTSS lanes<>+1600(SB), Z21
-	VBROADCASTSS lanes<>+1408(SB), Z20
-	VBROADCASTSS lanes<>+5656(SB), Z19
-	VBROADCASTSS lanes<>+3392(SB), Z18
-	VBROADCASTSS lanes<>+1824(SB), Z17
-	VBROADCASTSS lanes<>+2304(SB), Z16
-	VBROADCASTSS lanes<>+5184(SB), Z15
-	VBROADCASTSS lanes<>+864(SB), Z14
-	VBROADCASTSS lanes<>+5604(SB), Z13
-	VBROADCASTSS lanes<>+5688(SB), Z12
-	VBROADCASTSS lanes<>+1792(SB), Z11
-	VBROADCASTSS lanes<>+2368(SB), Z10
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+7296(SB), Z30
+	VBROADCASTSS lanes<>+7548(SB), Z29
+	VBROADCASTSS lanes<>+3040(SB), Z28
+	VBROADCASTSS lanes<>+2912(SB), Z27
+	VBROADCASTSS lanes<>+3008(SB), Z26
+	VBROADCASTSS lanes<>+7552(SB), Z25
+	VBROADCASTSS lanes<>+3072(SB), Z24
+	VBROADCASTSS lanes<>+4000(SB), Z23
+	VBROADCASTSS lanes<>+3552(SB), Z22
+	VBROADCASTSS lanes<>+3360(SB), Z21
+	VMOVUPS lanes<>+64(SB), Z20
+	VBROADCASTSS lanes<>+7696(SB), Z19
+	VBROADCASTSS lanes<>+7628(SB), Z18
+	VBROADCASTSS lanes<>+2816(SB), Z17
+	VBROADCASTSS lanes<>+7560(SB), Z16
+	VBROADCASTSS lanes<>+7672(SB), Z15
+	VBROADCASTSS lanes<>+3744(SB), Z14
+	VBROADCASTSS lanes<>+4320(SB), Z13
+	VBROADCASTSS lanes<>+5920(SB), Z12
+	VBROADCASTSS lanes<>+4192(SB), Z11
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Z0
-	VCMPPS $30, Z23, Z0, K1
+	VCMPPS $30, Z24, Z0, K1
 	VMOVUPS 64(SI)(CX*4), Z1
-	VCMPPS $30, Z23, Z1, K2
-	VMOVAPS Z30, Z2
-	VFMADD231PS Z22, Z0, Z2
-	VMOVAPS Z30, Z3
-	VFMADD231PS Z22, Z1, Z3
-	VSUBPS Z30, Z2, Z2
-	VSUBPS Z30, Z3, Z3
-	VMOVAPS Z0, Z4
-	VFNMADD231PS Z21, Z2, Z4
-	VMOVAPS Z1, Z5
-	VFNMADD231PS Z21, Z3, Z5
-	VFNMADD231PS Z20, Z2, Z4
-	VFNMADD231PS Z20, Z3, Z5
-	VRANGEPS $6, Z31, Z4, Z4
-	VRANGEPS $6, Z31, Z5, Z5
-	VMOVAPS Z18, Z6
-	VFMADD231PS Z4, Z19, Z6
-	VMOVAPS Z18, Z7
-	VFMADD231PS Z5, Z19, Z7
-	VFMADD213PS Z17, Z4, Z6
-	VFMADD213PS Z17, Z5, Z7
-	VFMADD213PS Z16, Z4, Z6
-	VFMADD213PS Z16, Z5, Z7
-	VFMADD213PS Z15, Z4, Z6
-	VFMADD213PS Z15, Z5, Z7
-	VFMADD213PS Z31, Z4, Z6
-	VFMADD213PS Z31, Z5, Z7
-	VFMADD213PS Z31, Z4, Z6
-	VFMADD213PS Z31, Z5, Z7
-	VSCALEFPS Z2, Z6, Z2
-	VSCALEFPS Z3, Z7, Z3
+	VCMPPS $30, Z24, Z1, K2
+	VMOVAPS Z29, Z2
+	VFMADD231PS Z23, Z0, Z2
+	VMOVAPS Z29, Z3
+	VFMADD231PS Z23, Z1, Z3
+	VSUBPS Z29, Z2, Z4
+	VSUBPS Z29, Z3, Z5
+	VMOVAPS Z0, Z6
+	VFNMADD231PS Z22, Z4, Z6
+	VMOVAPS Z1, Z7
+	VFNMADD231PS Z22, Z5, Z7
+	VFNMADD231PS Z21, Z4, Z6
+	VFNMADD231PS Z21, Z5, Z7
+	VRANGEPS $6, Z31, Z6, Z6
+	VRANGEPS $6, Z31, Z7, Z7
+	VPERMPS Z20, Z2, Z2
+	VPERMPS Z20, Z3, Z3
+	VMOVAPS Z18, Z8
+	VFMADD231PS Z6, Z19, Z8
+	VMOVAPS Z18, Z9
+	VFMADD231PS Z7, Z19, Z9
+	VFMADD213PS Z31, Z6, Z8
+	VFMADD213PS Z31, Z7, Z9
+	VMULPS Z2, Z6, Z6
+	VMULPS Z3, Z7, Z7
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z3
+	VSCALEFPS Z4, Z2, Z2
+	VSCALEFPS Z5, Z3, Z3
 	VADDPS Z31, Z2, Z4
 	VADDPS Z31, Z3, Z5
-	VPSUBD Z14, Z4, Z4
-	VPSUBD Z14, Z5, Z5
-	VPANDD Z29, Z4, Z4
-	VPANDD Z29, Z5, Z5
-	VPSUBD Z4, Z13, Z6
-	VPSUBD Z5, Z13, Z7
-	VMULPS Z28, Z2, Z8
-	VMULPS Z28, Z3, Z9
+	VPSUBD Z17, Z4, Z4
+	VPSUBD Z17, Z5, Z5
+	VPANDD Z28, Z4, Z4
+	VPANDD Z28, Z5, Z5
+	VPSUBD Z4, Z16, Z6
+	VPSUBD Z5, Z16, Z7
+	VMULPS Z27, Z2, Z8
+	VMULPS Z27, Z3, Z9
+	VMOVAPS Z31, Z10
+	VFMSUB231PS Z27, Z6, Z10
 	VMOVAPS Z31, Z1
-	VFMSUB231PS Z28, Z6, Z1
-	VMOVAPS Z31, Z0
-	VFMSUB231PS Z28, Z7, Z0
-	VFMADD231PS Z6, Z8, Z1
-	VFMADD231PS Z7, Z9, Z0
+	VFMSUB231PS Z27, Z7, Z1
+	VFMADD231PS Z6, Z8, Z10
+	VFMADD231PS Z7, Z9, Z1
 	VCVTDQ2PS Z4, Z4
 	VCVTDQ2PS Z5, Z5
-	VMULPS Z1, Z1, Z6
-	VMULPS Z0, Z0, Z7
-	VMOVAPS Z11, Z8
-	VFMADD231PS Z1, Z12, Z8
-	VMOVAPS Z11, Z9
-	VFMADD231PS Z0, Z12, Z9
-	VFMADD213PS Z10, Z1, Z8
-	VFMADD213PS Z10, Z0, Z9
-	VFMADD213PS.BCST lanes<>+3968(SB), Z1, Z8
-	VFMADD213PS.BCST lanes<>+3968(SB), Z0, Z9
-	VFMADD213PS.BCST lanes<>+2240(SB), Z1, Z8
-	VFMADD213PS.BCST lanes<>+2240(SB), Z0, Z9
-	VFMADD213PS.BCST lanes<>+3328(SB), Z1, Z8
-	VFMADD213PS.BCST lanes<>+3328(SB), Z0, Z9
-	VFMADD213PS.BCST lanes<>+2208(SB), Z1, Z8
-	VFMADD213PS.BCST lanes<>+2208(SB), Z0, Z9
-	VFMADD213PS.BCST lanes<>+4448(SB), Z1, Z8
-	VFMADD213PS.BCST lanes<>+4448(SB), Z0, Z9
-	VFMADD213PS.BCST lanes<>+832(SB), Z1, Z8
-	VFMADD213PS.BCST lanes<>+832(SB), Z0, Z9
-	VFMADD231PS.BCST lanes<>+1632(SB), Z4, Z1
-	VFMADD231PS.BCST lanes<>+1632(SB), Z5, Z0
-	VFMADD231PS Z8, Z6, Z1
-	VFMADD231PS Z9, Z7, Z0
-	VANDPS Z27, Z2, Z4
-	VANDPS Z27, Z3, Z5
-	VCMPPS.BCST $17, lanes<>+672(SB), Z4, K3
-	VCMPPS.BCST $17, lanes<>+672(SB), Z5, K4
-	VCMPPS.BCST $17, lanes<>+1024(SB), Z2, K5
-	VCMPPS.BCST $17, lanes<>+1024(SB), Z3, K6
-	VBLENDMPS Z1, Z2, K5, Z1
-	VBLENDMPS Z0, Z3, K6, Z0
+	VMULPS Z10, Z10, Z6
+	VMULPS Z1, Z1, Z7
+	VMOVAPS Z14, Z8
+	VFMADD231PS Z10, Z15, Z8
+	VMOVAPS Z14, Z9
+	VFMADD231PS Z1, Z15, Z9
+	VFMADD213PS Z13, Z10, Z8
+	VFMADD213PS Z13, Z1, Z9
+	VFMADD213PS Z12, Z10, Z8
+	VFMADD213PS Z12, Z1, Z9
+	VFMADD213PS Z11, Z10, Z8
+	VFMADD213PS Z11, Z1, Z9
+	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5280(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4160(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6400(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+2752(SB), Z1, Z9
+	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z1
+	VFMADD231PS Z8, Z6, Z10
+	VFMADD231PS Z9, Z7, Z1
+	VANDPS Z30, Z2, Z4
+	VANDPS Z30, Z3, Z5
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z4, K3
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z5, K4
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z2, K5
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z3, K6
+	VBLENDMPS Z10, Z2, K5, Z4
+	VBLENDMPS Z1, Z3, K6, Z1
 	VCMPPS $0, Z26, Z2, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+5616(SB), Z4
-	VBLENDMPS Z29, Z4, K5, Z5
-	VBLENDMPS Z29, Z4, K6, Z4
+	VBROADCASTSS lanes<>+7576(SB), Z5
+	VBLENDMPS Z28, Z5, K5, Z6
+	VBLENDMPS Z28, Z5, K6, Z5
 	VCMPPS $30, Z26, Z2, K5
 	VCMPPS $30, Z26, Z3, K6
-	VBLENDMPS Z1, Z5, K5, Z1
-	VBLENDMPS Z0, Z4, K6, Z0
-	VBLENDMPS Z2, Z1, K3, Z1
-	VBLENDMPS Z3, Z0, K4, Z0
-	VMOVUPS (SI)(CX*4), Z2
-	VBLENDMPS Z2, Z1, K1, Z1
+	VBLENDMPS Z4, Z6, K5, Z4
+	VBLENDMPS Z1, Z5, K6, Z1
+	VBLENDMPS Z2, Z4, K3, Z2
+	VBLENDMPS Z3, Z1, K4, Z1
+	VBLENDMPS Z0, Z2, K1, Z2
 	VMOVUPS 64(SI)(CX*4), Z3
-	VBLENDMPS Z3, Z0, K2, Z0
-	VANDPS Z27, Z1, Z4
-	VANDPS Z27, Z0, Z5
-	VBROADCASTSS lanes<>+5592(SB), Z6
+	VBLENDMPS Z3, Z1, K2, Z1
+	VANDPS Z30, Z2, Z4
+	VANDPS Z30, Z1, Z5
+	VBROADCASTSS lanes<>+7592(SB), Z6
 	VMINPS Z4, Z6, Z4
 	VMINPS Z5, Z6, Z5
 	VMOVAPS Z25, Z6
-	VFMADD231PS.BCST lanes<>+5672(SB), Z4, Z6
+	VFMADD231PS.BCST lanes<>+7624(SB), Z4, Z6
 	VMOVAPS Z25, Z7
-	VFMADD231PS.BCST lanes<>+5672(SB), Z5, Z7
+	VFMADD231PS.BCST lanes<>+7624(SB), Z5, Z7
 	VSUBPS Z25, Z6, Z8
 	VSUBPS Z25, Z7, Z9
-	VPSLLD $23, Z6, Z6
-	VPSLLD $23, Z7, Z7
-	VFNMADD231PS.BCST lanes<>+1664(SB), Z8, Z4
-	VFNMADD231PS.BCST lanes<>+1664(SB), Z9, Z5
-	VMULPS Z4, Z4, Z8
-	VMULPS Z5, Z5, Z9
-	VBROADCASTSS lanes<>+5644(SB), Z3
-	VBROADCASTSS lanes<>+1728(SB), Z2
-	VFMADD231PS Z4, Z3, Z2
-	VFMADD213PS.BCST lanes<>+1728(SB), Z5, Z3
-	VFMADD213PS.BCST lanes<>+2944(SB), Z4, Z2
-	VFMADD213PS.BCST lanes<>+2944(SB), Z5, Z3
-	VFMADD213PS.BCST lanes<>+2592(SB), Z4, Z2
-	VFMADD213PS.BCST lanes<>+2592(SB), Z5, Z3
-	VFMADD213PS.BCST lanes<>+5280(SB), Z4, Z2
-	VFMADD213PS.BCST lanes<>+5280(SB), Z5, Z3
-	VFMADD231PS Z2, Z8, Z4
-	VFMADD231PS Z3, Z9, Z5
-	VMOVAPS Z24, Z2
-	VFMSUB231PS Z24, Z6, Z2
-	VMOVAPS Z24, Z3
-	VFMSUB231PS Z24, Z7, Z3
-	VFMADD231PS Z4, Z6, Z2
-	VFMADD231PS Z5, Z7, Z3
-	VADDPS Z31, Z2, Z4
-	VADDPS Z31, Z3, Z5
-	VRCP14PS Z4, Z6
-	VRCP14PS Z5, Z7
-	VMULPS Z6, Z2, Z8
-	VMULPS Z7, Z3, Z9
-	VFNMADD231PS Z8, Z4, Z2
-	VFNMADD231PS Z9, Z5, Z3
-	VFMADD231PS Z6, Z2, Z8
-	VFMADD231PS Z7, Z3, Z9
-	VPTERNLOGD.BCST $248, lanes<>+132(SB), Z1, Z8
-	VPTERNLOGD.BCST $248, lanes<>+132(SB), Z0, Z9
-	VMULPS (SI)(CX*4), Z8, Z0
-	VMULPS 64(SI)(CX*4), Z9, Z1
+	VFNMADD231PS.BCST lanes<>+7568(SB), Z8, Z4
+	VFNMADD231PS.BCST lanes<>+7568(SB), Z9, Z5
+	VMOVUPS lanes<>+1600(SB), Z8
+	VMOVAPS Z6, Z9
+	VPERMI2PS lanes<>+384(SB), Z8, Z9
+	VMOVAPS Z7, Z10
+	VPERMI2PS lanes<>+384(SB), Z8, Z10
+	VMOVUPS lanes<>+1088(SB), Z8
+	VMOVAPS Z6, Z3
+	VPERMI2PS lanes<>+192(SB), Z8, Z3
+	VMOVAPS Z7, Z0
+	VPERMI2PS lanes<>+192(SB), Z8, Z0
+	VFMADD231PS Z4, Z9, Z3
+	VFMADD231PS Z5, Z10, Z0
+	VMOVUPS lanes<>+256(SB), Z8
+	VMOVAPS Z6, Z9
+	VPERMI2PS lanes<>+576(SB), Z8, Z9
+	VMOVAPS Z7, Z10
+	VPERMI2PS lanes<>+576(SB), Z8, Z10
+	VFMADD231PS Z4, Z3, Z9
+	VFMADD231PS Z5, Z0, Z10
+	VMOVUPS lanes<>+1664(SB), Z0
+	VMOVAPS Z6, Z3
+	VPERMI2PS lanes<>+640(SB), Z0, Z3
+	VMOVAPS Z7, Z8
+	VPERMI2PS lanes<>+640(SB), Z0, Z8
+	VFMADD231PS Z4, Z9, Z3
+	VFMADD231PS Z5, Z10, Z8
+	VMOVUPS lanes<>+128(SB), Z0
+	VMOVAPS Z6, Z9
+	VPERMI2PS lanes<>+1216(SB), Z0, Z9
+	VMOVAPS Z7, Z10
+	VPERMI2PS lanes<>+1216(SB), Z0, Z10
+	VFMADD231PS Z4, Z3, Z9
+	VFMADD231PS Z5, Z8, Z10
+	VMOVUPS lanes<>+0(SB), Z0
+	VPERMI2PS lanes<>+1536(SB), Z0, Z6
+	VPERMI2PS lanes<>+1536(SB), Z0, Z7
+	VFMADD231PS Z4, Z9, Z6
+	VFMADD231PS Z5, Z10, Z7
+	VPTERNLOGD $226, Z2, Z30, Z6
+	VPTERNLOGD $226, Z1, Z30, Z7
+	VMULPS (SI)(CX*4), Z6, Z0
+	VMULPS 64(SI)(CX*4), Z7, Z1
 	VMOVUPS Z0, (DX)(CX*4)
 	VMOVUPS Z1, 64(DX)(CX*4)
 	ADDQ $32, CX
@@ -12391,79 +18054,84 @@ masked:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPS.Z (SI)(CX*4), K7, Z0
-	VCMPPS $30, Z23, Z0, K1
-	VMOVAPS Z30, Z1
-	VFMADD231PS Z22, Z0, Z1
-	VSUBPS Z30, Z1, Z1
-	VMOVAPS Z0, Z2
-	VFNMADD231PS Z21, Z1, Z2
-	VFNMADD231PS Z20, Z1, Z2
-	VRANGEPS $6, Z31, Z2, Z2
-	VMOVAPS Z18, Z3
-	VFMADD231PS Z2, Z19, Z3
-	VFMADD213PS Z17, Z2, Z3
-	VFMADD213PS Z16, Z2, Z3
-	VFMADD213PS Z15, Z2, Z3
-	VFMADD213PS Z31, Z2, Z3
-	VFMADD213PS Z31, Z2, Z3
-	VSCALEFPS Z1, Z3, Z1
+	VCMPPS $30, Z24, Z0, K1
+	VMOVAPS Z29, Z1
+	VFMADD231PS Z23, Z0, Z1
+	VSUBPS Z29, Z1, Z2
+	VMOVAPS Z0, Z3
+	VFNMADD231PS Z22, Z2, Z3
+	VFNMADD231PS Z21, Z2, Z3
+	VRANGEPS $6, Z31, Z3, Z3
+	VPERMPS Z20, Z1, Z1
+	VMOVAPS Z18, Z4
+	VFMADD231PS Z3, Z19, Z4
+	VFMADD213PS Z31, Z3, Z4
+	VMULPS Z1, Z3, Z3
+	VFMADD231PS Z4, Z3, Z1
+	VSCALEFPS Z2, Z1, Z1
 	VADDPS Z31, Z1, Z2
-	VPSUBD Z14, Z2, Z2
-	VPANDD Z29, Z2, Z2
-	VPSUBD Z2, Z13, Z3
-	VMULPS Z28, Z1, Z4
+	VPSUBD Z17, Z2, Z2
+	VPANDD Z28, Z2, Z2
+	VPSUBD Z2, Z16, Z3
+	VMULPS Z27, Z1, Z4
 	VMOVAPS Z31, Z5
-	VFMSUB231PS Z28, Z3, Z5
+	VFMSUB231PS Z27, Z3, Z5
 	VFMADD231PS Z3, Z4, Z5
 	VCVTDQ2PS Z2, Z2
 	VMULPS Z5, Z5, Z3
-	VMOVAPS Z11, Z4
-	VFMADD231PS Z5, Z12, Z4
-	VFMADD213PS Z10, Z5, Z4
-	VFMADD213PS.BCST lanes<>+3968(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+2240(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+3328(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+2208(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+4448(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+832(SB), Z5, Z4
-	VFMADD231PS.BCST lanes<>+1632(SB), Z2, Z5
+	VMOVAPS Z14, Z4
+	VFMADD231PS Z5, Z15, Z4
+	VFMADD213PS Z13, Z5, Z4
+	VFMADD213PS Z12, Z5, Z4
+	VFMADD213PS Z11, Z5, Z4
+	VFMADD213PS.BCST lanes<>+5280(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+4160(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+6400(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+2752(SB), Z5, Z4
+	VFMADD231PS.BCST lanes<>+3584(SB), Z2, Z5
 	VFMADD231PS Z4, Z3, Z5
-	VANDPS Z27, Z1, Z2
-	VCMPPS.BCST $17, lanes<>+672(SB), Z2, K2
-	VCMPPS.BCST $17, lanes<>+1024(SB), Z1, K3
+	VANDPS Z30, Z1, Z2
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z2, K2
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z1, K3
 	VBLENDMPS Z5, Z1, K3, Z2
 	VCMPPS $0, Z26, Z1, K3
-	VBROADCASTSS lanes<>+5616(SB), Z3
-	VBLENDMPS Z29, Z3, K3, Z3
+	VBROADCASTSS lanes<>+7576(SB), Z3
+	VBLENDMPS Z28, Z3, K3, Z3
 	VCMPPS $30, Z26, Z1, K3
 	VBLENDMPS Z2, Z3, K3, Z2
 	VBLENDMPS Z1, Z2, K2, Z1
 	VBLENDMPS Z0, Z1, K1, Z1
-	VANDPS Z27, Z1, Z2
-	VBROADCASTSS lanes<>+5592(SB), Z3
+	VANDPS Z30, Z1, Z2
+	VBROADCASTSS lanes<>+7592(SB), Z3
 	VMINPS Z2, Z3, Z2
 	VMOVAPS Z25, Z3
-	VFMADD231PS.BCST lanes<>+5672(SB), Z2, Z3
+	VFMADD231PS.BCST lanes<>+7624(SB), Z2, Z3
 	VSUBPS Z25, Z3, Z4
-	VPSLLD $23, Z3, Z3
-	VFNMADD231PS.BCST lanes<>+1664(SB), Z4, Z2
-	VMULPS Z2, Z2, Z4
-	VBROADCASTSS lanes<>+5644(SB), Z5
-	VFMADD213PS.BCST lanes<>+1728(SB), Z2, Z5
-	VFMADD213PS.BCST lanes<>+2944(SB), Z2, Z5
-	VFMADD213PS.BCST lanes<>+2592(SB), Z2, Z5
-	VFMADD213PS.BCST lanes<>+5280(SB), Z2, Z5
-	VFMADD231PS Z5, Z4, Z2
-	VMOVAPS Z24, Z4
-	VFMSUB231PS Z24, Z3, Z4
-	VFMADD231PS Z2, Z3, Z4
-	VADDPS Z31, Z4, Z2
-	VRCP14PS Z2, Z3
-	VMULPS Z3, Z4, Z5
-	VFNMADD231PS Z5, Z2, Z4
-	VFMADD231PS Z3, Z4, Z5
-	VPTERNLOGD.BCST $248, lanes<>+132(SB), Z1, Z5
-	VMULPS Z5, Z0, Z0
+	VFNMADD231PS.BCST lanes<>+7568(SB), Z4, Z2
+	VMOVUPS lanes<>+1600(SB), Z4
+	VMOVAPS Z3, Z5
+	VPERMI2PS lanes<>+384(SB), Z4, Z5
+	VMOVUPS lanes<>+1088(SB), Z4
+	VMOVAPS Z3, Z6
+	VPERMI2PS lanes<>+192(SB), Z4, Z6
+	VFMADD231PS Z2, Z5, Z6
+	VMOVUPS lanes<>+256(SB), Z4
+	VMOVAPS Z3, Z5
+	VPERMI2PS lanes<>+576(SB), Z4, Z5
+	VFMADD231PS Z2, Z6, Z5
+	VMOVUPS lanes<>+1664(SB), Z4
+	VMOVAPS Z3, Z6
+	VPERMI2PS lanes<>+640(SB), Z4, Z6
+	VFMADD231PS Z2, Z5, Z6
+	VMOVUPS lanes<>+128(SB), Z4
+	VMOVAPS Z3, Z5
+	VPERMI2PS lanes<>+1216(SB), Z4, Z5
+	VFMADD231PS Z2, Z6, Z5
+	VMOVUPS lanes<>+0(SB), Z4
+	VPERMI2PS lanes<>+1536(SB), Z4, Z3
+	VFMADD231PS Z2, Z5, Z3
+	VPTERNLOGD $226, Z1, Z30, Z3
+	VMULPS Z3, Z0, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
@@ -12477,14 +18145,14 @@ TEXT ·mishFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+512(SB), Y15
-	VBROADCASTSD lanes<>+416(SB), Y14
-	VBROADCASTSD lanes<>+5088(SB), Y13
-	VBROADCASTSD lanes<>+4704(SB), Y12
-	VBROADCASTSD lanes<>+2144(SB), Y11
-	VBROADCASTSD lanes<>+96(SB), Y10
-	VBROADCASTSD lanes<>+608(SB), Y9
-	VBROADCASTSD lanes<>+384(SB), Y8
+	VBROADCASTSD lanes<>+2432(SB), Y15
+	VBROADCASTSD lanes<>+2336(SB), Y14
+	VBROADCASTSD lanes<>+7040(SB), Y13
+	VBROADCASTSD lanes<>+6656(SB), Y12
+	VBROADCASTSD lanes<>+4096(SB), Y11
+	VBROADCASTSD lanes<>+2016(SB), Y10
+	VBROADCASTSD lanes<>+2528(SB), Y9
+	VBROADCASTSD lanes<>+2304(SB), Y8
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -12492,43 +18160,43 @@ TEXT ·mishFloat64AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*8), Y0
-	VCMPPD $30, lanes<>+320(SB), Y0, Y1
-	VBROADCASTSD lanes<>+5448(SB), Y2
+	VCMPPD $30, lanes<>+2240(SB), Y0, Y1
+	VBROADCASTSD lanes<>+7400(SB), Y2
 	VMINPD Y0, Y2, Y2
-	VBROADCASTSD lanes<>+5456(SB), Y3
+	VBROADCASTSD lanes<>+7408(SB), Y3
 	VMAXPD Y2, Y3, Y2
 	VMOVAPS Y13, Y3
-	VFMADD231PD lanes<>+5120(SB), Y2, Y3
+	VFMADD231PD lanes<>+7072(SB), Y2, Y3
 	VSUBPD Y13, Y3, Y4
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y2, Y5
 	VFNMADD231PD Y12, Y4, Y5
 	VFNMADD231PD Y11, Y4, Y5
 	VMULPD Y5, Y5, Y4
-	VBROADCASTSD lanes<>+5528(SB), Y6
-	VFMADD213PD lanes<>+1504(SB), Y4, Y6
-	VFMADD213PD lanes<>+3680(SB), Y4, Y6
-	VFMADD213PD lanes<>+3872(SB), Y4, Y6
-	VFMADD213PD lanes<>+1312(SB), Y4, Y6
-	VBROADCASTSD lanes<>+5488(SB), Y7
-	VFMADD213PD lanes<>+2880(SB), Y4, Y7
-	VFMADD213PD lanes<>+4768(SB), Y4, Y7
-	VFMADD213PD lanes<>+1472(SB), Y4, Y7
-	VFMADD213PD lanes<>+1440(SB), Y4, Y7
+	VBROADCASTSD lanes<>+7480(SB), Y6
+	VFMADD213PD lanes<>+3456(SB), Y4, Y6
+	VFMADD213PD lanes<>+5632(SB), Y4, Y6
+	VFMADD213PD lanes<>+5824(SB), Y4, Y6
+	VFMADD213PD lanes<>+3264(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7440(SB), Y7
+	VFMADD213PD lanes<>+4832(SB), Y4, Y7
+	VFMADD213PD lanes<>+6720(SB), Y4, Y7
+	VFMADD213PD lanes<>+3424(SB), Y4, Y7
+	VFMADD213PD lanes<>+3392(SB), Y4, Y7
 	VFMADD231PD Y5, Y6, Y7
 	VFMADD213PD Y15, Y5, Y7
 	VFMADD213PD Y15, Y5, Y7
 	VPXOR X4, X4, X4
 	VCMPPD $17, Y4, Y2, Y2
-	VANDPS lanes<>+64(SB), Y2, Y2
+	VANDPS lanes<>+1984(SB), Y2, Y2
 	VPADDQ Y2, Y3, Y3
 	VPSUBQ Y2, Y10, Y2
 	VMULPD Y3, Y7, Y3
 	VMULPD Y2, Y3, Y2
 	VADDPD Y15, Y2, Y3
-	VPSUBQ lanes<>+448(SB), Y3, Y3
+	VPSUBQ lanes<>+2368(SB), Y3, Y3
 	VPAND Y9, Y3, Y3
-	VBROADCASTSD lanes<>+224(SB), Y4
+	VBROADCASTSD lanes<>+2144(SB), Y4
 	VPSUBQ Y3, Y4, Y4
 	VMULPD Y8, Y2, Y5
 	VMOVAPS Y15, Y6
@@ -12536,58 +18204,58 @@ single:
 	VFMADD231PD Y4, Y5, Y6
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
-	VPOR lanes<>+288(SB), Y3, Y3
-	VSUBPD lanes<>+5216(SB), Y3, Y3
+	VPOR lanes<>+2208(SB), Y3, Y3
+	VSUBPD lanes<>+7168(SB), Y3, Y3
 	VMULPD Y6, Y6, Y4
 	VADDPD Y10, Y6, Y5
 	VDIVPD Y5, Y6, Y5
 	VMULPD Y5, Y5, Y7
 	VMULPD Y14, Y4, Y4
-	VBROADCASTSD lanes<>+5552(SB), Y0
-	VFMADD213PD lanes<>+3296(SB), Y7, Y0
-	VFMADD213PD lanes<>+2784(SB), Y7, Y0
-	VFMADD213PD lanes<>+2272(SB), Y7, Y0
+	VBROADCASTSD lanes<>+7504(SB), Y0
+	VFMADD213PD lanes<>+5248(SB), Y7, Y0
 	VFMADD213PD lanes<>+4736(SB), Y7, Y0
-	VFMADD213PD lanes<>+3008(SB), Y7, Y0
-	VFMADD213PD lanes<>+3040(SB), Y7, Y0
-	VFMADD213PD lanes<>+2432(SB), Y7, Y0
+	VFMADD213PD lanes<>+4224(SB), Y7, Y0
+	VFMADD213PD lanes<>+6688(SB), Y7, Y0
+	VFMADD213PD lanes<>+4960(SB), Y7, Y0
+	VFMADD213PD lanes<>+4992(SB), Y7, Y0
+	VFMADD213PD lanes<>+4384(SB), Y7, Y0
 	VFMADD213PD Y4, Y0, Y7
 	VFMSUB231PD Y7, Y5, Y4
 	VFMADD231PD Y11, Y3, Y4
 	VADDPD Y6, Y4, Y0
 	VFMADD231PD Y12, Y3, Y0
-	VANDPD lanes<>+5376(SB), Y2, Y3
-	VCMPPD $17, lanes<>+352(SB), Y3, Y3
-	VCMPPD $17, lanes<>+544(SB), Y2, Y4
+	VANDPD lanes<>+7328(SB), Y2, Y3
+	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
+	VCMPPD $17, lanes<>+2464(SB), Y2, Y4
 	VBLENDVPD Y4, Y0, Y2, Y0
-	VCMPPD $0, lanes<>+576(SB), Y2, Y4
-	VBROADCASTSD lanes<>+5472(SB), Y5
+	VCMPPD $0, lanes<>+2496(SB), Y2, Y4
+	VBROADCASTSD lanes<>+7424(SB), Y5
 	VBLENDVPD Y4, Y9, Y5, Y4
-	VCMPPD $30, lanes<>+576(SB), Y2, Y5
+	VCMPPD $30, lanes<>+2496(SB), Y2, Y5
 	VBLENDVPD Y5, Y0, Y4, Y0
 	VBLENDVPD Y3, Y2, Y0, Y0
 	VMOVUPS (SI)(CX*8), Y2
 	VBLENDVPD Y1, Y2, Y0, Y0
-	VANDPD lanes<>+5376(SB), Y0, Y1
-	VBROADCASTSD lanes<>+5416(SB), Y3
+	VANDPD lanes<>+7328(SB), Y0, Y1
+	VBROADCASTSD lanes<>+7368(SB), Y3
 	VMINPD Y1, Y3, Y1
-	VBROADCASTSD lanes<>+5584(SB), Y3
-	VFMADD213PD lanes<>+5248(SB), Y1, Y3
-	VSUBPD lanes<>+5248(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7536(SB), Y3
+	VFMADD213PD lanes<>+7200(SB), Y1, Y3
+	VSUBPD lanes<>+7200(SB), Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+4672(SB), Y4, Y1
-	VFNMADD231PD lanes<>+2112(SB), Y4, Y1
+	VFNMADD231PD lanes<>+6624(SB), Y4, Y1
+	VFNMADD231PD lanes<>+4064(SB), Y4, Y1
 	VMULPD Y1, Y1, Y4
-	VBROADCASTSD lanes<>+5504(SB), Y5
-	VFMADD213PD lanes<>+3232(SB), Y4, Y5
-	VFMADD213PD lanes<>+4608(SB), Y4, Y5
-	VFMADD213PD lanes<>+4992(SB), Y4, Y5
-	VFMADD213PD lanes<>+2752(SB), Y4, Y5
-	VBROADCASTSD lanes<>+5568(SB), Y6
-	VFMADD213PD lanes<>+2464(SB), Y4, Y6
-	VFMADD213PD lanes<>+3456(SB), Y4, Y6
-	VFMADD213PD lanes<>+4032(SB), Y4, Y6
-	VFMADD213PD lanes<>+2688(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7456(SB), Y5
+	VFMADD213PD lanes<>+5184(SB), Y4, Y5
+	VFMADD213PD lanes<>+6560(SB), Y4, Y5
+	VFMADD213PD lanes<>+6944(SB), Y4, Y5
+	VFMADD213PD lanes<>+4704(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7520(SB), Y6
+	VFMADD213PD lanes<>+4416(SB), Y4, Y6
+	VFMADD213PD lanes<>+5408(SB), Y4, Y6
+	VFMADD213PD lanes<>+5984(SB), Y4, Y6
+	VFMADD213PD lanes<>+4640(SB), Y4, Y6
 	VFMADD213PD Y15, Y4, Y6
 	VFMADD231PD Y1, Y5, Y6
 	VFMADD231PD Y6, Y4, Y1
@@ -12596,7 +18264,7 @@ single:
 	VFMADD231PD Y1, Y3, Y4
 	VADDPD Y15, Y4, Y1
 	VDIVPD Y1, Y4, Y1
-	VANDPD lanes<>+128(SB), Y0, Y0
+	VANDPD lanes<>+2048(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMULPD Y0, Y2, Y0
 	VMOVUPS Y0, (DX)(CX*8)
@@ -12607,47 +18275,47 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
-	VCMPPD $30, lanes<>+320(SB), Y0, Y1
-	VBROADCASTSD lanes<>+5448(SB), Y2
+	VCMPPD $30, lanes<>+2240(SB), Y0, Y1
+	VBROADCASTSD lanes<>+7400(SB), Y2
 	VMINPD Y0, Y2, Y2
-	VBROADCASTSD lanes<>+5456(SB), Y3
+	VBROADCASTSD lanes<>+7408(SB), Y3
 	VMAXPD Y2, Y3, Y2
 	VMOVAPS Y13, Y3
-	VFMADD231PD lanes<>+5120(SB), Y2, Y3
+	VFMADD231PD lanes<>+7072(SB), Y2, Y3
 	VSUBPD Y13, Y3, Y4
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y2, Y5
 	VFNMADD231PD Y12, Y4, Y5
 	VFNMADD231PD Y11, Y4, Y5
 	VMULPD Y5, Y5, Y4
-	VBROADCASTSD lanes<>+5528(SB), Y6
-	VFMADD213PD lanes<>+1504(SB), Y4, Y6
-	VFMADD213PD lanes<>+3680(SB), Y4, Y6
-	VFMADD213PD lanes<>+3872(SB), Y4, Y6
-	VFMADD213PD lanes<>+1312(SB), Y4, Y6
-	VBROADCASTSD lanes<>+5488(SB), Y7
-	VFMADD213PD lanes<>+2880(SB), Y4, Y7
-	VFMADD213PD lanes<>+4768(SB), Y4, Y7
-	VFMADD213PD lanes<>+1472(SB), Y4, Y7
-	VFMADD213PD lanes<>+1440(SB), Y4, Y7
+	VBROADCASTSD lanes<>+7480(SB), Y6
+	VFMADD213PD lanes<>+3456(SB), Y4, Y6
+	VFMADD213PD lanes<>+5632(SB), Y4, Y6
+	VFMADD213PD lanes<>+5824(SB), Y4, Y6
+	VFMADD213PD lanes<>+3264(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7440(SB), Y7
+	VFMADD213PD lanes<>+4832(SB), Y4, Y7
+	VFMADD213PD lanes<>+6720(SB), Y4, Y7
+	VFMADD213PD lanes<>+3424(SB), Y4, Y7
+	VFMADD213PD lanes<>+3392(SB), Y4, Y7
 	VFMADD231PD Y5, Y6, Y7
 	VFMADD213PD Y15, Y5, Y7
 	VFMADD213PD Y15, Y5, Y7
 	VPXOR X4, X4, X4
 	VCMPPD $17, Y4, Y2, Y2
-	VANDPS lanes<>+64(SB), Y2, Y2
+	VANDPS lanes<>+1984(SB), Y2, Y2
 	VPADDQ Y2, Y3, Y3
 	VPSUBQ Y2, Y10, Y2
 	VMULPD Y3, Y7, Y3
 	VMULPD Y2, Y3, Y2
 	VADDPD Y15, Y2, Y3
-	VPSUBQ lanes<>+448(SB), Y3, Y3
+	VPSUBQ lanes<>+2368(SB), Y3, Y3
 	VPAND Y9, Y3, Y3
-	VBROADCASTSD lanes<>+224(SB), Y4
+	VBROADCASTSD lanes<>+2144(SB), Y4
 	VPSUBQ Y3, Y4, Y4
 	VMULPD Y8, Y2, Y5
 	VMOVAPS Y15, Y6
@@ -12655,59 +18323,59 @@ tail:
 	VFMADD231PD Y4, Y5, Y6
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
-	VPOR lanes<>+288(SB), Y3, Y3
-	VSUBPD lanes<>+5216(SB), Y3, Y3
+	VPOR lanes<>+2208(SB), Y3, Y3
+	VSUBPD lanes<>+7168(SB), Y3, Y3
 	VMULPD Y6, Y6, Y4
 	VADDPD Y10, Y6, Y5
 	VDIVPD Y5, Y6, Y5
 	VMULPD Y5, Y5, Y7
 	VMULPD Y14, Y4, Y4
-	VBROADCASTSD lanes<>+5552(SB), Y0
-	VFMADD213PD lanes<>+3296(SB), Y7, Y0
-	VFMADD213PD lanes<>+2784(SB), Y7, Y0
-	VFMADD213PD lanes<>+2272(SB), Y7, Y0
+	VBROADCASTSD lanes<>+7504(SB), Y0
+	VFMADD213PD lanes<>+5248(SB), Y7, Y0
 	VFMADD213PD lanes<>+4736(SB), Y7, Y0
-	VFMADD213PD lanes<>+3008(SB), Y7, Y0
-	VFMADD213PD lanes<>+3040(SB), Y7, Y0
-	VFMADD213PD lanes<>+2432(SB), Y7, Y0
+	VFMADD213PD lanes<>+4224(SB), Y7, Y0
+	VFMADD213PD lanes<>+6688(SB), Y7, Y0
+	VFMADD213PD lanes<>+4960(SB), Y7, Y0
+	VFMADD213PD lanes<>+4992(SB), Y7, Y0
+	VFMADD213PD lanes<>+4384(SB), Y7, Y0
 	VFMADD213PD Y4, Y0, Y7
 	VFMSUB231PD Y7, Y5, Y4
 	VFMADD231PD Y11, Y3, Y4
 	VADDPD Y6, Y4, Y0
 	VFMADD231PD Y12, Y3, Y0
-	VANDPD lanes<>+5376(SB), Y2, Y3
-	VCMPPD $17, lanes<>+352(SB), Y3, Y3
-	VCMPPD $17, lanes<>+544(SB), Y2, Y4
+	VANDPD lanes<>+7328(SB), Y2, Y3
+	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
+	VCMPPD $17, lanes<>+2464(SB), Y2, Y4
 	VBLENDVPD Y4, Y0, Y2, Y0
-	VCMPPD $0, lanes<>+576(SB), Y2, Y4
-	VBROADCASTSD lanes<>+5472(SB), Y5
+	VCMPPD $0, lanes<>+2496(SB), Y2, Y4
+	VBROADCASTSD lanes<>+7424(SB), Y5
 	VBLENDVPD Y4, Y9, Y5, Y4
-	VCMPPD $30, lanes<>+576(SB), Y2, Y5
+	VCMPPD $30, lanes<>+2496(SB), Y2, Y5
 	VBLENDVPD Y5, Y0, Y4, Y0
 	VBLENDVPD Y3, Y2, Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y2
 	VMASKMOVPD (SI)(CX*8), Y2, Y2
 	VBLENDVPD Y1, Y2, Y0, Y0
-	VANDPD lanes<>+5376(SB), Y0, Y1
-	VBROADCASTSD lanes<>+5416(SB), Y3
+	VANDPD lanes<>+7328(SB), Y0, Y1
+	VBROADCASTSD lanes<>+7368(SB), Y3
 	VMINPD Y1, Y3, Y1
-	VBROADCASTSD lanes<>+5584(SB), Y3
-	VFMADD213PD lanes<>+5248(SB), Y1, Y3
-	VSUBPD lanes<>+5248(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7536(SB), Y3
+	VFMADD213PD lanes<>+7200(SB), Y1, Y3
+	VSUBPD lanes<>+7200(SB), Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+4672(SB), Y4, Y1
-	VFNMADD231PD lanes<>+2112(SB), Y4, Y1
+	VFNMADD231PD lanes<>+6624(SB), Y4, Y1
+	VFNMADD231PD lanes<>+4064(SB), Y4, Y1
 	VMULPD Y1, Y1, Y4
-	VBROADCASTSD lanes<>+5504(SB), Y5
-	VFMADD213PD lanes<>+3232(SB), Y4, Y5
-	VFMADD213PD lanes<>+4608(SB), Y4, Y5
-	VFMADD213PD lanes<>+4992(SB), Y4, Y5
-	VFMADD213PD lanes<>+2752(SB), Y4, Y5
-	VBROADCASTSD lanes<>+5568(SB), Y6
-	VFMADD213PD lanes<>+2464(SB), Y4, Y6
-	VFMADD213PD lanes<>+3456(SB), Y4, Y6
-	VFMADD213PD lanes<>+4032(SB), Y4, Y6
-	VFMADD213PD lanes<>+2688(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7456(SB), Y5
+	VFMADD213PD lanes<>+5184(SB), Y4, Y5
+	VFMADD213PD lanes<>+6560(SB), Y4, Y5
+	VFMADD213PD lanes<>+6944(SB), Y4, Y5
+	VFMADD213PD lanes<>+4704(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7520(SB), Y6
+	VFMADD213PD lanes<>+4416(SB), Y4, Y6
+	VFMADD213PD lanes<>+5408(SB), Y4, Y6
+	VFMADD213PD lanes<>+5984(SB), Y4, Y6
+	VFMADD213PD lanes<>+4640(SB), Y4, Y6
 	VFMADD213PD Y15, Y4, Y6
 	VFMADD231PD Y1, Y5, Y6
 	VFMADD231PD Y6, Y4, Y1
@@ -12716,7 +18384,7 @@ tail:
 	VFMADD231PD Y1, Y3, Y4
 	VADDPD Y15, Y4, Y1
 	VDIVPD Y1, Y4, Y1
-	VANDPD lanes<>+128(SB), Y0, Y0
+	VANDPD lanes<>+2048(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMULPD Y0, Y2, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
@@ -12731,24 +18399,24 @@ TEXT ·mishFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+512(SB), Z31
-	VBROADCASTSD lanes<>+416(SB), Z30
-	VBROADCASTSD lanes<>+5424(SB), Z29
-	VBROADCASTSD lanes<>+4704(SB), Z28
-	VBROADCASTSD lanes<>+2144(SB), Z27
-	VBROADCASTSD lanes<>+608(SB), Z26
-	VBROADCASTSD lanes<>+384(SB), Z25
-	VBROADCASTSD lanes<>+5376(SB), Z24
-	VBROADCASTSD lanes<>+576(SB), Z23
-	VBROADCASTSD lanes<>+5248(SB), Z22
-	VBROADCASTSD lanes<>+320(SB), Z21
-	VBROADCASTSD lanes<>+5120(SB), Z20
-	VBROADCASTSD lanes<>+5528(SB), Z19
-	VBROADCASTSD lanes<>+1504(SB), Z18
-	VBROADCASTSD lanes<>+3680(SB), Z17
-	VBROADCASTSD lanes<>+3872(SB), Z16
-	VBROADCASTSD lanes<>+1312(SB), Z15
-	VBROADCASTSD lanes<>+5488(SB), Z14
+	VBROADCASTSD lanes<>+2432(SB), Z31
+	VBROADCASTSD lanes<>+2336(SB), Z30
+	VBROADCASTSD lanes<>+7376(SB), Z29
+	VBROADCASTSD lanes<>+6656(SB), Z28
+	VBROADCASTSD lanes<>+4096(SB), Z27
+	VBROADCASTSD lanes<>+2528(SB), Z26
+	VBROADCASTSD lanes<>+2304(SB), Z25
+	VBROADCASTSD lanes<>+7328(SB), Z24
+	VBROADCASTSD lanes<>+2496(SB), Z23
+	VBROADCASTSD lanes<>+7200(SB), Z22
+	VBROADCASTSD lanes<>+2240(SB), Z21
+	VBROADCASTSD lanes<>+7072(SB), Z20
+	VBROADCASTSD lanes<>+7480(SB), Z19
+	VBROADCASTSD lanes<>+3456(SB), Z18
+	VBROADCASTSD lanes<>+5632(SB), Z17
+	VBROADCASTSD lanes<>+5824(SB), Z16
+	VBROADCASTSD lanes<>+3264(SB), Z15
+	VBROADCASTSD lanes<>+7440(SB), Z14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -12784,16 +18452,16 @@ main:
 	VFMADD213PD Z16, Z7, Z9
 	VFMADD213PD Z15, Z6, Z8
 	VFMADD213PD Z15, Z7, Z9
-	VBROADCASTSD lanes<>+2880(SB), Z10
+	VBROADCASTSD lanes<>+4832(SB), Z10
 	VFMADD231PD Z6, Z14, Z10
-	VBROADCASTSD lanes<>+2880(SB), Z11
+	VBROADCASTSD lanes<>+4832(SB), Z11
 	VFMADD231PD Z7, Z14, Z11
-	VFMADD213PD.BCST lanes<>+4768(SB), Z6, Z10
-	VFMADD213PD.BCST lanes<>+4768(SB), Z7, Z11
-	VFMADD213PD.BCST lanes<>+1472(SB), Z6, Z10
-	VFMADD213PD.BCST lanes<>+1472(SB), Z7, Z11
-	VFMADD213PD.BCST lanes<>+1440(SB), Z6, Z10
-	VFMADD213PD.BCST lanes<>+1440(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+6720(SB), Z6, Z10
+	VFMADD213PD.BCST lanes<>+6720(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+3424(SB), Z6, Z10
+	VFMADD213PD.BCST lanes<>+3424(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+3392(SB), Z6, Z10
+	VFMADD213PD.BCST lanes<>+3392(SB), Z7, Z11
 	VFMADD231PD Z4, Z8, Z10
 	VFMADD231PD Z5, Z9, Z11
 	VFMADD213PD Z31, Z4, Z10
@@ -12804,11 +18472,11 @@ main:
 	VSCALEFPD Z3, Z11, Z3
 	VADDPD Z31, Z2, Z4
 	VADDPD Z31, Z3, Z5
-	VPSUBQ.BCST lanes<>+448(SB), Z4, Z4
-	VPSUBQ.BCST lanes<>+448(SB), Z5, Z5
+	VPSUBQ.BCST lanes<>+2368(SB), Z4, Z4
+	VPSUBQ.BCST lanes<>+2368(SB), Z5, Z5
 	VPANDQ Z26, Z4, Z4
 	VPANDQ Z26, Z5, Z5
-	VBROADCASTSD lanes<>+224(SB), Z6
+	VBROADCASTSD lanes<>+2144(SB), Z6
 	VPSUBQ Z4, Z6, Z7
 	VPSUBQ Z5, Z6, Z6
 	VMULPD Z25, Z2, Z8
@@ -12823,36 +18491,36 @@ main:
 	VPADDQ Z31, Z5, Z5
 	VPSRLQ $52, Z4, Z4
 	VPSRLQ $52, Z5, Z5
-	VPORQ.BCST lanes<>+288(SB), Z4, Z4
-	VPORQ.BCST lanes<>+288(SB), Z5, Z5
-	VSUBPD.BCST lanes<>+5216(SB), Z4, Z4
-	VSUBPD.BCST lanes<>+5216(SB), Z5, Z5
+	VPORQ.BCST lanes<>+2208(SB), Z4, Z4
+	VPORQ.BCST lanes<>+2208(SB), Z5, Z5
+	VSUBPD.BCST lanes<>+7168(SB), Z4, Z4
+	VSUBPD.BCST lanes<>+7168(SB), Z5, Z5
 	VMULPD Z10, Z10, Z6
 	VMULPD Z11, Z11, Z7
-	VADDPD.BCST lanes<>+96(SB), Z10, Z8
-	VADDPD.BCST lanes<>+96(SB), Z11, Z9
+	VADDPD.BCST lanes<>+2016(SB), Z10, Z8
+	VADDPD.BCST lanes<>+2016(SB), Z11, Z9
 	VDIVPD Z8, Z10, Z8
 	VDIVPD Z9, Z11, Z9
 	VMULPD Z8, Z8, Z12
 	VMULPD Z9, Z9, Z13
 	VMULPD Z30, Z6, Z6
 	VMULPD Z30, Z7, Z7
-	VBROADCASTSD lanes<>+5552(SB), Z1
-	VBROADCASTSD lanes<>+3296(SB), Z0
+	VBROADCASTSD lanes<>+7504(SB), Z1
+	VBROADCASTSD lanes<>+5248(SB), Z0
 	VFMADD231PD Z12, Z1, Z0
-	VFMADD213PD.BCST lanes<>+3296(SB), Z13, Z1
-	VFMADD213PD.BCST lanes<>+2784(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+2784(SB), Z13, Z1
-	VFMADD213PD.BCST lanes<>+2272(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+2272(SB), Z13, Z1
+	VFMADD213PD.BCST lanes<>+5248(SB), Z13, Z1
 	VFMADD213PD.BCST lanes<>+4736(SB), Z12, Z0
 	VFMADD213PD.BCST lanes<>+4736(SB), Z13, Z1
-	VFMADD213PD.BCST lanes<>+3008(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+3008(SB), Z13, Z1
-	VFMADD213PD.BCST lanes<>+3040(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+3040(SB), Z13, Z1
-	VFMADD213PD.BCST lanes<>+2432(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+2432(SB), Z13, Z1
+	VFMADD213PD.BCST lanes<>+4224(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+4224(SB), Z13, Z1
+	VFMADD213PD.BCST lanes<>+6688(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+6688(SB), Z13, Z1
+	VFMADD213PD.BCST lanes<>+4960(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+4960(SB), Z13, Z1
+	VFMADD213PD.BCST lanes<>+4992(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+4992(SB), Z13, Z1
+	VFMADD213PD.BCST lanes<>+4384(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+4384(SB), Z13, Z1
 	VFMADD213PD Z6, Z0, Z12
 	VFMADD213PD Z7, Z1, Z13
 	VFMSUB231PD Z12, Z8, Z6
@@ -12865,15 +18533,15 @@ main:
 	VFMADD231PD Z28, Z5, Z1
 	VANDPD Z24, Z2, Z4
 	VANDPD Z24, Z3, Z5
-	VCMPPD.BCST $17, lanes<>+352(SB), Z4, K3
-	VCMPPD.BCST $17, lanes<>+352(SB), Z5, K4
-	VCMPPD.BCST $17, lanes<>+544(SB), Z2, K5
-	VCMPPD.BCST $17, lanes<>+544(SB), Z3, K6
+	VCMPPD.BCST $17, lanes<>+2272(SB), Z4, K3
+	VCMPPD.BCST $17, lanes<>+2272(SB), Z5, K4
+	VCMPPD.BCST $17, lanes<>+2464(SB), Z2, K5
+	VCMPPD.BCST $17, lanes<>+2464(SB), Z3, K6
 	VBLENDMPD Z0, Z2, K5, Z0
 	VBLENDMPD Z1, Z3, K6, Z1
 	VCMPPD $0, Z23, Z2, K5
 	VCMPPD $0, Z23, Z3, K6
-	VBROADCASTSD lanes<>+5472(SB), Z4
+	VBROADCASTSD lanes<>+7424(SB), Z4
 	VBLENDMPD Z26, Z4, K5, Z5
 	VBLENDMPD Z26, Z4, K6, Z4
 	VCMPPD $30, Z23, Z2, K5
@@ -12888,43 +18556,43 @@ main:
 	VBLENDMPD Z3, Z1, K2, Z1
 	VANDPD Z24, Z0, Z4
 	VANDPD Z24, Z1, Z5
-	VBROADCASTSD lanes<>+5416(SB), Z6
+	VBROADCASTSD lanes<>+7368(SB), Z6
 	VMINPD Z4, Z6, Z4
 	VMINPD Z5, Z6, Z5
 	VMOVAPS Z22, Z6
-	VFMADD231PD.BCST lanes<>+5584(SB), Z4, Z6
+	VFMADD231PD.BCST lanes<>+7536(SB), Z4, Z6
 	VMOVAPS Z22, Z7
-	VFMADD231PD.BCST lanes<>+5584(SB), Z5, Z7
+	VFMADD231PD.BCST lanes<>+7536(SB), Z5, Z7
 	VSUBPD Z22, Z6, Z8
 	VSUBPD Z22, Z7, Z9
 	VPSLLQ $52, Z6, Z6
 	VPSLLQ $52, Z7, Z7
-	VFNMADD231PD.BCST lanes<>+4672(SB), Z8, Z4
-	VFNMADD231PD.BCST lanes<>+4672(SB), Z9, Z5
-	VFNMADD231PD.BCST lanes<>+2112(SB), Z8, Z4
-	VFNMADD231PD.BCST lanes<>+2112(SB), Z9, Z5
+	VFNMADD231PD.BCST lanes<>+6624(SB), Z8, Z4
+	VFNMADD231PD.BCST lanes<>+6624(SB), Z9, Z5
+	VFNMADD231PD.BCST lanes<>+4064(SB), Z8, Z4
+	VFNMADD231PD.BCST lanes<>+4064(SB), Z9, Z5
 	VMULPD Z4, Z4, Z8
 	VMULPD Z5, Z5, Z9
-	VBROADCASTSD lanes<>+5504(SB), Z10
-	VBROADCASTSD lanes<>+3232(SB), Z11
+	VBROADCASTSD lanes<>+7456(SB), Z10
+	VBROADCASTSD lanes<>+5184(SB), Z11
 	VFMADD231PD Z8, Z10, Z11
-	VFMADD213PD.BCST lanes<>+3232(SB), Z9, Z10
-	VFMADD213PD.BCST lanes<>+4608(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+4608(SB), Z9, Z10
-	VFMADD213PD.BCST lanes<>+4992(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+4992(SB), Z9, Z10
-	VFMADD213PD.BCST lanes<>+2752(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+2752(SB), Z9, Z10
-	VBROADCASTSD lanes<>+5568(SB), Z12
-	VBROADCASTSD lanes<>+2464(SB), Z13
+	VFMADD213PD.BCST lanes<>+5184(SB), Z9, Z10
+	VFMADD213PD.BCST lanes<>+6560(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+6560(SB), Z9, Z10
+	VFMADD213PD.BCST lanes<>+6944(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+6944(SB), Z9, Z10
+	VFMADD213PD.BCST lanes<>+4704(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+4704(SB), Z9, Z10
+	VBROADCASTSD lanes<>+7520(SB), Z12
+	VBROADCASTSD lanes<>+4416(SB), Z13
 	VFMADD231PD Z8, Z12, Z13
-	VFMADD213PD.BCST lanes<>+2464(SB), Z9, Z12
-	VFMADD213PD.BCST lanes<>+3456(SB), Z8, Z13
-	VFMADD213PD.BCST lanes<>+3456(SB), Z9, Z12
-	VFMADD213PD.BCST lanes<>+4032(SB), Z8, Z13
-	VFMADD213PD.BCST lanes<>+4032(SB), Z9, Z12
-	VFMADD213PD.BCST lanes<>+2688(SB), Z8, Z13
-	VFMADD213PD.BCST lanes<>+2688(SB), Z9, Z12
+	VFMADD213PD.BCST lanes<>+4416(SB), Z9, Z12
+	VFMADD213PD.BCST lanes<>+5408(SB), Z8, Z13
+	VFMADD213PD.BCST lanes<>+5408(SB), Z9, Z12
+	VFMADD213PD.BCST lanes<>+5984(SB), Z8, Z13
+	VFMADD213PD.BCST lanes<>+5984(SB), Z9, Z12
+	VFMADD213PD.BCST lanes<>+4640(SB), Z8, Z13
+	VFMADD213PD.BCST lanes<>+4640(SB), Z9, Z12
 	VFMADD213PD Z31, Z8, Z13
 	VFMADD213PD Z31, Z9, Z12
 	VFMADD231PD Z4, Z11, Z13
@@ -12941,8 +18609,8 @@ main:
 	VADDPD Z31, Z9, Z5
 	VDIVPD Z4, Z8, Z4
 	VDIVPD Z5, Z9, Z5
-	VPTERNLOGQ.BCST $248, lanes<>+128(SB), Z0, Z4
-	VPTERNLOGQ.BCST $248, lanes<>+128(SB), Z1, Z5
+	VPTERNLOGQ.BCST $248, lanes<>+2048(SB), Z0, Z4
+	VPTERNLOGQ.BCST $248, lanes<>+2048(SB), Z1, Z5
 	VMULPD Z4, Z2, Z0
 	VMULPD Z5, Z3, Z1
 	VMOVUPS Z0, (DX)(CX*8)
@@ -12973,19 +18641,19 @@ masked:
 	VFMADD213PD Z17, Z3, Z4
 	VFMADD213PD Z16, Z3, Z4
 	VFMADD213PD Z15, Z3, Z4
-	VBROADCASTSD lanes<>+2880(SB), Z5
+	VBROADCASTSD lanes<>+4832(SB), Z5
 	VFMADD231PD Z3, Z14, Z5
-	VFMADD213PD.BCST lanes<>+4768(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+1472(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+1440(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+6720(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3424(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3392(SB), Z3, Z5
 	VFMADD231PD Z2, Z4, Z5
 	VFMADD213PD Z31, Z2, Z5
 	VFMADD213PD Z31, Z2, Z5
 	VSCALEFPD Z1, Z5, Z1
 	VADDPD Z31, Z1, Z2
-	VPSUBQ.BCST lanes<>+448(SB), Z2, Z2
+	VPSUBQ.BCST lanes<>+2368(SB), Z2, Z2
 	VPANDQ Z26, Z2, Z2
-	VBROADCASTSD lanes<>+224(SB), Z3
+	VBROADCASTSD lanes<>+2144(SB), Z3
 	VPSUBQ Z2, Z3, Z3
 	VMULPD Z25, Z1, Z4
 	VMOVAPS Z31, Z5
@@ -12993,57 +18661,57 @@ masked:
 	VFMADD231PD Z3, Z4, Z5
 	VPADDQ Z31, Z2, Z2
 	VPSRLQ $52, Z2, Z2
-	VPORQ.BCST lanes<>+288(SB), Z2, Z2
-	VSUBPD.BCST lanes<>+5216(SB), Z2, Z2
+	VPORQ.BCST lanes<>+2208(SB), Z2, Z2
+	VSUBPD.BCST lanes<>+7168(SB), Z2, Z2
 	VMULPD Z5, Z5, Z3
-	VADDPD.BCST lanes<>+96(SB), Z5, Z4
+	VADDPD.BCST lanes<>+2016(SB), Z5, Z4
 	VDIVPD Z4, Z5, Z4
 	VMULPD Z4, Z4, Z6
 	VMULPD Z30, Z3, Z3
-	VBROADCASTSD lanes<>+5552(SB), Z7
-	VFMADD213PD.BCST lanes<>+3296(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+2784(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+2272(SB), Z6, Z7
+	VBROADCASTSD lanes<>+7504(SB), Z7
+	VFMADD213PD.BCST lanes<>+5248(SB), Z6, Z7
 	VFMADD213PD.BCST lanes<>+4736(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+3008(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+3040(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+2432(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4224(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+6688(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4960(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4992(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4384(SB), Z6, Z7
 	VFMADD213PD Z3, Z7, Z6
 	VFMSUB231PD Z6, Z4, Z3
 	VFMADD231PD Z27, Z2, Z3
 	VADDPD Z5, Z3, Z3
 	VFMADD231PD Z28, Z2, Z3
 	VANDPD Z24, Z1, Z2
-	VCMPPD.BCST $17, lanes<>+352(SB), Z2, K2
-	VCMPPD.BCST $17, lanes<>+544(SB), Z1, K3
+	VCMPPD.BCST $17, lanes<>+2272(SB), Z2, K2
+	VCMPPD.BCST $17, lanes<>+2464(SB), Z1, K3
 	VBLENDMPD Z3, Z1, K3, Z2
 	VCMPPD $0, Z23, Z1, K3
-	VBROADCASTSD lanes<>+5472(SB), Z3
+	VBROADCASTSD lanes<>+7424(SB), Z3
 	VBLENDMPD Z26, Z3, K3, Z3
 	VCMPPD $30, Z23, Z1, K3
 	VBLENDMPD Z2, Z3, K3, Z2
 	VBLENDMPD Z1, Z2, K2, Z1
 	VBLENDMPD Z0, Z1, K1, Z1
 	VANDPD Z24, Z1, Z2
-	VBROADCASTSD lanes<>+5416(SB), Z3
+	VBROADCASTSD lanes<>+7368(SB), Z3
 	VMINPD Z2, Z3, Z2
 	VMOVAPS Z22, Z3
-	VFMADD231PD.BCST lanes<>+5584(SB), Z2, Z3
+	VFMADD231PD.BCST lanes<>+7536(SB), Z2, Z3
 	VSUBPD Z22, Z3, Z4
 	VPSLLQ $52, Z3, Z3
-	VFNMADD231PD.BCST lanes<>+4672(SB), Z4, Z2
-	VFNMADD231PD.BCST lanes<>+2112(SB), Z4, Z2
+	VFNMADD231PD.BCST lanes<>+6624(SB), Z4, Z2
+	VFNMADD231PD.BCST lanes<>+4064(SB), Z4, Z2
 	VMULPD Z2, Z2, Z4
-	VBROADCASTSD lanes<>+5504(SB), Z5
-	VFMADD213PD.BCST lanes<>+3232(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+4608(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+4992(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2752(SB), Z4, Z5
-	VBROADCASTSD lanes<>+5568(SB), Z6
-	VFMADD213PD.BCST lanes<>+2464(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+3456(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+4032(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+2688(SB), Z4, Z6
+	VBROADCASTSD lanes<>+7456(SB), Z5
+	VFMADD213PD.BCST lanes<>+5184(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+6560(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+6944(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+4704(SB), Z4, Z5
+	VBROADCASTSD lanes<>+7520(SB), Z6
+	VFMADD213PD.BCST lanes<>+4416(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+5408(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+5984(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4640(SB), Z4, Z6
 	VFMADD213PD Z31, Z4, Z6
 	VFMADD231PD Z2, Z5, Z6
 	VFMADD231PD Z6, Z4, Z2
@@ -13052,7 +18720,7 @@ masked:
 	VFMADD231PD Z2, Z3, Z4
 	VADDPD Z31, Z4, Z2
 	VDIVPD Z2, Z4, Z2
-	VPTERNLOGQ.BCST $248, lanes<>+128(SB), Z1, Z2
+	VPTERNLOGQ.BCST $248, lanes<>+2048(SB), Z1, Z2
 	VMULPD Z2, Z0, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 	ADDQ $8, CX
@@ -13062,64 +18730,66 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·mishGradXFloat32AVX2(SB), NOSPLIT, $0-64
+TEXT ·mishGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+992(SB), Y15
-	VBROADCASTSS lanes<>+3168(SB), Y14
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+5120(SB), Y14
 	XORQ CX, CX
-	SUBQ $16, AX
-	JLT singles
 	PCALIGN $32
-main:
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
 	VMOVUPS (DI)(CX*4), Y0
-	VCMPPS $30, lanes<>+1120(SB), Y0, Y1
+	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
 	VMOVUPS 32(DI)(CX*4), Y2
-	VCMPPS $30, lanes<>+1120(SB), Y2, Y3
-	VBROADCASTSS lanes<>+5612(SB), Y4
+	VCMPPS $30, lanes<>+3072(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7572(SB), Y4
 	VMINPS Y0, Y4, Y5
 	VMINPS Y2, Y4, Y4
-	VBROADCASTSS lanes<>+5624(SB), Y6
+	VBROADCASTSS lanes<>+7584(SB), Y6
 	VMAXPS Y5, Y6, Y5
 	VMAXPS Y4, Y6, Y4
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+2048(SB), Y5, Y6
+	VFMADD231PS lanes<>+4000(SB), Y5, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+2048(SB), Y4, Y7
+	VFMADD231PS lanes<>+4000(SB), Y4, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VMOVAPS Y5, Y10
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
 	VMOVAPS Y4, Y11
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y11
-	VFNMADD231PS lanes<>+1408(SB), Y8, Y10
-	VFNMADD231PS lanes<>+1408(SB), Y9, Y11
-	VBROADCASTSS lanes<>+5656(SB), Y8
-	VBROADCASTSS lanes<>+3392(SB), Y9
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7640(SB), Y8
+	VBROADCASTSS lanes<>+5344(SB), Y9
 	VFMADD231PS Y10, Y8, Y9
-	VFMADD213PS lanes<>+3392(SB), Y11, Y8
-	VFMADD213PS lanes<>+1824(SB), Y10, Y9
-	VFMADD213PS lanes<>+1824(SB), Y11, Y8
-	VFMADD213PS lanes<>+2304(SB), Y10, Y9
-	VFMADD213PS lanes<>+2304(SB), Y11, Y8
-	VFMADD213PS lanes<>+5184(SB), Y10, Y9
-	VFMADD213PS lanes<>+5184(SB), Y11, Y8
+	VFMADD213PS lanes<>+5344(SB), Y11, Y8
+	VFMADD213PS lanes<>+3776(SB), Y10, Y9
+	VFMADD213PS lanes<>+3776(SB), Y11, Y8
+	VFMADD213PS lanes<>+4256(SB), Y10, Y9
+	VFMADD213PS lanes<>+4256(SB), Y11, Y8
+	VFMADD213PS lanes<>+7136(SB), Y10, Y9
+	VFMADD213PS lanes<>+7136(SB), Y11, Y8
 	VFMADD213PS Y15, Y10, Y9
 	VFMADD213PS Y15, Y11, Y8
 	VFMADD213PS Y15, Y10, Y9
 	VFMADD213PS Y15, Y11, Y8
 	VPSRAD $31, Y5, Y5
 	VPSRAD $31, Y4, Y4
-	VPAND lanes<>+640(SB), Y5, Y5
-	VPAND lanes<>+640(SB), Y4, Y4
+	VPAND lanes<>+2560(SB), Y5, Y5
+	VPAND lanes<>+2560(SB), Y4, Y4
 	VPADDD Y5, Y6, Y6
 	VPADDD Y4, Y7, Y7
-	VBROADCASTSS lanes<>+100(SB), Y10
+	VBROADCASTSS lanes<>+2020(SB), Y10
 	VPSUBD Y5, Y10, Y5
 	VPSUBD Y4, Y10, Y4
 	VMULPS Y6, Y9, Y6
@@ -13128,99 +18798,99 @@ main:
 	VMULPS Y4, Y7, Y4
 	VADDPS Y15, Y5, Y6
 	VADDPS Y15, Y4, Y7
-	VPSUBD lanes<>+864(SB), Y6, Y6
-	VPSUBD lanes<>+864(SB), Y7, Y7
-	VPAND lanes<>+1088(SB), Y6, Y6
-	VPAND lanes<>+1088(SB), Y7, Y7
-	VBROADCASTSS lanes<>+5604(SB), Y8
+	VPSUBD lanes<>+2816(SB), Y6, Y6
+	VPSUBD lanes<>+2816(SB), Y7, Y7
+	VPAND lanes<>+3040(SB), Y6, Y6
+	VPAND lanes<>+3040(SB), Y7, Y7
+	VBROADCASTSS lanes<>+7560(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
-	VMULPS lanes<>+960(SB), Y5, Y10
-	VMULPS lanes<>+960(SB), Y4, Y11
+	VMULPS lanes<>+2912(SB), Y5, Y10
+	VMULPS lanes<>+2912(SB), Y4, Y11
 	VMOVAPS Y15, Y12
-	VFMSUB231PS lanes<>+960(SB), Y9, Y12
+	VFMSUB231PS lanes<>+2912(SB), Y9, Y12
 	VMOVAPS Y15, Y13
-	VFMSUB231PS lanes<>+960(SB), Y8, Y13
+	VFMSUB231PS lanes<>+2912(SB), Y8, Y13
 	VFMADD231PS Y9, Y10, Y12
 	VFMADD231PS Y8, Y11, Y13
 	VCVTDQ2PS Y6, Y6
 	VCVTDQ2PS Y7, Y7
 	VMULPS Y12, Y12, Y8
 	VMULPS Y13, Y13, Y9
-	VBROADCASTSS lanes<>+5688(SB), Y10
-	VBROADCASTSS lanes<>+1792(SB), Y11
+	VBROADCASTSS lanes<>+7672(SB), Y10
+	VBROADCASTSS lanes<>+3744(SB), Y11
 	VFMADD231PS Y12, Y10, Y11
-	VFMADD213PS lanes<>+1792(SB), Y13, Y10
-	VFMADD213PS lanes<>+2368(SB), Y12, Y11
-	VFMADD213PS lanes<>+2368(SB), Y13, Y10
-	VFMADD213PS lanes<>+3968(SB), Y12, Y11
-	VFMADD213PS lanes<>+3968(SB), Y13, Y10
-	VFMADD213PS lanes<>+2240(SB), Y12, Y11
-	VFMADD213PS lanes<>+2240(SB), Y13, Y10
-	VFMADD213PS lanes<>+3328(SB), Y12, Y11
-	VFMADD213PS lanes<>+3328(SB), Y13, Y10
-	VFMADD213PS lanes<>+2208(SB), Y12, Y11
-	VFMADD213PS lanes<>+2208(SB), Y13, Y10
-	VFMADD213PS lanes<>+4448(SB), Y12, Y11
-	VFMADD213PS lanes<>+4448(SB), Y13, Y10
-	VFMADD213PS lanes<>+832(SB), Y12, Y11
-	VFMADD213PS lanes<>+832(SB), Y13, Y10
-	VFMADD231PS lanes<>+1632(SB), Y6, Y12
-	VFMADD231PS lanes<>+1632(SB), Y7, Y13
+	VFMADD213PS lanes<>+3744(SB), Y13, Y10
+	VFMADD213PS lanes<>+4320(SB), Y12, Y11
+	VFMADD213PS lanes<>+4320(SB), Y13, Y10
+	VFMADD213PS lanes<>+5920(SB), Y12, Y11
+	VFMADD213PS lanes<>+5920(SB), Y13, Y10
+	VFMADD213PS lanes<>+4192(SB), Y12, Y11
+	VFMADD213PS lanes<>+4192(SB), Y13, Y10
+	VFMADD213PS lanes<>+5280(SB), Y12, Y11
+	VFMADD213PS lanes<>+5280(SB), Y13, Y10
+	VFMADD213PS lanes<>+4160(SB), Y12, Y11
+	VFMADD213PS lanes<>+4160(SB), Y13, Y10
+	VFMADD213PS lanes<>+6400(SB), Y12, Y11
+	VFMADD213PS lanes<>+6400(SB), Y13, Y10
+	VFMADD213PS lanes<>+2752(SB), Y12, Y11
+	VFMADD213PS lanes<>+2752(SB), Y13, Y10
+	VFMADD231PS lanes<>+3584(SB), Y6, Y12
+	VFMADD231PS lanes<>+3584(SB), Y7, Y13
 	VFMADD231PS Y11, Y8, Y12
 	VFMADD231PS Y10, Y9, Y13
-	VANDPS lanes<>+5344(SB), Y5, Y6
-	VANDPS lanes<>+5344(SB), Y4, Y7
-	VCMPPS $17, lanes<>+672(SB), Y6, Y6
-	VCMPPS $17, lanes<>+672(SB), Y7, Y7
-	VCMPPS $17, lanes<>+1024(SB), Y5, Y8
-	VCMPPS $17, lanes<>+1024(SB), Y4, Y9
+	VANDPS lanes<>+7296(SB), Y5, Y6
+	VANDPS lanes<>+7296(SB), Y4, Y7
+	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
+	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
+	VCMPPS $17, lanes<>+2976(SB), Y5, Y8
+	VCMPPS $17, lanes<>+2976(SB), Y4, Y9
 	VBLENDVPS Y8, Y12, Y5, Y8
 	VBLENDVPS Y9, Y13, Y4, Y9
-	VCMPPS $0, lanes<>+1056(SB), Y5, Y10
-	VCMPPS $0, lanes<>+1056(SB), Y4, Y11
-	VBROADCASTSS lanes<>+5616(SB), Y12
-	VBROADCASTSS lanes<>+1088(SB), Y13
+	VCMPPS $0, lanes<>+3008(SB), Y5, Y10
+	VCMPPS $0, lanes<>+3008(SB), Y4, Y11
+	VBROADCASTSS lanes<>+7576(SB), Y12
+	VBROADCASTSS lanes<>+3040(SB), Y13
 	VBLENDVPS Y10, Y13, Y12, Y10
 	VBLENDVPS Y11, Y13, Y12, Y11
-	VCMPPS $30, lanes<>+1056(SB), Y5, Y12
-	VCMPPS $30, lanes<>+1056(SB), Y4, Y13
+	VCMPPS $30, lanes<>+3008(SB), Y5, Y12
+	VCMPPS $30, lanes<>+3008(SB), Y4, Y13
 	VBLENDVPS Y12, Y8, Y10, Y8
 	VBLENDVPS Y13, Y9, Y11, Y9
 	VBLENDVPS Y6, Y5, Y8, Y6
 	VBLENDVPS Y7, Y4, Y9, Y7
 	VBLENDVPS Y1, Y0, Y6, Y6
 	VBLENDVPS Y3, Y2, Y7, Y7
-	VANDPS lanes<>+5344(SB), Y6, Y8
-	VANDPS lanes<>+5344(SB), Y7, Y9
-	VBROADCASTSS lanes<>+5592(SB), Y10
+	VANDPS lanes<>+7296(SB), Y6, Y8
+	VANDPS lanes<>+7296(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7544(SB), Y10
 	VMINPS Y8, Y10, Y8
 	VMINPS Y9, Y10, Y9
-	VBROADCASTSS lanes<>+5672(SB), Y10
-	VBROADCASTSS lanes<>+3200(SB), Y11
+	VBROADCASTSS lanes<>+7656(SB), Y10
+	VBROADCASTSS lanes<>+5152(SB), Y11
 	VFMADD231PS Y10, Y8, Y11
-	VFMADD213PS lanes<>+3200(SB), Y9, Y10
-	VSUBPS lanes<>+3200(SB), Y11, Y12
-	VSUBPS lanes<>+3200(SB), Y10, Y13
+	VFMADD213PS lanes<>+5152(SB), Y9, Y10
+	VSUBPS lanes<>+5152(SB), Y11, Y12
+	VSUBPS lanes<>+5152(SB), Y10, Y13
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y10, Y10
-	VFNMADD231PS lanes<>+1664(SB), Y12, Y8
-	VFNMADD231PS lanes<>+1664(SB), Y13, Y9
+	VFNMADD231PS lanes<>+3616(SB), Y12, Y8
+	VFNMADD231PS lanes<>+3616(SB), Y13, Y9
 	VMULPS Y8, Y8, Y12
 	VMULPS Y9, Y9, Y13
-	VBROADCASTSS lanes<>+5644(SB), Y2
-	VBROADCASTSS lanes<>+1728(SB), Y0
+	VBROADCASTSS lanes<>+7616(SB), Y2
+	VBROADCASTSS lanes<>+3680(SB), Y0
 	VFMADD231PS Y8, Y2, Y0
-	VFMADD213PS lanes<>+1728(SB), Y9, Y2
-	VFMADD213PS lanes<>+2944(SB), Y8, Y0
-	VFMADD213PS lanes<>+2944(SB), Y9, Y2
-	VFMADD213PS lanes<>+2592(SB), Y8, Y0
-	VFMADD213PS lanes<>+2592(SB), Y9, Y2
-	VFMADD213PS lanes<>+5280(SB), Y8, Y0
-	VFMADD213PS lanes<>+5280(SB), Y9, Y2
+	VFMADD213PS lanes<>+3680(SB), Y9, Y2
+	VFMADD213PS lanes<>+4896(SB), Y8, Y0
+	VFMADD213PS lanes<>+4896(SB), Y9, Y2
+	VFMADD213PS lanes<>+4544(SB), Y8, Y0
+	VFMADD213PS lanes<>+4544(SB), Y9, Y2
+	VFMADD213PS lanes<>+7232(SB), Y8, Y0
+	VFMADD213PS lanes<>+7232(SB), Y9, Y2
 	VFMADD231PS Y0, Y12, Y8
 	VFMADD231PS Y2, Y13, Y9
-	VBROADCASTSS lanes<>+704(SB), Y0
+	VBROADCASTSS lanes<>+2624(SB), Y0
 	VMOVAPS Y0, Y2
 	VFMSUB231PS Y0, Y11, Y2
 	VMOVAPS Y0, Y12
@@ -13231,8 +18901,392 @@ main:
 	VADDPS Y15, Y12, Y8
 	VDIVPS Y0, Y2, Y0
 	VDIVPS Y8, Y12, Y2
-	VANDPS lanes<>+800(SB), Y6, Y6
-	VANDPS lanes<>+800(SB), Y7, Y7
+	VANDPS lanes<>+2720(SB), Y6, Y6
+	VANDPS lanes<>+2720(SB), Y7, Y7
+	VORPS Y6, Y0, Y0
+	VORPS Y7, Y2, Y2
+	VMULPS Y0, Y0, Y6
+	VMULPS Y2, Y2, Y7
+	VSUBPS Y6, Y15, Y6
+	VSUBPS Y7, Y15, Y7
+	VADDPS Y5, Y15, Y8
+	VADDPS Y4, Y15, Y9
+	VDIVPS Y8, Y5, Y5
+	VDIVPS Y9, Y4, Y4
+	VMULPS Y5, Y6, Y5
+	VMULPS Y4, Y7, Y4
+	VBLENDVPS Y1, Y6, Y5, Y1
+	VBLENDVPS Y3, Y7, Y4, Y3
+	VMULPS (DI)(CX*4), Y1, Y1
+	VMULPS 32(DI)(CX*4), Y3, Y3
+	VADDPS Y1, Y0, Y0
+	VADDPS Y3, Y2, Y1
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(DI)(CX*4), Y0
+	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
+	VMOVUPS 96(DI)(CX*4), Y2
+	VCMPPS $30, lanes<>+3072(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7572(SB), Y4
+	VMINPS Y0, Y4, Y5
+	VMINPS Y2, Y4, Y4
+	VBROADCASTSS lanes<>+7584(SB), Y6
+	VMAXPS Y5, Y6, Y5
+	VMAXPS Y4, Y6, Y4
+	VMOVAPS Y14, Y6
+	VFMADD231PS lanes<>+4000(SB), Y5, Y6
+	VMOVAPS Y14, Y7
+	VFMADD231PS lanes<>+4000(SB), Y4, Y7
+	VSUBPS Y14, Y6, Y8
+	VSUBPS Y14, Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VMOVAPS Y5, Y10
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
+	VMOVAPS Y4, Y11
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7640(SB), Y8
+	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFMADD231PS Y10, Y8, Y9
+	VFMADD213PS lanes<>+5344(SB), Y11, Y8
+	VFMADD213PS lanes<>+3776(SB), Y10, Y9
+	VFMADD213PS lanes<>+3776(SB), Y11, Y8
+	VFMADD213PS lanes<>+4256(SB), Y10, Y9
+	VFMADD213PS lanes<>+4256(SB), Y11, Y8
+	VFMADD213PS lanes<>+7136(SB), Y10, Y9
+	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS Y15, Y10, Y9
+	VFMADD213PS Y15, Y11, Y8
+	VFMADD213PS Y15, Y10, Y9
+	VFMADD213PS Y15, Y11, Y8
+	VPSRAD $31, Y5, Y5
+	VPSRAD $31, Y4, Y4
+	VPAND lanes<>+2560(SB), Y5, Y5
+	VPAND lanes<>+2560(SB), Y4, Y4
+	VPADDD Y5, Y6, Y6
+	VPADDD Y4, Y7, Y7
+	VBROADCASTSS lanes<>+2020(SB), Y10
+	VPSUBD Y5, Y10, Y5
+	VPSUBD Y4, Y10, Y4
+	VMULPS Y6, Y9, Y6
+	VMULPS Y7, Y8, Y7
+	VMULPS Y5, Y6, Y5
+	VMULPS Y4, Y7, Y4
+	VADDPS Y15, Y5, Y6
+	VADDPS Y15, Y4, Y7
+	VPSUBD lanes<>+2816(SB), Y6, Y6
+	VPSUBD lanes<>+2816(SB), Y7, Y7
+	VPAND lanes<>+3040(SB), Y6, Y6
+	VPAND lanes<>+3040(SB), Y7, Y7
+	VBROADCASTSS lanes<>+7560(SB), Y8
+	VPSUBD Y6, Y8, Y9
+	VPSUBD Y7, Y8, Y8
+	VMULPS lanes<>+2912(SB), Y5, Y10
+	VMULPS lanes<>+2912(SB), Y4, Y11
+	VMOVAPS Y15, Y12
+	VFMSUB231PS lanes<>+2912(SB), Y9, Y12
+	VMOVAPS Y15, Y13
+	VFMSUB231PS lanes<>+2912(SB), Y8, Y13
+	VFMADD231PS Y9, Y10, Y12
+	VFMADD231PS Y8, Y11, Y13
+	VCVTDQ2PS Y6, Y6
+	VCVTDQ2PS Y7, Y7
+	VMULPS Y12, Y12, Y8
+	VMULPS Y13, Y13, Y9
+	VBROADCASTSS lanes<>+7672(SB), Y10
+	VBROADCASTSS lanes<>+3744(SB), Y11
+	VFMADD231PS Y12, Y10, Y11
+	VFMADD213PS lanes<>+3744(SB), Y13, Y10
+	VFMADD213PS lanes<>+4320(SB), Y12, Y11
+	VFMADD213PS lanes<>+4320(SB), Y13, Y10
+	VFMADD213PS lanes<>+5920(SB), Y12, Y11
+	VFMADD213PS lanes<>+5920(SB), Y13, Y10
+	VFMADD213PS lanes<>+4192(SB), Y12, Y11
+	VFMADD213PS lanes<>+4192(SB), Y13, Y10
+	VFMADD213PS lanes<>+5280(SB), Y12, Y11
+	VFMADD213PS lanes<>+5280(SB), Y13, Y10
+	VFMADD213PS lanes<>+4160(SB), Y12, Y11
+	VFMADD213PS lanes<>+4160(SB), Y13, Y10
+	VFMADD213PS lanes<>+6400(SB), Y12, Y11
+	VFMADD213PS lanes<>+6400(SB), Y13, Y10
+	VFMADD213PS lanes<>+2752(SB), Y12, Y11
+	VFMADD213PS lanes<>+2752(SB), Y13, Y10
+	VFMADD231PS lanes<>+3584(SB), Y6, Y12
+	VFMADD231PS lanes<>+3584(SB), Y7, Y13
+	VFMADD231PS Y11, Y8, Y12
+	VFMADD231PS Y10, Y9, Y13
+	VANDPS lanes<>+7296(SB), Y5, Y6
+	VANDPS lanes<>+7296(SB), Y4, Y7
+	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
+	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
+	VCMPPS $17, lanes<>+2976(SB), Y5, Y8
+	VCMPPS $17, lanes<>+2976(SB), Y4, Y9
+	VBLENDVPS Y8, Y12, Y5, Y8
+	VBLENDVPS Y9, Y13, Y4, Y9
+	VCMPPS $0, lanes<>+3008(SB), Y5, Y10
+	VCMPPS $0, lanes<>+3008(SB), Y4, Y11
+	VBROADCASTSS lanes<>+7576(SB), Y12
+	VBROADCASTSS lanes<>+3040(SB), Y13
+	VBLENDVPS Y10, Y13, Y12, Y10
+	VBLENDVPS Y11, Y13, Y12, Y11
+	VCMPPS $30, lanes<>+3008(SB), Y5, Y12
+	VCMPPS $30, lanes<>+3008(SB), Y4, Y13
+	VBLENDVPS Y12, Y8, Y10, Y8
+	VBLENDVPS Y13, Y9, Y11, Y9
+	VBLENDVPS Y6, Y5, Y8, Y6
+	VBLENDVPS Y7, Y4, Y9, Y7
+	VBLENDVPS Y1, Y0, Y6, Y6
+	VBLENDVPS Y3, Y2, Y7, Y7
+	VANDPS lanes<>+7296(SB), Y6, Y8
+	VANDPS lanes<>+7296(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7544(SB), Y10
+	VMINPS Y8, Y10, Y8
+	VMINPS Y9, Y10, Y9
+	VBROADCASTSS lanes<>+7656(SB), Y10
+	VBROADCASTSS lanes<>+5152(SB), Y11
+	VFMADD231PS Y10, Y8, Y11
+	VFMADD213PS lanes<>+5152(SB), Y9, Y10
+	VSUBPS lanes<>+5152(SB), Y11, Y12
+	VSUBPS lanes<>+5152(SB), Y10, Y13
+	VPSLLD $23, Y11, Y11
+	VPSLLD $23, Y10, Y10
+	VFNMADD231PS lanes<>+3616(SB), Y12, Y8
+	VFNMADD231PS lanes<>+3616(SB), Y13, Y9
+	VMULPS Y8, Y8, Y12
+	VMULPS Y9, Y9, Y13
+	VBROADCASTSS lanes<>+7616(SB), Y2
+	VBROADCASTSS lanes<>+3680(SB), Y0
+	VFMADD231PS Y8, Y2, Y0
+	VFMADD213PS lanes<>+3680(SB), Y9, Y2
+	VFMADD213PS lanes<>+4896(SB), Y8, Y0
+	VFMADD213PS lanes<>+4896(SB), Y9, Y2
+	VFMADD213PS lanes<>+4544(SB), Y8, Y0
+	VFMADD213PS lanes<>+4544(SB), Y9, Y2
+	VFMADD213PS lanes<>+7232(SB), Y8, Y0
+	VFMADD213PS lanes<>+7232(SB), Y9, Y2
+	VFMADD231PS Y0, Y12, Y8
+	VFMADD231PS Y2, Y13, Y9
+	VBROADCASTSS lanes<>+2624(SB), Y0
+	VMOVAPS Y0, Y2
+	VFMSUB231PS Y0, Y11, Y2
+	VMOVAPS Y0, Y12
+	VFMSUB231PS Y0, Y10, Y12
+	VFMADD231PS Y8, Y11, Y2
+	VFMADD231PS Y9, Y10, Y12
+	VADDPS Y15, Y2, Y0
+	VADDPS Y15, Y12, Y8
+	VDIVPS Y0, Y2, Y0
+	VDIVPS Y8, Y12, Y2
+	VANDPS lanes<>+2720(SB), Y6, Y6
+	VANDPS lanes<>+2720(SB), Y7, Y7
+	VORPS Y6, Y0, Y0
+	VORPS Y7, Y2, Y2
+	VMULPS Y0, Y0, Y6
+	VMULPS Y2, Y2, Y7
+	VSUBPS Y6, Y15, Y6
+	VSUBPS Y7, Y15, Y7
+	VADDPS Y5, Y15, Y8
+	VADDPS Y4, Y15, Y9
+	VDIVPS Y8, Y5, Y5
+	VDIVPS Y9, Y4, Y4
+	VMULPS Y5, Y6, Y5
+	VMULPS Y4, Y7, Y4
+	VBLENDVPS Y1, Y6, Y5, Y1
+	VBLENDVPS Y3, Y7, Y4, Y3
+	VMULPS 64(DI)(CX*4), Y1, Y1
+	VMULPS 96(DI)(CX*4), Y3, Y3
+	VADDPS Y1, Y0, Y0
+	VADDPS Y3, Y2, Y1
+	VMULPS 64(SI)(CX*4), Y0, Y0
+	VMULPS 96(SI)(CX*4), Y1, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·mishGradXFloat32AVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+5120(SB), Y14
+	XORQ CX, CX
+	SUBQ $16, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VCMPPS $30, lanes<>+3072(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7572(SB), Y4
+	VMINPS Y0, Y4, Y5
+	VMINPS Y2, Y4, Y4
+	VBROADCASTSS lanes<>+7584(SB), Y6
+	VMAXPS Y5, Y6, Y5
+	VMAXPS Y4, Y6, Y4
+	VMOVAPS Y14, Y6
+	VFMADD231PS lanes<>+4000(SB), Y5, Y6
+	VMOVAPS Y14, Y7
+	VFMADD231PS lanes<>+4000(SB), Y4, Y7
+	VSUBPS Y14, Y6, Y8
+	VSUBPS Y14, Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VMOVAPS Y5, Y10
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
+	VMOVAPS Y4, Y11
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7640(SB), Y8
+	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFMADD231PS Y10, Y8, Y9
+	VFMADD213PS lanes<>+5344(SB), Y11, Y8
+	VFMADD213PS lanes<>+3776(SB), Y10, Y9
+	VFMADD213PS lanes<>+3776(SB), Y11, Y8
+	VFMADD213PS lanes<>+4256(SB), Y10, Y9
+	VFMADD213PS lanes<>+4256(SB), Y11, Y8
+	VFMADD213PS lanes<>+7136(SB), Y10, Y9
+	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS Y15, Y10, Y9
+	VFMADD213PS Y15, Y11, Y8
+	VFMADD213PS Y15, Y10, Y9
+	VFMADD213PS Y15, Y11, Y8
+	VPSRAD $31, Y5, Y5
+	VPSRAD $31, Y4, Y4
+	VPAND lanes<>+2560(SB), Y5, Y5
+	VPAND lanes<>+2560(SB), Y4, Y4
+	VPADDD Y5, Y6, Y6
+	VPADDD Y4, Y7, Y7
+	VBROADCASTSS lanes<>+2020(SB), Y10
+	VPSUBD Y5, Y10, Y5
+	VPSUBD Y4, Y10, Y4
+	VMULPS Y6, Y9, Y6
+	VMULPS Y7, Y8, Y7
+	VMULPS Y5, Y6, Y5
+	VMULPS Y4, Y7, Y4
+	VADDPS Y15, Y5, Y6
+	VADDPS Y15, Y4, Y7
+	VPSUBD lanes<>+2816(SB), Y6, Y6
+	VPSUBD lanes<>+2816(SB), Y7, Y7
+	VPAND lanes<>+3040(SB), Y6, Y6
+	VPAND lanes<>+3040(SB), Y7, Y7
+	VBROADCASTSS lanes<>+7560(SB), Y8
+	VPSUBD Y6, Y8, Y9
+	VPSUBD Y7, Y8, Y8
+	VMULPS lanes<>+2912(SB), Y5, Y10
+	VMULPS lanes<>+2912(SB), Y4, Y11
+	VMOVAPS Y15, Y12
+	VFMSUB231PS lanes<>+2912(SB), Y9, Y12
+	VMOVAPS Y15, Y13
+	VFMSUB231PS lanes<>+2912(SB), Y8, Y13
+	VFMADD231PS Y9, Y10, Y12
+	VFMADD231PS Y8, Y11, Y13
+	VCVTDQ2PS Y6, Y6
+	VCVTDQ2PS Y7, Y7
+	VMULPS Y12, Y12, Y8
+	VMULPS Y13, Y13, Y9
+	VBROADCASTSS lanes<>+7672(SB), Y10
+	VBROADCASTSS lanes<>+3744(SB), Y11
+	VFMADD231PS Y12, Y10, Y11
+	VFMADD213PS lanes<>+3744(SB), Y13, Y10
+	VFMADD213PS lanes<>+4320(SB), Y12, Y11
+	VFMADD213PS lanes<>+4320(SB), Y13, Y10
+	VFMADD213PS lanes<>+5920(SB), Y12, Y11
+	VFMADD213PS lanes<>+5920(SB), Y13, Y10
+	VFMADD213PS lanes<>+4192(SB), Y12, Y11
+	VFMADD213PS lanes<>+4192(SB), Y13, Y10
+	VFMADD213PS lanes<>+5280(SB), Y12, Y11
+	VFMADD213PS lanes<>+5280(SB), Y13, Y10
+	VFMADD213PS lanes<>+4160(SB), Y12, Y11
+	VFMADD213PS lanes<>+4160(SB), Y13, Y10
+	VFMADD213PS lanes<>+6400(SB), Y12, Y11
+	VFMADD213PS lanes<>+6400(SB), Y13, Y10
+	VFMADD213PS lanes<>+2752(SB), Y12, Y11
+	VFMADD213PS lanes<>+2752(SB), Y13, Y10
+	VFMADD231PS lanes<>+3584(SB), Y6, Y12
+	VFMADD231PS lanes<>+3584(SB), Y7, Y13
+	VFMADD231PS Y11, Y8, Y12
+	VFMADD231PS Y10, Y9, Y13
+	VANDPS lanes<>+7296(SB), Y5, Y6
+	VANDPS lanes<>+7296(SB), Y4, Y7
+	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
+	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
+	VCMPPS $17, lanes<>+2976(SB), Y5, Y8
+	VCMPPS $17, lanes<>+2976(SB), Y4, Y9
+	VBLENDVPS Y8, Y12, Y5, Y8
+	VBLENDVPS Y9, Y13, Y4, Y9
+	VCMPPS $0, lanes<>+3008(SB), Y5, Y10
+	VCMPPS $0, lanes<>+3008(SB), Y4, Y11
+	VBROADCASTSS lanes<>+7576(SB), Y12
+	VBROADCASTSS lanes<>+3040(SB), Y13
+	VBLENDVPS Y10, Y13, Y12, Y10
+	VBLENDVPS Y11, Y13, Y12, Y11
+	VCMPPS $30, lanes<>+3008(SB), Y5, Y12
+	VCMPPS $30, lanes<>+3008(SB), Y4, Y13
+	VBLENDVPS Y12, Y8, Y10, Y8
+	VBLENDVPS Y13, Y9, Y11, Y9
+	VBLENDVPS Y6, Y5, Y8, Y6
+	VBLENDVPS Y7, Y4, Y9, Y7
+	VBLENDVPS Y1, Y0, Y6, Y6
+	VBLENDVPS Y3, Y2, Y7, Y7
+	VANDPS lanes<>+7296(SB), Y6, Y8
+	VANDPS lanes<>+7296(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7544(SB), Y10
+	VMINPS Y8, Y10, Y8
+	VMINPS Y9, Y10, Y9
+	VBROADCASTSS lanes<>+7656(SB), Y10
+	VBROADCASTSS lanes<>+5152(SB), Y11
+	VFMADD231PS Y10, Y8, Y11
+	VFMADD213PS lanes<>+5152(SB), Y9, Y10
+	VSUBPS lanes<>+5152(SB), Y11, Y12
+	VSUBPS lanes<>+5152(SB), Y10, Y13
+	VPSLLD $23, Y11, Y11
+	VPSLLD $23, Y10, Y10
+	VFNMADD231PS lanes<>+3616(SB), Y12, Y8
+	VFNMADD231PS lanes<>+3616(SB), Y13, Y9
+	VMULPS Y8, Y8, Y12
+	VMULPS Y9, Y9, Y13
+	VBROADCASTSS lanes<>+7616(SB), Y2
+	VBROADCASTSS lanes<>+3680(SB), Y0
+	VFMADD231PS Y8, Y2, Y0
+	VFMADD213PS lanes<>+3680(SB), Y9, Y2
+	VFMADD213PS lanes<>+4896(SB), Y8, Y0
+	VFMADD213PS lanes<>+4896(SB), Y9, Y2
+	VFMADD213PS lanes<>+4544(SB), Y8, Y0
+	VFMADD213PS lanes<>+4544(SB), Y9, Y2
+	VFMADD213PS lanes<>+7232(SB), Y8, Y0
+	VFMADD213PS lanes<>+7232(SB), Y9, Y2
+	VFMADD231PS Y0, Y12, Y8
+	VFMADD231PS Y2, Y13, Y9
+	VBROADCASTSS lanes<>+2624(SB), Y0
+	VMOVAPS Y0, Y2
+	VFMSUB231PS Y0, Y11, Y2
+	VMOVAPS Y0, Y12
+	VFMSUB231PS Y0, Y10, Y12
+	VFMADD231PS Y8, Y11, Y2
+	VFMADD231PS Y9, Y10, Y12
+	VADDPS Y15, Y2, Y0
+	VADDPS Y15, Y12, Y8
+	VDIVPS Y0, Y2, Y0
+	VDIVPS Y8, Y12, Y2
+	VANDPS lanes<>+2720(SB), Y6, Y6
+	VANDPS lanes<>+2720(SB), Y7, Y7
 	VORPS Y6, Y0, Y0
 	VORPS Y7, Y2, Y2
 	VMULPS Y0, Y0, Y6
@@ -13265,88 +19319,88 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*4), Y0
-	VCMPPS $30, lanes<>+1120(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5612(SB), Y2
+	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
+	VBROADCASTSS lanes<>+7572(SB), Y2
 	VMINPS Y0, Y2, Y2
-	VBROADCASTSS lanes<>+5624(SB), Y3
+	VBROADCASTSS lanes<>+7584(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+2048(SB), Y2, Y3
+	VFMADD231PS lanes<>+4000(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y2, Y5
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y5
-	VFNMADD231PS lanes<>+1408(SB), Y4, Y5
-	VBROADCASTSS lanes<>+5656(SB), Y4
-	VFMADD213PS lanes<>+3392(SB), Y5, Y4
-	VFMADD213PS lanes<>+1824(SB), Y5, Y4
-	VFMADD213PS lanes<>+2304(SB), Y5, Y4
-	VFMADD213PS lanes<>+5184(SB), Y5, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y4, Y5
+	VFNMADD231PS lanes<>+3360(SB), Y4, Y5
+	VBROADCASTSS lanes<>+7640(SB), Y4
+	VFMADD213PS lanes<>+5344(SB), Y5, Y4
+	VFMADD213PS lanes<>+3776(SB), Y5, Y4
+	VFMADD213PS lanes<>+4256(SB), Y5, Y4
+	VFMADD213PS lanes<>+7136(SB), Y5, Y4
 	VFMADD213PS Y15, Y5, Y4
 	VFMADD213PS Y15, Y5, Y4
 	VPSRAD $31, Y2, Y2
-	VPAND lanes<>+640(SB), Y2, Y2
+	VPAND lanes<>+2560(SB), Y2, Y2
 	VPADDD Y2, Y3, Y3
-	VBROADCASTSS lanes<>+100(SB), Y5
+	VBROADCASTSS lanes<>+2020(SB), Y5
 	VPSUBD Y2, Y5, Y2
 	VMULPS Y3, Y4, Y3
 	VMULPS Y2, Y3, Y2
 	VADDPS Y15, Y2, Y3
-	VPSUBD lanes<>+864(SB), Y3, Y3
-	VPAND lanes<>+1088(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5604(SB), Y4
+	VPSUBD lanes<>+2816(SB), Y3, Y3
+	VPAND lanes<>+3040(SB), Y3, Y3
+	VBROADCASTSS lanes<>+7560(SB), Y4
 	VPSUBD Y3, Y4, Y4
-	VMULPS lanes<>+960(SB), Y2, Y5
+	VMULPS lanes<>+2912(SB), Y2, Y5
 	VMOVAPS Y15, Y6
-	VFMSUB231PS lanes<>+960(SB), Y4, Y6
+	VFMSUB231PS lanes<>+2912(SB), Y4, Y6
 	VFMADD231PS Y4, Y5, Y6
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y6, Y6, Y4
-	VBROADCASTSS lanes<>+5688(SB), Y5
-	VFMADD213PS lanes<>+1792(SB), Y6, Y5
-	VFMADD213PS lanes<>+2368(SB), Y6, Y5
-	VFMADD213PS lanes<>+3968(SB), Y6, Y5
-	VFMADD213PS lanes<>+2240(SB), Y6, Y5
-	VFMADD213PS lanes<>+3328(SB), Y6, Y5
-	VFMADD213PS lanes<>+2208(SB), Y6, Y5
-	VFMADD213PS lanes<>+4448(SB), Y6, Y5
-	VFMADD213PS lanes<>+832(SB), Y6, Y5
-	VFMADD231PS lanes<>+1632(SB), Y3, Y6
+	VBROADCASTSS lanes<>+7672(SB), Y5
+	VFMADD213PS lanes<>+3744(SB), Y6, Y5
+	VFMADD213PS lanes<>+4320(SB), Y6, Y5
+	VFMADD213PS lanes<>+5920(SB), Y6, Y5
+	VFMADD213PS lanes<>+4192(SB), Y6, Y5
+	VFMADD213PS lanes<>+5280(SB), Y6, Y5
+	VFMADD213PS lanes<>+4160(SB), Y6, Y5
+	VFMADD213PS lanes<>+6400(SB), Y6, Y5
+	VFMADD213PS lanes<>+2752(SB), Y6, Y5
+	VFMADD231PS lanes<>+3584(SB), Y3, Y6
 	VFMADD231PS Y5, Y4, Y6
-	VANDPS lanes<>+5344(SB), Y2, Y3
-	VCMPPS $17, lanes<>+672(SB), Y3, Y3
-	VCMPPS $17, lanes<>+1024(SB), Y2, Y4
+	VANDPS lanes<>+7296(SB), Y2, Y3
+	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
+	VCMPPS $17, lanes<>+2976(SB), Y2, Y4
 	VBLENDVPS Y4, Y6, Y2, Y4
-	VCMPPS $0, lanes<>+1056(SB), Y2, Y5
-	VBROADCASTSS lanes<>+5616(SB), Y6
-	VBROADCASTSS lanes<>+1088(SB), Y7
+	VCMPPS $0, lanes<>+3008(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7576(SB), Y6
+	VBROADCASTSS lanes<>+3040(SB), Y7
 	VBLENDVPS Y5, Y7, Y6, Y5
-	VCMPPS $30, lanes<>+1056(SB), Y2, Y6
+	VCMPPS $30, lanes<>+3008(SB), Y2, Y6
 	VBLENDVPS Y6, Y4, Y5, Y4
 	VBLENDVPS Y3, Y2, Y4, Y3
 	VBLENDVPS Y1, Y0, Y3, Y3
-	VANDPS lanes<>+5344(SB), Y3, Y4
-	VBROADCASTSS lanes<>+5592(SB), Y5
+	VANDPS lanes<>+7296(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7544(SB), Y5
 	VMINPS Y4, Y5, Y4
-	VBROADCASTSS lanes<>+5672(SB), Y5
-	VFMADD213PS lanes<>+3200(SB), Y4, Y5
-	VSUBPS lanes<>+3200(SB), Y5, Y6
+	VBROADCASTSS lanes<>+7656(SB), Y5
+	VFMADD213PS lanes<>+5152(SB), Y4, Y5
+	VSUBPS lanes<>+5152(SB), Y5, Y6
 	VPSLLD $23, Y5, Y5
-	VFNMADD231PS lanes<>+1664(SB), Y6, Y4
+	VFNMADD231PS lanes<>+3616(SB), Y6, Y4
 	VMULPS Y4, Y4, Y6
-	VBROADCASTSS lanes<>+5644(SB), Y7
-	VFMADD213PS lanes<>+1728(SB), Y4, Y7
-	VFMADD213PS lanes<>+2944(SB), Y4, Y7
-	VFMADD213PS lanes<>+2592(SB), Y4, Y7
-	VFMADD213PS lanes<>+5280(SB), Y4, Y7
+	VBROADCASTSS lanes<>+7616(SB), Y7
+	VFMADD213PS lanes<>+3680(SB), Y4, Y7
+	VFMADD213PS lanes<>+4896(SB), Y4, Y7
+	VFMADD213PS lanes<>+4544(SB), Y4, Y7
+	VFMADD213PS lanes<>+7232(SB), Y4, Y7
 	VFMADD231PS Y7, Y6, Y4
-	VBROADCASTSS lanes<>+704(SB), Y6
+	VBROADCASTSS lanes<>+2624(SB), Y6
 	VMOVAPS Y6, Y7
 	VFMSUB231PS Y6, Y5, Y7
 	VFMADD231PS Y4, Y5, Y7
 	VADDPS Y15, Y7, Y4
 	VDIVPS Y4, Y7, Y4
-	VANDPS lanes<>+800(SB), Y3, Y3
+	VANDPS lanes<>+2720(SB), Y3, Y3
 	VORPS Y3, Y4, Y3
 	VMULPS Y3, Y3, Y4
 	VSUBPS Y4, Y15, Y4
@@ -13365,92 +19419,92 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
-	VCMPPS $30, lanes<>+1120(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5612(SB), Y2
+	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
+	VBROADCASTSS lanes<>+7572(SB), Y2
 	VMINPS Y0, Y2, Y2
-	VBROADCASTSS lanes<>+5624(SB), Y3
+	VBROADCASTSS lanes<>+7584(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+2048(SB), Y2, Y3
+	VFMADD231PS lanes<>+4000(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y2, Y5
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y5
-	VFNMADD231PS lanes<>+1408(SB), Y4, Y5
-	VBROADCASTSS lanes<>+5656(SB), Y4
-	VFMADD213PS lanes<>+3392(SB), Y5, Y4
-	VFMADD213PS lanes<>+1824(SB), Y5, Y4
-	VFMADD213PS lanes<>+2304(SB), Y5, Y4
-	VFMADD213PS lanes<>+5184(SB), Y5, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y4, Y5
+	VFNMADD231PS lanes<>+3360(SB), Y4, Y5
+	VBROADCASTSS lanes<>+7640(SB), Y4
+	VFMADD213PS lanes<>+5344(SB), Y5, Y4
+	VFMADD213PS lanes<>+3776(SB), Y5, Y4
+	VFMADD213PS lanes<>+4256(SB), Y5, Y4
+	VFMADD213PS lanes<>+7136(SB), Y5, Y4
 	VFMADD213PS Y15, Y5, Y4
 	VFMADD213PS Y15, Y5, Y4
 	VPSRAD $31, Y2, Y2
-	VPAND lanes<>+640(SB), Y2, Y2
+	VPAND lanes<>+2560(SB), Y2, Y2
 	VPADDD Y2, Y3, Y3
-	VBROADCASTSS lanes<>+100(SB), Y5
+	VBROADCASTSS lanes<>+2020(SB), Y5
 	VPSUBD Y2, Y5, Y2
 	VMULPS Y3, Y4, Y3
 	VMULPS Y2, Y3, Y2
 	VADDPS Y15, Y2, Y3
-	VPSUBD lanes<>+864(SB), Y3, Y3
-	VPAND lanes<>+1088(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5604(SB), Y4
+	VPSUBD lanes<>+2816(SB), Y3, Y3
+	VPAND lanes<>+3040(SB), Y3, Y3
+	VBROADCASTSS lanes<>+7560(SB), Y4
 	VPSUBD Y3, Y4, Y4
-	VMULPS lanes<>+960(SB), Y2, Y5
+	VMULPS lanes<>+2912(SB), Y2, Y5
 	VMOVAPS Y15, Y6
-	VFMSUB231PS lanes<>+960(SB), Y4, Y6
+	VFMSUB231PS lanes<>+2912(SB), Y4, Y6
 	VFMADD231PS Y4, Y5, Y6
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y6, Y6, Y4
-	VBROADCASTSS lanes<>+5688(SB), Y5
-	VFMADD213PS lanes<>+1792(SB), Y6, Y5
-	VFMADD213PS lanes<>+2368(SB), Y6, Y5
-	VFMADD213PS lanes<>+3968(SB), Y6, Y5
-	VFMADD213PS lanes<>+2240(SB), Y6, Y5
-	VFMADD213PS lanes<>+3328(SB), Y6, Y5
-	VFMADD213PS lanes<>+2208(SB), Y6, Y5
-	VFMADD213PS lanes<>+4448(SB), Y6, Y5
-	VFMADD213PS lanes<>+832(SB), Y6, Y5
-	VFMADD231PS lanes<>+1632(SB), Y3, Y6
+	VBROADCASTSS lanes<>+7672(SB), Y5
+	VFMADD213PS lanes<>+3744(SB), Y6, Y5
+	VFMADD213PS lanes<>+4320(SB), Y6, Y5
+	VFMADD213PS lanes<>+5920(SB), Y6, Y5
+	VFMADD213PS lanes<>+4192(SB), Y6, Y5
+	VFMADD213PS lanes<>+5280(SB), Y6, Y5
+	VFMADD213PS lanes<>+4160(SB), Y6, Y5
+	VFMADD213PS lanes<>+6400(SB), Y6, Y5
+	VFMADD213PS lanes<>+2752(SB), Y6, Y5
+	VFMADD231PS lanes<>+3584(SB), Y3, Y6
 	VFMADD231PS Y5, Y4, Y6
-	VANDPS lanes<>+5344(SB), Y2, Y3
-	VCMPPS $17, lanes<>+672(SB), Y3, Y3
-	VCMPPS $17, lanes<>+1024(SB), Y2, Y4
+	VANDPS lanes<>+7296(SB), Y2, Y3
+	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
+	VCMPPS $17, lanes<>+2976(SB), Y2, Y4
 	VBLENDVPS Y4, Y6, Y2, Y4
-	VCMPPS $0, lanes<>+1056(SB), Y2, Y5
-	VBROADCASTSS lanes<>+5616(SB), Y6
-	VBROADCASTSS lanes<>+1088(SB), Y7
+	VCMPPS $0, lanes<>+3008(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7576(SB), Y6
+	VBROADCASTSS lanes<>+3040(SB), Y7
 	VBLENDVPS Y5, Y7, Y6, Y5
-	VCMPPS $30, lanes<>+1056(SB), Y2, Y6
+	VCMPPS $30, lanes<>+3008(SB), Y2, Y6
 	VBLENDVPS Y6, Y4, Y5, Y4
 	VBLENDVPS Y3, Y2, Y4, Y3
 	VBLENDVPS Y1, Y0, Y3, Y3
-	VANDPS lanes<>+5344(SB), Y3, Y4
-	VBROADCASTSS lanes<>+5592(SB), Y5
+	VANDPS lanes<>+7296(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7544(SB), Y5
 	VMINPS Y4, Y5, Y4
-	VBROADCASTSS lanes<>+5672(SB), Y5
-	VFMADD213PS lanes<>+3200(SB), Y4, Y5
-	VSUBPS lanes<>+3200(SB), Y5, Y6
+	VBROADCASTSS lanes<>+7656(SB), Y5
+	VFMADD213PS lanes<>+5152(SB), Y4, Y5
+	VSUBPS lanes<>+5152(SB), Y5, Y6
 	VPSLLD $23, Y5, Y5
-	VFNMADD231PS lanes<>+1664(SB), Y6, Y4
+	VFNMADD231PS lanes<>+3616(SB), Y6, Y4
 	VMULPS Y4, Y4, Y6
-	VBROADCASTSS lanes<>+5644(SB), Y7
-	VFMADD213PS lanes<>+1728(SB), Y4, Y7
-	VFMADD213PS lanes<>+2944(SB), Y4, Y7
-	VFMADD213PS lanes<>+2592(SB), Y4, Y7
-	VFMADD213PS lanes<>+5280(SB), Y4, Y7
+	VBROADCASTSS lanes<>+7616(SB), Y7
+	VFMADD213PS lanes<>+3680(SB), Y4, Y7
+	VFMADD213PS lanes<>+4896(SB), Y4, Y7
+	VFMADD213PS lanes<>+4544(SB), Y4, Y7
+	VFMADD213PS lanes<>+7232(SB), Y4, Y7
 	VFMADD231PS Y7, Y6, Y4
-	VBROADCASTSS lanes<>+704(SB), Y6
+	VBROADCASTSS lanes<>+2624(SB), Y6
 	VMOVAPS Y6, Y7
 	VFMSUB231PS Y6, Y5, Y7
 	VFMADD231PS Y4, Y5, Y7
 	VADDPS Y15, Y7, Y4
 	VDIVPS Y4, Y7, Y4
-	VANDPS lanes<>+800(SB), Y3, Y3
+	VANDPS lanes<>+2720(SB), Y3, Y3
 	VORPS Y3, Y4, Y3
 	VMULPS Y3, Y3, Y4
 	VSUBPS Y4, Y15, Y4
@@ -13470,126 +19524,133 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·mishGradXFloat32AVX512(SB), NOSPLIT, $0-64
+TEXT ·mishGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+992(SB), Z31
-	VBROADCASTSS lanes<>+5596(SB), Z30
-	VBROADCASTSS lanes<>+1088(SB), Z29
-	VBROADCASTSS lanes<>+960(SB), Z28
-	VBROADCASTSS lanes<>+5344(SB), Z27
-	VBROADCASTSS lanes<>+1056(SB), Z26
-	VBROADCASTSS lanes<>+3200(SB), Z25
-	VBROADCASTSS lanes<>+704(SB), Z24
-	VBROADCASTSS lanes<>+1120(SB), Z23
-	VBROADCASTSS lanes<>+2048(SB), Z22
-	VBROADCASTSS lanes<>+1600(SB), Z21
-	VBROADCASTSS lanes<>+1408(SB), Z20
-	VBROADCASTSS lanes<>+5656(SB), Z19
-	VBROADCASTSS lanes<>+3392(SB), Z18
-	VBROADCASTSS lanes<>+1824(SB), Z17
-	VBROADCASTSS lanes<>+2304(SB), Z16
-	VBROADCASTSS lanes<>+5184(SB), Z15
-	VBROADCASTSS lanes<>+864(SB), Z14
-	VBROADCASTSS lanes<>+5604(SB), Z13
-	VBROADCASTSS lanes<>+5688(SB), Z12
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+7296(SB), Z30
+	VBROADCASTSS lanes<>+7548(SB), Z29
+	VBROADCASTSS lanes<>+3040(SB), Z28
+	VBROADCASTSS lanes<>+2912(SB), Z27
+	VBROADCASTSS lanes<>+3008(SB), Z26
+	VBROADCASTSS lanes<>+7552(SB), Z25
+	VBROADCASTSS lanes<>+3072(SB), Z24
+	VBROADCASTSS lanes<>+4000(SB), Z23
+	VBROADCASTSS lanes<>+3552(SB), Z22
+	VBROADCASTSS lanes<>+3360(SB), Z21
+	VMOVUPS lanes<>+64(SB), Z20
+	VBROADCASTSS lanes<>+7696(SB), Z19
+	VBROADCASTSS lanes<>+7628(SB), Z18
+	VBROADCASTSS lanes<>+2816(SB), Z17
+	VBROADCASTSS lanes<>+7560(SB), Z16
+	VBROADCASTSS lanes<>+7672(SB), Z15
+	VBROADCASTSS lanes<>+3744(SB), Z14
+	VBROADCASTSS lanes<>+4320(SB), Z13
 	XORQ CX, CX
-	SUBQ $32, AX
-	JLT singles
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
 	PCALIGN $32
-main:
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
 	VMOVUPS (DI)(CX*4), Z0
-	VCMPPS $30, Z23, Z0, K1
-	VMOVUPS 64(DI)(CX*4), Z1
-	VCMPPS $30, Z23, Z1, K2
-	VMOVAPS Z30, Z2
-	VFMADD231PS Z22, Z0, Z2
-	VMOVAPS Z30, Z3
-	VFMADD231PS Z22, Z1, Z3
-	VSUBPS Z30, Z2, Z2
-	VSUBPS Z30, Z3, Z3
-	VMOVAPS Z0, Z4
-	VFNMADD231PS Z21, Z2, Z4
-	VMOVAPS Z1, Z5
-	VFNMADD231PS Z21, Z3, Z5
-	VFNMADD231PS Z20, Z2, Z4
-	VFNMADD231PS Z20, Z3, Z5
-	VRANGEPS $6, Z31, Z4, Z4
-	VRANGEPS $6, Z31, Z5, Z5
-	VMOVAPS Z18, Z6
-	VFMADD231PS Z4, Z19, Z6
-	VMOVAPS Z18, Z7
-	VFMADD231PS Z5, Z19, Z7
-	VFMADD213PS Z17, Z4, Z6
-	VFMADD213PS Z17, Z5, Z7
-	VFMADD213PS Z16, Z4, Z6
-	VFMADD213PS Z16, Z5, Z7
-	VFMADD213PS Z15, Z4, Z6
-	VFMADD213PS Z15, Z5, Z7
-	VFMADD213PS Z31, Z4, Z6
-	VFMADD213PS Z31, Z5, Z7
-	VFMADD213PS Z31, Z4, Z6
-	VFMADD213PS Z31, Z5, Z7
-	VSCALEFPS Z2, Z6, Z2
-	VSCALEFPS Z3, Z7, Z3
+	VCMPPS $30, Z24, Z0, K1
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VCMPPS $30, Z24, Z1, K2
+	VMOVAPS Z29, Z2
+	VFMADD231PS Z23, Z0, Z2
+	VMOVAPS Z29, Z3
+	VFMADD231PS Z23, Z1, Z3
+	VSUBPS Z29, Z2, Z4
+	VSUBPS Z29, Z3, Z5
+	VMOVAPS Z0, Z6
+	VFNMADD231PS Z22, Z4, Z6
+	VMOVAPS Z1, Z7
+	VFNMADD231PS Z22, Z5, Z7
+	VFNMADD231PS Z21, Z4, Z6
+	VFNMADD231PS Z21, Z5, Z7
+	VRANGEPS $6, Z31, Z6, Z6
+	VRANGEPS $6, Z31, Z7, Z7
+	VPERMPS Z20, Z2, Z2
+	VPERMPS Z20, Z3, Z3
+	VMOVAPS Z18, Z8
+	VFMADD231PS Z6, Z19, Z8
+	VMOVAPS Z18, Z9
+	VFMADD231PS Z7, Z19, Z9
+	VFMADD213PS Z31, Z6, Z8
+	VFMADD213PS Z31, Z7, Z9
+	VMULPS Z2, Z6, Z6
+	VMULPS Z3, Z7, Z7
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z3
+	VSCALEFPS Z4, Z2, Z2
+	VSCALEFPS Z5, Z3, Z3
 	VADDPS Z31, Z2, Z4
 	VADDPS Z31, Z3, Z5
-	VPSUBD Z14, Z4, Z4
-	VPSUBD Z14, Z5, Z5
-	VPANDD Z29, Z4, Z4
-	VPANDD Z29, Z5, Z5
-	VPSUBD Z4, Z13, Z6
-	VPSUBD Z5, Z13, Z7
-	VMULPS Z28, Z2, Z8
-	VMULPS Z28, Z3, Z9
+	VPSUBD Z17, Z4, Z4
+	VPSUBD Z17, Z5, Z5
+	VPANDD Z28, Z4, Z4
+	VPANDD Z28, Z5, Z5
+	VPSUBD Z4, Z16, Z6
+	VPSUBD Z5, Z16, Z7
+	VMULPS Z27, Z2, Z8
+	VMULPS Z27, Z3, Z9
 	VMOVAPS Z31, Z10
-	VFMSUB231PS Z28, Z6, Z10
+	VFMSUB231PS Z27, Z6, Z10
 	VMOVAPS Z31, Z11
-	VFMSUB231PS Z28, Z7, Z11
+	VFMSUB231PS Z27, Z7, Z11
 	VFMADD231PS Z6, Z8, Z10
 	VFMADD231PS Z7, Z9, Z11
 	VCVTDQ2PS Z4, Z4
 	VCVTDQ2PS Z5, Z5
 	VMULPS Z10, Z10, Z6
 	VMULPS Z11, Z11, Z7
-	VBROADCASTSS lanes<>+1792(SB), Z8
-	VFMADD231PS Z10, Z12, Z8
-	VBROADCASTSS lanes<>+1792(SB), Z9
-	VFMADD231PS Z11, Z12, Z9
-	VFMADD213PS.BCST lanes<>+2368(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+2368(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+3968(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+3968(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+2240(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+2240(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+3328(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+3328(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+2208(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+2208(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+4448(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+4448(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+832(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+832(SB), Z11, Z9
-	VFMADD231PS.BCST lanes<>+1632(SB), Z4, Z10
-	VFMADD231PS.BCST lanes<>+1632(SB), Z5, Z11
+	VMOVAPS Z14, Z8
+	VFMADD231PS Z10, Z15, Z8
+	VMOVAPS Z14, Z9
+	VFMADD231PS Z11, Z15, Z9
+	VFMADD213PS Z13, Z10, Z8
+	VFMADD213PS Z13, Z11, Z9
+	VFMADD213PS.BCST lanes<>+5920(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5920(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+4192(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4192(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5280(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4160(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6400(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+2752(SB), Z11, Z9
+	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z11
 	VFMADD231PS Z8, Z6, Z10
 	VFMADD231PS Z9, Z7, Z11
-	VANDPS Z27, Z2, Z4
-	VANDPS Z27, Z3, Z5
-	VCMPPS.BCST $17, lanes<>+672(SB), Z4, K3
-	VCMPPS.BCST $17, lanes<>+672(SB), Z5, K4
-	VCMPPS.BCST $17, lanes<>+1024(SB), Z2, K5
-	VCMPPS.BCST $17, lanes<>+1024(SB), Z3, K6
+	VANDPS Z30, Z2, Z4
+	VANDPS Z30, Z3, Z5
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z4, K3
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z5, K4
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z2, K5
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z3, K6
 	VBLENDMPS Z10, Z2, K5, Z4
 	VBLENDMPS Z11, Z3, K6, Z5
 	VCMPPS $0, Z26, Z2, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+5616(SB), Z6
-	VBLENDMPS Z29, Z6, K5, Z7
-	VBLENDMPS Z29, Z6, K6, Z6
+	VBROADCASTSS lanes<>+7576(SB), Z6
+	VBLENDMPS Z28, Z6, K5, Z7
+	VBLENDMPS Z28, Z6, K6, Z6
 	VCMPPS $30, Z26, Z2, K5
 	VCMPPS $30, Z26, Z3, K6
 	VBLENDMPS Z4, Z7, K5, Z4
@@ -13598,55 +19659,451 @@ main:
 	VBLENDMPS Z3, Z5, K4, Z5
 	VBLENDMPS Z0, Z4, K1, Z4
 	VBLENDMPS Z1, Z5, K2, Z5
-	VANDPS Z27, Z4, Z6
-	VANDPS Z27, Z5, Z7
-	VBROADCASTSS lanes<>+5592(SB), Z8
+	VANDPS Z30, Z4, Z6
+	VANDPS Z30, Z5, Z7
+	VBROADCASTSS lanes<>+7592(SB), Z8
 	VMINPS Z6, Z8, Z6
 	VMINPS Z7, Z8, Z7
 	VMOVAPS Z25, Z8
-	VFMADD231PS.BCST lanes<>+5672(SB), Z6, Z8
+	VFMADD231PS.BCST lanes<>+7624(SB), Z6, Z8
 	VMOVAPS Z25, Z9
-	VFMADD231PS.BCST lanes<>+5672(SB), Z7, Z9
+	VFMADD231PS.BCST lanes<>+7624(SB), Z7, Z9
 	VSUBPS Z25, Z8, Z10
 	VSUBPS Z25, Z9, Z11
-	VPSLLD $23, Z8, Z8
-	VPSLLD $23, Z9, Z9
-	VFNMADD231PS.BCST lanes<>+1664(SB), Z10, Z6
-	VFNMADD231PS.BCST lanes<>+1664(SB), Z11, Z7
-	VMULPS Z6, Z6, Z10
-	VMULPS Z7, Z7, Z11
-	VBROADCASTSS lanes<>+5644(SB), Z1
-	VBROADCASTSS lanes<>+1728(SB), Z0
-	VFMADD231PS Z6, Z1, Z0
-	VFMADD213PS.BCST lanes<>+1728(SB), Z7, Z1
-	VFMADD213PS.BCST lanes<>+2944(SB), Z6, Z0
-	VFMADD213PS.BCST lanes<>+2944(SB), Z7, Z1
-	VFMADD213PS.BCST lanes<>+2592(SB), Z6, Z0
-	VFMADD213PS.BCST lanes<>+2592(SB), Z7, Z1
-	VFMADD213PS.BCST lanes<>+5280(SB), Z6, Z0
-	VFMADD213PS.BCST lanes<>+5280(SB), Z7, Z1
-	VFMADD231PS Z0, Z10, Z6
-	VFMADD231PS Z1, Z11, Z7
-	VMOVAPS Z24, Z0
-	VFMSUB231PS Z24, Z8, Z0
-	VMOVAPS Z24, Z1
-	VFMSUB231PS Z24, Z9, Z1
-	VFMADD231PS Z6, Z8, Z0
-	VFMADD231PS Z7, Z9, Z1
-	VADDPS Z31, Z0, Z6
-	VADDPS Z31, Z1, Z7
-	VRCP14PS Z6, Z8
-	VRCP14PS Z7, Z9
-	VMULPS Z8, Z0, Z10
-	VMULPS Z9, Z1, Z11
-	VFNMADD231PS Z10, Z6, Z0
-	VFNMADD231PS Z11, Z7, Z1
-	VFMADD231PS Z8, Z0, Z10
-	VFMADD231PS Z9, Z1, Z11
-	VPTERNLOGD.BCST $248, lanes<>+132(SB), Z4, Z10
-	VPTERNLOGD.BCST $248, lanes<>+132(SB), Z5, Z11
-	VMULPS Z10, Z10, Z0
-	VMULPS Z11, Z11, Z1
+	VFNMADD231PS.BCST lanes<>+7568(SB), Z10, Z6
+	VFNMADD231PS.BCST lanes<>+7568(SB), Z11, Z7
+	VMOVUPS lanes<>+1600(SB), Z10
+	VMOVAPS Z8, Z11
+	VPERMI2PS lanes<>+384(SB), Z10, Z11
+	VMOVAPS Z9, Z12
+	VPERMI2PS lanes<>+384(SB), Z10, Z12
+	VMOVUPS lanes<>+1088(SB), Z10
+	VMOVAPS Z8, Z1
+	VPERMI2PS lanes<>+192(SB), Z10, Z1
+	VMOVAPS Z9, Z0
+	VPERMI2PS lanes<>+192(SB), Z10, Z0
+	VFMADD231PS Z6, Z11, Z1
+	VFMADD231PS Z7, Z12, Z0
+	VMOVUPS lanes<>+256(SB), Z10
+	VMOVAPS Z8, Z11
+	VPERMI2PS lanes<>+576(SB), Z10, Z11
+	VMOVAPS Z9, Z12
+	VPERMI2PS lanes<>+576(SB), Z10, Z12
+	VFMADD231PS Z6, Z1, Z11
+	VFMADD231PS Z7, Z0, Z12
+	VMOVUPS lanes<>+1664(SB), Z0
+	VMOVAPS Z8, Z1
+	VPERMI2PS lanes<>+640(SB), Z0, Z1
+	VMOVAPS Z9, Z10
+	VPERMI2PS lanes<>+640(SB), Z0, Z10
+	VFMADD231PS Z6, Z11, Z1
+	VFMADD231PS Z7, Z12, Z10
+	VMOVUPS lanes<>+128(SB), Z0
+	VMOVAPS Z8, Z11
+	VPERMI2PS lanes<>+1216(SB), Z0, Z11
+	VMOVAPS Z9, Z12
+	VPERMI2PS lanes<>+1216(SB), Z0, Z12
+	VFMADD231PS Z6, Z1, Z11
+	VFMADD231PS Z7, Z10, Z12
+	VMOVUPS lanes<>+0(SB), Z0
+	VPERMI2PS lanes<>+1536(SB), Z0, Z8
+	VPERMI2PS lanes<>+1536(SB), Z0, Z9
+	VFMADD231PS Z6, Z11, Z8
+	VFMADD231PS Z7, Z12, Z9
+	VPTERNLOGD $226, Z4, Z30, Z8
+	VPTERNLOGD $226, Z5, Z30, Z9
+	VMULPS Z8, Z8, Z0
+	VMULPS Z9, Z9, Z1
+	VSUBPS Z0, Z31, Z0
+	VSUBPS Z1, Z31, Z1
+	VADDPS Z2, Z31, Z4
+	VADDPS Z3, Z31, Z5
+	VDIVPS Z4, Z2, Z2
+	VDIVPS Z5, Z3, Z3
+	VMULPS Z2, Z0, Z2
+	VMULPS Z3, Z1, Z3
+	VBLENDMPS Z0, Z2, K1, Z0
+	VBLENDMPS Z1, Z3, K2, Z1
+	VMULPS (DI)(CX*4), Z0, Z0
+	VMULPS 4096(DI)(CX*4), Z1, Z1
+	VADDPS Z0, Z8, Z0
+	VADDPS Z1, Z9, Z1
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 8192(DI)(CX*4), Z0
+	VCMPPS $30, Z24, Z0, K1
+	VMOVUPS 12288(DI)(CX*4), Z1
+	VCMPPS $30, Z24, Z1, K2
+	VMOVAPS Z29, Z2
+	VFMADD231PS Z23, Z0, Z2
+	VMOVAPS Z29, Z3
+	VFMADD231PS Z23, Z1, Z3
+	VSUBPS Z29, Z2, Z4
+	VSUBPS Z29, Z3, Z5
+	VMOVAPS Z0, Z6
+	VFNMADD231PS Z22, Z4, Z6
+	VMOVAPS Z1, Z7
+	VFNMADD231PS Z22, Z5, Z7
+	VFNMADD231PS Z21, Z4, Z6
+	VFNMADD231PS Z21, Z5, Z7
+	VRANGEPS $6, Z31, Z6, Z6
+	VRANGEPS $6, Z31, Z7, Z7
+	VPERMPS Z20, Z2, Z2
+	VPERMPS Z20, Z3, Z3
+	VMOVAPS Z18, Z8
+	VFMADD231PS Z6, Z19, Z8
+	VMOVAPS Z18, Z9
+	VFMADD231PS Z7, Z19, Z9
+	VFMADD213PS Z31, Z6, Z8
+	VFMADD213PS Z31, Z7, Z9
+	VMULPS Z2, Z6, Z6
+	VMULPS Z3, Z7, Z7
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z3
+	VSCALEFPS Z4, Z2, Z2
+	VSCALEFPS Z5, Z3, Z3
+	VADDPS Z31, Z2, Z4
+	VADDPS Z31, Z3, Z5
+	VPSUBD Z17, Z4, Z4
+	VPSUBD Z17, Z5, Z5
+	VPANDD Z28, Z4, Z4
+	VPANDD Z28, Z5, Z5
+	VPSUBD Z4, Z16, Z6
+	VPSUBD Z5, Z16, Z7
+	VMULPS Z27, Z2, Z8
+	VMULPS Z27, Z3, Z9
+	VMOVAPS Z31, Z10
+	VFMSUB231PS Z27, Z6, Z10
+	VMOVAPS Z31, Z11
+	VFMSUB231PS Z27, Z7, Z11
+	VFMADD231PS Z6, Z8, Z10
+	VFMADD231PS Z7, Z9, Z11
+	VCVTDQ2PS Z4, Z4
+	VCVTDQ2PS Z5, Z5
+	VMULPS Z10, Z10, Z6
+	VMULPS Z11, Z11, Z7
+	VMOVAPS Z14, Z8
+	VFMADD231PS Z10, Z15, Z8
+	VMOVAPS Z14, Z9
+	VFMADD231PS Z11, Z15, Z9
+	VFMADD213PS Z13, Z10, Z8
+	VFMADD213PS Z13, Z11, Z9
+	VFMADD213PS.BCST lanes<>+5920(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5920(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+4192(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4192(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5280(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4160(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6400(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+2752(SB), Z11, Z9
+	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z11
+	VFMADD231PS Z8, Z6, Z10
+	VFMADD231PS Z9, Z7, Z11
+	VANDPS Z30, Z2, Z4
+	VANDPS Z30, Z3, Z5
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z4, K3
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z5, K4
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z2, K5
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z3, K6
+	VBLENDMPS Z10, Z2, K5, Z4
+	VBLENDMPS Z11, Z3, K6, Z5
+	VCMPPS $0, Z26, Z2, K5
+	VCMPPS $0, Z26, Z3, K6
+	VBROADCASTSS lanes<>+7576(SB), Z6
+	VBLENDMPS Z28, Z6, K5, Z7
+	VBLENDMPS Z28, Z6, K6, Z6
+	VCMPPS $30, Z26, Z2, K5
+	VCMPPS $30, Z26, Z3, K6
+	VBLENDMPS Z4, Z7, K5, Z4
+	VBLENDMPS Z5, Z6, K6, Z5
+	VBLENDMPS Z2, Z4, K3, Z4
+	VBLENDMPS Z3, Z5, K4, Z5
+	VBLENDMPS Z0, Z4, K1, Z4
+	VBLENDMPS Z1, Z5, K2, Z5
+	VANDPS Z30, Z4, Z6
+	VANDPS Z30, Z5, Z7
+	VBROADCASTSS lanes<>+7592(SB), Z8
+	VMINPS Z6, Z8, Z6
+	VMINPS Z7, Z8, Z7
+	VMOVAPS Z25, Z8
+	VFMADD231PS.BCST lanes<>+7624(SB), Z6, Z8
+	VMOVAPS Z25, Z9
+	VFMADD231PS.BCST lanes<>+7624(SB), Z7, Z9
+	VSUBPS Z25, Z8, Z10
+	VSUBPS Z25, Z9, Z11
+	VFNMADD231PS.BCST lanes<>+7568(SB), Z10, Z6
+	VFNMADD231PS.BCST lanes<>+7568(SB), Z11, Z7
+	VMOVUPS lanes<>+1600(SB), Z10
+	VMOVAPS Z8, Z11
+	VPERMI2PS lanes<>+384(SB), Z10, Z11
+	VMOVAPS Z9, Z12
+	VPERMI2PS lanes<>+384(SB), Z10, Z12
+	VMOVUPS lanes<>+1088(SB), Z10
+	VMOVAPS Z8, Z1
+	VPERMI2PS lanes<>+192(SB), Z10, Z1
+	VMOVAPS Z9, Z0
+	VPERMI2PS lanes<>+192(SB), Z10, Z0
+	VFMADD231PS Z6, Z11, Z1
+	VFMADD231PS Z7, Z12, Z0
+	VMOVUPS lanes<>+256(SB), Z10
+	VMOVAPS Z8, Z11
+	VPERMI2PS lanes<>+576(SB), Z10, Z11
+	VMOVAPS Z9, Z12
+	VPERMI2PS lanes<>+576(SB), Z10, Z12
+	VFMADD231PS Z6, Z1, Z11
+	VFMADD231PS Z7, Z0, Z12
+	VMOVUPS lanes<>+1664(SB), Z0
+	VMOVAPS Z8, Z1
+	VPERMI2PS lanes<>+640(SB), Z0, Z1
+	VMOVAPS Z9, Z10
+	VPERMI2PS lanes<>+640(SB), Z0, Z10
+	VFMADD231PS Z6, Z11, Z1
+	VFMADD231PS Z7, Z12, Z10
+	VMOVUPS lanes<>+128(SB), Z0
+	VMOVAPS Z8, Z11
+	VPERMI2PS lanes<>+1216(SB), Z0, Z11
+	VMOVAPS Z9, Z12
+	VPERMI2PS lanes<>+1216(SB), Z0, Z12
+	VFMADD231PS Z6, Z1, Z11
+	VFMADD231PS Z7, Z10, Z12
+	VMOVUPS lanes<>+0(SB), Z0
+	VPERMI2PS lanes<>+1536(SB), Z0, Z8
+	VPERMI2PS lanes<>+1536(SB), Z0, Z9
+	VFMADD231PS Z6, Z11, Z8
+	VFMADD231PS Z7, Z12, Z9
+	VPTERNLOGD $226, Z4, Z30, Z8
+	VPTERNLOGD $226, Z5, Z30, Z9
+	VMULPS Z8, Z8, Z0
+	VMULPS Z9, Z9, Z1
+	VSUBPS Z0, Z31, Z0
+	VSUBPS Z1, Z31, Z1
+	VADDPS Z2, Z31, Z4
+	VADDPS Z3, Z31, Z5
+	VDIVPS Z4, Z2, Z2
+	VDIVPS Z5, Z3, Z3
+	VMULPS Z2, Z0, Z2
+	VMULPS Z3, Z1, Z3
+	VBLENDMPS Z0, Z2, K1, Z0
+	VBLENDMPS Z1, Z3, K2, Z1
+	VMULPS 8192(DI)(CX*4), Z0, Z0
+	VMULPS 12288(DI)(CX*4), Z1, Z1
+	VADDPS Z0, Z8, Z0
+	VADDPS Z1, Z9, Z1
+	VMULPS 8192(SI)(CX*4), Z0, Z0
+	VMULPS 12288(SI)(CX*4), Z1, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·mishGradXFloat32AVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+7296(SB), Z30
+	VBROADCASTSS lanes<>+7548(SB), Z29
+	VBROADCASTSS lanes<>+3040(SB), Z28
+	VBROADCASTSS lanes<>+2912(SB), Z27
+	VBROADCASTSS lanes<>+3008(SB), Z26
+	VBROADCASTSS lanes<>+7552(SB), Z25
+	VBROADCASTSS lanes<>+3072(SB), Z24
+	VBROADCASTSS lanes<>+4000(SB), Z23
+	VBROADCASTSS lanes<>+3552(SB), Z22
+	VBROADCASTSS lanes<>+3360(SB), Z21
+	VMOVUPS lanes<>+64(SB), Z20
+	VBROADCASTSS lanes<>+7696(SB), Z19
+	VBROADCASTSS lanes<>+7628(SB), Z18
+	VBROADCASTSS lanes<>+2816(SB), Z17
+	VBROADCASTSS lanes<>+7560(SB), Z16
+	VBROADCASTSS lanes<>+7672(SB), Z15
+	VBROADCASTSS lanes<>+3744(SB), Z14
+	VBROADCASTSS lanes<>+4320(SB), Z13
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (DI)(CX*4), Z0
+	VCMPPS $30, Z24, Z0, K1
+	VMOVUPS 64(DI)(CX*4), Z1
+	VCMPPS $30, Z24, Z1, K2
+	VMOVAPS Z29, Z2
+	VFMADD231PS Z23, Z0, Z2
+	VMOVAPS Z29, Z3
+	VFMADD231PS Z23, Z1, Z3
+	VSUBPS Z29, Z2, Z4
+	VSUBPS Z29, Z3, Z5
+	VMOVAPS Z0, Z6
+	VFNMADD231PS Z22, Z4, Z6
+	VMOVAPS Z1, Z7
+	VFNMADD231PS Z22, Z5, Z7
+	VFNMADD231PS Z21, Z4, Z6
+	VFNMADD231PS Z21, Z5, Z7
+	VRANGEPS $6, Z31, Z6, Z6
+	VRANGEPS $6, Z31, Z7, Z7
+	VPERMPS Z20, Z2, Z2
+	VPERMPS Z20, Z3, Z3
+	VMOVAPS Z18, Z8
+	VFMADD231PS Z6, Z19, Z8
+	VMOVAPS Z18, Z9
+	VFMADD231PS Z7, Z19, Z9
+	VFMADD213PS Z31, Z6, Z8
+	VFMADD213PS Z31, Z7, Z9
+	VMULPS Z2, Z6, Z6
+	VMULPS Z3, Z7, Z7
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z3
+	VSCALEFPS Z4, Z2, Z2
+	VSCALEFPS Z5, Z3, Z3
+	VADDPS Z31, Z2, Z4
+	VADDPS Z31, Z3, Z5
+	VPSUBD Z17, Z4, Z4
+	VPSUBD Z17, Z5, Z5
+	VPANDD Z28, Z4, Z4
+	VPANDD Z28, Z5, Z5
+	VPSUBD Z4, Z16, Z6
+	VPSUBD Z5, Z16, Z7
+	VMULPS Z27, Z2, Z8
+	VMULPS Z27, Z3, Z9
+	VMOVAPS Z31, Z10
+	VFMSUB231PS Z27, Z6, Z10
+	VMOVAPS Z31, Z11
+	VFMSUB231PS Z27, Z7, Z11
+	VFMADD231PS Z6, Z8, Z10
+	VFMADD231PS Z7, Z9, Z11
+	VCVTDQ2PS Z4, Z4
+	VCVTDQ2PS Z5, Z5
+	VMULPS Z10, Z10, Z6
+	VMULPS Z11, Z11, Z7
+	VMOVAPS Z14, Z8
+	VFMADD231PS Z10, Z15, Z8
+	VMOVAPS Z14, Z9
+	VFMADD231PS Z11, Z15, Z9
+	VFMADD213PS Z13, Z10, Z8
+	VFMADD213PS Z13, Z11, Z9
+	VFMADD213PS.BCST lanes<>+5920(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5920(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+4192(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4192(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5280(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4160(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6400(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+2752(SB), Z11, Z9
+	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z11
+	VFMADD231PS Z8, Z6, Z10
+	VFMADD231PS Z9, Z7, Z11
+	VANDPS Z30, Z2, Z4
+	VANDPS Z30, Z3, Z5
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z4, K3
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z5, K4
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z2, K5
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z3, K6
+	VBLENDMPS Z10, Z2, K5, Z4
+	VBLENDMPS Z11, Z3, K6, Z5
+	VCMPPS $0, Z26, Z2, K5
+	VCMPPS $0, Z26, Z3, K6
+	VBROADCASTSS lanes<>+7576(SB), Z6
+	VBLENDMPS Z28, Z6, K5, Z7
+	VBLENDMPS Z28, Z6, K6, Z6
+	VCMPPS $30, Z26, Z2, K5
+	VCMPPS $30, Z26, Z3, K6
+	VBLENDMPS Z4, Z7, K5, Z4
+	VBLENDMPS Z5, Z6, K6, Z5
+	VBLENDMPS Z2, Z4, K3, Z4
+	VBLENDMPS Z3, Z5, K4, Z5
+	VBLENDMPS Z0, Z4, K1, Z4
+	VBLENDMPS Z1, Z5, K2, Z5
+	VANDPS Z30, Z4, Z6
+	VANDPS Z30, Z5, Z7
+	VBROADCASTSS lanes<>+7592(SB), Z8
+	VMINPS Z6, Z8, Z6
+	VMINPS Z7, Z8, Z7
+	VMOVAPS Z25, Z8
+	VFMADD231PS.BCST lanes<>+7624(SB), Z6, Z8
+	VMOVAPS Z25, Z9
+	VFMADD231PS.BCST lanes<>+7624(SB), Z7, Z9
+	VSUBPS Z25, Z8, Z10
+	VSUBPS Z25, Z9, Z11
+	VFNMADD231PS.BCST lanes<>+7568(SB), Z10, Z6
+	VFNMADD231PS.BCST lanes<>+7568(SB), Z11, Z7
+	VMOVUPS lanes<>+1600(SB), Z10
+	VMOVAPS Z8, Z11
+	VPERMI2PS lanes<>+384(SB), Z10, Z11
+	VMOVAPS Z9, Z12
+	VPERMI2PS lanes<>+384(SB), Z10, Z12
+	VMOVUPS lanes<>+1088(SB), Z10
+	VMOVAPS Z8, Z1
+	VPERMI2PS lanes<>+192(SB), Z10, Z1
+	VMOVAPS Z9, Z0
+	VPERMI2PS lanes<>+192(SB), Z10, Z0
+	VFMADD231PS Z6, Z11, Z1
+	VFMADD231PS Z7, Z12, Z0
+	VMOVUPS lanes<>+256(SB), Z10
+	VMOVAPS Z8, Z11
+	VPERMI2PS lanes<>+576(SB), Z10, Z11
+	VMOVAPS Z9, Z12
+	VPERMI2PS lanes<>+576(SB), Z10, Z12
+	VFMADD231PS Z6, Z1, Z11
+	VFMADD231PS Z7, Z0, Z12
+	VMOVUPS lanes<>+1664(SB), Z0
+	VMOVAPS Z8, Z1
+	VPERMI2PS lanes<>+640(SB), Z0, Z1
+	VMOVAPS Z9, Z10
+	VPERMI2PS lanes<>+640(SB), Z0, Z10
+	VFMADD231PS Z6, Z11, Z1
+	VFMADD231PS Z7, Z12, Z10
+	VMOVUPS lanes<>+128(SB), Z0
+	VMOVAPS Z8, Z11
+	VPERMI2PS lanes<>+1216(SB), Z0, Z11
+	VMOVAPS Z9, Z12
+	VPERMI2PS lanes<>+1216(SB), Z0, Z12
+	VFMADD231PS Z6, Z1, Z11
+	VFMADD231PS Z7, Z10, Z12
+	VMOVUPS lanes<>+0(SB), Z0
+	VPERMI2PS lanes<>+1536(SB), Z0, Z8
+	VPERMI2PS lanes<>+1536(SB), Z0, Z9
+	VFMADD231PS Z6, Z11, Z8
+	VFMADD231PS Z7, Z12, Z9
+	VPTERNLOGD $226, Z4, Z30, Z8
+	VPTERNLOGD $226, Z5, Z30, Z9
+	VMULPS Z8, Z8, Z0
+	VMULPS Z9, Z9, Z1
 	VSUBPS Z0, Z31, Z0
 	VSUBPS Z1, Z31, Z1
 	VADDPS Z2, Z31, Z4
@@ -13659,8 +20116,8 @@ main:
 	VBLENDMPS Z1, Z3, K2, Z1
 	VMULPS (DI)(CX*4), Z0, Z0
 	VMULPS 64(DI)(CX*4), Z1, Z1
-	VADDPS Z0, Z10, Z0
-	VADDPS Z1, Z11, Z1
+	VADDPS Z0, Z8, Z0
+	VADDPS Z1, Z9, Z1
 	VMULPS (SI)(CX*4), Z0, Z0
 	VMULPS 64(SI)(CX*4), Z1, Z1
 	VMOVUPS Z0, (DX)(CX*4)
@@ -13677,86 +20134,91 @@ masked:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPS.Z (DI)(CX*4), K7, Z0
-	VCMPPS $30, Z23, Z0, K1
-	VMOVAPS Z30, Z1
-	VFMADD231PS Z22, Z0, Z1
-	VSUBPS Z30, Z1, Z1
-	VMOVAPS Z0, Z2
-	VFNMADD231PS Z21, Z1, Z2
-	VFNMADD231PS Z20, Z1, Z2
-	VRANGEPS $6, Z31, Z2, Z2
-	VMOVAPS Z18, Z3
-	VFMADD231PS Z2, Z19, Z3
-	VFMADD213PS Z17, Z2, Z3
-	VFMADD213PS Z16, Z2, Z3
-	VFMADD213PS Z15, Z2, Z3
-	VFMADD213PS Z31, Z2, Z3
-	VFMADD213PS Z31, Z2, Z3
-	VSCALEFPS Z1, Z3, Z1
+	VCMPPS $30, Z24, Z0, K1
+	VMOVAPS Z29, Z1
+	VFMADD231PS Z23, Z0, Z1
+	VSUBPS Z29, Z1, Z2
+	VMOVAPS Z0, Z3
+	VFNMADD231PS Z22, Z2, Z3
+	VFNMADD231PS Z21, Z2, Z3
+	VRANGEPS $6, Z31, Z3, Z3
+	VPERMPS Z20, Z1, Z1
+	VMOVAPS Z18, Z4
+	VFMADD231PS Z3, Z19, Z4
+	VFMADD213PS Z31, Z3, Z4
+	VMULPS Z1, Z3, Z3
+	VFMADD231PS Z4, Z3, Z1
+	VSCALEFPS Z2, Z1, Z1
 	VADDPS Z31, Z1, Z2
-	VPSUBD Z14, Z2, Z2
-	VPANDD Z29, Z2, Z2
-	VPSUBD Z2, Z13, Z3
-	VMULPS Z28, Z1, Z4
+	VPSUBD Z17, Z2, Z2
+	VPANDD Z28, Z2, Z2
+	VPSUBD Z2, Z16, Z3
+	VMULPS Z27, Z1, Z4
 	VMOVAPS Z31, Z5
-	VFMSUB231PS Z28, Z3, Z5
+	VFMSUB231PS Z27, Z3, Z5
 	VFMADD231PS Z3, Z4, Z5
 	VCVTDQ2PS Z2, Z2
 	VMULPS Z5, Z5, Z3
-	VBROADCASTSS lanes<>+1792(SB), Z4
-	VFMADD231PS Z5, Z12, Z4
-	VFMADD213PS.BCST lanes<>+2368(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+3968(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+2240(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+3328(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+2208(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+4448(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+832(SB), Z5, Z4
-	VFMADD231PS.BCST lanes<>+1632(SB), Z2, Z5
+	VMOVAPS Z14, Z4
+	VFMADD231PS Z5, Z15, Z4
+	VFMADD213PS Z13, Z5, Z4
+	VFMADD213PS.BCST lanes<>+5920(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+4192(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+5280(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+4160(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+6400(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+2752(SB), Z5, Z4
+	VFMADD231PS.BCST lanes<>+3584(SB), Z2, Z5
 	VFMADD231PS Z4, Z3, Z5
-	VANDPS Z27, Z1, Z2
-	VCMPPS.BCST $17, lanes<>+672(SB), Z2, K2
-	VCMPPS.BCST $17, lanes<>+1024(SB), Z1, K3
+	VANDPS Z30, Z1, Z2
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z2, K2
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z1, K3
 	VBLENDMPS Z5, Z1, K3, Z2
 	VCMPPS $0, Z26, Z1, K3
-	VBROADCASTSS lanes<>+5616(SB), Z3
-	VBLENDMPS Z29, Z3, K3, Z3
+	VBROADCASTSS lanes<>+7576(SB), Z3
+	VBLENDMPS Z28, Z3, K3, Z3
 	VCMPPS $30, Z26, Z1, K3
 	VBLENDMPS Z2, Z3, K3, Z2
 	VBLENDMPS Z1, Z2, K2, Z2
 	VBLENDMPS Z0, Z2, K1, Z2
-	VANDPS Z27, Z2, Z3
-	VBROADCASTSS lanes<>+5592(SB), Z4
+	VANDPS Z30, Z2, Z3
+	VBROADCASTSS lanes<>+7592(SB), Z4
 	VMINPS Z3, Z4, Z3
 	VMOVAPS Z25, Z4
-	VFMADD231PS.BCST lanes<>+5672(SB), Z3, Z4
+	VFMADD231PS.BCST lanes<>+7624(SB), Z3, Z4
 	VSUBPS Z25, Z4, Z5
-	VPSLLD $23, Z4, Z4
-	VFNMADD231PS.BCST lanes<>+1664(SB), Z5, Z3
-	VMULPS Z3, Z3, Z5
-	VBROADCASTSS lanes<>+5644(SB), Z6
-	VFMADD213PS.BCST lanes<>+1728(SB), Z3, Z6
-	VFMADD213PS.BCST lanes<>+2944(SB), Z3, Z6
-	VFMADD213PS.BCST lanes<>+2592(SB), Z3, Z6
-	VFMADD213PS.BCST lanes<>+5280(SB), Z3, Z6
-	VFMADD231PS Z6, Z5, Z3
-	VMOVAPS Z24, Z5
-	VFMSUB231PS Z24, Z4, Z5
-	VFMADD231PS Z3, Z4, Z5
-	VADDPS Z31, Z5, Z3
-	VRCP14PS Z3, Z4
-	VMULPS Z4, Z5, Z6
-	VFNMADD231PS Z6, Z3, Z5
-	VFMADD231PS Z4, Z5, Z6
-	VPTERNLOGD.BCST $248, lanes<>+132(SB), Z2, Z6
-	VMULPS Z6, Z6, Z2
+	VFNMADD231PS.BCST lanes<>+7568(SB), Z5, Z3
+	VMOVUPS lanes<>+1600(SB), Z5
+	VMOVAPS Z4, Z6
+	VPERMI2PS lanes<>+384(SB), Z5, Z6
+	VMOVUPS lanes<>+1088(SB), Z5
+	VMOVAPS Z4, Z7
+	VPERMI2PS lanes<>+192(SB), Z5, Z7
+	VFMADD231PS Z3, Z6, Z7
+	VMOVUPS lanes<>+256(SB), Z5
+	VMOVAPS Z4, Z6
+	VPERMI2PS lanes<>+576(SB), Z5, Z6
+	VFMADD231PS Z3, Z7, Z6
+	VMOVUPS lanes<>+1664(SB), Z5
+	VMOVAPS Z4, Z7
+	VPERMI2PS lanes<>+640(SB), Z5, Z7
+	VFMADD231PS Z3, Z6, Z7
+	VMOVUPS lanes<>+128(SB), Z5
+	VMOVAPS Z4, Z6
+	VPERMI2PS lanes<>+1216(SB), Z5, Z6
+	VFMADD231PS Z3, Z7, Z6
+	VMOVUPS lanes<>+0(SB), Z5
+	VPERMI2PS lanes<>+1536(SB), Z5, Z4
+	VFMADD231PS Z3, Z6, Z4
+	VPTERNLOGD $226, Z2, Z30, Z4
+	VMULPS Z4, Z4, Z2
 	VSUBPS Z2, Z31, Z2
 	VADDPS Z1, Z31, Z3
 	VDIVPS Z3, Z1, Z1
 	VMULPS Z1, Z2, Z1
 	VBLENDMPS Z2, Z1, K1, Z1
 	VMULPS Z1, Z0, Z0
-	VADDPS Z0, Z6, Z0
+	VADDPS Z0, Z4, Z0
 	VMOVUPS.Z (SI)(CX*4), K7, Z1
 	VMULPS Z0, Z1, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
@@ -13773,8 +20235,8 @@ TEXT ·mishGradXFloat64AVX2(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+512(SB), Y15
-	VBROADCASTSD lanes<>+320(SB), Y14
+	VBROADCASTSD lanes<>+2432(SB), Y15
+	VBROADCASTSD lanes<>+2240(SB), Y14
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -13807,7 +20269,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y10
 	VMASKMOVPD (DI)(CX*8), Y10, Y10
@@ -13843,8 +20305,8 @@ TEXT ·mishGradXFloat64AVX512(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+512(SB), Z31
-	VBROADCASTSD lanes<>+320(SB), Z30
+	VBROADCASTSD lanes<>+2432(SB), Z31
+	VBROADCASTSD lanes<>+2240(SB), Z30
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -13904,6 +20366,51 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·preluFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VPXOR X15, X15, X15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $30, Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $30, Y15, Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VCMPPS $30, Y15, Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VCMPPS $30, Y15, Y6, Y7
+	VMULPS (DI)(CX*4), Y0, Y8
+	VMULPS 32(DI)(CX*4), Y2, Y9
+	VMULPS 64(DI)(CX*4), Y4, Y10
+	VMULPS 96(DI)(CX*4), Y6, Y11
+	VBLENDVPS Y1, Y0, Y8, Y0
+	VBLENDVPS Y3, Y2, Y9, Y1
+	VBLENDVPS Y5, Y4, Y10, Y2
+	VBLENDVPS Y7, Y6, Y11, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·preluFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -13957,7 +20464,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -13970,6 +20477,72 @@ tail:
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·preluFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VPXORD X31, X31, X31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VCMPPS $26, Z31, Z0, K1
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VCMPPS $26, Z31, Z1, K2
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VCMPPS $26, Z31, Z2, K3
+	VMOVUPS 12288(SI)(CX*4), Z3
+	VCMPPS $26, Z31, Z3, K4
+	VMOVUPS (DI)(CX*4), Z4
+	VMULPS Z0, Z4, K1, Z0
+	VMOVUPS 4096(DI)(CX*4), Z4
+	VMULPS Z1, Z4, K2, Z1
+	VMOVUPS 8192(DI)(CX*4), Z4
+	VMULPS Z2, Z4, K3, Z2
+	VMOVUPS 12288(DI)(CX*4), Z4
+	VMULPS Z3, Z4, K4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -14081,7 +20654,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -14152,6 +20725,51 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·preluGradWeightFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VPXOR X15, X15, X15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $30, Y15, Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VCMPPS $30, Y15, Y2, Y3
+	VMOVUPS 64(DI)(CX*4), Y4
+	VCMPPS $30, Y15, Y4, Y5
+	VMOVUPS 96(DI)(CX*4), Y6
+	VCMPPS $30, Y15, Y6, Y7
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y2, Y2
+	VMULPS 64(SI)(CX*4), Y4, Y4
+	VMULPS 96(SI)(CX*4), Y6, Y6
+	VANDNPS Y0, Y1, Y0
+	VANDNPS Y2, Y3, Y1
+	VANDNPS Y4, Y5, Y2
+	VANDNPS Y6, Y7, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·preluGradWeightFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -14205,7 +20823,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -14218,6 +20836,68 @@ tail:
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·preluGradWeightFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VPXORD X31, X31, X31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VCMPPS $26, Z31, Z0, K1
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VCMPPS $26, Z31, Z1, K2
+	VMOVUPS 8192(DI)(CX*4), Z2
+	VCMPPS $26, Z31, Z2, K3
+	VMOVUPS 12288(DI)(CX*4), Z3
+	VCMPPS $26, Z31, Z3, K4
+	VMULPS.Z (SI)(CX*4), Z0, K1, Z0
+	VMULPS.Z 4096(SI)(CX*4), Z1, K2, Z1
+	VMULPS.Z 8192(SI)(CX*4), Z2, K3, Z2
+	VMULPS.Z 12288(SI)(CX*4), Z3, K4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -14325,7 +21005,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -14392,6 +21072,60 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·preluGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ 24(BX), R8
+	VPXOR X15, X15, X15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2048(R8)(CX*4)
+	PREFETCHT0 256(R8)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	PREFETCHT1 2112(R8)(CX*4)
+	PREFETCHT0 320(R8)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $30, Y15, Y0, Y0
+	VMOVUPS 32(DI)(CX*4), Y1
+	VCMPPS $30, Y15, Y1, Y1
+	VMOVUPS 64(DI)(CX*4), Y2
+	VCMPPS $30, Y15, Y2, Y2
+	VMOVUPS 96(DI)(CX*4), Y3
+	VCMPPS $30, Y15, Y3, Y3
+	VMOVUPS (SI)(CX*4), Y4
+	VMULPS (R8)(CX*4), Y4, Y5
+	VMOVUPS 32(SI)(CX*4), Y6
+	VMULPS 32(R8)(CX*4), Y6, Y7
+	VMOVUPS 64(SI)(CX*4), Y8
+	VMULPS 64(R8)(CX*4), Y8, Y9
+	VMOVUPS 96(SI)(CX*4), Y10
+	VMULPS 96(R8)(CX*4), Y10, Y11
+	VBLENDVPS Y0, Y4, Y5, Y0
+	VBLENDVPS Y1, Y6, Y7, Y1
+	VBLENDVPS Y2, Y8, Y9, Y2
+	VBLENDVPS Y3, Y10, Y11, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·preluGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -14451,7 +21185,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -14466,6 +21200,81 @@ tail:
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·preluGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ 24(BX), R8
+	VPXORD X31, X31, X31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 1024(R8)(R10*1)
+	PREFETCHT0 192(R8)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 5120(R8)(R10*1)
+	PREFETCHT0 4288(R8)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 9216(R8)(R10*1)
+	PREFETCHT0 8384(R8)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	PREFETCHT1 13312(R8)(R10*1)
+	PREFETCHT0 12480(R8)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VCMPPS $26, Z31, Z0, K1
+	VMOVUPS 4096(DI)(CX*4), Z0
+	VCMPPS $26, Z31, Z0, K2
+	VMOVUPS 8192(DI)(CX*4), Z0
+	VCMPPS $26, Z31, Z0, K3
+	VMOVUPS 12288(DI)(CX*4), Z0
+	VCMPPS $26, Z31, Z0, K4
+	VMOVUPS (SI)(CX*4), Z0
+	VMULPS (R8)(CX*4), Z0, K1, Z0
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VMULPS 4096(R8)(CX*4), Z1, K2, Z1
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VMULPS 8192(R8)(CX*4), Z2, K3, Z2
+	VMOVUPS 12288(SI)(CX*4), Z3
+	VMULPS 12288(R8)(CX*4), Z3, K4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -14585,7 +21394,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -15085,7 +21894,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -15194,7 +22003,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -15256,6 +22065,275 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·reluFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VPXOR X15, X15, X15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $18, Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $18, Y15, Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VCMPPS $18, Y15, Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VCMPPS $18, Y15, Y6, Y7
+	VANDNPS Y0, Y1, Y0
+	VANDNPS Y2, Y3, Y1
+	VANDNPS Y4, Y5, Y2
+	VANDNPS Y6, Y7, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·reluFloat32Float16AVX2(SB), 0, $64-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VPXOR X15, X15, X15
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VCVTPH2PS (SI)(CX*2), Y0
+	VCVTPH2PS 16(SI)(CX*2), Y1
+	VCVTPH2PS 32(SI)(CX*2), Y2
+	VCVTPH2PS 48(SI)(CX*2), Y3
+	VCMPPS $18, Y15, Y0, Y4
+	VCMPPS $18, Y15, Y1, Y5
+	VCMPPS $18, Y15, Y2, Y6
+	VCMPPS $18, Y15, Y3, Y7
+	VANDNPS Y0, Y4, Y0
+	VANDNPS Y1, Y5, Y1
+	VANDNPS Y2, Y6, Y2
+	VANDNPS Y3, Y7, Y3
+	VCVTPS2PH $0, Y0, X0
+	VCVTPS2PH $0, Y1, X1
+	VCVTPS2PH $0, Y2, X2
+	VCVTPS2PH $0, Y3, X3
+	VMOVUPS X0, (DX)(CX*2)
+	VMOVUPS X1, 16(DX)(CX*2)
+	VMOVUPS X2, 32(DX)(CX*2)
+	VMOVUPS X3, 48(DX)(CX*2)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VCVTPH2PS (SI)(CX*2), Y0
+	VCMPPS $18, Y15, Y0, Y1
+	VANDNPS Y0, Y1, Y0
+	VCVTPS2PH $0, Y0, X0
+	VMOVUPS X0, (DX)(CX*2)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	VMOVUPS 32(SP), X0
+	VCVTPH2PS X0, Y0
+	VCMPPS $18, Y15, Y0, Y1
+	VANDNPS Y0, Y1, Y0
+	VCVTPS2PH $0, Y0, X0
+	VMOVUPS X0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·reluFloat32BFloat16AVX2(SB), 0, $64-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VPXOR X15, X15, X15
+	VBROADCASTSS lanes<>+7416(SB), Y14
+	VBROADCASTSS lanes<>+7700(SB), Y13
+	VBROADCASTSS lanes<>+2784(SB), Y12
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VPMOVSXWD (SI)(CX*2), Y0
+	VPMOVSXWD 16(SI)(CX*2), Y1
+	VPMOVSXWD 32(SI)(CX*2), Y2
+	VPMOVSXWD 48(SI)(CX*2), Y3
+	VPSLLD $16, Y0, Y0
+	VPSLLD $16, Y1, Y1
+	VPSLLD $16, Y2, Y2
+	VPSLLD $16, Y3, Y3
+	VCMPPS $18, Y15, Y0, Y4
+	VCMPPS $18, Y15, Y1, Y5
+	VCMPPS $18, Y15, Y2, Y6
+	VCMPPS $18, Y15, Y3, Y7
+	VANDNPS Y0, Y4, Y0
+	VANDNPS Y1, Y5, Y1
+	VANDNPS Y2, Y6, Y2
+	VANDNPS Y3, Y7, Y3
+	VPSRLD $16, Y0, Y4
+	VPSRLD $16, Y1, Y5
+	VPSRLD $16, Y2, Y6
+	VPSRLD $16, Y3, Y7
+	VPAND Y14, Y4, Y4
+	VPAND Y14, Y5, Y5
+	VPAND Y14, Y6, Y6
+	VPAND Y14, Y7, Y7
+	VPADDD Y13, Y0, Y8
+	VPADDD Y13, Y1, Y9
+	VPADDD Y13, Y2, Y10
+	VPADDD Y13, Y3, Y11
+	VPADDD Y4, Y8, Y4
+	VPADDD Y5, Y9, Y5
+	VPADDD Y6, Y10, Y6
+	VPADDD Y7, Y11, Y7
+	VPOR Y12, Y0, Y8
+	VPOR Y12, Y1, Y9
+	VPOR Y12, Y2, Y10
+	VPOR Y12, Y3, Y11
+	VCMPPS $3, Y0, Y0, Y0
+	VCMPPS $3, Y1, Y1, Y1
+	VCMPPS $3, Y2, Y2, Y2
+	VCMPPS $3, Y3, Y3, Y3
+	VBLENDVPS Y0, Y8, Y4, Y0
+	VBLENDVPS Y1, Y9, Y5, Y1
+	VBLENDVPS Y2, Y10, Y6, Y2
+	VBLENDVPS Y3, Y11, Y7, Y3
+	VPSRLD $16, Y0, Y0
+	VPSRLD $16, Y1, Y1
+	VPSRLD $16, Y2, Y2
+	VPSRLD $16, Y3, Y3
+	VPSHUFB lanes<>+3136(SB), Y0, Y0
+	VPSHUFB lanes<>+3136(SB), Y1, Y1
+	VPSHUFB lanes<>+3136(SB), Y2, Y2
+	VPSHUFB lanes<>+3136(SB), Y3, Y3
+	VEXTRACTI128 $1, Y0, X4
+	VEXTRACTI128 $1, Y1, X5
+	VEXTRACTI128 $1, Y2, X6
+	VEXTRACTI128 $1, Y3, X7
+	VPUNPCKLQDQ X4, X0, X0
+	VPUNPCKLQDQ X5, X1, X1
+	VPUNPCKLQDQ X6, X2, X2
+	VPUNPCKLQDQ X7, X3, X3
+	VMOVUPS X0, (DX)(CX*2)
+	VMOVUPS X1, 16(DX)(CX*2)
+	VMOVUPS X2, 32(DX)(CX*2)
+	VMOVUPS X3, 48(DX)(CX*2)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VPMOVSXWD (SI)(CX*2), Y0
+	VPSLLD $16, Y0, Y0
+	VCMPPS $18, Y15, Y0, Y1
+	VANDNPS Y0, Y1, Y0
+	VPSRLD $16, Y0, Y1
+	VPAND Y14, Y1, Y1
+	VPADDD Y13, Y0, Y2
+	VPADDD Y1, Y2, Y1
+	VPOR Y12, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y0
+	VBLENDVPS Y0, Y2, Y1, Y0
+	VPSRLD $16, Y0, Y0
+	VPSHUFB lanes<>+3136(SB), Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VMOVUPS X0, (DX)(CX*2)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	VMOVUPS 32(SP), X0
+	VPMOVSXWD X0, Y0
+	VPSLLD $16, Y0, Y0
+	VCMPPS $18, Y15, Y0, Y1
+	VANDNPS Y0, Y1, Y0
+	VPSRLD $16, Y0, Y1
+	VPAND Y14, Y1, Y1
+	VPADDD Y13, Y0, Y2
+	VPADDD Y1, Y2, Y1
+	VPOR Y12, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y0
+	VBLENDVPS Y0, Y2, Y1, Y0
+	VPSRLD $16, Y0, Y0
+	VPSHUFB lanes<>+3136(SB), Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VMOVUPS X0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
 TEXT ·reluFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -15303,7 +22381,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -15312,6 +22390,212 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·reluFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VPXORD X31, X31, X31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VCMPPS $18, Z31, Z0, K1
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VCMPPS $18, Z31, Z1, K2
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VCMPPS $18, Z31, Z2, K3
+	VMOVUPS 12288(SI)(CX*4), Z3
+	VCMPPS $18, Z31, Z3, K4
+	VBLENDMPS Z31, Z0, K1, Z0
+	VBLENDMPS Z31, Z1, K2, Z1
+	VBLENDMPS Z31, Z2, K3, Z2
+	VBLENDMPS Z31, Z3, K4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·reluFloat32Float16AVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VPXORD X31, X31, X31
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VCVTPH2PS (SI)(CX*2), Z0
+	VCVTPH2PS 32(SI)(CX*2), Z1
+	VCVTPH2PS 64(SI)(CX*2), Z2
+	VCVTPH2PS 96(SI)(CX*2), Z3
+	VCMPPS $18, Z31, Z0, K1
+	VCMPPS $18, Z31, Z1, K2
+	VCMPPS $18, Z31, Z2, K3
+	VCMPPS $18, Z31, Z3, K4
+	VBLENDMPS Z31, Z0, K1, Z0
+	VBLENDMPS Z31, Z1, K2, Z1
+	VBLENDMPS Z31, Z2, K3, Z2
+	VBLENDMPS Z31, Z3, K4, Z3
+	VCVTPS2PH $0, Z0, Y0
+	VCVTPS2PH $0, Z1, Y1
+	VCVTPS2PH $0, Z2, Y2
+	VCVTPS2PH $0, Z3, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Y0
+	VCVTPH2PS Y0, Z0
+	VCMPPS $18, Z31, Z0, K1
+	VBLENDMPS Z31, Z0, K1, Z0
+	VCVTPS2PH $0, Z0, Y0
+	VMOVDQU16 Y0, K7, (DX)(CX*2)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·reluFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VPXORD X31, X31, X31
+	VBROADCASTSS lanes<>+7416(SB), Z30
+	VBROADCASTSS lanes<>+7700(SB), Z29
+	VBROADCASTSS lanes<>+2784(SB), Z28
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VPMOVSXWD (SI)(CX*2), Z0
+	VPMOVSXWD 32(SI)(CX*2), Z1
+	VPMOVSXWD 64(SI)(CX*2), Z2
+	VPMOVSXWD 96(SI)(CX*2), Z3
+	VPSLLD $16, Z0, Z0
+	VPSLLD $16, Z1, Z1
+	VPSLLD $16, Z2, Z2
+	VPSLLD $16, Z3, Z3
+	VCMPPS $18, Z31, Z0, K1
+	VCMPPS $18, Z31, Z1, K2
+	VCMPPS $18, Z31, Z2, K3
+	VCMPPS $18, Z31, Z3, K4
+	VBLENDMPS Z31, Z0, K1, Z0
+	VBLENDMPS Z31, Z1, K2, Z1
+	VBLENDMPS Z31, Z2, K3, Z2
+	VBLENDMPS Z31, Z3, K4, Z3
+	VPSRLD $16, Z0, Z4
+	VPSRLD $16, Z1, Z5
+	VPSRLD $16, Z2, Z6
+	VPSRLD $16, Z3, Z7
+	VPANDD Z30, Z4, Z4
+	VPANDD Z30, Z5, Z5
+	VPANDD Z30, Z6, Z6
+	VPANDD Z30, Z7, Z7
+	VPADDD Z29, Z0, Z8
+	VPADDD Z29, Z1, Z9
+	VPADDD Z29, Z2, Z10
+	VPADDD Z29, Z3, Z11
+	VPORD Z28, Z0, Z12
+	VPORD Z28, Z1, Z13
+	VPORD Z28, Z2, Z14
+	VPORD Z28, Z3, Z15
+	VCMPPS $7, Z0, Z0, K1
+	VCMPPS $7, Z1, Z1, K2
+	VCMPPS $7, Z2, Z2, K3
+	VCMPPS $7, Z3, Z3, K4
+	VPADDD Z4, Z8, K1, Z12
+	VPADDD Z5, Z9, K2, Z13
+	VPADDD Z6, Z10, K3, Z14
+	VPADDD Z7, Z11, K4, Z15
+	VPSRLD $16, Z12, Z0
+	VPSRLD $16, Z13, Z1
+	VPSRLD $16, Z14, Z2
+	VPSRLD $16, Z15, Z3
+	VPMOVDW Z0, Y0
+	VPMOVDW Z1, Y1
+	VPMOVDW Z2, Y2
+	VPMOVDW Z3, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Y0
+	VPMOVSXWD Y0, Z0
+	VPSLLD $16, Z0, Z0
+	VCMPPS $18, Z31, Z0, K1
+	VBLENDMPS Z31, Z0, K1, Z0
+	VPSRLD $16, Z0, Z1
+	VPANDD Z30, Z1, Z1
+	VPADDD Z29, Z0, Z2
+	VPORD Z28, Z0, Z3
+	VCMPPS $7, Z0, Z0, K1
+	VPADDD Z1, Z2, K1, Z3
+	VPSRLD $16, Z3, Z0
+	VPMOVDW Z0, Y0
+	VMOVDQU16 Y0, K7, (DX)(CX*2)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
 done:
 	VZEROUPPER
 	RET
@@ -15412,7 +22696,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -15479,7 +22763,7 @@ TEXT ·relu6Uint8AVX2(SB), 0, $64-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5640(SB), Y15
+	VBROADCASTSS lanes<>+7612(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	SUBQ $128, AX
@@ -15580,7 +22864,7 @@ TEXT ·relu6Uint8AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+5640(SB), Z30
+	VBROADCASTSS lanes<>+7612(SB), Z30
 	XORQ CX, CX
 	SUBQ $128, AX
 	JLT singles
@@ -15627,7 +22911,7 @@ TEXT ·relu6Int8AVX2(SB), 0, $64-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5640(SB), Y15
+	VBROADCASTSS lanes<>+7612(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	SUBQ $128, AX
@@ -15716,7 +23000,7 @@ TEXT ·relu6Int8AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+5640(SB), Z30
+	VBROADCASTSS lanes<>+7612(SB), Z30
 	XORQ CX, CX
 	SUBQ $128, AX
 	JLT singles
@@ -15763,7 +23047,7 @@ TEXT ·relu6Int16AVX2(SB), 0, $64-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5636(SB), Y15
+	VBROADCASTSS lanes<>+7608(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -15852,7 +23136,7 @@ TEXT ·relu6Int16AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+5636(SB), Z30
+	VBROADCASTSS lanes<>+7608(SB), Z30
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -15899,7 +23183,7 @@ TEXT ·relu6Int32AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5480(SB), Y15
+	VBROADCASTSS lanes<>+7432(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -15952,7 +23236,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -15973,7 +23257,7 @@ TEXT ·relu6Int32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+5480(SB), Z30
+	VBROADCASTSS lanes<>+7432(SB), Z30
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -16020,7 +23304,7 @@ TEXT ·relu6Int64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5480(SB), Y15
+	VBROADCASTSD lanes<>+7432(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -16073,7 +23357,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -16094,7 +23378,7 @@ TEXT ·relu6Int64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VPXORD X31, X31, X31
-	VBROADCASTSD lanes<>+5480(SB), Z30
+	VBROADCASTSD lanes<>+7432(SB), Z30
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -16136,12 +23420,57 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·relu6Float32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+3104(SB), Y15
+	VPXOR X14, X14, X14
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $18, Y14, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $18, Y14, Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VCMPPS $18, Y14, Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VCMPPS $18, Y14, Y6, Y7
+	VCMPPS $29, Y15, Y0, Y8
+	VCMPPS $29, Y15, Y2, Y9
+	VCMPPS $29, Y15, Y4, Y10
+	VCMPPS $29, Y15, Y6, Y11
+	VBLENDVPS Y8, Y15, Y0, Y0
+	VBLENDVPS Y9, Y15, Y2, Y2
+	VBLENDVPS Y10, Y15, Y4, Y4
+	VBLENDVPS Y11, Y15, Y6, Y6
+	VANDNPS Y0, Y1, Y0
+	VANDNPS Y2, Y3, Y1
+	VANDNPS Y4, Y5, Y2
+	VANDNPS Y6, Y7, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·relu6Float32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+1152(SB), Y15
+	VBROADCASTSS lanes<>+3104(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -16194,7 +23523,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -16209,13 +23538,75 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·relu6Float32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VPXORD X31, X31, X31
+	VBROADCASTSS lanes<>+3104(SB), Z30
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VCMPPS $18, Z31, Z0, K1
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VCMPPS $18, Z31, Z1, K2
+	VCMPPS $29, Z30, Z0, K3
+	VCMPPS $29, Z30, Z1, K4
+	VBLENDMPS Z30, Z0, K3, Z0
+	VBLENDMPS Z30, Z1, K4, Z1
+	VBLENDMPS Z31, Z0, K1, Z0
+	VBLENDMPS Z31, Z1, K2, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VCMPPS $18, Z31, Z0, K1
+	VMOVUPS 12288(SI)(CX*4), Z1
+	VCMPPS $18, Z31, Z1, K2
+	VCMPPS $29, Z30, Z0, K3
+	VCMPPS $29, Z30, Z1, K4
+	VBLENDMPS Z30, Z0, K3, Z0
+	VBLENDMPS Z30, Z1, K4, Z1
+	VBLENDMPS Z31, Z0, K1, Z0
+	VBLENDMPS Z31, Z1, K2, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·relu6Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+1152(SB), Z30
+	VBROADCASTSS lanes<>+3104(SB), Z30
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -16262,7 +23653,7 @@ TEXT ·relu6Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+256(SB), Y15
+	VBROADCASTSD lanes<>+2176(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -16315,7 +23706,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -16336,7 +23727,7 @@ TEXT ·relu6Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VPXORD X31, X31, X31
-	VBROADCASTSD lanes<>+256(SB), Z30
+	VBROADCASTSD lanes<>+2176(SB), Z30
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -16378,6 +23769,56 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·relu6GradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VPXOR X15, X15, X15
+	VBROADCASTSS lanes<>+3104(SB), Y14
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $18, Y15, Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VCMPPS $18, Y15, Y2, Y3
+	VMOVUPS 64(DI)(CX*4), Y4
+	VCMPPS $18, Y15, Y4, Y5
+	VMOVUPS 96(DI)(CX*4), Y6
+	VCMPPS $18, Y15, Y6, Y7
+	VCMPPS $29, Y14, Y0, Y0
+	VCMPPS $29, Y14, Y2, Y2
+	VCMPPS $29, Y14, Y4, Y4
+	VCMPPS $29, Y14, Y6, Y6
+	VANDNPS (SI)(CX*4), Y0, Y0
+	VANDNPS 32(SI)(CX*4), Y2, Y2
+	VANDNPS 64(SI)(CX*4), Y4, Y4
+	VANDNPS 96(SI)(CX*4), Y6, Y6
+	VANDNPS Y0, Y1, Y0
+	VANDNPS Y2, Y3, Y1
+	VANDNPS Y4, Y5, Y2
+	VANDNPS Y6, Y7, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·relu6GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -16385,7 +23826,7 @@ TEXT ·relu6GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+1152(SB), Y14
+	VBROADCASTSS lanes<>+3104(SB), Y14
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -16437,7 +23878,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -16454,6 +23895,81 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·relu6GradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VPXORD X31, X31, X31
+	VBROADCASTSS lanes<>+3104(SB), Z30
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VCMPPS $18, Z31, Z0, K1
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VCMPPS $18, Z31, Z1, K2
+	VCMPPS $29, Z30, Z0, K3
+	VCMPPS $29, Z30, Z1, K4
+	VMOVUPS (SI)(CX*4), Z0
+	VBLENDMPS Z31, Z0, K3, Z0
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VBLENDMPS Z31, Z1, K4, Z1
+	VBLENDMPS Z31, Z0, K1, Z0
+	VBLENDMPS Z31, Z1, K2, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 8192(DI)(CX*4), Z0
+	VCMPPS $18, Z31, Z0, K1
+	VMOVUPS 12288(DI)(CX*4), Z1
+	VCMPPS $18, Z31, Z1, K2
+	VCMPPS $29, Z30, Z0, K3
+	VCMPPS $29, Z30, Z1, K4
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VBLENDMPS Z31, Z0, K3, Z0
+	VMOVUPS 12288(SI)(CX*4), Z1
+	VBLENDMPS Z31, Z1, K4, Z1
+	VBLENDMPS Z31, Z0, K1, Z0
+	VBLENDMPS Z31, Z1, K2, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·relu6GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -16461,7 +23977,7 @@ TEXT ·relu6GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+1152(SB), Z30
+	VBROADCASTSS lanes<>+3104(SB), Z30
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -16513,7 +24029,7 @@ TEXT ·relu6GradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSD lanes<>+256(SB), Y14
+	VBROADCASTSD lanes<>+2176(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -16565,7 +24081,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -16589,7 +24105,7 @@ TEXT ·relu6GradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXORD X31, X31, X31
-	VBROADCASTSD lanes<>+256(SB), Z30
+	VBROADCASTSD lanes<>+2176(SB), Z30
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -16630,6 +24146,326 @@ masked:
 	ADDQ $8, CX
 	SUBQ $8, AX
 	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·reluGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VPXOR X15, X15, X15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $18, Y15, Y0, Y0
+	VMOVUPS 32(DI)(CX*4), Y1
+	VCMPPS $18, Y15, Y1, Y1
+	VMOVUPS 64(DI)(CX*4), Y2
+	VCMPPS $18, Y15, Y2, Y2
+	VMOVUPS 96(DI)(CX*4), Y3
+	VCMPPS $18, Y15, Y3, Y3
+	VANDNPS (SI)(CX*4), Y0, Y0
+	VANDNPS 32(SI)(CX*4), Y1, Y1
+	VANDNPS 64(SI)(CX*4), Y2, Y2
+	VANDNPS 96(SI)(CX*4), Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·reluGradXFloat32Float16AVX2(SB), 0, $96-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VPXOR X15, X15, X15
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VCVTPH2PS (SI)(CX*2), Y0
+	VCVTPH2PS 16(SI)(CX*2), Y1
+	VCVTPH2PS 32(SI)(CX*2), Y2
+	VCVTPH2PS 48(SI)(CX*2), Y3
+	VCVTPH2PS (DI)(CX*2), Y4
+	VCVTPH2PS 16(DI)(CX*2), Y5
+	VCVTPH2PS 32(DI)(CX*2), Y6
+	VCVTPH2PS 48(DI)(CX*2), Y7
+	VCMPPS $18, Y15, Y4, Y4
+	VCMPPS $18, Y15, Y5, Y5
+	VCMPPS $18, Y15, Y6, Y6
+	VCMPPS $18, Y15, Y7, Y7
+	VANDNPS Y0, Y4, Y0
+	VANDNPS Y1, Y5, Y1
+	VANDNPS Y2, Y6, Y2
+	VANDNPS Y3, Y7, Y3
+	VCVTPS2PH $0, Y0, X0
+	VCVTPS2PH $0, Y1, X1
+	VCVTPS2PH $0, Y2, X2
+	VCVTPS2PH $0, Y3, X3
+	VMOVUPS X0, (DX)(CX*2)
+	VMOVUPS X1, 16(DX)(CX*2)
+	VMOVUPS X2, 32(DX)(CX*2)
+	VMOVUPS X3, 48(DX)(CX*2)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VCVTPH2PS (SI)(CX*2), Y0
+	VCVTPH2PS (DI)(CX*2), Y1
+	VCMPPS $18, Y15, Y1, Y1
+	VANDNPS Y0, Y1, Y0
+	VCVTPS2PH $0, Y0, X0
+	VMOVUPS X0, (DX)(CX*2)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	LEAQ (DI)(CX*2), R13
+	MOVQ $0, 64(SP)
+	MOVQ $0, 72(SP)
+	MOVQ $0, 80(SP)
+	MOVQ $0, 88(SP)
+	XORL R12, R12
+in2:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 64(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in2
+	VMOVUPS 32(SP), X0
+	VCVTPH2PS X0, Y0
+	VMOVUPS 64(SP), X1
+	VCVTPH2PS X1, Y1
+	VCMPPS $18, Y15, Y1, Y1
+	VANDNPS Y0, Y1, Y0
+	VCVTPS2PH $0, Y0, X0
+	VMOVUPS X0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·reluGradXFloat32BFloat16AVX2(SB), 0, $96-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VPXOR X15, X15, X15
+	VBROADCASTSS lanes<>+7416(SB), Y14
+	VBROADCASTSS lanes<>+7700(SB), Y13
+	VBROADCASTSS lanes<>+2784(SB), Y12
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VPMOVSXWD (SI)(CX*2), Y0
+	VPMOVSXWD 16(SI)(CX*2), Y1
+	VPMOVSXWD 32(SI)(CX*2), Y2
+	VPMOVSXWD 48(SI)(CX*2), Y3
+	VPSLLD $16, Y0, Y0
+	VPSLLD $16, Y1, Y1
+	VPSLLD $16, Y2, Y2
+	VPSLLD $16, Y3, Y3
+	VPMOVSXWD (DI)(CX*2), Y4
+	VPMOVSXWD 16(DI)(CX*2), Y5
+	VPMOVSXWD 32(DI)(CX*2), Y6
+	VPMOVSXWD 48(DI)(CX*2), Y7
+	VPSLLD $16, Y4, Y4
+	VPSLLD $16, Y5, Y5
+	VPSLLD $16, Y6, Y6
+	VPSLLD $16, Y7, Y7
+	VCMPPS $18, Y15, Y4, Y4
+	VCMPPS $18, Y15, Y5, Y5
+	VCMPPS $18, Y15, Y6, Y6
+	VCMPPS $18, Y15, Y7, Y7
+	VANDNPS Y0, Y4, Y0
+	VANDNPS Y1, Y5, Y1
+	VANDNPS Y2, Y6, Y2
+	VANDNPS Y3, Y7, Y3
+	VPSRLD $16, Y0, Y4
+	VPSRLD $16, Y1, Y5
+	VPSRLD $16, Y2, Y6
+	VPSRLD $16, Y3, Y7
+	VPAND Y14, Y4, Y4
+	VPAND Y14, Y5, Y5
+	VPAND Y14, Y6, Y6
+	VPAND Y14, Y7, Y7
+	VPADDD Y13, Y0, Y8
+	VPADDD Y13, Y1, Y9
+	VPADDD Y13, Y2, Y10
+	VPADDD Y13, Y3, Y11
+	VPADDD Y4, Y8, Y4
+	VPADDD Y5, Y9, Y5
+	VPADDD Y6, Y10, Y6
+	VPADDD Y7, Y11, Y7
+	VPOR Y12, Y0, Y8
+	VPOR Y12, Y1, Y9
+	VPOR Y12, Y2, Y10
+	VPOR Y12, Y3, Y11
+	VCMPPS $3, Y0, Y0, Y0
+	VCMPPS $3, Y1, Y1, Y1
+	VCMPPS $3, Y2, Y2, Y2
+	VCMPPS $3, Y3, Y3, Y3
+	VBLENDVPS Y0, Y8, Y4, Y0
+	VBLENDVPS Y1, Y9, Y5, Y1
+	VBLENDVPS Y2, Y10, Y6, Y2
+	VBLENDVPS Y3, Y11, Y7, Y3
+	VPSRLD $16, Y0, Y0
+	VPSRLD $16, Y1, Y1
+	VPSRLD $16, Y2, Y2
+	VPSRLD $16, Y3, Y3
+	VPSHUFB lanes<>+3136(SB), Y0, Y0
+	VPSHUFB lanes<>+3136(SB), Y1, Y1
+	VPSHUFB lanes<>+3136(SB), Y2, Y2
+	VPSHUFB lanes<>+3136(SB), Y3, Y3
+	VEXTRACTI128 $1, Y0, X4
+	VEXTRACTI128 $1, Y1, X5
+	VEXTRACTI128 $1, Y2, X6
+	VEXTRACTI128 $1, Y3, X7
+	VPUNPCKLQDQ X4, X0, X0
+	VPUNPCKLQDQ X5, X1, X1
+	VPUNPCKLQDQ X6, X2, X2
+	VPUNPCKLQDQ X7, X3, X3
+	VMOVUPS X0, (DX)(CX*2)
+	VMOVUPS X1, 16(DX)(CX*2)
+	VMOVUPS X2, 32(DX)(CX*2)
+	VMOVUPS X3, 48(DX)(CX*2)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VPMOVSXWD (SI)(CX*2), Y0
+	VPSLLD $16, Y0, Y0
+	VPMOVSXWD (DI)(CX*2), Y1
+	VPSLLD $16, Y1, Y1
+	VCMPPS $18, Y15, Y1, Y1
+	VANDNPS Y0, Y1, Y0
+	VPSRLD $16, Y0, Y1
+	VPAND Y14, Y1, Y1
+	VPADDD Y13, Y0, Y2
+	VPADDD Y1, Y2, Y1
+	VPOR Y12, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y0
+	VBLENDVPS Y0, Y2, Y1, Y0
+	VPSRLD $16, Y0, Y0
+	VPSHUFB lanes<>+3136(SB), Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VMOVUPS X0, (DX)(CX*2)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	LEAQ (DI)(CX*2), R13
+	MOVQ $0, 64(SP)
+	MOVQ $0, 72(SP)
+	MOVQ $0, 80(SP)
+	MOVQ $0, 88(SP)
+	XORL R12, R12
+in2:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 64(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in2
+	VMOVUPS 32(SP), X0
+	VPMOVSXWD X0, Y0
+	VPSLLD $16, Y0, Y0
+	VMOVUPS 64(SP), X1
+	VPMOVSXWD X1, Y1
+	VPSLLD $16, Y1, Y1
+	VCMPPS $18, Y15, Y1, Y1
+	VANDNPS Y0, Y1, Y0
+	VPSRLD $16, Y0, Y1
+	VPAND Y14, Y1, Y1
+	VPADDD Y13, Y0, Y2
+	VPADDD Y1, Y2, Y1
+	VPOR Y12, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y0
+	VBLENDVPS Y0, Y2, Y1, Y0
+	VPSRLD $16, Y0, Y0
+	VPSHUFB lanes<>+3136(SB), Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VMOVUPS X0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
 done:
 	VZEROUPPER
 	RET
@@ -16682,7 +24518,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -16693,6 +24529,244 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·reluGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VPXORD X31, X31, X31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VCMPPS $18, Z31, Z0, K1
+	VMOVUPS 4096(DI)(CX*4), Z0
+	VCMPPS $18, Z31, Z0, K2
+	VMOVUPS 8192(DI)(CX*4), Z0
+	VCMPPS $18, Z31, Z0, K3
+	VMOVUPS 12288(DI)(CX*4), Z0
+	VCMPPS $18, Z31, Z0, K4
+	VMOVUPS (SI)(CX*4), Z0
+	VBLENDMPS Z31, Z0, K1, Z0
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VBLENDMPS Z31, Z1, K2, Z1
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VBLENDMPS Z31, Z2, K3, Z2
+	VMOVUPS 12288(SI)(CX*4), Z3
+	VBLENDMPS Z31, Z3, K4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·reluGradXFloat32Float16AVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VPXORD X31, X31, X31
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VCVTPH2PS (SI)(CX*2), Z0
+	VCVTPH2PS 32(SI)(CX*2), Z1
+	VCVTPH2PS 64(SI)(CX*2), Z2
+	VCVTPH2PS 96(SI)(CX*2), Z3
+	VCVTPH2PS (DI)(CX*2), Z4
+	VCVTPH2PS 32(DI)(CX*2), Z5
+	VCVTPH2PS 64(DI)(CX*2), Z6
+	VCVTPH2PS 96(DI)(CX*2), Z7
+	VCMPPS $18, Z31, Z4, K1
+	VCMPPS $18, Z31, Z5, K2
+	VCMPPS $18, Z31, Z6, K3
+	VCMPPS $18, Z31, Z7, K4
+	VBLENDMPS Z31, Z0, K1, Z0
+	VBLENDMPS Z31, Z1, K2, Z1
+	VBLENDMPS Z31, Z2, K3, Z2
+	VBLENDMPS Z31, Z3, K4, Z3
+	VCVTPS2PH $0, Z0, Y0
+	VCVTPS2PH $0, Z1, Y1
+	VCVTPS2PH $0, Z2, Y2
+	VCVTPS2PH $0, Z3, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Y0
+	VCVTPH2PS Y0, Z0
+	VMOVDQU16.Z (DI)(CX*2), K7, Y1
+	VCVTPH2PS Y1, Z1
+	VCMPPS $18, Z31, Z1, K1
+	VBLENDMPS Z31, Z0, K1, Z0
+	VCVTPS2PH $0, Z0, Y0
+	VMOVDQU16 Y0, K7, (DX)(CX*2)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·reluGradXFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VPXORD X31, X31, X31
+	VBROADCASTSS lanes<>+7416(SB), Z30
+	VBROADCASTSS lanes<>+7700(SB), Z29
+	VBROADCASTSS lanes<>+2784(SB), Z28
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VPMOVSXWD (SI)(CX*2), Z0
+	VPMOVSXWD 32(SI)(CX*2), Z1
+	VPMOVSXWD 64(SI)(CX*2), Z2
+	VPMOVSXWD 96(SI)(CX*2), Z3
+	VPSLLD $16, Z0, Z0
+	VPSLLD $16, Z1, Z1
+	VPSLLD $16, Z2, Z2
+	VPSLLD $16, Z3, Z3
+	VPMOVSXWD (DI)(CX*2), Z4
+	VPMOVSXWD 32(DI)(CX*2), Z5
+	VPMOVSXWD 64(DI)(CX*2), Z6
+	VPMOVSXWD 96(DI)(CX*2), Z7
+	VPSLLD $16, Z4, Z4
+	VPSLLD $16, Z5, Z5
+	VPSLLD $16, Z6, Z6
+	VPSLLD $16, Z7, Z7
+	VCMPPS $18, Z31, Z4, K1
+	VCMPPS $18, Z31, Z5, K2
+	VCMPPS $18, Z31, Z6, K3
+	VCMPPS $18, Z31, Z7, K4
+	VBLENDMPS Z31, Z0, K1, Z0
+	VBLENDMPS Z31, Z1, K2, Z1
+	VBLENDMPS Z31, Z2, K3, Z2
+	VBLENDMPS Z31, Z3, K4, Z3
+	VPSRLD $16, Z0, Z4
+	VPSRLD $16, Z1, Z5
+	VPSRLD $16, Z2, Z6
+	VPSRLD $16, Z3, Z7
+	VPANDD Z30, Z4, Z4
+	VPANDD Z30, Z5, Z5
+	VPANDD Z30, Z6, Z6
+	VPANDD Z30, Z7, Z7
+	VPADDD Z29, Z0, Z8
+	VPADDD Z29, Z1, Z9
+	VPADDD Z29, Z2, Z10
+	VPADDD Z29, Z3, Z11
+	VPORD Z28, Z0, Z12
+	VPORD Z28, Z1, Z13
+	VPORD Z28, Z2, Z14
+	VPORD Z28, Z3, Z15
+	VCMPPS $7, Z0, Z0, K1
+	VCMPPS $7, Z1, Z1, K2
+	VCMPPS $7, Z2, Z2, K3
+	VCMPPS $7, Z3, Z3, K4
+	VPADDD Z4, Z8, K1, Z12
+	VPADDD Z5, Z9, K2, Z13
+	VPADDD Z6, Z10, K3, Z14
+	VPADDD Z7, Z11, K4, Z15
+	VPSRLD $16, Z12, Z0
+	VPSRLD $16, Z13, Z1
+	VPSRLD $16, Z14, Z2
+	VPSRLD $16, Z15, Z3
+	VPMOVDW Z0, Y0
+	VPMOVDW Z1, Y1
+	VPMOVDW Z2, Y2
+	VPMOVDW Z3, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Y0
+	VPMOVSXWD Y0, Z0
+	VPSLLD $16, Z0, Z0
+	VMOVDQU16.Z (DI)(CX*2), K7, Y1
+	VPMOVSXWD Y1, Z1
+	VPSLLD $16, Z1, Z1
+	VCMPPS $18, Z31, Z1, K1
+	VBLENDMPS Z31, Z0, K1, Z0
+	VPSRLD $16, Z0, Z1
+	VPANDD Z30, Z1, Z1
+	VPADDD Z29, Z0, Z2
+	VPORD Z28, Z0, Z3
+	VCMPPS $7, Z0, Z0, K1
+	VPADDD Z1, Z2, K1, Z3
+	VPSRLD $16, Z3, Z0
+	VPMOVDW Z0, Y0
+	VMOVDQU16 Y0, K7, (DX)(CX*2)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
 done:
 	VZEROUPPER
 	RET
@@ -16800,7 +24874,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -16870,12 +24944,145 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·seluFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+5120(SB), Y15
+	VPXOR X14, X14, X14
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $30, Y14, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $30, Y14, Y2, Y3
+	VMULPS lanes<>+4768(SB), Y0, Y4
+	VMULPS lanes<>+4768(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7572(SB), Y6
+	VMINPS Y0, Y6, Y7
+	VMINPS Y2, Y6, Y6
+	VBROADCASTSS lanes<>+7564(SB), Y8
+	VMAXPS Y7, Y8, Y7
+	VMAXPS Y6, Y8, Y6
+	VMOVAPS Y15, Y8
+	VFMADD231PS lanes<>+4000(SB), Y7, Y8
+	VMOVAPS Y15, Y9
+	VFMADD231PS lanes<>+4000(SB), Y6, Y9
+	VSUBPS Y15, Y8, Y10
+	VSUBPS Y15, Y9, Y11
+	VPSLLD $23, Y8, Y8
+	VPSLLD $23, Y9, Y9
+	VFNMADD231PS lanes<>+3552(SB), Y10, Y7
+	VFNMADD231PS lanes<>+3552(SB), Y11, Y6
+	VFNMADD231PS lanes<>+3360(SB), Y10, Y7
+	VFNMADD231PS lanes<>+3360(SB), Y11, Y6
+	VMULPS Y7, Y7, Y10
+	VMULPS Y6, Y6, Y11
+	VBROADCASTSS lanes<>+7620(SB), Y12
+	VBROADCASTSS lanes<>+3648(SB), Y13
+	VFMADD231PS Y7, Y12, Y13
+	VFMADD213PS lanes<>+3648(SB), Y6, Y12
+	VFMADD213PS lanes<>+4864(SB), Y7, Y13
+	VFMADD213PS lanes<>+4864(SB), Y6, Y12
+	VFMADD213PS lanes<>+4512(SB), Y7, Y13
+	VFMADD213PS lanes<>+4512(SB), Y6, Y12
+	VFMADD213PS lanes<>+7264(SB), Y7, Y13
+	VFMADD213PS lanes<>+7264(SB), Y6, Y12
+	VFMADD231PS Y13, Y10, Y7
+	VFMADD231PS Y12, Y11, Y6
+	VSUBPS lanes<>+2624(SB), Y8, Y10
+	VSUBPS lanes<>+2624(SB), Y9, Y11
+	VFMADD231PS Y7, Y8, Y10
+	VFMADD231PS Y6, Y9, Y11
+	VANDPS lanes<>+7296(SB), Y0, Y6
+	VANDPS lanes<>+7296(SB), Y2, Y7
+	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
+	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
+	VADDPS Y10, Y10, Y8
+	VADDPS Y11, Y11, Y9
+	VBLENDVPS Y6, Y0, Y8, Y0
+	VBLENDVPS Y7, Y2, Y9, Y2
+	VMULPS lanes<>+4800(SB), Y0, Y0
+	VMULPS lanes<>+4800(SB), Y2, Y2
+	VBLENDVPS Y1, Y4, Y0, Y0
+	VBLENDVPS Y3, Y5, Y2, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VCMPPS $30, Y14, Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VCMPPS $30, Y14, Y2, Y3
+	VMULPS lanes<>+4768(SB), Y0, Y4
+	VMULPS lanes<>+4768(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7572(SB), Y6
+	VMINPS Y0, Y6, Y7
+	VMINPS Y2, Y6, Y6
+	VBROADCASTSS lanes<>+7564(SB), Y8
+	VMAXPS Y7, Y8, Y7
+	VMAXPS Y6, Y8, Y6
+	VMOVAPS Y15, Y8
+	VFMADD231PS lanes<>+4000(SB), Y7, Y8
+	VMOVAPS Y15, Y9
+	VFMADD231PS lanes<>+4000(SB), Y6, Y9
+	VSUBPS Y15, Y8, Y10
+	VSUBPS Y15, Y9, Y11
+	VPSLLD $23, Y8, Y8
+	VPSLLD $23, Y9, Y9
+	VFNMADD231PS lanes<>+3552(SB), Y10, Y7
+	VFNMADD231PS lanes<>+3552(SB), Y11, Y6
+	VFNMADD231PS lanes<>+3360(SB), Y10, Y7
+	VFNMADD231PS lanes<>+3360(SB), Y11, Y6
+	VMULPS Y7, Y7, Y10
+	VMULPS Y6, Y6, Y11
+	VBROADCASTSS lanes<>+7620(SB), Y12
+	VBROADCASTSS lanes<>+3648(SB), Y13
+	VFMADD231PS Y7, Y12, Y13
+	VFMADD213PS lanes<>+3648(SB), Y6, Y12
+	VFMADD213PS lanes<>+4864(SB), Y7, Y13
+	VFMADD213PS lanes<>+4864(SB), Y6, Y12
+	VFMADD213PS lanes<>+4512(SB), Y7, Y13
+	VFMADD213PS lanes<>+4512(SB), Y6, Y12
+	VFMADD213PS lanes<>+7264(SB), Y7, Y13
+	VFMADD213PS lanes<>+7264(SB), Y6, Y12
+	VFMADD231PS Y13, Y10, Y7
+	VFMADD231PS Y12, Y11, Y6
+	VSUBPS lanes<>+2624(SB), Y8, Y10
+	VSUBPS lanes<>+2624(SB), Y9, Y11
+	VFMADD231PS Y7, Y8, Y10
+	VFMADD231PS Y6, Y9, Y11
+	VANDPS lanes<>+7296(SB), Y0, Y6
+	VANDPS lanes<>+7296(SB), Y2, Y7
+	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
+	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
+	VADDPS Y10, Y10, Y8
+	VADDPS Y11, Y11, Y9
+	VBLENDVPS Y6, Y0, Y8, Y0
+	VBLENDVPS Y7, Y2, Y9, Y2
+	VMULPS lanes<>+4800(SB), Y0, Y0
+	VMULPS lanes<>+4800(SB), Y2, Y2
+	VBLENDVPS Y1, Y4, Y0, Y0
+	VBLENDVPS Y3, Y5, Y2, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·seluFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+3168(SB), Y15
+	VBROADCASTSS lanes<>+5120(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -16886,54 +25093,54 @@ main:
 	VCMPPS $30, Y14, Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
 	VCMPPS $30, Y14, Y2, Y3
-	VMULPS lanes<>+2816(SB), Y0, Y4
-	VMULPS lanes<>+2816(SB), Y2, Y5
-	VBROADCASTSS lanes<>+5612(SB), Y6
+	VMULPS lanes<>+4768(SB), Y0, Y4
+	VMULPS lanes<>+4768(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7572(SB), Y6
 	VMINPS Y0, Y6, Y7
 	VMINPS Y2, Y6, Y6
-	VBROADCASTSS lanes<>+5608(SB), Y8
+	VBROADCASTSS lanes<>+7564(SB), Y8
 	VMAXPS Y7, Y8, Y7
 	VMAXPS Y6, Y8, Y6
 	VMOVAPS Y15, Y8
-	VFMADD231PS lanes<>+2048(SB), Y7, Y8
+	VFMADD231PS lanes<>+4000(SB), Y7, Y8
 	VMOVAPS Y15, Y9
-	VFMADD231PS lanes<>+2048(SB), Y6, Y9
+	VFMADD231PS lanes<>+4000(SB), Y6, Y9
 	VSUBPS Y15, Y8, Y10
 	VSUBPS Y15, Y9, Y11
 	VPSLLD $23, Y8, Y8
 	VPSLLD $23, Y9, Y9
-	VFNMADD231PS lanes<>+1600(SB), Y10, Y7
-	VFNMADD231PS lanes<>+1600(SB), Y11, Y6
-	VFNMADD231PS lanes<>+1408(SB), Y10, Y7
-	VFNMADD231PS lanes<>+1408(SB), Y11, Y6
+	VFNMADD231PS lanes<>+3552(SB), Y10, Y7
+	VFNMADD231PS lanes<>+3552(SB), Y11, Y6
+	VFNMADD231PS lanes<>+3360(SB), Y10, Y7
+	VFNMADD231PS lanes<>+3360(SB), Y11, Y6
 	VMULPS Y7, Y7, Y10
 	VMULPS Y6, Y6, Y11
-	VBROADCASTSS lanes<>+5648(SB), Y12
-	VBROADCASTSS lanes<>+1696(SB), Y13
+	VBROADCASTSS lanes<>+7620(SB), Y12
+	VBROADCASTSS lanes<>+3648(SB), Y13
 	VFMADD231PS Y7, Y12, Y13
-	VFMADD213PS lanes<>+1696(SB), Y6, Y12
-	VFMADD213PS lanes<>+2912(SB), Y7, Y13
-	VFMADD213PS lanes<>+2912(SB), Y6, Y12
-	VFMADD213PS lanes<>+2560(SB), Y7, Y13
-	VFMADD213PS lanes<>+2560(SB), Y6, Y12
-	VFMADD213PS lanes<>+5312(SB), Y7, Y13
-	VFMADD213PS lanes<>+5312(SB), Y6, Y12
+	VFMADD213PS lanes<>+3648(SB), Y6, Y12
+	VFMADD213PS lanes<>+4864(SB), Y7, Y13
+	VFMADD213PS lanes<>+4864(SB), Y6, Y12
+	VFMADD213PS lanes<>+4512(SB), Y7, Y13
+	VFMADD213PS lanes<>+4512(SB), Y6, Y12
+	VFMADD213PS lanes<>+7264(SB), Y7, Y13
+	VFMADD213PS lanes<>+7264(SB), Y6, Y12
 	VFMADD231PS Y13, Y10, Y7
 	VFMADD231PS Y12, Y11, Y6
-	VSUBPS lanes<>+704(SB), Y8, Y10
-	VSUBPS lanes<>+704(SB), Y9, Y11
+	VSUBPS lanes<>+2624(SB), Y8, Y10
+	VSUBPS lanes<>+2624(SB), Y9, Y11
 	VFMADD231PS Y7, Y8, Y10
 	VFMADD231PS Y6, Y9, Y11
-	VANDPS lanes<>+5344(SB), Y0, Y6
-	VANDPS lanes<>+5344(SB), Y2, Y7
-	VCMPPS $17, lanes<>+672(SB), Y6, Y6
-	VCMPPS $17, lanes<>+672(SB), Y7, Y7
+	VANDPS lanes<>+7296(SB), Y0, Y6
+	VANDPS lanes<>+7296(SB), Y2, Y7
+	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
+	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VADDPS Y10, Y10, Y8
 	VADDPS Y11, Y11, Y9
 	VBLENDVPS Y6, Y0, Y8, Y0
 	VBLENDVPS Y7, Y2, Y9, Y2
-	VMULPS lanes<>+2848(SB), Y0, Y0
-	VMULPS lanes<>+2848(SB), Y2, Y2
+	VMULPS lanes<>+4800(SB), Y0, Y0
+	VMULPS lanes<>+4800(SB), Y2, Y2
 	VBLENDVPS Y1, Y4, Y0, Y0
 	VBLENDVPS Y3, Y5, Y2, Y1
 	VMOVUPS Y0, (DX)(CX*4)
@@ -16949,31 +25156,31 @@ singles:
 single:
 	VMOVUPS (SI)(CX*4), Y0
 	VCMPPS $30, Y14, Y0, Y1
-	VMULPS lanes<>+2816(SB), Y0, Y2
-	VBROADCASTSS lanes<>+5612(SB), Y3
+	VMULPS lanes<>+4768(SB), Y0, Y2
+	VBROADCASTSS lanes<>+7572(SB), Y3
 	VMINPS Y0, Y3, Y3
-	VBROADCASTSS lanes<>+5608(SB), Y4
+	VBROADCASTSS lanes<>+7564(SB), Y4
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PS lanes<>+2048(SB), Y3, Y4
+	VFMADD231PS lanes<>+4000(SB), Y3, Y4
 	VSUBPS Y15, Y4, Y5
 	VPSLLD $23, Y4, Y4
-	VFNMADD231PS lanes<>+1600(SB), Y5, Y3
-	VFNMADD231PS lanes<>+1408(SB), Y5, Y3
+	VFNMADD231PS lanes<>+3552(SB), Y5, Y3
+	VFNMADD231PS lanes<>+3360(SB), Y5, Y3
 	VMULPS Y3, Y3, Y5
-	VBROADCASTSS lanes<>+5648(SB), Y6
-	VFMADD213PS lanes<>+1696(SB), Y3, Y6
-	VFMADD213PS lanes<>+2912(SB), Y3, Y6
-	VFMADD213PS lanes<>+2560(SB), Y3, Y6
-	VFMADD213PS lanes<>+5312(SB), Y3, Y6
+	VBROADCASTSS lanes<>+7620(SB), Y6
+	VFMADD213PS lanes<>+3648(SB), Y3, Y6
+	VFMADD213PS lanes<>+4864(SB), Y3, Y6
+	VFMADD213PS lanes<>+4512(SB), Y3, Y6
+	VFMADD213PS lanes<>+7264(SB), Y3, Y6
 	VFMADD231PS Y6, Y5, Y3
-	VSUBPS lanes<>+704(SB), Y4, Y5
+	VSUBPS lanes<>+2624(SB), Y4, Y5
 	VFMADD231PS Y3, Y4, Y5
-	VANDPS lanes<>+5344(SB), Y0, Y3
-	VCMPPS $17, lanes<>+672(SB), Y3, Y3
+	VANDPS lanes<>+7296(SB), Y0, Y3
+	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
 	VADDPS Y5, Y5, Y4
 	VBLENDVPS Y3, Y0, Y4, Y0
-	VMULPS lanes<>+2848(SB), Y0, Y0
+	VMULPS lanes<>+4800(SB), Y0, Y0
 	VBLENDVPS Y1, Y2, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -16983,36 +25190,36 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VCMPPS $30, Y14, Y0, Y1
-	VMULPS lanes<>+2816(SB), Y0, Y2
-	VBROADCASTSS lanes<>+5612(SB), Y3
+	VMULPS lanes<>+4768(SB), Y0, Y2
+	VBROADCASTSS lanes<>+7572(SB), Y3
 	VMINPS Y0, Y3, Y3
-	VBROADCASTSS lanes<>+5608(SB), Y4
+	VBROADCASTSS lanes<>+7564(SB), Y4
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PS lanes<>+2048(SB), Y3, Y4
+	VFMADD231PS lanes<>+4000(SB), Y3, Y4
 	VSUBPS Y15, Y4, Y5
 	VPSLLD $23, Y4, Y4
-	VFNMADD231PS lanes<>+1600(SB), Y5, Y3
-	VFNMADD231PS lanes<>+1408(SB), Y5, Y3
+	VFNMADD231PS lanes<>+3552(SB), Y5, Y3
+	VFNMADD231PS lanes<>+3360(SB), Y5, Y3
 	VMULPS Y3, Y3, Y5
-	VBROADCASTSS lanes<>+5648(SB), Y6
-	VFMADD213PS lanes<>+1696(SB), Y3, Y6
-	VFMADD213PS lanes<>+2912(SB), Y3, Y6
-	VFMADD213PS lanes<>+2560(SB), Y3, Y6
-	VFMADD213PS lanes<>+5312(SB), Y3, Y6
+	VBROADCASTSS lanes<>+7620(SB), Y6
+	VFMADD213PS lanes<>+3648(SB), Y3, Y6
+	VFMADD213PS lanes<>+4864(SB), Y3, Y6
+	VFMADD213PS lanes<>+4512(SB), Y3, Y6
+	VFMADD213PS lanes<>+7264(SB), Y3, Y6
 	VFMADD231PS Y6, Y5, Y3
-	VSUBPS lanes<>+704(SB), Y4, Y5
+	VSUBPS lanes<>+2624(SB), Y4, Y5
 	VFMADD231PS Y3, Y4, Y5
-	VANDPS lanes<>+5344(SB), Y0, Y3
-	VCMPPS $17, lanes<>+672(SB), Y3, Y3
+	VANDPS lanes<>+7296(SB), Y0, Y3
+	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
 	VADDPS Y5, Y5, Y4
 	VBLENDVPS Y3, Y0, Y4, Y0
-	VMULPS lanes<>+2848(SB), Y0, Y0
+	VMULPS lanes<>+4800(SB), Y0, Y0
 	VBLENDVPS Y1, Y2, Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
@@ -17021,28 +25228,185 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·seluFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+5120(SB), Z31
+	VPXORD X30, X30, X30
+	VBROADCASTSS lanes<>+7572(SB), Z29
+	VBROADCASTSS lanes<>+7564(SB), Z28
+	VBROADCASTSS lanes<>+4000(SB), Z27
+	VBROADCASTSS lanes<>+3552(SB), Z26
+	VBROADCASTSS lanes<>+3360(SB), Z25
+	VBROADCASTSS lanes<>+7620(SB), Z24
+	VBROADCASTSS lanes<>+3648(SB), Z23
+	VBROADCASTSS lanes<>+4864(SB), Z22
+	VBROADCASTSS lanes<>+4512(SB), Z21
+	VBROADCASTSS lanes<>+7264(SB), Z20
+	VBROADCASTSS lanes<>+2624(SB), Z19
+	VBROADCASTSS lanes<>+7296(SB), Z18
+	VBROADCASTSS lanes<>+2592(SB), Z17
+	VBROADCASTSS lanes<>+4800(SB), Z16
+	VBROADCASTSS lanes<>+4768(SB), Z15
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VCMPPS $30, Z30, Z0, K1
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VCMPPS $30, Z30, Z1, K2
+	VMINPS Z0, Z29, Z2
+	VMINPS Z1, Z29, Z3
+	VMAXPS Z2, Z28, Z2
+	VMAXPS Z3, Z28, Z3
+	VMOVAPS Z31, Z4
+	VFMADD231PS Z27, Z2, Z4
+	VMOVAPS Z31, Z5
+	VFMADD231PS Z27, Z3, Z5
+	VSUBPS Z31, Z4, Z6
+	VSUBPS Z31, Z5, Z7
+	VPSLLD $23, Z4, Z4
+	VPSLLD $23, Z5, Z5
+	VFNMADD231PS Z26, Z6, Z2
+	VFNMADD231PS Z26, Z7, Z3
+	VFNMADD231PS Z25, Z6, Z2
+	VFNMADD231PS Z25, Z7, Z3
+	VMULPS Z2, Z2, Z6
+	VMULPS Z3, Z3, Z7
+	VMOVAPS Z23, Z8
+	VFMADD231PS Z2, Z24, Z8
+	VMOVAPS Z23, Z9
+	VFMADD231PS Z3, Z24, Z9
+	VFMADD213PS Z22, Z2, Z8
+	VFMADD213PS Z22, Z3, Z9
+	VFMADD213PS Z21, Z2, Z8
+	VFMADD213PS Z21, Z3, Z9
+	VFMADD213PS Z20, Z2, Z8
+	VFMADD213PS Z20, Z3, Z9
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z3
+	VSUBPS Z19, Z4, Z6
+	VSUBPS Z19, Z5, Z7
+	VFMADD231PS Z2, Z4, Z6
+	VFMADD231PS Z3, Z5, Z7
+	VANDPS Z18, Z0, Z2
+	VANDPS Z18, Z1, Z3
+	VCMPPS $21, Z17, Z2, K3
+	VCMPPS $21, Z17, Z3, K4
+	VMOVAPS Z0, Z2
+	VADDPS Z6, Z6, K3, Z2
+	VMOVAPS Z1, Z3
+	VADDPS Z7, Z7, K4, Z3
+	VMULPS Z2, Z16, Z2
+	VMULPS Z3, Z16, Z3
+	VMULPS Z0, Z15, K1, Z2
+	VMULPS Z1, Z15, K2, Z3
+	VMOVNTPS Z2, (DX)(CX*4)
+	VMOVNTPS Z3, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VCMPPS $30, Z30, Z0, K1
+	VMOVUPS 12288(SI)(CX*4), Z1
+	VCMPPS $30, Z30, Z1, K2
+	VMINPS Z0, Z29, Z2
+	VMINPS Z1, Z29, Z3
+	VMAXPS Z2, Z28, Z2
+	VMAXPS Z3, Z28, Z3
+	VMOVAPS Z31, Z4
+	VFMADD231PS Z27, Z2, Z4
+	VMOVAPS Z31, Z5
+	VFMADD231PS Z27, Z3, Z5
+	VSUBPS Z31, Z4, Z6
+	VSUBPS Z31, Z5, Z7
+	VPSLLD $23, Z4, Z4
+	VPSLLD $23, Z5, Z5
+	VFNMADD231PS Z26, Z6, Z2
+	VFNMADD231PS Z26, Z7, Z3
+	VFNMADD231PS Z25, Z6, Z2
+	VFNMADD231PS Z25, Z7, Z3
+	VMULPS Z2, Z2, Z6
+	VMULPS Z3, Z3, Z7
+	VMOVAPS Z23, Z8
+	VFMADD231PS Z2, Z24, Z8
+	VMOVAPS Z23, Z9
+	VFMADD231PS Z3, Z24, Z9
+	VFMADD213PS Z22, Z2, Z8
+	VFMADD213PS Z22, Z3, Z9
+	VFMADD213PS Z21, Z2, Z8
+	VFMADD213PS Z21, Z3, Z9
+	VFMADD213PS Z20, Z2, Z8
+	VFMADD213PS Z20, Z3, Z9
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z3
+	VSUBPS Z19, Z4, Z6
+	VSUBPS Z19, Z5, Z7
+	VFMADD231PS Z2, Z4, Z6
+	VFMADD231PS Z3, Z5, Z7
+	VANDPS Z18, Z0, Z2
+	VANDPS Z18, Z1, Z3
+	VCMPPS $21, Z17, Z2, K3
+	VCMPPS $21, Z17, Z3, K4
+	VMOVAPS Z0, Z2
+	VADDPS Z6, Z6, K3, Z2
+	VMOVAPS Z1, Z3
+	VADDPS Z7, Z7, K4, Z3
+	VMULPS Z2, Z16, Z2
+	VMULPS Z3, Z16, Z3
+	VMULPS Z0, Z15, K1, Z2
+	VMULPS Z1, Z15, K2, Z3
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·seluFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+3168(SB), Z31
+	VBROADCASTSS lanes<>+5120(SB), Z31
 	VPXORD X30, X30, X30
-	VBROADCASTSS lanes<>+5612(SB), Z29
-	VBROADCASTSS lanes<>+5608(SB), Z28
-	VBROADCASTSS lanes<>+2048(SB), Z27
-	VBROADCASTSS lanes<>+1600(SB), Z26
-	VBROADCASTSS lanes<>+1408(SB), Z25
-	VBROADCASTSS lanes<>+5648(SB), Z24
-	VBROADCASTSS lanes<>+1696(SB), Z23
-	VBROADCASTSS lanes<>+2912(SB), Z22
-	VBROADCASTSS lanes<>+2560(SB), Z21
-	VBROADCASTSS lanes<>+5312(SB), Z20
-	VBROADCASTSS lanes<>+704(SB), Z19
-	VBROADCASTSS lanes<>+5344(SB), Z18
-	VBROADCASTSS lanes<>+672(SB), Z17
-	VBROADCASTSS lanes<>+2848(SB), Z16
-	VBROADCASTSS lanes<>+2816(SB), Z15
+	VBROADCASTSS lanes<>+7572(SB), Z29
+	VBROADCASTSS lanes<>+7564(SB), Z28
+	VBROADCASTSS lanes<>+4000(SB), Z27
+	VBROADCASTSS lanes<>+3552(SB), Z26
+	VBROADCASTSS lanes<>+3360(SB), Z25
+	VBROADCASTSS lanes<>+7620(SB), Z24
+	VBROADCASTSS lanes<>+3648(SB), Z23
+	VBROADCASTSS lanes<>+4864(SB), Z22
+	VBROADCASTSS lanes<>+4512(SB), Z21
+	VBROADCASTSS lanes<>+7264(SB), Z20
+	VBROADCASTSS lanes<>+2624(SB), Z19
+	VBROADCASTSS lanes<>+7296(SB), Z18
+	VBROADCASTSS lanes<>+2592(SB), Z17
+	VBROADCASTSS lanes<>+4800(SB), Z16
+	VBROADCASTSS lanes<>+4768(SB), Z15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -17159,68 +25523,68 @@ main:
 	VCMPPD $30, Y1, Y0, Y2
 	VMOVUPS 32(SI)(CX*8), Y3
 	VCMPPD $30, Y1, Y3, Y1
-	VMULPD lanes<>+1952(SB), Y0, Y4
-	VMULPD lanes<>+1952(SB), Y3, Y5
-	VBROADCASTSD lanes<>+5448(SB), Y6
+	VMULPD lanes<>+3904(SB), Y0, Y4
+	VMULPD lanes<>+3904(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7400(SB), Y6
 	VMINPD Y0, Y6, Y7
 	VMINPD Y3, Y6, Y6
-	VBROADCASTSD lanes<>+5432(SB), Y8
+	VBROADCASTSD lanes<>+7384(SB), Y8
 	VMAXPD Y7, Y8, Y7
 	VMAXPD Y6, Y8, Y6
-	VBROADCASTSD lanes<>+5120(SB), Y8
-	VBROADCASTSD lanes<>+5088(SB), Y9
+	VBROADCASTSD lanes<>+7072(SB), Y8
+	VBROADCASTSD lanes<>+7040(SB), Y9
 	VFMADD231PD Y8, Y7, Y9
-	VFMADD213PD lanes<>+5088(SB), Y6, Y8
-	VSUBPD lanes<>+5088(SB), Y9, Y10
-	VSUBPD lanes<>+5088(SB), Y8, Y11
+	VFMADD213PD lanes<>+7040(SB), Y6, Y8
+	VSUBPD lanes<>+7040(SB), Y9, Y10
+	VSUBPD lanes<>+7040(SB), Y8, Y11
 	VPSLLQ $52, Y9, Y9
 	VPSLLQ $52, Y8, Y8
-	VFNMADD231PD lanes<>+4704(SB), Y10, Y7
-	VFNMADD231PD lanes<>+4704(SB), Y11, Y6
-	VFNMADD231PD lanes<>+2144(SB), Y10, Y7
-	VFNMADD231PD lanes<>+2144(SB), Y11, Y6
+	VFNMADD231PD lanes<>+6656(SB), Y10, Y7
+	VFNMADD231PD lanes<>+6656(SB), Y11, Y6
+	VFNMADD231PD lanes<>+4096(SB), Y10, Y7
+	VFNMADD231PD lanes<>+4096(SB), Y11, Y6
 	VMULPD Y7, Y7, Y10
 	VMULPD Y6, Y6, Y11
-	VBROADCASTSD lanes<>+5496(SB), Y12
-	VBROADCASTSD lanes<>+3264(SB), Y13
+	VBROADCASTSD lanes<>+7448(SB), Y12
+	VBROADCASTSD lanes<>+5216(SB), Y13
 	VFMADD231PD Y10, Y12, Y13
-	VFMADD213PD lanes<>+3264(SB), Y11, Y12
-	VFMADD213PD lanes<>+4576(SB), Y10, Y13
-	VFMADD213PD lanes<>+4576(SB), Y11, Y12
-	VFMADD213PD lanes<>+4960(SB), Y10, Y13
-	VFMADD213PD lanes<>+4960(SB), Y11, Y12
-	VFMADD213PD lanes<>+2720(SB), Y10, Y13
-	VFMADD213PD lanes<>+2720(SB), Y11, Y12
-	VBROADCASTSD lanes<>+5560(SB), Y14
-	VBROADCASTSD lanes<>+2496(SB), Y15
+	VFMADD213PD lanes<>+5216(SB), Y11, Y12
+	VFMADD213PD lanes<>+6528(SB), Y10, Y13
+	VFMADD213PD lanes<>+6528(SB), Y11, Y12
+	VFMADD213PD lanes<>+6912(SB), Y10, Y13
+	VFMADD213PD lanes<>+6912(SB), Y11, Y12
+	VFMADD213PD lanes<>+4672(SB), Y10, Y13
+	VFMADD213PD lanes<>+4672(SB), Y11, Y12
+	VBROADCASTSD lanes<>+7512(SB), Y14
+	VBROADCASTSD lanes<>+4448(SB), Y15
 	VFMADD231PD Y10, Y14, Y15
-	VFMADD213PD lanes<>+2496(SB), Y11, Y14
-	VFMADD213PD lanes<>+3488(SB), Y10, Y15
-	VFMADD213PD lanes<>+3488(SB), Y11, Y14
-	VFMADD213PD lanes<>+4000(SB), Y10, Y15
-	VFMADD213PD lanes<>+4000(SB), Y11, Y14
-	VFMADD213PD lanes<>+2656(SB), Y10, Y15
-	VFMADD213PD lanes<>+2656(SB), Y11, Y14
-	VFMADD213PD lanes<>+416(SB), Y10, Y15
-	VFMADD213PD lanes<>+416(SB), Y11, Y14
+	VFMADD213PD lanes<>+4448(SB), Y11, Y14
+	VFMADD213PD lanes<>+5440(SB), Y10, Y15
+	VFMADD213PD lanes<>+5440(SB), Y11, Y14
+	VFMADD213PD lanes<>+5952(SB), Y10, Y15
+	VFMADD213PD lanes<>+5952(SB), Y11, Y14
+	VFMADD213PD lanes<>+4608(SB), Y10, Y15
+	VFMADD213PD lanes<>+4608(SB), Y11, Y14
+	VFMADD213PD lanes<>+2336(SB), Y10, Y15
+	VFMADD213PD lanes<>+2336(SB), Y11, Y14
 	VFMADD231PD Y7, Y13, Y15
 	VFMADD231PD Y6, Y12, Y14
 	VFMADD231PD Y15, Y10, Y7
 	VFMADD231PD Y14, Y11, Y6
-	VSUBPD lanes<>+416(SB), Y9, Y10
-	VSUBPD lanes<>+416(SB), Y8, Y11
+	VSUBPD lanes<>+2336(SB), Y9, Y10
+	VSUBPD lanes<>+2336(SB), Y8, Y11
 	VFMADD231PD Y7, Y9, Y10
 	VFMADD231PD Y6, Y8, Y11
-	VANDPD lanes<>+5376(SB), Y0, Y6
-	VANDPD lanes<>+5376(SB), Y3, Y7
-	VCMPPD $17, lanes<>+352(SB), Y6, Y6
-	VCMPPD $17, lanes<>+352(SB), Y7, Y7
+	VANDPD lanes<>+7328(SB), Y0, Y6
+	VANDPD lanes<>+7328(SB), Y3, Y7
+	VCMPPD $17, lanes<>+2272(SB), Y6, Y6
+	VCMPPD $17, lanes<>+2272(SB), Y7, Y7
 	VADDPD Y10, Y10, Y8
 	VADDPD Y11, Y11, Y9
 	VBLENDVPD Y6, Y0, Y8, Y0
 	VBLENDVPD Y7, Y3, Y9, Y3
-	VMULPD lanes<>+1920(SB), Y0, Y0
-	VMULPD lanes<>+1920(SB), Y3, Y3
+	VMULPD lanes<>+3872(SB), Y0, Y0
+	VMULPD lanes<>+3872(SB), Y3, Y3
 	VBLENDVPD Y2, Y4, Y0, Y0
 	VBLENDVPD Y1, Y5, Y3, Y1
 	VMOVUPS Y0, (DX)(CX*8)
@@ -17237,38 +25601,38 @@ single:
 	VMOVUPS (SI)(CX*8), Y0
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
-	VMULPD lanes<>+1952(SB), Y0, Y2
-	VBROADCASTSD lanes<>+5448(SB), Y3
+	VMULPD lanes<>+3904(SB), Y0, Y2
+	VBROADCASTSD lanes<>+7400(SB), Y3
 	VMINPD Y0, Y3, Y3
-	VBROADCASTSD lanes<>+5432(SB), Y4
+	VBROADCASTSD lanes<>+7384(SB), Y4
 	VMAXPD Y3, Y4, Y3
-	VBROADCASTSD lanes<>+5120(SB), Y4
-	VFMADD213PD lanes<>+5088(SB), Y3, Y4
-	VSUBPD lanes<>+5088(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7072(SB), Y4
+	VFMADD213PD lanes<>+7040(SB), Y3, Y4
+	VSUBPD lanes<>+7040(SB), Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VFNMADD231PD lanes<>+4704(SB), Y5, Y3
-	VFNMADD231PD lanes<>+2144(SB), Y5, Y3
+	VFNMADD231PD lanes<>+6656(SB), Y5, Y3
+	VFNMADD231PD lanes<>+4096(SB), Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+5496(SB), Y6
-	VFMADD213PD lanes<>+3264(SB), Y5, Y6
-	VFMADD213PD lanes<>+4576(SB), Y5, Y6
-	VFMADD213PD lanes<>+4960(SB), Y5, Y6
-	VFMADD213PD lanes<>+2720(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5560(SB), Y7
-	VFMADD213PD lanes<>+2496(SB), Y5, Y7
-	VFMADD213PD lanes<>+3488(SB), Y5, Y7
-	VFMADD213PD lanes<>+4000(SB), Y5, Y7
-	VFMADD213PD lanes<>+2656(SB), Y5, Y7
-	VFMADD213PD lanes<>+416(SB), Y5, Y7
+	VBROADCASTSD lanes<>+7448(SB), Y6
+	VFMADD213PD lanes<>+5216(SB), Y5, Y6
+	VFMADD213PD lanes<>+6528(SB), Y5, Y6
+	VFMADD213PD lanes<>+6912(SB), Y5, Y6
+	VFMADD213PD lanes<>+4672(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7512(SB), Y7
+	VFMADD213PD lanes<>+4448(SB), Y5, Y7
+	VFMADD213PD lanes<>+5440(SB), Y5, Y7
+	VFMADD213PD lanes<>+5952(SB), Y5, Y7
+	VFMADD213PD lanes<>+4608(SB), Y5, Y7
+	VFMADD213PD lanes<>+2336(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFMADD231PD Y7, Y5, Y3
-	VSUBPD lanes<>+416(SB), Y4, Y5
+	VSUBPD lanes<>+2336(SB), Y4, Y5
 	VFMADD231PD Y3, Y4, Y5
-	VANDPD lanes<>+5376(SB), Y0, Y3
-	VCMPPD $17, lanes<>+352(SB), Y3, Y3
+	VANDPD lanes<>+7328(SB), Y0, Y3
+	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
 	VADDPD Y5, Y5, Y4
 	VBLENDVPD Y3, Y0, Y4, Y0
-	VMULPD lanes<>+1920(SB), Y0, Y0
+	VMULPD lanes<>+3872(SB), Y0, Y0
 	VBLENDVPD Y1, Y2, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
@@ -17278,44 +25642,44 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
-	VMULPD lanes<>+1952(SB), Y0, Y2
-	VBROADCASTSD lanes<>+5448(SB), Y3
+	VMULPD lanes<>+3904(SB), Y0, Y2
+	VBROADCASTSD lanes<>+7400(SB), Y3
 	VMINPD Y0, Y3, Y3
-	VBROADCASTSD lanes<>+5432(SB), Y4
+	VBROADCASTSD lanes<>+7384(SB), Y4
 	VMAXPD Y3, Y4, Y3
-	VBROADCASTSD lanes<>+5120(SB), Y4
-	VFMADD213PD lanes<>+5088(SB), Y3, Y4
-	VSUBPD lanes<>+5088(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7072(SB), Y4
+	VFMADD213PD lanes<>+7040(SB), Y3, Y4
+	VSUBPD lanes<>+7040(SB), Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VFNMADD231PD lanes<>+4704(SB), Y5, Y3
-	VFNMADD231PD lanes<>+2144(SB), Y5, Y3
+	VFNMADD231PD lanes<>+6656(SB), Y5, Y3
+	VFNMADD231PD lanes<>+4096(SB), Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+5496(SB), Y6
-	VFMADD213PD lanes<>+3264(SB), Y5, Y6
-	VFMADD213PD lanes<>+4576(SB), Y5, Y6
-	VFMADD213PD lanes<>+4960(SB), Y5, Y6
-	VFMADD213PD lanes<>+2720(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5560(SB), Y7
-	VFMADD213PD lanes<>+2496(SB), Y5, Y7
-	VFMADD213PD lanes<>+3488(SB), Y5, Y7
-	VFMADD213PD lanes<>+4000(SB), Y5, Y7
-	VFMADD213PD lanes<>+2656(SB), Y5, Y7
-	VFMADD213PD lanes<>+416(SB), Y5, Y7
+	VBROADCASTSD lanes<>+7448(SB), Y6
+	VFMADD213PD lanes<>+5216(SB), Y5, Y6
+	VFMADD213PD lanes<>+6528(SB), Y5, Y6
+	VFMADD213PD lanes<>+6912(SB), Y5, Y6
+	VFMADD213PD lanes<>+4672(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7512(SB), Y7
+	VFMADD213PD lanes<>+4448(SB), Y5, Y7
+	VFMADD213PD lanes<>+5440(SB), Y5, Y7
+	VFMADD213PD lanes<>+5952(SB), Y5, Y7
+	VFMADD213PD lanes<>+4608(SB), Y5, Y7
+	VFMADD213PD lanes<>+2336(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFMADD231PD Y7, Y5, Y3
-	VSUBPD lanes<>+416(SB), Y4, Y5
+	VSUBPD lanes<>+2336(SB), Y4, Y5
 	VFMADD231PD Y3, Y4, Y5
-	VANDPD lanes<>+5376(SB), Y0, Y3
-	VCMPPD $17, lanes<>+352(SB), Y3, Y3
+	VANDPD lanes<>+7328(SB), Y0, Y3
+	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
 	VADDPD Y5, Y5, Y4
 	VBLENDVPD Y3, Y0, Y4, Y0
-	VMULPD lanes<>+1920(SB), Y0, Y0
+	VMULPD lanes<>+3872(SB), Y0, Y0
 	VBLENDVPD Y1, Y2, Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
@@ -17329,28 +25693,28 @@ TEXT ·seluFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5088(SB), Z31
-	VBROADCASTSD lanes<>+416(SB), Z30
+	VBROADCASTSD lanes<>+7040(SB), Z31
+	VBROADCASTSD lanes<>+2336(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSD lanes<>+5448(SB), Z28
-	VBROADCASTSD lanes<>+5432(SB), Z27
-	VBROADCASTSD lanes<>+5120(SB), Z26
-	VBROADCASTSD lanes<>+4704(SB), Z25
-	VBROADCASTSD lanes<>+2144(SB), Z24
-	VBROADCASTSD lanes<>+5496(SB), Z23
-	VBROADCASTSD lanes<>+3264(SB), Z22
-	VBROADCASTSD lanes<>+4576(SB), Z21
-	VBROADCASTSD lanes<>+4960(SB), Z20
-	VBROADCASTSD lanes<>+2720(SB), Z19
-	VBROADCASTSD lanes<>+5560(SB), Z18
-	VBROADCASTSD lanes<>+2496(SB), Z17
-	VBROADCASTSD lanes<>+3488(SB), Z16
-	VBROADCASTSD lanes<>+4000(SB), Z15
-	VBROADCASTSD lanes<>+2656(SB), Z14
-	VBROADCASTSD lanes<>+5376(SB), Z13
-	VBROADCASTSD lanes<>+352(SB), Z12
-	VBROADCASTSD lanes<>+1920(SB), Z11
-	VBROADCASTSD lanes<>+1952(SB), Z10
+	VBROADCASTSD lanes<>+7400(SB), Z28
+	VBROADCASTSD lanes<>+7384(SB), Z27
+	VBROADCASTSD lanes<>+7072(SB), Z26
+	VBROADCASTSD lanes<>+6656(SB), Z25
+	VBROADCASTSD lanes<>+4096(SB), Z24
+	VBROADCASTSD lanes<>+7448(SB), Z23
+	VBROADCASTSD lanes<>+5216(SB), Z22
+	VBROADCASTSD lanes<>+6528(SB), Z21
+	VBROADCASTSD lanes<>+6912(SB), Z20
+	VBROADCASTSD lanes<>+4672(SB), Z19
+	VBROADCASTSD lanes<>+7512(SB), Z18
+	VBROADCASTSD lanes<>+4448(SB), Z17
+	VBROADCASTSD lanes<>+5440(SB), Z16
+	VBROADCASTSD lanes<>+5952(SB), Z15
+	VBROADCASTSD lanes<>+4608(SB), Z14
+	VBROADCASTSD lanes<>+7328(SB), Z13
+	VBROADCASTSD lanes<>+2272(SB), Z12
+	VBROADCASTSD lanes<>+3872(SB), Z11
+	VBROADCASTSD lanes<>+3904(SB), Z10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -17475,13 +25839,163 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·seluGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+5120(SB), Y15
+	VPXOR X14, X14, X14
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $30, Y14, Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VCMPPS $30, Y14, Y2, Y3
+	VMOVUPS (SI)(CX*4), Y4
+	VMULPS lanes<>+4768(SB), Y4, Y5
+	VMOVUPS 32(SI)(CX*4), Y6
+	VMULPS lanes<>+4768(SB), Y6, Y7
+	VBROADCASTSS lanes<>+7572(SB), Y8
+	VMINPS Y0, Y8, Y9
+	VMINPS Y2, Y8, Y8
+	VBROADCASTSS lanes<>+7564(SB), Y10
+	VMAXPS Y9, Y10, Y9
+	VMAXPS Y8, Y10, Y8
+	VMOVAPS Y15, Y10
+	VFMADD231PS lanes<>+4000(SB), Y9, Y10
+	VMOVAPS Y15, Y11
+	VFMADD231PS lanes<>+4000(SB), Y8, Y11
+	VSUBPS Y15, Y10, Y12
+	VSUBPS Y15, Y11, Y13
+	VPSLLD $23, Y10, Y10
+	VPSLLD $23, Y11, Y11
+	VFNMADD231PS lanes<>+3552(SB), Y12, Y9
+	VFNMADD231PS lanes<>+3552(SB), Y13, Y8
+	VFNMADD231PS lanes<>+3360(SB), Y12, Y9
+	VFNMADD231PS lanes<>+3360(SB), Y13, Y8
+	VMULPS Y9, Y9, Y12
+	VMULPS Y8, Y8, Y13
+	VBROADCASTSS lanes<>+7620(SB), Y6
+	VBROADCASTSS lanes<>+3648(SB), Y4
+	VFMADD231PS Y9, Y6, Y4
+	VFMADD213PS lanes<>+3648(SB), Y8, Y6
+	VFMADD213PS lanes<>+4864(SB), Y9, Y4
+	VFMADD213PS lanes<>+4864(SB), Y8, Y6
+	VFMADD213PS lanes<>+4512(SB), Y9, Y4
+	VFMADD213PS lanes<>+4512(SB), Y8, Y6
+	VFMADD213PS lanes<>+7264(SB), Y9, Y4
+	VFMADD213PS lanes<>+7264(SB), Y8, Y6
+	VFMADD231PS Y4, Y12, Y9
+	VFMADD231PS Y6, Y13, Y8
+	VSUBPS lanes<>+2624(SB), Y10, Y4
+	VSUBPS lanes<>+2624(SB), Y11, Y6
+	VFMADD231PS Y9, Y10, Y4
+	VFMADD231PS Y8, Y11, Y6
+	VANDPS lanes<>+7296(SB), Y0, Y8
+	VANDPS lanes<>+7296(SB), Y2, Y9
+	VCMPPS $17, lanes<>+2592(SB), Y8, Y8
+	VCMPPS $17, lanes<>+2592(SB), Y9, Y9
+	VADDPS Y4, Y4, Y4
+	VADDPS Y6, Y6, Y6
+	VBLENDVPS Y8, Y0, Y4, Y0
+	VBLENDVPS Y9, Y2, Y6, Y2
+	VADDPS lanes<>+2944(SB), Y0, Y0
+	VADDPS lanes<>+2944(SB), Y2, Y2
+	VMULPS lanes<>+4800(SB), Y0, Y0
+	VMULPS lanes<>+4800(SB), Y2, Y2
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y2, Y2
+	VBLENDVPS Y1, Y5, Y0, Y0
+	VBLENDVPS Y3, Y7, Y2, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(DI)(CX*4), Y0
+	VCMPPS $30, Y14, Y0, Y1
+	VMOVUPS 96(DI)(CX*4), Y2
+	VCMPPS $30, Y14, Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VMULPS lanes<>+4768(SB), Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VMULPS lanes<>+4768(SB), Y6, Y7
+	VBROADCASTSS lanes<>+7572(SB), Y8
+	VMINPS Y0, Y8, Y9
+	VMINPS Y2, Y8, Y8
+	VBROADCASTSS lanes<>+7564(SB), Y10
+	VMAXPS Y9, Y10, Y9
+	VMAXPS Y8, Y10, Y8
+	VMOVAPS Y15, Y10
+	VFMADD231PS lanes<>+4000(SB), Y9, Y10
+	VMOVAPS Y15, Y11
+	VFMADD231PS lanes<>+4000(SB), Y8, Y11
+	VSUBPS Y15, Y10, Y12
+	VSUBPS Y15, Y11, Y13
+	VPSLLD $23, Y10, Y10
+	VPSLLD $23, Y11, Y11
+	VFNMADD231PS lanes<>+3552(SB), Y12, Y9
+	VFNMADD231PS lanes<>+3552(SB), Y13, Y8
+	VFNMADD231PS lanes<>+3360(SB), Y12, Y9
+	VFNMADD231PS lanes<>+3360(SB), Y13, Y8
+	VMULPS Y9, Y9, Y12
+	VMULPS Y8, Y8, Y13
+	VBROADCASTSS lanes<>+7620(SB), Y6
+	VBROADCASTSS lanes<>+3648(SB), Y4
+	VFMADD231PS Y9, Y6, Y4
+	VFMADD213PS lanes<>+3648(SB), Y8, Y6
+	VFMADD213PS lanes<>+4864(SB), Y9, Y4
+	VFMADD213PS lanes<>+4864(SB), Y8, Y6
+	VFMADD213PS lanes<>+4512(SB), Y9, Y4
+	VFMADD213PS lanes<>+4512(SB), Y8, Y6
+	VFMADD213PS lanes<>+7264(SB), Y9, Y4
+	VFMADD213PS lanes<>+7264(SB), Y8, Y6
+	VFMADD231PS Y4, Y12, Y9
+	VFMADD231PS Y6, Y13, Y8
+	VSUBPS lanes<>+2624(SB), Y10, Y4
+	VSUBPS lanes<>+2624(SB), Y11, Y6
+	VFMADD231PS Y9, Y10, Y4
+	VFMADD231PS Y8, Y11, Y6
+	VANDPS lanes<>+7296(SB), Y0, Y8
+	VANDPS lanes<>+7296(SB), Y2, Y9
+	VCMPPS $17, lanes<>+2592(SB), Y8, Y8
+	VCMPPS $17, lanes<>+2592(SB), Y9, Y9
+	VADDPS Y4, Y4, Y4
+	VADDPS Y6, Y6, Y6
+	VBLENDVPS Y8, Y0, Y4, Y0
+	VBLENDVPS Y9, Y2, Y6, Y2
+	VADDPS lanes<>+2944(SB), Y0, Y0
+	VADDPS lanes<>+2944(SB), Y2, Y2
+	VMULPS lanes<>+4800(SB), Y0, Y0
+	VMULPS lanes<>+4800(SB), Y2, Y2
+	VMULPS 64(SI)(CX*4), Y0, Y0
+	VMULPS 96(SI)(CX*4), Y2, Y2
+	VBLENDVPS Y1, Y5, Y0, Y0
+	VBLENDVPS Y3, Y7, Y2, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·seluGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3168(SB), Y15
+	VBROADCASTSS lanes<>+5120(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -17493,57 +26007,57 @@ main:
 	VMOVUPS 32(DI)(CX*4), Y2
 	VCMPPS $30, Y14, Y2, Y3
 	VMOVUPS (SI)(CX*4), Y4
-	VMULPS lanes<>+2816(SB), Y4, Y5
+	VMULPS lanes<>+4768(SB), Y4, Y5
 	VMOVUPS 32(SI)(CX*4), Y6
-	VMULPS lanes<>+2816(SB), Y6, Y7
-	VBROADCASTSS lanes<>+5612(SB), Y8
+	VMULPS lanes<>+4768(SB), Y6, Y7
+	VBROADCASTSS lanes<>+7572(SB), Y8
 	VMINPS Y0, Y8, Y9
 	VMINPS Y2, Y8, Y8
-	VBROADCASTSS lanes<>+5608(SB), Y10
+	VBROADCASTSS lanes<>+7564(SB), Y10
 	VMAXPS Y9, Y10, Y9
 	VMAXPS Y8, Y10, Y8
 	VMOVAPS Y15, Y10
-	VFMADD231PS lanes<>+2048(SB), Y9, Y10
+	VFMADD231PS lanes<>+4000(SB), Y9, Y10
 	VMOVAPS Y15, Y11
-	VFMADD231PS lanes<>+2048(SB), Y8, Y11
+	VFMADD231PS lanes<>+4000(SB), Y8, Y11
 	VSUBPS Y15, Y10, Y12
 	VSUBPS Y15, Y11, Y13
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
-	VFNMADD231PS lanes<>+1600(SB), Y12, Y9
-	VFNMADD231PS lanes<>+1600(SB), Y13, Y8
-	VFNMADD231PS lanes<>+1408(SB), Y12, Y9
-	VFNMADD231PS lanes<>+1408(SB), Y13, Y8
+	VFNMADD231PS lanes<>+3552(SB), Y12, Y9
+	VFNMADD231PS lanes<>+3552(SB), Y13, Y8
+	VFNMADD231PS lanes<>+3360(SB), Y12, Y9
+	VFNMADD231PS lanes<>+3360(SB), Y13, Y8
 	VMULPS Y9, Y9, Y12
 	VMULPS Y8, Y8, Y13
-	VBROADCASTSS lanes<>+5648(SB), Y6
-	VBROADCASTSS lanes<>+1696(SB), Y4
+	VBROADCASTSS lanes<>+7620(SB), Y6
+	VBROADCASTSS lanes<>+3648(SB), Y4
 	VFMADD231PS Y9, Y6, Y4
-	VFMADD213PS lanes<>+1696(SB), Y8, Y6
-	VFMADD213PS lanes<>+2912(SB), Y9, Y4
-	VFMADD213PS lanes<>+2912(SB), Y8, Y6
-	VFMADD213PS lanes<>+2560(SB), Y9, Y4
-	VFMADD213PS lanes<>+2560(SB), Y8, Y6
-	VFMADD213PS lanes<>+5312(SB), Y9, Y4
-	VFMADD213PS lanes<>+5312(SB), Y8, Y6
+	VFMADD213PS lanes<>+3648(SB), Y8, Y6
+	VFMADD213PS lanes<>+4864(SB), Y9, Y4
+	VFMADD213PS lanes<>+4864(SB), Y8, Y6
+	VFMADD213PS lanes<>+4512(SB), Y9, Y4
+	VFMADD213PS lanes<>+4512(SB), Y8, Y6
+	VFMADD213PS lanes<>+7264(SB), Y9, Y4
+	VFMADD213PS lanes<>+7264(SB), Y8, Y6
 	VFMADD231PS Y4, Y12, Y9
 	VFMADD231PS Y6, Y13, Y8
-	VSUBPS lanes<>+704(SB), Y10, Y4
-	VSUBPS lanes<>+704(SB), Y11, Y6
+	VSUBPS lanes<>+2624(SB), Y10, Y4
+	VSUBPS lanes<>+2624(SB), Y11, Y6
 	VFMADD231PS Y9, Y10, Y4
 	VFMADD231PS Y8, Y11, Y6
-	VANDPS lanes<>+5344(SB), Y0, Y8
-	VANDPS lanes<>+5344(SB), Y2, Y9
-	VCMPPS $17, lanes<>+672(SB), Y8, Y8
-	VCMPPS $17, lanes<>+672(SB), Y9, Y9
+	VANDPS lanes<>+7296(SB), Y0, Y8
+	VANDPS lanes<>+7296(SB), Y2, Y9
+	VCMPPS $17, lanes<>+2592(SB), Y8, Y8
+	VCMPPS $17, lanes<>+2592(SB), Y9, Y9
 	VADDPS Y4, Y4, Y4
 	VADDPS Y6, Y6, Y6
 	VBLENDVPS Y8, Y0, Y4, Y0
 	VBLENDVPS Y9, Y2, Y6, Y2
-	VADDPS lanes<>+992(SB), Y0, Y0
-	VADDPS lanes<>+992(SB), Y2, Y2
-	VMULPS lanes<>+2848(SB), Y0, Y0
-	VMULPS lanes<>+2848(SB), Y2, Y2
+	VADDPS lanes<>+2944(SB), Y0, Y0
+	VADDPS lanes<>+2944(SB), Y2, Y2
+	VMULPS lanes<>+4800(SB), Y0, Y0
+	VMULPS lanes<>+4800(SB), Y2, Y2
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMULPS 32(SI)(CX*4), Y2, Y2
 	VBLENDVPS Y1, Y5, Y0, Y0
@@ -17562,32 +26076,32 @@ single:
 	VMOVUPS (DI)(CX*4), Y0
 	VCMPPS $30, Y14, Y0, Y1
 	VMOVUPS (SI)(CX*4), Y2
-	VMULPS lanes<>+2816(SB), Y2, Y3
-	VBROADCASTSS lanes<>+5612(SB), Y4
+	VMULPS lanes<>+4768(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7572(SB), Y4
 	VMINPS Y0, Y4, Y4
-	VBROADCASTSS lanes<>+5608(SB), Y5
+	VBROADCASTSS lanes<>+7564(SB), Y5
 	VMAXPS Y4, Y5, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PS lanes<>+2048(SB), Y4, Y5
+	VFMADD231PS lanes<>+4000(SB), Y4, Y5
 	VSUBPS Y15, Y5, Y6
 	VPSLLD $23, Y5, Y5
-	VFNMADD231PS lanes<>+1600(SB), Y6, Y4
-	VFNMADD231PS lanes<>+1408(SB), Y6, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y6, Y4
+	VFNMADD231PS lanes<>+3360(SB), Y6, Y4
 	VMULPS Y4, Y4, Y6
-	VBROADCASTSS lanes<>+5648(SB), Y7
-	VFMADD213PS lanes<>+1696(SB), Y4, Y7
-	VFMADD213PS lanes<>+2912(SB), Y4, Y7
-	VFMADD213PS lanes<>+2560(SB), Y4, Y7
-	VFMADD213PS lanes<>+5312(SB), Y4, Y7
+	VBROADCASTSS lanes<>+7620(SB), Y7
+	VFMADD213PS lanes<>+3648(SB), Y4, Y7
+	VFMADD213PS lanes<>+4864(SB), Y4, Y7
+	VFMADD213PS lanes<>+4512(SB), Y4, Y7
+	VFMADD213PS lanes<>+7264(SB), Y4, Y7
 	VFMADD231PS Y7, Y6, Y4
-	VSUBPS lanes<>+704(SB), Y5, Y6
+	VSUBPS lanes<>+2624(SB), Y5, Y6
 	VFMADD231PS Y4, Y5, Y6
-	VANDPS lanes<>+5344(SB), Y0, Y4
-	VCMPPS $17, lanes<>+672(SB), Y4, Y4
+	VANDPS lanes<>+7296(SB), Y0, Y4
+	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
 	VADDPS Y6, Y6, Y5
 	VBLENDVPS Y4, Y0, Y5, Y0
-	VADDPS lanes<>+992(SB), Y0, Y0
-	VMULPS lanes<>+2848(SB), Y0, Y0
+	VADDPS lanes<>+2944(SB), Y0, Y0
+	VMULPS lanes<>+4800(SB), Y0, Y0
 	VMULPS Y0, Y2, Y0
 	VBLENDVPS Y1, Y3, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
@@ -17598,39 +26112,39 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
 	VCMPPS $30, Y14, Y0, Y1
 	VMOVUPS 32(R11)(AX*4), Y2
 	VMASKMOVPS (SI)(CX*4), Y2, Y2
-	VMULPS lanes<>+2816(SB), Y2, Y3
-	VBROADCASTSS lanes<>+5612(SB), Y4
+	VMULPS lanes<>+4768(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7572(SB), Y4
 	VMINPS Y0, Y4, Y4
-	VBROADCASTSS lanes<>+5608(SB), Y5
+	VBROADCASTSS lanes<>+7564(SB), Y5
 	VMAXPS Y4, Y5, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PS lanes<>+2048(SB), Y4, Y5
+	VFMADD231PS lanes<>+4000(SB), Y4, Y5
 	VSUBPS Y15, Y5, Y6
 	VPSLLD $23, Y5, Y5
-	VFNMADD231PS lanes<>+1600(SB), Y6, Y4
-	VFNMADD231PS lanes<>+1408(SB), Y6, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y6, Y4
+	VFNMADD231PS lanes<>+3360(SB), Y6, Y4
 	VMULPS Y4, Y4, Y6
-	VBROADCASTSS lanes<>+5648(SB), Y7
-	VFMADD213PS lanes<>+1696(SB), Y4, Y7
-	VFMADD213PS lanes<>+2912(SB), Y4, Y7
-	VFMADD213PS lanes<>+2560(SB), Y4, Y7
-	VFMADD213PS lanes<>+5312(SB), Y4, Y7
+	VBROADCASTSS lanes<>+7620(SB), Y7
+	VFMADD213PS lanes<>+3648(SB), Y4, Y7
+	VFMADD213PS lanes<>+4864(SB), Y4, Y7
+	VFMADD213PS lanes<>+4512(SB), Y4, Y7
+	VFMADD213PS lanes<>+7264(SB), Y4, Y7
 	VFMADD231PS Y7, Y6, Y4
-	VSUBPS lanes<>+704(SB), Y5, Y6
+	VSUBPS lanes<>+2624(SB), Y5, Y6
 	VFMADD231PS Y4, Y5, Y6
-	VANDPS lanes<>+5344(SB), Y0, Y4
-	VCMPPS $17, lanes<>+672(SB), Y4, Y4
+	VANDPS lanes<>+7296(SB), Y0, Y4
+	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
 	VADDPS Y6, Y6, Y5
 	VBLENDVPS Y4, Y0, Y5, Y0
-	VADDPS lanes<>+992(SB), Y0, Y0
-	VMULPS lanes<>+2848(SB), Y0, Y0
+	VADDPS lanes<>+2944(SB), Y0, Y0
+	VMULPS lanes<>+4800(SB), Y0, Y0
 	VMULPS Y0, Y2, Y0
 	VBLENDVPS Y1, Y3, Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
@@ -17640,30 +26154,205 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·seluGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+5120(SB), Z31
+	VPXORD X30, X30, X30
+	VBROADCASTSS lanes<>+7572(SB), Z29
+	VBROADCASTSS lanes<>+7564(SB), Z28
+	VBROADCASTSS lanes<>+4000(SB), Z27
+	VBROADCASTSS lanes<>+3552(SB), Z26
+	VBROADCASTSS lanes<>+3360(SB), Z25
+	VBROADCASTSS lanes<>+7620(SB), Z24
+	VBROADCASTSS lanes<>+3648(SB), Z23
+	VBROADCASTSS lanes<>+4864(SB), Z22
+	VBROADCASTSS lanes<>+4512(SB), Z21
+	VBROADCASTSS lanes<>+7264(SB), Z20
+	VBROADCASTSS lanes<>+2624(SB), Z19
+	VBROADCASTSS lanes<>+7296(SB), Z18
+	VBROADCASTSS lanes<>+2592(SB), Z17
+	VBROADCASTSS lanes<>+64(SB), Z16
+	VBROADCASTSS lanes<>+4800(SB), Z15
+	VBROADCASTSS lanes<>+4768(SB), Z14
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VCMPPS $30, Z30, Z0, K1
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VCMPPS $30, Z30, Z1, K2
+	VMINPS Z0, Z29, Z2
+	VMINPS Z1, Z29, Z3
+	VMAXPS Z2, Z28, Z2
+	VMAXPS Z3, Z28, Z3
+	VMOVAPS Z31, Z4
+	VFMADD231PS Z27, Z2, Z4
+	VMOVAPS Z31, Z5
+	VFMADD231PS Z27, Z3, Z5
+	VSUBPS Z31, Z4, Z6
+	VSUBPS Z31, Z5, Z7
+	VPSLLD $23, Z4, Z4
+	VPSLLD $23, Z5, Z5
+	VFNMADD231PS Z26, Z6, Z2
+	VFNMADD231PS Z26, Z7, Z3
+	VFNMADD231PS Z25, Z6, Z2
+	VFNMADD231PS Z25, Z7, Z3
+	VMULPS Z2, Z2, Z6
+	VMULPS Z3, Z3, Z7
+	VMOVAPS Z23, Z8
+	VFMADD231PS Z2, Z24, Z8
+	VMOVAPS Z23, Z9
+	VFMADD231PS Z3, Z24, Z9
+	VFMADD213PS Z22, Z2, Z8
+	VFMADD213PS Z22, Z3, Z9
+	VFMADD213PS Z21, Z2, Z8
+	VFMADD213PS Z21, Z3, Z9
+	VFMADD213PS Z20, Z2, Z8
+	VFMADD213PS Z20, Z3, Z9
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z3
+	VSUBPS Z19, Z4, Z6
+	VSUBPS Z19, Z5, Z7
+	VFMADD231PS Z2, Z4, Z6
+	VFMADD231PS Z3, Z5, Z7
+	VANDPS Z18, Z0, Z2
+	VANDPS Z18, Z1, Z3
+	VCMPPS $21, Z17, Z2, K3
+	VCMPPS $21, Z17, Z3, K4
+	VADDPS Z6, Z6, K3, Z0
+	VADDPS Z7, Z7, K4, Z1
+	VADDPS Z16, Z0, Z0
+	VADDPS Z16, Z1, Z1
+	VMULPS Z0, Z15, Z0
+	VMULPS Z1, Z15, Z1
+	VMOVUPS (SI)(CX*4), Z2
+	VMULPS Z0, Z2, Z0
+	VMOVUPS 4096(SI)(CX*4), Z3
+	VMULPS Z1, Z3, Z1
+	VMULPS Z2, Z14, K1, Z0
+	VMULPS Z3, Z14, K2, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 8192(DI)(CX*4), Z0
+	VCMPPS $30, Z30, Z0, K1
+	VMOVUPS 12288(DI)(CX*4), Z1
+	VCMPPS $30, Z30, Z1, K2
+	VMINPS Z0, Z29, Z2
+	VMINPS Z1, Z29, Z3
+	VMAXPS Z2, Z28, Z2
+	VMAXPS Z3, Z28, Z3
+	VMOVAPS Z31, Z4
+	VFMADD231PS Z27, Z2, Z4
+	VMOVAPS Z31, Z5
+	VFMADD231PS Z27, Z3, Z5
+	VSUBPS Z31, Z4, Z6
+	VSUBPS Z31, Z5, Z7
+	VPSLLD $23, Z4, Z4
+	VPSLLD $23, Z5, Z5
+	VFNMADD231PS Z26, Z6, Z2
+	VFNMADD231PS Z26, Z7, Z3
+	VFNMADD231PS Z25, Z6, Z2
+	VFNMADD231PS Z25, Z7, Z3
+	VMULPS Z2, Z2, Z6
+	VMULPS Z3, Z3, Z7
+	VMOVAPS Z23, Z8
+	VFMADD231PS Z2, Z24, Z8
+	VMOVAPS Z23, Z9
+	VFMADD231PS Z3, Z24, Z9
+	VFMADD213PS Z22, Z2, Z8
+	VFMADD213PS Z22, Z3, Z9
+	VFMADD213PS Z21, Z2, Z8
+	VFMADD213PS Z21, Z3, Z9
+	VFMADD213PS Z20, Z2, Z8
+	VFMADD213PS Z20, Z3, Z9
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z3
+	VSUBPS Z19, Z4, Z6
+	VSUBPS Z19, Z5, Z7
+	VFMADD231PS Z2, Z4, Z6
+	VFMADD231PS Z3, Z5, Z7
+	VANDPS Z18, Z0, Z2
+	VANDPS Z18, Z1, Z3
+	VCMPPS $21, Z17, Z2, K3
+	VCMPPS $21, Z17, Z3, K4
+	VADDPS Z6, Z6, K3, Z0
+	VADDPS Z7, Z7, K4, Z1
+	VADDPS Z16, Z0, Z0
+	VADDPS Z16, Z1, Z1
+	VMULPS Z0, Z15, Z0
+	VMULPS Z1, Z15, Z1
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VMULPS Z0, Z2, Z0
+	VMOVUPS 12288(SI)(CX*4), Z3
+	VMULPS Z1, Z3, Z1
+	VMULPS Z2, Z14, K1, Z0
+	VMULPS Z3, Z14, K2, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·seluGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3168(SB), Z31
+	VBROADCASTSS lanes<>+5120(SB), Z31
 	VPXORD X30, X30, X30
-	VBROADCASTSS lanes<>+5612(SB), Z29
-	VBROADCASTSS lanes<>+5608(SB), Z28
-	VBROADCASTSS lanes<>+2048(SB), Z27
-	VBROADCASTSS lanes<>+1600(SB), Z26
-	VBROADCASTSS lanes<>+1408(SB), Z25
-	VBROADCASTSS lanes<>+5648(SB), Z24
-	VBROADCASTSS lanes<>+1696(SB), Z23
-	VBROADCASTSS lanes<>+2912(SB), Z22
-	VBROADCASTSS lanes<>+2560(SB), Z21
-	VBROADCASTSS lanes<>+5312(SB), Z20
-	VBROADCASTSS lanes<>+704(SB), Z19
-	VBROADCASTSS lanes<>+5344(SB), Z18
-	VBROADCASTSS lanes<>+672(SB), Z17
-	VBROADCASTSS lanes<>+992(SB), Z16
-	VBROADCASTSS lanes<>+2848(SB), Z15
-	VBROADCASTSS lanes<>+2816(SB), Z14
+	VBROADCASTSS lanes<>+7572(SB), Z29
+	VBROADCASTSS lanes<>+7564(SB), Z28
+	VBROADCASTSS lanes<>+4000(SB), Z27
+	VBROADCASTSS lanes<>+3552(SB), Z26
+	VBROADCASTSS lanes<>+3360(SB), Z25
+	VBROADCASTSS lanes<>+7620(SB), Z24
+	VBROADCASTSS lanes<>+3648(SB), Z23
+	VBROADCASTSS lanes<>+4864(SB), Z22
+	VBROADCASTSS lanes<>+4512(SB), Z21
+	VBROADCASTSS lanes<>+7264(SB), Z20
+	VBROADCASTSS lanes<>+2624(SB), Z19
+	VBROADCASTSS lanes<>+7296(SB), Z18
+	VBROADCASTSS lanes<>+2592(SB), Z17
+	VBROADCASTSS lanes<>+64(SB), Z16
+	VBROADCASTSS lanes<>+4800(SB), Z15
+	VBROADCASTSS lanes<>+4768(SB), Z14
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -17788,71 +26477,71 @@ main:
 	VMOVUPS 32(DI)(CX*8), Y3
 	VCMPPD $30, Y1, Y3, Y1
 	VMOVUPS (SI)(CX*8), Y4
-	VMULPD lanes<>+1952(SB), Y4, Y5
+	VMULPD lanes<>+3904(SB), Y4, Y5
 	VMOVUPS 32(SI)(CX*8), Y6
-	VMULPD lanes<>+1952(SB), Y6, Y7
-	VBROADCASTSD lanes<>+5448(SB), Y8
+	VMULPD lanes<>+3904(SB), Y6, Y7
+	VBROADCASTSD lanes<>+7400(SB), Y8
 	VMINPD Y0, Y8, Y9
 	VMINPD Y3, Y8, Y8
-	VBROADCASTSD lanes<>+5432(SB), Y10
+	VBROADCASTSD lanes<>+7384(SB), Y10
 	VMAXPD Y9, Y10, Y9
 	VMAXPD Y8, Y10, Y8
-	VBROADCASTSD lanes<>+5120(SB), Y10
-	VBROADCASTSD lanes<>+5088(SB), Y11
+	VBROADCASTSD lanes<>+7072(SB), Y10
+	VBROADCASTSD lanes<>+7040(SB), Y11
 	VFMADD231PD Y10, Y9, Y11
-	VFMADD213PD lanes<>+5088(SB), Y8, Y10
-	VSUBPD lanes<>+5088(SB), Y11, Y12
-	VSUBPD lanes<>+5088(SB), Y10, Y13
+	VFMADD213PD lanes<>+7040(SB), Y8, Y10
+	VSUBPD lanes<>+7040(SB), Y11, Y12
+	VSUBPD lanes<>+7040(SB), Y10, Y13
 	VPSLLQ $52, Y11, Y11
 	VPSLLQ $52, Y10, Y10
-	VFNMADD231PD lanes<>+4704(SB), Y12, Y9
-	VFNMADD231PD lanes<>+4704(SB), Y13, Y8
-	VFNMADD231PD lanes<>+2144(SB), Y12, Y9
-	VFNMADD231PD lanes<>+2144(SB), Y13, Y8
+	VFNMADD231PD lanes<>+6656(SB), Y12, Y9
+	VFNMADD231PD lanes<>+6656(SB), Y13, Y8
+	VFNMADD231PD lanes<>+4096(SB), Y12, Y9
+	VFNMADD231PD lanes<>+4096(SB), Y13, Y8
 	VMULPD Y9, Y9, Y12
 	VMULPD Y8, Y8, Y13
-	VBROADCASTSD lanes<>+5496(SB), Y14
-	VBROADCASTSD lanes<>+3264(SB), Y15
+	VBROADCASTSD lanes<>+7448(SB), Y14
+	VBROADCASTSD lanes<>+5216(SB), Y15
 	VFMADD231PD Y12, Y14, Y15
-	VFMADD213PD lanes<>+3264(SB), Y13, Y14
-	VFMADD213PD lanes<>+4576(SB), Y12, Y15
-	VFMADD213PD lanes<>+4576(SB), Y13, Y14
-	VFMADD213PD lanes<>+4960(SB), Y12, Y15
-	VFMADD213PD lanes<>+4960(SB), Y13, Y14
-	VFMADD213PD lanes<>+2720(SB), Y12, Y15
-	VFMADD213PD lanes<>+2720(SB), Y13, Y14
-	VBROADCASTSD lanes<>+5560(SB), Y6
-	VBROADCASTSD lanes<>+2496(SB), Y4
+	VFMADD213PD lanes<>+5216(SB), Y13, Y14
+	VFMADD213PD lanes<>+6528(SB), Y12, Y15
+	VFMADD213PD lanes<>+6528(SB), Y13, Y14
+	VFMADD213PD lanes<>+6912(SB), Y12, Y15
+	VFMADD213PD lanes<>+6912(SB), Y13, Y14
+	VFMADD213PD lanes<>+4672(SB), Y12, Y15
+	VFMADD213PD lanes<>+4672(SB), Y13, Y14
+	VBROADCASTSD lanes<>+7512(SB), Y6
+	VBROADCASTSD lanes<>+4448(SB), Y4
 	VFMADD231PD Y12, Y6, Y4
-	VFMADD213PD lanes<>+2496(SB), Y13, Y6
-	VFMADD213PD lanes<>+3488(SB), Y12, Y4
-	VFMADD213PD lanes<>+3488(SB), Y13, Y6
-	VFMADD213PD lanes<>+4000(SB), Y12, Y4
-	VFMADD213PD lanes<>+4000(SB), Y13, Y6
-	VFMADD213PD lanes<>+2656(SB), Y12, Y4
-	VFMADD213PD lanes<>+2656(SB), Y13, Y6
-	VFMADD213PD lanes<>+416(SB), Y12, Y4
-	VFMADD213PD lanes<>+416(SB), Y13, Y6
+	VFMADD213PD lanes<>+4448(SB), Y13, Y6
+	VFMADD213PD lanes<>+5440(SB), Y12, Y4
+	VFMADD213PD lanes<>+5440(SB), Y13, Y6
+	VFMADD213PD lanes<>+5952(SB), Y12, Y4
+	VFMADD213PD lanes<>+5952(SB), Y13, Y6
+	VFMADD213PD lanes<>+4608(SB), Y12, Y4
+	VFMADD213PD lanes<>+4608(SB), Y13, Y6
+	VFMADD213PD lanes<>+2336(SB), Y12, Y4
+	VFMADD213PD lanes<>+2336(SB), Y13, Y6
 	VFMADD231PD Y9, Y15, Y4
 	VFMADD231PD Y8, Y14, Y6
 	VFMADD231PD Y4, Y12, Y9
 	VFMADD231PD Y6, Y13, Y8
-	VSUBPD lanes<>+416(SB), Y11, Y4
-	VSUBPD lanes<>+416(SB), Y10, Y6
+	VSUBPD lanes<>+2336(SB), Y11, Y4
+	VSUBPD lanes<>+2336(SB), Y10, Y6
 	VFMADD231PD Y9, Y11, Y4
 	VFMADD231PD Y8, Y10, Y6
-	VANDPD lanes<>+5376(SB), Y0, Y8
-	VANDPD lanes<>+5376(SB), Y3, Y9
-	VCMPPD $17, lanes<>+352(SB), Y8, Y8
-	VCMPPD $17, lanes<>+352(SB), Y9, Y9
+	VANDPD lanes<>+7328(SB), Y0, Y8
+	VANDPD lanes<>+7328(SB), Y3, Y9
+	VCMPPD $17, lanes<>+2272(SB), Y8, Y8
+	VCMPPD $17, lanes<>+2272(SB), Y9, Y9
 	VADDPD Y4, Y4, Y4
 	VADDPD Y6, Y6, Y6
 	VBLENDVPD Y8, Y0, Y4, Y0
 	VBLENDVPD Y9, Y3, Y6, Y3
-	VADDPD lanes<>+512(SB), Y0, Y0
-	VADDPD lanes<>+512(SB), Y3, Y3
-	VMULPD lanes<>+1920(SB), Y0, Y0
-	VMULPD lanes<>+1920(SB), Y3, Y3
+	VADDPD lanes<>+2432(SB), Y0, Y0
+	VADDPD lanes<>+2432(SB), Y3, Y3
+	VMULPD lanes<>+3872(SB), Y0, Y0
+	VMULPD lanes<>+3872(SB), Y3, Y3
 	VMULPD (SI)(CX*8), Y0, Y0
 	VMULPD 32(SI)(CX*8), Y3, Y3
 	VBLENDVPD Y2, Y5, Y0, Y0
@@ -17872,39 +26561,39 @@ single:
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
 	VMOVUPS (SI)(CX*8), Y2
-	VMULPD lanes<>+1952(SB), Y2, Y3
-	VBROADCASTSD lanes<>+5448(SB), Y4
+	VMULPD lanes<>+3904(SB), Y2, Y3
+	VBROADCASTSD lanes<>+7400(SB), Y4
 	VMINPD Y0, Y4, Y4
-	VBROADCASTSD lanes<>+5432(SB), Y5
+	VBROADCASTSD lanes<>+7384(SB), Y5
 	VMAXPD Y4, Y5, Y4
-	VBROADCASTSD lanes<>+5120(SB), Y5
-	VFMADD213PD lanes<>+5088(SB), Y4, Y5
-	VSUBPD lanes<>+5088(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7072(SB), Y5
+	VFMADD213PD lanes<>+7040(SB), Y4, Y5
+	VSUBPD lanes<>+7040(SB), Y5, Y6
 	VPSLLQ $52, Y5, Y5
-	VFNMADD231PD lanes<>+4704(SB), Y6, Y4
-	VFNMADD231PD lanes<>+2144(SB), Y6, Y4
+	VFNMADD231PD lanes<>+6656(SB), Y6, Y4
+	VFNMADD231PD lanes<>+4096(SB), Y6, Y4
 	VMULPD Y4, Y4, Y6
-	VBROADCASTSD lanes<>+5496(SB), Y7
-	VFMADD213PD lanes<>+3264(SB), Y6, Y7
-	VFMADD213PD lanes<>+4576(SB), Y6, Y7
-	VFMADD213PD lanes<>+4960(SB), Y6, Y7
-	VFMADD213PD lanes<>+2720(SB), Y6, Y7
-	VBROADCASTSD lanes<>+5560(SB), Y8
-	VFMADD213PD lanes<>+2496(SB), Y6, Y8
-	VFMADD213PD lanes<>+3488(SB), Y6, Y8
-	VFMADD213PD lanes<>+4000(SB), Y6, Y8
-	VFMADD213PD lanes<>+2656(SB), Y6, Y8
-	VFMADD213PD lanes<>+416(SB), Y6, Y8
+	VBROADCASTSD lanes<>+7448(SB), Y7
+	VFMADD213PD lanes<>+5216(SB), Y6, Y7
+	VFMADD213PD lanes<>+6528(SB), Y6, Y7
+	VFMADD213PD lanes<>+6912(SB), Y6, Y7
+	VFMADD213PD lanes<>+4672(SB), Y6, Y7
+	VBROADCASTSD lanes<>+7512(SB), Y8
+	VFMADD213PD lanes<>+4448(SB), Y6, Y8
+	VFMADD213PD lanes<>+5440(SB), Y6, Y8
+	VFMADD213PD lanes<>+5952(SB), Y6, Y8
+	VFMADD213PD lanes<>+4608(SB), Y6, Y8
+	VFMADD213PD lanes<>+2336(SB), Y6, Y8
 	VFMADD231PD Y4, Y7, Y8
 	VFMADD231PD Y8, Y6, Y4
-	VSUBPD lanes<>+416(SB), Y5, Y6
+	VSUBPD lanes<>+2336(SB), Y5, Y6
 	VFMADD231PD Y4, Y5, Y6
-	VANDPD lanes<>+5376(SB), Y0, Y4
-	VCMPPD $17, lanes<>+352(SB), Y4, Y4
+	VANDPD lanes<>+7328(SB), Y0, Y4
+	VCMPPD $17, lanes<>+2272(SB), Y4, Y4
 	VADDPD Y6, Y6, Y5
 	VBLENDVPD Y4, Y0, Y5, Y0
-	VADDPD lanes<>+512(SB), Y0, Y0
-	VMULPD lanes<>+1920(SB), Y0, Y0
+	VADDPD lanes<>+2432(SB), Y0, Y0
+	VMULPD lanes<>+3872(SB), Y0, Y0
 	VMULPD Y0, Y2, Y0
 	VBLENDVPD Y1, Y3, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
@@ -17915,7 +26604,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -17923,39 +26612,39 @@ tail:
 	VCMPPD $30, Y1, Y0, Y1
 	VMOVUPS 32(R11)(AX*8), Y2
 	VMASKMOVPD (SI)(CX*8), Y2, Y2
-	VMULPD lanes<>+1952(SB), Y2, Y3
-	VBROADCASTSD lanes<>+5448(SB), Y4
+	VMULPD lanes<>+3904(SB), Y2, Y3
+	VBROADCASTSD lanes<>+7400(SB), Y4
 	VMINPD Y0, Y4, Y4
-	VBROADCASTSD lanes<>+5432(SB), Y5
+	VBROADCASTSD lanes<>+7384(SB), Y5
 	VMAXPD Y4, Y5, Y4
-	VBROADCASTSD lanes<>+5120(SB), Y5
-	VFMADD213PD lanes<>+5088(SB), Y4, Y5
-	VSUBPD lanes<>+5088(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7072(SB), Y5
+	VFMADD213PD lanes<>+7040(SB), Y4, Y5
+	VSUBPD lanes<>+7040(SB), Y5, Y6
 	VPSLLQ $52, Y5, Y5
-	VFNMADD231PD lanes<>+4704(SB), Y6, Y4
-	VFNMADD231PD lanes<>+2144(SB), Y6, Y4
+	VFNMADD231PD lanes<>+6656(SB), Y6, Y4
+	VFNMADD231PD lanes<>+4096(SB), Y6, Y4
 	VMULPD Y4, Y4, Y6
-	VBROADCASTSD lanes<>+5496(SB), Y7
-	VFMADD213PD lanes<>+3264(SB), Y6, Y7
-	VFMADD213PD lanes<>+4576(SB), Y6, Y7
-	VFMADD213PD lanes<>+4960(SB), Y6, Y7
-	VFMADD213PD lanes<>+2720(SB), Y6, Y7
-	VBROADCASTSD lanes<>+5560(SB), Y8
-	VFMADD213PD lanes<>+2496(SB), Y6, Y8
-	VFMADD213PD lanes<>+3488(SB), Y6, Y8
-	VFMADD213PD lanes<>+4000(SB), Y6, Y8
-	VFMADD213PD lanes<>+2656(SB), Y6, Y8
-	VFMADD213PD lanes<>+416(SB), Y6, Y8
+	VBROADCASTSD lanes<>+7448(SB), Y7
+	VFMADD213PD lanes<>+5216(SB), Y6, Y7
+	VFMADD213PD lanes<>+6528(SB), Y6, Y7
+	VFMADD213PD lanes<>+6912(SB), Y6, Y7
+	VFMADD213PD lanes<>+4672(SB), Y6, Y7
+	VBROADCASTSD lanes<>+7512(SB), Y8
+	VFMADD213PD lanes<>+4448(SB), Y6, Y8
+	VFMADD213PD lanes<>+5440(SB), Y6, Y8
+	VFMADD213PD lanes<>+5952(SB), Y6, Y8
+	VFMADD213PD lanes<>+4608(SB), Y6, Y8
+	VFMADD213PD lanes<>+2336(SB), Y6, Y8
 	VFMADD231PD Y4, Y7, Y8
 	VFMADD231PD Y8, Y6, Y4
-	VSUBPD lanes<>+416(SB), Y5, Y6
+	VSUBPD lanes<>+2336(SB), Y5, Y6
 	VFMADD231PD Y4, Y5, Y6
-	VANDPD lanes<>+5376(SB), Y0, Y4
-	VCMPPD $17, lanes<>+352(SB), Y4, Y4
+	VANDPD lanes<>+7328(SB), Y0, Y4
+	VCMPPD $17, lanes<>+2272(SB), Y4, Y4
 	VADDPD Y6, Y6, Y5
 	VBLENDVPD Y4, Y0, Y5, Y0
-	VADDPD lanes<>+512(SB), Y0, Y0
-	VMULPD lanes<>+1920(SB), Y0, Y0
+	VADDPD lanes<>+2432(SB), Y0, Y0
+	VMULPD lanes<>+3872(SB), Y0, Y0
 	VMULPD Y0, Y2, Y0
 	VBLENDVPD Y1, Y3, Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
@@ -17971,28 +26660,28 @@ TEXT ·seluGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+5088(SB), Z31
-	VBROADCASTSD lanes<>+416(SB), Z30
+	VBROADCASTSD lanes<>+7040(SB), Z31
+	VBROADCASTSD lanes<>+2336(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSD lanes<>+5448(SB), Z28
-	VBROADCASTSD lanes<>+5432(SB), Z27
-	VBROADCASTSD lanes<>+5120(SB), Z26
-	VBROADCASTSD lanes<>+4704(SB), Z25
-	VBROADCASTSD lanes<>+2144(SB), Z24
-	VBROADCASTSD lanes<>+5496(SB), Z23
-	VBROADCASTSD lanes<>+3264(SB), Z22
-	VBROADCASTSD lanes<>+4576(SB), Z21
-	VBROADCASTSD lanes<>+4960(SB), Z20
-	VBROADCASTSD lanes<>+2720(SB), Z19
-	VBROADCASTSD lanes<>+5560(SB), Z18
-	VBROADCASTSD lanes<>+2496(SB), Z17
-	VBROADCASTSD lanes<>+3488(SB), Z16
-	VBROADCASTSD lanes<>+4000(SB), Z15
-	VBROADCASTSD lanes<>+2656(SB), Z14
-	VBROADCASTSD lanes<>+5376(SB), Z13
-	VBROADCASTSD lanes<>+352(SB), Z12
-	VBROADCASTSD lanes<>+512(SB), Z11
-	VBROADCASTSD lanes<>+1920(SB), Z10
+	VBROADCASTSD lanes<>+7400(SB), Z28
+	VBROADCASTSD lanes<>+7384(SB), Z27
+	VBROADCASTSD lanes<>+7072(SB), Z26
+	VBROADCASTSD lanes<>+6656(SB), Z25
+	VBROADCASTSD lanes<>+4096(SB), Z24
+	VBROADCASTSD lanes<>+7448(SB), Z23
+	VBROADCASTSD lanes<>+5216(SB), Z22
+	VBROADCASTSD lanes<>+6528(SB), Z21
+	VBROADCASTSD lanes<>+6912(SB), Z20
+	VBROADCASTSD lanes<>+4672(SB), Z19
+	VBROADCASTSD lanes<>+7512(SB), Z18
+	VBROADCASTSD lanes<>+4448(SB), Z17
+	VBROADCASTSD lanes<>+5440(SB), Z16
+	VBROADCASTSD lanes<>+5952(SB), Z15
+	VBROADCASTSD lanes<>+4608(SB), Z14
+	VBROADCASTSD lanes<>+7328(SB), Z13
+	VBROADCASTSD lanes<>+2272(SB), Z12
+	VBROADCASTSD lanes<>+2432(SB), Z11
+	VBROADCASTSD lanes<>+3872(SB), Z10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -18066,7 +26755,7 @@ main:
 	VMULPD Z0, Z2, Z0
 	VMOVUPS 64(SI)(CX*8), Z3
 	VMULPD Z1, Z3, Z1
-	VBROADCASTSD lanes<>+1952(SB), Z4
+	VBROADCASTSD lanes<>+3904(SB), Z4
 	VMULPD Z2, Z4, K1, Z0
 	VMULPD Z3, Z4, K2, Z1
 	VMOVUPS Z0, (DX)(CX*8)
@@ -18115,7 +26804,7 @@ masked:
 	VMULPD Z0, Z10, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1
 	VMULPD Z0, Z1, Z0
-	VBROADCASTSD lanes<>+1952(SB), Z2
+	VBROADCASTSD lanes<>+3904(SB), Z2
 	VMULPD Z1, Z2, K1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 	ADDQ $8, CX
@@ -18125,15 +26814,119 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·siluFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+7664(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VBROADCASTSS lanes<>+7556(SB), Y13
+	VBROADCASTSS lanes<>+7580(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VMINPS Y0, Y12, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VMINPS Y2, Y12, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VMINPS Y4, Y12, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VMINPS Y6, Y12, Y7
+	VBROADCASTSS lanes<>+7584(SB), Y8
+	VMAXPS Y1, Y8, Y1
+	VMAXPS Y3, Y8, Y3
+	VMAXPS Y5, Y8, Y5
+	VMAXPS Y7, Y8, Y7
+	VMOVAPS Y15, Y8
+	VFMADD231PS lanes<>+4032(SB), Y1, Y8
+	VMOVAPS Y15, Y9
+	VFMADD231PS lanes<>+4032(SB), Y3, Y9
+	VMOVAPS Y15, Y10
+	VFMADD231PS lanes<>+4032(SB), Y5, Y10
+	VMOVAPS Y15, Y11
+	VFMADD231PS lanes<>+4032(SB), Y7, Y11
+	VSUBPS Y15, Y8, Y6
+	VSUBPS Y15, Y9, Y4
+	VSUBPS Y15, Y10, Y2
+	VSUBPS Y15, Y11, Y0
+	VPSLLD $23, Y8, Y8
+	VPSLLD $23, Y9, Y9
+	VPSLLD $23, Y10, Y10
+	VPSLLD $23, Y11, Y11
+	VFMADD231PS lanes<>+3552(SB), Y6, Y1
+	VFMADD231PS lanes<>+3552(SB), Y4, Y3
+	VFMADD231PS lanes<>+3552(SB), Y2, Y5
+	VFMADD231PS lanes<>+3552(SB), Y0, Y7
+	VFMADD231PS lanes<>+3360(SB), Y6, Y1
+	VFMADD231PS lanes<>+3360(SB), Y4, Y3
+	VFMADD231PS lanes<>+3360(SB), Y2, Y5
+	VFMADD231PS lanes<>+3360(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7640(SB), Y0
+	VBROADCASTSS lanes<>+5376(SB), Y2
+	VFMADD231PS Y1, Y0, Y2
+	VBROADCASTSS lanes<>+5376(SB), Y4
+	VFMADD231PS Y3, Y0, Y4
+	VBROADCASTSS lanes<>+5376(SB), Y6
+	VFMADD231PS Y5, Y0, Y6
+	VFMADD213PS lanes<>+5376(SB), Y7, Y0
+	VFMADD213PS lanes<>+3776(SB), Y1, Y2
+	VFMADD213PS lanes<>+3776(SB), Y3, Y4
+	VFMADD213PS lanes<>+3776(SB), Y5, Y6
+	VFMADD213PS lanes<>+3776(SB), Y7, Y0
+	VFMADD213PS lanes<>+4288(SB), Y1, Y2
+	VFMADD213PS lanes<>+4288(SB), Y3, Y4
+	VFMADD213PS lanes<>+4288(SB), Y5, Y6
+	VFMADD213PS lanes<>+4288(SB), Y7, Y0
+	VFMADD213PS lanes<>+7136(SB), Y1, Y2
+	VFMADD213PS lanes<>+7136(SB), Y3, Y4
+	VFMADD213PS lanes<>+7136(SB), Y5, Y6
+	VFMADD213PS lanes<>+7136(SB), Y7, Y0
+	VFNMADD213PS Y14, Y1, Y2
+	VFNMADD213PS Y14, Y3, Y4
+	VFNMADD213PS Y14, Y5, Y6
+	VFNMADD213PS Y14, Y7, Y0
+	VFNMADD213PS Y14, Y1, Y2
+	VFNMADD213PS Y14, Y3, Y4
+	VFNMADD213PS Y14, Y5, Y6
+	VFNMADD213PS Y14, Y7, Y0
+	VFMADD213PS Y13, Y8, Y2
+	VFMADD213PS Y13, Y9, Y4
+	VFMADD213PS Y13, Y10, Y6
+	VFMADD213PS Y13, Y11, Y0
+	VDIVPS Y2, Y13, Y1
+	VDIVPS Y4, Y13, Y2
+	VDIVPS Y6, Y13, Y3
+	VDIVPS Y0, Y13, Y0
+	VMULPS (SI)(CX*4), Y1, Y1
+	VMULPS 32(SI)(CX*4), Y2, Y2
+	VMULPS 64(SI)(CX*4), Y3, Y3
+	VMULPS 96(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y2, 32(DX)(CX*4)
+	VMOVNTPS Y3, 64(DX)(CX*4)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·siluFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5680(SB), Y15
-	VBROADCASTSS lanes<>+992(SB), Y14
-	VBROADCASTSS lanes<>+5600(SB), Y13
-	VBROADCASTSS lanes<>+5620(SB), Y12
+	VBROADCASTSS lanes<>+7664(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VBROADCASTSS lanes<>+7556(SB), Y13
+	VBROADCASTSS lanes<>+7580(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -18147,19 +26940,19 @@ main:
 	VMINPS Y4, Y12, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
 	VMINPS Y6, Y12, Y7
-	VBROADCASTSS lanes<>+5624(SB), Y8
+	VBROADCASTSS lanes<>+7584(SB), Y8
 	VMAXPS Y1, Y8, Y1
 	VMAXPS Y3, Y8, Y3
 	VMAXPS Y5, Y8, Y5
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y15, Y8
-	VFMADD231PS lanes<>+2080(SB), Y1, Y8
+	VFMADD231PS lanes<>+4032(SB), Y1, Y8
 	VMOVAPS Y15, Y9
-	VFMADD231PS lanes<>+2080(SB), Y3, Y9
+	VFMADD231PS lanes<>+4032(SB), Y3, Y9
 	VMOVAPS Y15, Y10
-	VFMADD231PS lanes<>+2080(SB), Y5, Y10
+	VFMADD231PS lanes<>+4032(SB), Y5, Y10
 	VMOVAPS Y15, Y11
-	VFMADD231PS lanes<>+2080(SB), Y7, Y11
+	VFMADD231PS lanes<>+4032(SB), Y7, Y11
 	VSUBPS Y15, Y8, Y6
 	VSUBPS Y15, Y9, Y4
 	VSUBPS Y15, Y10, Y2
@@ -18168,34 +26961,34 @@ main:
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
-	VFMADD231PS lanes<>+1600(SB), Y6, Y1
-	VFMADD231PS lanes<>+1600(SB), Y4, Y3
-	VFMADD231PS lanes<>+1600(SB), Y2, Y5
-	VFMADD231PS lanes<>+1600(SB), Y0, Y7
-	VFMADD231PS lanes<>+1408(SB), Y6, Y1
-	VFMADD231PS lanes<>+1408(SB), Y4, Y3
-	VFMADD231PS lanes<>+1408(SB), Y2, Y5
-	VFMADD231PS lanes<>+1408(SB), Y0, Y7
-	VBROADCASTSS lanes<>+5656(SB), Y0
-	VBROADCASTSS lanes<>+3424(SB), Y2
+	VFMADD231PS lanes<>+3552(SB), Y6, Y1
+	VFMADD231PS lanes<>+3552(SB), Y4, Y3
+	VFMADD231PS lanes<>+3552(SB), Y2, Y5
+	VFMADD231PS lanes<>+3552(SB), Y0, Y7
+	VFMADD231PS lanes<>+3360(SB), Y6, Y1
+	VFMADD231PS lanes<>+3360(SB), Y4, Y3
+	VFMADD231PS lanes<>+3360(SB), Y2, Y5
+	VFMADD231PS lanes<>+3360(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7640(SB), Y0
+	VBROADCASTSS lanes<>+5376(SB), Y2
 	VFMADD231PS Y1, Y0, Y2
-	VBROADCASTSS lanes<>+3424(SB), Y4
+	VBROADCASTSS lanes<>+5376(SB), Y4
 	VFMADD231PS Y3, Y0, Y4
-	VBROADCASTSS lanes<>+3424(SB), Y6
+	VBROADCASTSS lanes<>+5376(SB), Y6
 	VFMADD231PS Y5, Y0, Y6
-	VFMADD213PS lanes<>+3424(SB), Y7, Y0
-	VFMADD213PS lanes<>+1824(SB), Y1, Y2
-	VFMADD213PS lanes<>+1824(SB), Y3, Y4
-	VFMADD213PS lanes<>+1824(SB), Y5, Y6
-	VFMADD213PS lanes<>+1824(SB), Y7, Y0
-	VFMADD213PS lanes<>+2336(SB), Y1, Y2
-	VFMADD213PS lanes<>+2336(SB), Y3, Y4
-	VFMADD213PS lanes<>+2336(SB), Y5, Y6
-	VFMADD213PS lanes<>+2336(SB), Y7, Y0
-	VFMADD213PS lanes<>+5184(SB), Y1, Y2
-	VFMADD213PS lanes<>+5184(SB), Y3, Y4
-	VFMADD213PS lanes<>+5184(SB), Y5, Y6
-	VFMADD213PS lanes<>+5184(SB), Y7, Y0
+	VFMADD213PS lanes<>+5376(SB), Y7, Y0
+	VFMADD213PS lanes<>+3776(SB), Y1, Y2
+	VFMADD213PS lanes<>+3776(SB), Y3, Y4
+	VFMADD213PS lanes<>+3776(SB), Y5, Y6
+	VFMADD213PS lanes<>+3776(SB), Y7, Y0
+	VFMADD213PS lanes<>+4288(SB), Y1, Y2
+	VFMADD213PS lanes<>+4288(SB), Y3, Y4
+	VFMADD213PS lanes<>+4288(SB), Y5, Y6
+	VFMADD213PS lanes<>+4288(SB), Y7, Y0
+	VFMADD213PS lanes<>+7136(SB), Y1, Y2
+	VFMADD213PS lanes<>+7136(SB), Y3, Y4
+	VFMADD213PS lanes<>+7136(SB), Y5, Y6
+	VFMADD213PS lanes<>+7136(SB), Y7, Y0
 	VFNMADD213PS Y14, Y1, Y2
 	VFNMADD213PS Y14, Y3, Y4
 	VFNMADD213PS Y14, Y5, Y6
@@ -18231,19 +27024,19 @@ singles:
 single:
 	VMOVUPS (SI)(CX*4), Y0
 	VMINPS Y0, Y12, Y1
-	VBROADCASTSS lanes<>+5624(SB), Y2
+	VBROADCASTSS lanes<>+7584(SB), Y2
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PS lanes<>+2080(SB), Y1, Y2
+	VFMADD231PS lanes<>+4032(SB), Y1, Y2
 	VSUBPS Y15, Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFMADD231PS lanes<>+1600(SB), Y3, Y1
-	VFMADD231PS lanes<>+1408(SB), Y3, Y1
-	VBROADCASTSS lanes<>+5656(SB), Y3
-	VFMADD213PS lanes<>+3424(SB), Y1, Y3
-	VFMADD213PS lanes<>+1824(SB), Y1, Y3
-	VFMADD213PS lanes<>+2336(SB), Y1, Y3
-	VFMADD213PS lanes<>+5184(SB), Y1, Y3
+	VFMADD231PS lanes<>+3552(SB), Y3, Y1
+	VFMADD231PS lanes<>+3360(SB), Y3, Y1
+	VBROADCASTSS lanes<>+7640(SB), Y3
+	VFMADD213PS lanes<>+5376(SB), Y1, Y3
+	VFMADD213PS lanes<>+3776(SB), Y1, Y3
+	VFMADD213PS lanes<>+4288(SB), Y1, Y3
+	VFMADD213PS lanes<>+7136(SB), Y1, Y3
 	VFNMADD213PS Y14, Y1, Y3
 	VFNMADD213PS Y14, Y1, Y3
 	VFMADD213PS Y13, Y2, Y3
@@ -18257,24 +27050,24 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VMINPS Y0, Y12, Y1
-	VBROADCASTSS lanes<>+5624(SB), Y2
+	VBROADCASTSS lanes<>+7584(SB), Y2
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PS lanes<>+2080(SB), Y1, Y2
+	VFMADD231PS lanes<>+4032(SB), Y1, Y2
 	VSUBPS Y15, Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFMADD231PS lanes<>+1600(SB), Y3, Y1
-	VFMADD231PS lanes<>+1408(SB), Y3, Y1
-	VBROADCASTSS lanes<>+5656(SB), Y3
-	VFMADD213PS lanes<>+3424(SB), Y1, Y3
-	VFMADD213PS lanes<>+1824(SB), Y1, Y3
-	VFMADD213PS lanes<>+2336(SB), Y1, Y3
-	VFMADD213PS lanes<>+5184(SB), Y1, Y3
+	VFMADD231PS lanes<>+3552(SB), Y3, Y1
+	VFMADD231PS lanes<>+3360(SB), Y3, Y1
+	VBROADCASTSS lanes<>+7640(SB), Y3
+	VFMADD213PS lanes<>+5376(SB), Y1, Y3
+	VFMADD213PS lanes<>+3776(SB), Y1, Y3
+	VFMADD213PS lanes<>+4288(SB), Y1, Y3
+	VFMADD213PS lanes<>+7136(SB), Y1, Y3
 	VFNMADD213PS Y14, Y1, Y3
 	VFNMADD213PS Y14, Y1, Y3
 	VFMADD213PS Y13, Y2, Y3
@@ -18287,117 +27080,246 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·siluFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+704(SB), Z31
+	VBROADCASTSS lanes<>+7548(SB), Z30
+	VBROADCASTSS lanes<>+7580(SB), Z29
+	VBROADCASTSS lanes<>+7584(SB), Z28
+	VBROADCASTSS lanes<>+4032(SB), Z27
+	VBROADCASTSS lanes<>+3552(SB), Z26
+	VBROADCASTSS lanes<>+3360(SB), Z25
+	VMOVUPS lanes<>+704(SB), Z24
+	VBROADCASTSS lanes<>+7696(SB), Z23
+	VBROADCASTSS lanes<>+7632(SB), Z22
+	VBROADCASTSS lanes<>+64(SB), Z21
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VMINPS Z0, Z29, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VMINPS Z2, Z29, Z3
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VMINPS Z4, Z29, Z5
+	VMOVUPS 12288(SI)(CX*4), Z6
+	VMINPS Z6, Z29, Z7
+	VMAXPS Z1, Z28, Z1
+	VMAXPS Z3, Z28, Z3
+	VMAXPS Z5, Z28, Z5
+	VMAXPS Z7, Z28, Z7
+	VMOVAPS Z30, Z8
+	VFMADD231PS Z27, Z1, Z8
+	VMOVAPS Z30, Z9
+	VFMADD231PS Z27, Z3, Z9
+	VMOVAPS Z30, Z10
+	VFMADD231PS Z27, Z5, Z10
+	VMOVAPS Z30, Z11
+	VFMADD231PS Z27, Z7, Z11
+	VSUBPS Z30, Z8, Z12
+	VSUBPS Z30, Z9, Z13
+	VSUBPS Z30, Z10, Z14
+	VSUBPS Z30, Z11, Z15
+	VFMADD231PS Z26, Z12, Z1
+	VFMADD231PS Z26, Z13, Z3
+	VFMADD231PS Z26, Z14, Z5
+	VFMADD231PS Z26, Z15, Z7
+	VFMADD231PS Z25, Z12, Z1
+	VFMADD231PS Z25, Z13, Z3
+	VFMADD231PS Z25, Z14, Z5
+	VFMADD231PS Z25, Z15, Z7
+	VPERMPS Z24, Z8, Z8
+	VPERMPS Z24, Z9, Z9
+	VPERMPS Z24, Z10, Z10
+	VPERMPS Z24, Z11, Z11
+	VMOVAPS Z22, Z16
+	VFMADD231PS Z1, Z23, Z16
+	VMOVAPS Z22, Z17
+	VFMADD231PS Z3, Z23, Z17
+	VMOVAPS Z22, Z18
+	VFMADD231PS Z5, Z23, Z18
+	VMOVAPS Z22, Z19
+	VFMADD231PS Z7, Z23, Z19
+	VFMADD213PS Z21, Z1, Z16
+	VFMADD213PS Z21, Z3, Z17
+	VFMADD213PS Z21, Z5, Z18
+	VFMADD213PS Z21, Z7, Z19
+	VMULPS Z8, Z1, Z1
+	VMULPS Z9, Z3, Z3
+	VMULPS Z10, Z5, Z5
+	VMULPS Z11, Z7, Z7
+	VFNMADD231PS Z16, Z1, Z8
+	VFNMADD231PS Z17, Z3, Z9
+	VFNMADD231PS Z18, Z5, Z10
+	VFNMADD231PS Z19, Z7, Z11
+	VSCALEFPS Z12, Z8, Z1
+	VSCALEFPS Z13, Z9, Z3
+	VSCALEFPS Z14, Z10, Z5
+	VSCALEFPS Z15, Z11, Z7
+	VADDPS Z31, Z1, Z1
+	VADDPS Z31, Z3, Z3
+	VADDPS Z31, Z5, Z5
+	VADDPS Z31, Z7, Z7
+	VRCP14PS Z1, Z8
+	VRCP14PS Z3, Z9
+	VRCP14PS Z5, Z10
+	VRCP14PS Z7, Z11
+	VMULPS Z8, Z31, Z12
+	VMULPS Z9, Z31, Z13
+	VMULPS Z10, Z31, Z14
+	VMULPS Z11, Z31, Z15
+	VFNMADD213PS Z31, Z12, Z1
+	VFNMADD213PS Z31, Z13, Z3
+	VFNMADD213PS Z31, Z14, Z5
+	VFNMADD213PS Z31, Z15, Z7
+	VFMADD231PS Z8, Z1, Z12
+	VFMADD231PS Z9, Z3, Z13
+	VFMADD231PS Z10, Z5, Z14
+	VFMADD231PS Z11, Z7, Z15
+	VMULPS Z12, Z0, Z0
+	VMULPS Z13, Z2, Z1
+	VMULPS Z14, Z4, Z2
+	VMULPS Z15, Z6, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·siluFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5600(SB), Z31
-	VBROADCASTSS lanes<>+5680(SB), Z30
-	VBROADCASTSS lanes<>+992(SB), Z29
-	VBROADCASTSS lanes<>+5620(SB), Z28
-	VBROADCASTSS lanes<>+5624(SB), Z27
-	VBROADCASTSS lanes<>+2080(SB), Z26
-	VBROADCASTSS lanes<>+1600(SB), Z25
-	VBROADCASTSS lanes<>+1408(SB), Z24
-	VBROADCASTSS lanes<>+5656(SB), Z23
-	VBROADCASTSS lanes<>+3424(SB), Z22
-	VBROADCASTSS lanes<>+1824(SB), Z21
-	VBROADCASTSS lanes<>+2336(SB), Z20
-	VBROADCASTSS lanes<>+5184(SB), Z19
+	VBROADCASTSS lanes<>+704(SB), Z31
+	VBROADCASTSS lanes<>+7548(SB), Z30
+	VBROADCASTSS lanes<>+7580(SB), Z29
+	VBROADCASTSS lanes<>+7584(SB), Z28
+	VBROADCASTSS lanes<>+4032(SB), Z27
+	VBROADCASTSS lanes<>+3552(SB), Z26
+	VBROADCASTSS lanes<>+3360(SB), Z25
+	VMOVUPS lanes<>+704(SB), Z24
+	VBROADCASTSS lanes<>+7696(SB), Z23
+	VBROADCASTSS lanes<>+7632(SB), Z22
+	VBROADCASTSS lanes<>+64(SB), Z21
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Z0
-	VMINPS Z0, Z28, Z1
+	VMINPS Z0, Z29, Z1
 	VMOVUPS 64(SI)(CX*4), Z2
-	VMINPS Z2, Z28, Z3
+	VMINPS Z2, Z29, Z3
 	VMOVUPS 128(SI)(CX*4), Z4
-	VMINPS Z4, Z28, Z5
+	VMINPS Z4, Z29, Z5
 	VMOVUPS 192(SI)(CX*4), Z6
-	VMINPS Z6, Z28, Z7
-	VMAXPS Z1, Z27, Z1
-	VMAXPS Z3, Z27, Z3
-	VMAXPS Z5, Z27, Z5
-	VMAXPS Z7, Z27, Z7
+	VMINPS Z6, Z29, Z7
+	VMAXPS Z1, Z28, Z1
+	VMAXPS Z3, Z28, Z3
+	VMAXPS Z5, Z28, Z5
+	VMAXPS Z7, Z28, Z7
 	VMOVAPS Z30, Z8
-	VFMADD231PS Z26, Z1, Z8
+	VFMADD231PS Z27, Z1, Z8
 	VMOVAPS Z30, Z9
-	VFMADD231PS Z26, Z3, Z9
+	VFMADD231PS Z27, Z3, Z9
 	VMOVAPS Z30, Z10
-	VFMADD231PS Z26, Z5, Z10
+	VFMADD231PS Z27, Z5, Z10
 	VMOVAPS Z30, Z11
-	VFMADD231PS Z26, Z7, Z11
+	VFMADD231PS Z27, Z7, Z11
 	VSUBPS Z30, Z8, Z12
 	VSUBPS Z30, Z9, Z13
 	VSUBPS Z30, Z10, Z14
 	VSUBPS Z30, Z11, Z15
-	VPSLLD $23, Z8, Z8
-	VPSLLD $23, Z9, Z9
-	VPSLLD $23, Z10, Z10
-	VPSLLD $23, Z11, Z11
+	VFMADD231PS Z26, Z12, Z1
+	VFMADD231PS Z26, Z13, Z3
+	VFMADD231PS Z26, Z14, Z5
+	VFMADD231PS Z26, Z15, Z7
 	VFMADD231PS Z25, Z12, Z1
 	VFMADD231PS Z25, Z13, Z3
 	VFMADD231PS Z25, Z14, Z5
 	VFMADD231PS Z25, Z15, Z7
-	VFMADD231PS Z24, Z12, Z1
-	VFMADD231PS Z24, Z13, Z3
-	VFMADD231PS Z24, Z14, Z5
-	VFMADD231PS Z24, Z15, Z7
-	VMOVAPS Z22, Z12
-	VFMADD231PS Z1, Z23, Z12
-	VMOVAPS Z22, Z13
-	VFMADD231PS Z3, Z23, Z13
-	VMOVAPS Z22, Z14
-	VFMADD231PS Z5, Z23, Z14
-	VMOVAPS Z22, Z15
-	VFMADD231PS Z7, Z23, Z15
-	VFMADD213PS Z21, Z1, Z12
-	VFMADD213PS Z21, Z3, Z13
-	VFMADD213PS Z21, Z5, Z14
-	VFMADD213PS Z21, Z7, Z15
-	VFMADD213PS Z20, Z1, Z12
-	VFMADD213PS Z20, Z3, Z13
-	VFMADD213PS Z20, Z5, Z14
-	VFMADD213PS Z20, Z7, Z15
-	VFMADD213PS Z19, Z1, Z12
-	VFMADD213PS Z19, Z3, Z13
-	VFMADD213PS Z19, Z5, Z14
-	VFMADD213PS Z19, Z7, Z15
-	VFNMADD213PS Z29, Z1, Z12
-	VFNMADD213PS Z29, Z3, Z13
-	VFNMADD213PS Z29, Z5, Z14
-	VFNMADD213PS Z29, Z7, Z15
-	VFNMADD213PS Z29, Z1, Z12
-	VFNMADD213PS Z29, Z3, Z13
-	VFNMADD213PS Z29, Z5, Z14
-	VFNMADD213PS Z29, Z7, Z15
-	VFMADD213PS Z31, Z8, Z12
-	VFMADD213PS Z31, Z9, Z13
-	VFMADD213PS Z31, Z10, Z14
-	VFMADD213PS Z31, Z11, Z15
-	VRCP14PS Z12, Z1
-	VRCP14PS Z13, Z3
-	VRCP14PS Z14, Z5
-	VRCP14PS Z15, Z7
-	VMULPS Z1, Z31, Z8
-	VMULPS Z3, Z31, Z9
-	VMULPS Z5, Z31, Z10
-	VMULPS Z7, Z31, Z11
-	VFNMADD213PS Z31, Z8, Z12
-	VFNMADD213PS Z31, Z9, Z13
-	VFNMADD213PS Z31, Z10, Z14
-	VFNMADD213PS Z31, Z11, Z15
-	VFMADD231PS Z1, Z12, Z8
-	VFMADD231PS Z3, Z13, Z9
-	VFMADD231PS Z5, Z14, Z10
-	VFMADD231PS Z7, Z15, Z11
-	VMULPS Z8, Z0, Z0
-	VMULPS Z9, Z2, Z1
-	VMULPS Z10, Z4, Z2
-	VMULPS Z11, Z6, Z3
+	VPERMPS Z24, Z8, Z8
+	VPERMPS Z24, Z9, Z9
+	VPERMPS Z24, Z10, Z10
+	VPERMPS Z24, Z11, Z11
+	VMOVAPS Z22, Z16
+	VFMADD231PS Z1, Z23, Z16
+	VMOVAPS Z22, Z17
+	VFMADD231PS Z3, Z23, Z17
+	VMOVAPS Z22, Z18
+	VFMADD231PS Z5, Z23, Z18
+	VMOVAPS Z22, Z19
+	VFMADD231PS Z7, Z23, Z19
+	VFMADD213PS Z21, Z1, Z16
+	VFMADD213PS Z21, Z3, Z17
+	VFMADD213PS Z21, Z5, Z18
+	VFMADD213PS Z21, Z7, Z19
+	VMULPS Z8, Z1, Z1
+	VMULPS Z9, Z3, Z3
+	VMULPS Z10, Z5, Z5
+	VMULPS Z11, Z7, Z7
+	VFNMADD231PS Z16, Z1, Z8
+	VFNMADD231PS Z17, Z3, Z9
+	VFNMADD231PS Z18, Z5, Z10
+	VFNMADD231PS Z19, Z7, Z11
+	VSCALEFPS Z12, Z8, Z1
+	VSCALEFPS Z13, Z9, Z3
+	VSCALEFPS Z14, Z10, Z5
+	VSCALEFPS Z15, Z11, Z7
+	VADDPS Z31, Z1, Z1
+	VADDPS Z31, Z3, Z3
+	VADDPS Z31, Z5, Z5
+	VADDPS Z31, Z7, Z7
+	VRCP14PS Z1, Z8
+	VRCP14PS Z3, Z9
+	VRCP14PS Z5, Z10
+	VRCP14PS Z7, Z11
+	VMULPS Z8, Z31, Z12
+	VMULPS Z9, Z31, Z13
+	VMULPS Z10, Z31, Z14
+	VMULPS Z11, Z31, Z15
+	VFNMADD213PS Z31, Z12, Z1
+	VFNMADD213PS Z31, Z13, Z3
+	VFNMADD213PS Z31, Z14, Z5
+	VFNMADD213PS Z31, Z15, Z7
+	VFMADD231PS Z8, Z1, Z12
+	VFMADD231PS Z9, Z3, Z13
+	VFMADD231PS Z10, Z5, Z14
+	VFMADD231PS Z11, Z7, Z15
+	VMULPS Z12, Z0, Z0
+	VMULPS Z13, Z2, Z1
+	VMULPS Z14, Z4, Z2
+	VMULPS Z15, Z6, Z3
 	VMOVUPS Z0, (DX)(CX*4)
 	VMOVUPS Z1, 64(DX)(CX*4)
 	VMOVUPS Z2, 128(DX)(CX*4)
@@ -18414,27 +27336,26 @@ masked:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPS.Z (SI)(CX*4), K7, Z0
-	VMINPS Z0, Z28, Z1
-	VMAXPS Z1, Z27, Z1
+	VMINPS Z0, Z29, Z1
+	VMAXPS Z1, Z28, Z1
 	VMOVAPS Z30, Z2
-	VFMADD231PS Z26, Z1, Z2
+	VFMADD231PS Z27, Z1, Z2
 	VSUBPS Z30, Z2, Z3
-	VPSLLD $23, Z2, Z2
+	VFMADD231PS Z26, Z3, Z1
 	VFMADD231PS Z25, Z3, Z1
-	VFMADD231PS Z24, Z3, Z1
-	VMOVAPS Z22, Z3
-	VFMADD231PS Z1, Z23, Z3
-	VFMADD213PS Z21, Z1, Z3
-	VFMADD213PS Z20, Z1, Z3
-	VFMADD213PS Z19, Z1, Z3
-	VFNMADD213PS Z29, Z1, Z3
-	VFNMADD213PS Z29, Z1, Z3
-	VFMADD213PS Z31, Z2, Z3
-	VRCP14PS Z3, Z1
-	VMULPS Z1, Z31, Z2
-	VFNMADD213PS Z31, Z2, Z3
-	VFMADD231PS Z1, Z3, Z2
-	VMULPS Z2, Z0, Z0
+	VPERMPS Z24, Z2, Z2
+	VMOVAPS Z22, Z4
+	VFMADD231PS Z1, Z23, Z4
+	VFMADD213PS Z21, Z1, Z4
+	VMULPS Z2, Z1, Z1
+	VFNMADD231PS Z4, Z1, Z2
+	VSCALEFPS Z3, Z2, Z1
+	VADDPS Z31, Z1, Z1
+	VRCP14PS Z1, Z2
+	VMULPS Z2, Z31, Z3
+	VFNMADD213PS Z31, Z3, Z1
+	VFMADD231PS Z2, Z1, Z3
+	VMULPS Z3, Z0, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
@@ -18448,12 +27369,12 @@ TEXT ·siluFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+3840(SB), Y15
-	VBROADCASTSD lanes<>+512(SB), Y14
-	VBROADCASTSD lanes<>+480(SB), Y13
-	VBROADCASTSD lanes<>+5440(SB), Y12
-	VBROADCASTSD lanes<>+5456(SB), Y11
-	VBROADCASTSD lanes<>+5152(SB), Y10
+	VBROADCASTSD lanes<>+5792(SB), Y15
+	VBROADCASTSD lanes<>+2432(SB), Y14
+	VBROADCASTSD lanes<>+2400(SB), Y13
+	VBROADCASTSD lanes<>+7392(SB), Y12
+	VBROADCASTSD lanes<>+7408(SB), Y11
+	VBROADCASTSD lanes<>+7104(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -18473,32 +27394,32 @@ main:
 	VSUBPD Y15, Y5, Y7
 	VPSLLQ $52, Y4, Y4
 	VPSLLQ $52, Y5, Y5
-	VFMADD231PD lanes<>+4704(SB), Y6, Y1
-	VFMADD231PD lanes<>+4704(SB), Y7, Y3
-	VFMADD231PD lanes<>+2144(SB), Y6, Y1
-	VFMADD231PD lanes<>+2144(SB), Y7, Y3
+	VFMADD231PD lanes<>+6656(SB), Y6, Y1
+	VFMADD231PD lanes<>+6656(SB), Y7, Y3
+	VFMADD231PD lanes<>+4096(SB), Y6, Y1
+	VFMADD231PD lanes<>+4096(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+5536(SB), Y8
-	VBROADCASTSD lanes<>+1536(SB), Y9
+	VBROADCASTSD lanes<>+7488(SB), Y8
+	VBROADCASTSD lanes<>+3488(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+1536(SB), Y7, Y8
-	VFMADD213PD lanes<>+3712(SB), Y6, Y9
-	VFMADD213PD lanes<>+3712(SB), Y7, Y8
-	VFMADD213PD lanes<>+3904(SB), Y6, Y9
-	VFMADD213PD lanes<>+3904(SB), Y7, Y8
-	VFMADD213PD lanes<>+1344(SB), Y6, Y9
-	VFMADD213PD lanes<>+1344(SB), Y7, Y8
-	VBROADCASTSD lanes<>+5488(SB), Y2
-	VBROADCASTSD lanes<>+2880(SB), Y0
+	VFMADD213PD lanes<>+3488(SB), Y7, Y8
+	VFMADD213PD lanes<>+5664(SB), Y6, Y9
+	VFMADD213PD lanes<>+5664(SB), Y7, Y8
+	VFMADD213PD lanes<>+5856(SB), Y6, Y9
+	VFMADD213PD lanes<>+5856(SB), Y7, Y8
+	VFMADD213PD lanes<>+3296(SB), Y6, Y9
+	VFMADD213PD lanes<>+3296(SB), Y7, Y8
+	VBROADCASTSD lanes<>+7440(SB), Y2
+	VBROADCASTSD lanes<>+4832(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+2880(SB), Y7, Y2
-	VFMADD213PD lanes<>+4768(SB), Y6, Y0
-	VFMADD213PD lanes<>+4768(SB), Y7, Y2
-	VFMADD213PD lanes<>+1472(SB), Y6, Y0
-	VFMADD213PD lanes<>+1472(SB), Y7, Y2
-	VFMADD213PD lanes<>+1440(SB), Y6, Y0
-	VFMADD213PD lanes<>+1440(SB), Y7, Y2
+	VFMADD213PD lanes<>+4832(SB), Y7, Y2
+	VFMADD213PD lanes<>+6720(SB), Y6, Y0
+	VFMADD213PD lanes<>+6720(SB), Y7, Y2
+	VFMADD213PD lanes<>+3424(SB), Y6, Y0
+	VFMADD213PD lanes<>+3424(SB), Y7, Y2
+	VFMADD213PD lanes<>+3392(SB), Y6, Y0
+	VFMADD213PD lanes<>+3392(SB), Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
 	VFMADD231PD Y3, Y8, Y2
 	VFNMADD213PD Y14, Y1, Y0
@@ -18529,19 +27450,19 @@ single:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFMADD231PD lanes<>+4704(SB), Y3, Y1
-	VFMADD231PD lanes<>+2144(SB), Y3, Y1
+	VFMADD231PD lanes<>+6656(SB), Y3, Y1
+	VFMADD231PD lanes<>+4096(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+5536(SB), Y4
-	VFMADD213PD lanes<>+1536(SB), Y3, Y4
-	VFMADD213PD lanes<>+3712(SB), Y3, Y4
-	VFMADD213PD lanes<>+3904(SB), Y3, Y4
-	VFMADD213PD lanes<>+1344(SB), Y3, Y4
-	VBROADCASTSD lanes<>+5488(SB), Y5
-	VFMADD213PD lanes<>+2880(SB), Y3, Y5
-	VFMADD213PD lanes<>+4768(SB), Y3, Y5
-	VFMADD213PD lanes<>+1472(SB), Y3, Y5
-	VFMADD213PD lanes<>+1440(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7488(SB), Y4
+	VFMADD213PD lanes<>+3488(SB), Y3, Y4
+	VFMADD213PD lanes<>+5664(SB), Y3, Y4
+	VFMADD213PD lanes<>+5856(SB), Y3, Y4
+	VFMADD213PD lanes<>+3296(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7440(SB), Y5
+	VFMADD213PD lanes<>+4832(SB), Y3, Y5
+	VFMADD213PD lanes<>+6720(SB), Y3, Y5
+	VFMADD213PD lanes<>+3424(SB), Y3, Y5
+	VFMADD213PD lanes<>+3392(SB), Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFNMADD213PD Y14, Y1, Y5
 	VFNMADD213PD Y14, Y1, Y5
@@ -18556,7 +27477,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -18566,19 +27487,19 @@ tail:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFMADD231PD lanes<>+4704(SB), Y3, Y1
-	VFMADD231PD lanes<>+2144(SB), Y3, Y1
+	VFMADD231PD lanes<>+6656(SB), Y3, Y1
+	VFMADD231PD lanes<>+4096(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+5536(SB), Y4
-	VFMADD213PD lanes<>+1536(SB), Y3, Y4
-	VFMADD213PD lanes<>+3712(SB), Y3, Y4
-	VFMADD213PD lanes<>+3904(SB), Y3, Y4
-	VFMADD213PD lanes<>+1344(SB), Y3, Y4
-	VBROADCASTSD lanes<>+5488(SB), Y5
-	VFMADD213PD lanes<>+2880(SB), Y3, Y5
-	VFMADD213PD lanes<>+4768(SB), Y3, Y5
-	VFMADD213PD lanes<>+1472(SB), Y3, Y5
-	VFMADD213PD lanes<>+1440(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7488(SB), Y4
+	VFMADD213PD lanes<>+3488(SB), Y3, Y4
+	VFMADD213PD lanes<>+5664(SB), Y3, Y4
+	VFMADD213PD lanes<>+5856(SB), Y3, Y4
+	VFMADD213PD lanes<>+3296(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7440(SB), Y5
+	VFMADD213PD lanes<>+4832(SB), Y3, Y5
+	VFMADD213PD lanes<>+6720(SB), Y3, Y5
+	VFMADD213PD lanes<>+3424(SB), Y3, Y5
+	VFMADD213PD lanes<>+3392(SB), Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFNMADD213PD Y14, Y1, Y5
 	VFNMADD213PD Y14, Y1, Y5
@@ -18597,18 +27518,18 @@ TEXT ·siluFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+3840(SB), Z31
-	VBROADCASTSD lanes<>+512(SB), Z30
-	VBROADCASTSD lanes<>+480(SB), Z29
-	VBROADCASTSD lanes<>+5440(SB), Z28
-	VBROADCASTSD lanes<>+5456(SB), Z27
-	VBROADCASTSD lanes<>+5152(SB), Z26
-	VBROADCASTSD lanes<>+4704(SB), Z25
-	VBROADCASTSD lanes<>+2144(SB), Z24
-	VBROADCASTSD lanes<>+5536(SB), Z23
-	VBROADCASTSD lanes<>+1536(SB), Z22
-	VBROADCASTSD lanes<>+3712(SB), Z21
-	VBROADCASTSD lanes<>+3904(SB), Z20
+	VBROADCASTSD lanes<>+5792(SB), Z31
+	VBROADCASTSD lanes<>+2432(SB), Z30
+	VBROADCASTSD lanes<>+2400(SB), Z29
+	VBROADCASTSD lanes<>+7392(SB), Z28
+	VBROADCASTSD lanes<>+7408(SB), Z27
+	VBROADCASTSD lanes<>+7104(SB), Z26
+	VBROADCASTSD lanes<>+6656(SB), Z25
+	VBROADCASTSD lanes<>+4096(SB), Z24
+	VBROADCASTSD lanes<>+7488(SB), Z23
+	VBROADCASTSD lanes<>+3488(SB), Z22
+	VBROADCASTSD lanes<>+5664(SB), Z21
+	VBROADCASTSD lanes<>+5856(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -18670,30 +27591,30 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VFMADD213PD.BCST lanes<>+1344(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+1344(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+1344(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+1344(SB), Z15, Z19
-	VBROADCASTSD lanes<>+5488(SB), Z6
-	VBROADCASTSD lanes<>+2880(SB), Z4
+	VFMADD213PD.BCST lanes<>+3296(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+3296(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+3296(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+3296(SB), Z15, Z19
+	VBROADCASTSD lanes<>+7440(SB), Z6
+	VBROADCASTSD lanes<>+4832(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+2880(SB), Z2
+	VBROADCASTSD lanes<>+4832(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+2880(SB), Z0
+	VBROADCASTSD lanes<>+4832(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2880(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+4768(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+4768(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+4768(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+4768(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+1472(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+1472(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+1472(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+1472(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+1440(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+1440(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+1440(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+1440(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4832(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+6720(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+6720(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+6720(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+6720(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3424(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3424(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3424(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3424(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3392(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3392(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3392(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3392(SB), Z15, Z6
 	VFMADD231PD Z1, Z16, Z4
 	VFMADD231PD Z3, Z17, Z2
 	VFMADD231PD Z5, Z18, Z0
@@ -18747,12 +27668,12 @@ masked:
 	VFMADD231PD Z3, Z23, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VFMADD213PD.BCST lanes<>+1344(SB), Z3, Z4
-	VBROADCASTSD lanes<>+5488(SB), Z5
-	VFMADD213PD.BCST lanes<>+2880(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+4768(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+1472(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+1440(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3296(SB), Z3, Z4
+	VBROADCASTSD lanes<>+7440(SB), Z5
+	VFMADD213PD.BCST lanes<>+4832(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+6720(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3424(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3392(SB), Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFNMADD213PD Z30, Z1, Z5
 	VFNMADD213PD Z30, Z1, Z5
@@ -18767,16 +27688,141 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·siluGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+7664(SB), Y14
+	VBROADCASTSS lanes<>+7556(SB), Y13
+	VBROADCASTSS lanes<>+7580(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VMINPS Y0, Y12, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VMINPS Y2, Y12, Y3
+	VMOVUPS 64(DI)(CX*4), Y4
+	VMINPS Y4, Y12, Y5
+	VMOVUPS 96(DI)(CX*4), Y6
+	VMINPS Y6, Y12, Y7
+	VBROADCASTSS lanes<>+7584(SB), Y8
+	VMAXPS Y1, Y8, Y1
+	VMAXPS Y3, Y8, Y3
+	VMAXPS Y5, Y8, Y5
+	VMAXPS Y7, Y8, Y7
+	VMOVAPS Y14, Y8
+	VFMADD231PS lanes<>+4032(SB), Y1, Y8
+	VMOVAPS Y14, Y9
+	VFMADD231PS lanes<>+4032(SB), Y3, Y9
+	VMOVAPS Y14, Y10
+	VFMADD231PS lanes<>+4032(SB), Y5, Y10
+	VMOVAPS Y14, Y11
+	VFMADD231PS lanes<>+4032(SB), Y7, Y11
+	VSUBPS Y14, Y8, Y6
+	VSUBPS Y14, Y9, Y4
+	VSUBPS Y14, Y10, Y2
+	VSUBPS Y14, Y11, Y0
+	VPSLLD $23, Y8, Y8
+	VPSLLD $23, Y9, Y9
+	VPSLLD $23, Y10, Y10
+	VPSLLD $23, Y11, Y11
+	VFMADD231PS lanes<>+3552(SB), Y6, Y1
+	VFMADD231PS lanes<>+3552(SB), Y4, Y3
+	VFMADD231PS lanes<>+3552(SB), Y2, Y5
+	VFMADD231PS lanes<>+3552(SB), Y0, Y7
+	VFMADD231PS lanes<>+3360(SB), Y6, Y1
+	VFMADD231PS lanes<>+3360(SB), Y4, Y3
+	VFMADD231PS lanes<>+3360(SB), Y2, Y5
+	VFMADD231PS lanes<>+3360(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7640(SB), Y0
+	VBROADCASTSS lanes<>+5376(SB), Y2
+	VFMADD231PS Y1, Y0, Y2
+	VBROADCASTSS lanes<>+5376(SB), Y4
+	VFMADD231PS Y3, Y0, Y4
+	VBROADCASTSS lanes<>+5376(SB), Y6
+	VFMADD231PS Y5, Y0, Y6
+	VFMADD213PS lanes<>+5376(SB), Y7, Y0
+	VFMADD213PS lanes<>+3776(SB), Y1, Y2
+	VFMADD213PS lanes<>+3776(SB), Y3, Y4
+	VFMADD213PS lanes<>+3776(SB), Y5, Y6
+	VFMADD213PS lanes<>+3776(SB), Y7, Y0
+	VFMADD213PS lanes<>+4288(SB), Y1, Y2
+	VFMADD213PS lanes<>+4288(SB), Y3, Y4
+	VFMADD213PS lanes<>+4288(SB), Y5, Y6
+	VFMADD213PS lanes<>+4288(SB), Y7, Y0
+	VFMADD213PS lanes<>+7136(SB), Y1, Y2
+	VFMADD213PS lanes<>+7136(SB), Y3, Y4
+	VFMADD213PS lanes<>+7136(SB), Y5, Y6
+	VFMADD213PS lanes<>+7136(SB), Y7, Y0
+	VFNMADD213PS Y15, Y1, Y2
+	VFNMADD213PS Y15, Y3, Y4
+	VFNMADD213PS Y15, Y5, Y6
+	VFNMADD213PS Y15, Y7, Y0
+	VFNMADD213PS Y15, Y1, Y2
+	VFNMADD213PS Y15, Y3, Y4
+	VFNMADD213PS Y15, Y5, Y6
+	VFNMADD213PS Y15, Y7, Y0
+	VFMADD213PS Y13, Y8, Y2
+	VFMADD213PS Y13, Y9, Y4
+	VFMADD213PS Y13, Y10, Y6
+	VFMADD213PS Y13, Y11, Y0
+	VDIVPS Y2, Y13, Y1
+	VDIVPS Y4, Y13, Y2
+	VDIVPS Y6, Y13, Y3
+	VDIVPS Y0, Y13, Y0
+	VSUBPS Y1, Y15, Y4
+	VSUBPS Y2, Y15, Y5
+	VSUBPS Y3, Y15, Y6
+	VSUBPS Y0, Y15, Y7
+	VMULPS Y4, Y1, Y4
+	VMULPS Y5, Y2, Y5
+	VMULPS Y6, Y3, Y6
+	VMULPS Y7, Y0, Y7
+	VMULPS (DI)(CX*4), Y4, Y4
+	VMULPS 32(DI)(CX*4), Y5, Y5
+	VMULPS 64(DI)(CX*4), Y6, Y6
+	VMULPS 96(DI)(CX*4), Y7, Y7
+	VADDPS Y4, Y1, Y1
+	VADDPS Y5, Y2, Y2
+	VADDPS Y6, Y3, Y3
+	VADDPS Y7, Y0, Y0
+	VMULPS (SI)(CX*4), Y1, Y1
+	VMULPS 32(SI)(CX*4), Y2, Y2
+	VMULPS 64(SI)(CX*4), Y3, Y3
+	VMULPS 96(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y2, 32(DX)(CX*4)
+	VMOVNTPS Y3, 64(DX)(CX*4)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·siluGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+992(SB), Y15
-	VBROADCASTSS lanes<>+5680(SB), Y14
-	VBROADCASTSS lanes<>+5600(SB), Y13
-	VBROADCASTSS lanes<>+5620(SB), Y12
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+7664(SB), Y14
+	VBROADCASTSS lanes<>+7556(SB), Y13
+	VBROADCASTSS lanes<>+7580(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -18790,19 +27836,19 @@ main:
 	VMINPS Y4, Y12, Y5
 	VMOVUPS 96(DI)(CX*4), Y6
 	VMINPS Y6, Y12, Y7
-	VBROADCASTSS lanes<>+5624(SB), Y8
+	VBROADCASTSS lanes<>+7584(SB), Y8
 	VMAXPS Y1, Y8, Y1
 	VMAXPS Y3, Y8, Y3
 	VMAXPS Y5, Y8, Y5
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y14, Y8
-	VFMADD231PS lanes<>+2080(SB), Y1, Y8
+	VFMADD231PS lanes<>+4032(SB), Y1, Y8
 	VMOVAPS Y14, Y9
-	VFMADD231PS lanes<>+2080(SB), Y3, Y9
+	VFMADD231PS lanes<>+4032(SB), Y3, Y9
 	VMOVAPS Y14, Y10
-	VFMADD231PS lanes<>+2080(SB), Y5, Y10
+	VFMADD231PS lanes<>+4032(SB), Y5, Y10
 	VMOVAPS Y14, Y11
-	VFMADD231PS lanes<>+2080(SB), Y7, Y11
+	VFMADD231PS lanes<>+4032(SB), Y7, Y11
 	VSUBPS Y14, Y8, Y6
 	VSUBPS Y14, Y9, Y4
 	VSUBPS Y14, Y10, Y2
@@ -18811,34 +27857,34 @@ main:
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
-	VFMADD231PS lanes<>+1600(SB), Y6, Y1
-	VFMADD231PS lanes<>+1600(SB), Y4, Y3
-	VFMADD231PS lanes<>+1600(SB), Y2, Y5
-	VFMADD231PS lanes<>+1600(SB), Y0, Y7
-	VFMADD231PS lanes<>+1408(SB), Y6, Y1
-	VFMADD231PS lanes<>+1408(SB), Y4, Y3
-	VFMADD231PS lanes<>+1408(SB), Y2, Y5
-	VFMADD231PS lanes<>+1408(SB), Y0, Y7
-	VBROADCASTSS lanes<>+5656(SB), Y0
-	VBROADCASTSS lanes<>+3424(SB), Y2
+	VFMADD231PS lanes<>+3552(SB), Y6, Y1
+	VFMADD231PS lanes<>+3552(SB), Y4, Y3
+	VFMADD231PS lanes<>+3552(SB), Y2, Y5
+	VFMADD231PS lanes<>+3552(SB), Y0, Y7
+	VFMADD231PS lanes<>+3360(SB), Y6, Y1
+	VFMADD231PS lanes<>+3360(SB), Y4, Y3
+	VFMADD231PS lanes<>+3360(SB), Y2, Y5
+	VFMADD231PS lanes<>+3360(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7640(SB), Y0
+	VBROADCASTSS lanes<>+5376(SB), Y2
 	VFMADD231PS Y1, Y0, Y2
-	VBROADCASTSS lanes<>+3424(SB), Y4
+	VBROADCASTSS lanes<>+5376(SB), Y4
 	VFMADD231PS Y3, Y0, Y4
-	VBROADCASTSS lanes<>+3424(SB), Y6
+	VBROADCASTSS lanes<>+5376(SB), Y6
 	VFMADD231PS Y5, Y0, Y6
-	VFMADD213PS lanes<>+3424(SB), Y7, Y0
-	VFMADD213PS lanes<>+1824(SB), Y1, Y2
-	VFMADD213PS lanes<>+1824(SB), Y3, Y4
-	VFMADD213PS lanes<>+1824(SB), Y5, Y6
-	VFMADD213PS lanes<>+1824(SB), Y7, Y0
-	VFMADD213PS lanes<>+2336(SB), Y1, Y2
-	VFMADD213PS lanes<>+2336(SB), Y3, Y4
-	VFMADD213PS lanes<>+2336(SB), Y5, Y6
-	VFMADD213PS lanes<>+2336(SB), Y7, Y0
-	VFMADD213PS lanes<>+5184(SB), Y1, Y2
-	VFMADD213PS lanes<>+5184(SB), Y3, Y4
-	VFMADD213PS lanes<>+5184(SB), Y5, Y6
-	VFMADD213PS lanes<>+5184(SB), Y7, Y0
+	VFMADD213PS lanes<>+5376(SB), Y7, Y0
+	VFMADD213PS lanes<>+3776(SB), Y1, Y2
+	VFMADD213PS lanes<>+3776(SB), Y3, Y4
+	VFMADD213PS lanes<>+3776(SB), Y5, Y6
+	VFMADD213PS lanes<>+3776(SB), Y7, Y0
+	VFMADD213PS lanes<>+4288(SB), Y1, Y2
+	VFMADD213PS lanes<>+4288(SB), Y3, Y4
+	VFMADD213PS lanes<>+4288(SB), Y5, Y6
+	VFMADD213PS lanes<>+4288(SB), Y7, Y0
+	VFMADD213PS lanes<>+7136(SB), Y1, Y2
+	VFMADD213PS lanes<>+7136(SB), Y3, Y4
+	VFMADD213PS lanes<>+7136(SB), Y5, Y6
+	VFMADD213PS lanes<>+7136(SB), Y7, Y0
 	VFNMADD213PS Y15, Y1, Y2
 	VFNMADD213PS Y15, Y3, Y4
 	VFNMADD213PS Y15, Y5, Y6
@@ -18890,19 +27936,19 @@ singles:
 single:
 	VMOVUPS (DI)(CX*4), Y0
 	VMINPS Y0, Y12, Y1
-	VBROADCASTSS lanes<>+5624(SB), Y2
+	VBROADCASTSS lanes<>+7584(SB), Y2
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y14, Y2
-	VFMADD231PS lanes<>+2080(SB), Y1, Y2
+	VFMADD231PS lanes<>+4032(SB), Y1, Y2
 	VSUBPS Y14, Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFMADD231PS lanes<>+1600(SB), Y3, Y1
-	VFMADD231PS lanes<>+1408(SB), Y3, Y1
-	VBROADCASTSS lanes<>+5656(SB), Y3
-	VFMADD213PS lanes<>+3424(SB), Y1, Y3
-	VFMADD213PS lanes<>+1824(SB), Y1, Y3
-	VFMADD213PS lanes<>+2336(SB), Y1, Y3
-	VFMADD213PS lanes<>+5184(SB), Y1, Y3
+	VFMADD231PS lanes<>+3552(SB), Y3, Y1
+	VFMADD231PS lanes<>+3360(SB), Y3, Y1
+	VBROADCASTSS lanes<>+7640(SB), Y3
+	VFMADD213PS lanes<>+5376(SB), Y1, Y3
+	VFMADD213PS lanes<>+3776(SB), Y1, Y3
+	VFMADD213PS lanes<>+4288(SB), Y1, Y3
+	VFMADD213PS lanes<>+7136(SB), Y1, Y3
 	VFNMADD213PS Y15, Y1, Y3
 	VFNMADD213PS Y15, Y1, Y3
 	VFMADD213PS Y13, Y2, Y3
@@ -18920,24 +27966,24 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
 	VMINPS Y0, Y12, Y1
-	VBROADCASTSS lanes<>+5624(SB), Y2
+	VBROADCASTSS lanes<>+7584(SB), Y2
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y14, Y2
-	VFMADD231PS lanes<>+2080(SB), Y1, Y2
+	VFMADD231PS lanes<>+4032(SB), Y1, Y2
 	VSUBPS Y14, Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFMADD231PS lanes<>+1600(SB), Y3, Y1
-	VFMADD231PS lanes<>+1408(SB), Y3, Y1
-	VBROADCASTSS lanes<>+5656(SB), Y3
-	VFMADD213PS lanes<>+3424(SB), Y1, Y3
-	VFMADD213PS lanes<>+1824(SB), Y1, Y3
-	VFMADD213PS lanes<>+2336(SB), Y1, Y3
-	VFMADD213PS lanes<>+5184(SB), Y1, Y3
+	VFMADD231PS lanes<>+3552(SB), Y3, Y1
+	VFMADD231PS lanes<>+3360(SB), Y3, Y1
+	VBROADCASTSS lanes<>+7640(SB), Y3
+	VFMADD213PS lanes<>+5376(SB), Y1, Y3
+	VFMADD213PS lanes<>+3776(SB), Y1, Y3
+	VFMADD213PS lanes<>+4288(SB), Y1, Y3
+	VFMADD213PS lanes<>+7136(SB), Y1, Y3
 	VFNMADD213PS Y15, Y1, Y3
 	VFNMADD213PS Y15, Y1, Y3
 	VFMADD213PS Y13, Y2, Y3
@@ -18956,25 +28002,183 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·siluGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+704(SB), Z31
+	VBROADCASTSS lanes<>+7548(SB), Z30
+	VBROADCASTSS lanes<>+64(SB), Z29
+	VBROADCASTSS lanes<>+7580(SB), Z28
+	VBROADCASTSS lanes<>+7584(SB), Z27
+	VBROADCASTSS lanes<>+4032(SB), Z26
+	VBROADCASTSS lanes<>+3552(SB), Z25
+	VBROADCASTSS lanes<>+3360(SB), Z24
+	VMOVUPS lanes<>+704(SB), Z23
+	VBROADCASTSS lanes<>+7696(SB), Z22
+	VBROADCASTSS lanes<>+7632(SB), Z21
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VMINPS Z0, Z28, Z1
+	VMOVUPS 4096(DI)(CX*4), Z2
+	VMINPS Z2, Z28, Z3
+	VMOVUPS 8192(DI)(CX*4), Z4
+	VMINPS Z4, Z28, Z5
+	VMOVUPS 12288(DI)(CX*4), Z6
+	VMINPS Z6, Z28, Z7
+	VMAXPS Z1, Z27, Z1
+	VMAXPS Z3, Z27, Z3
+	VMAXPS Z5, Z27, Z5
+	VMAXPS Z7, Z27, Z7
+	VMOVAPS Z30, Z8
+	VFMADD231PS Z26, Z1, Z8
+	VMOVAPS Z30, Z9
+	VFMADD231PS Z26, Z3, Z9
+	VMOVAPS Z30, Z10
+	VFMADD231PS Z26, Z5, Z10
+	VMOVAPS Z30, Z11
+	VFMADD231PS Z26, Z7, Z11
+	VSUBPS Z30, Z8, Z12
+	VSUBPS Z30, Z9, Z13
+	VSUBPS Z30, Z10, Z14
+	VSUBPS Z30, Z11, Z15
+	VFMADD231PS Z25, Z12, Z1
+	VFMADD231PS Z25, Z13, Z3
+	VFMADD231PS Z25, Z14, Z5
+	VFMADD231PS Z25, Z15, Z7
+	VFMADD231PS Z24, Z12, Z1
+	VFMADD231PS Z24, Z13, Z3
+	VFMADD231PS Z24, Z14, Z5
+	VFMADD231PS Z24, Z15, Z7
+	VPERMPS Z23, Z8, Z8
+	VPERMPS Z23, Z9, Z9
+	VPERMPS Z23, Z10, Z10
+	VPERMPS Z23, Z11, Z11
+	VMOVAPS Z21, Z16
+	VFMADD231PS Z1, Z22, Z16
+	VMOVAPS Z21, Z17
+	VFMADD231PS Z3, Z22, Z17
+	VMOVAPS Z21, Z18
+	VFMADD231PS Z5, Z22, Z18
+	VMOVAPS Z21, Z19
+	VFMADD231PS Z7, Z22, Z19
+	VFMADD213PS Z29, Z1, Z16
+	VFMADD213PS Z29, Z3, Z17
+	VFMADD213PS Z29, Z5, Z18
+	VFMADD213PS Z29, Z7, Z19
+	VMULPS Z8, Z1, Z1
+	VMULPS Z9, Z3, Z3
+	VMULPS Z10, Z5, Z5
+	VMULPS Z11, Z7, Z7
+	VFNMADD231PS Z16, Z1, Z8
+	VFNMADD231PS Z17, Z3, Z9
+	VFNMADD231PS Z18, Z5, Z10
+	VFNMADD231PS Z19, Z7, Z11
+	VSCALEFPS Z12, Z8, Z1
+	VSCALEFPS Z13, Z9, Z3
+	VSCALEFPS Z14, Z10, Z5
+	VSCALEFPS Z15, Z11, Z7
+	VADDPS Z31, Z1, Z1
+	VADDPS Z31, Z3, Z3
+	VADDPS Z31, Z5, Z5
+	VADDPS Z31, Z7, Z7
+	VRCP14PS Z1, Z8
+	VRCP14PS Z3, Z9
+	VRCP14PS Z5, Z10
+	VRCP14PS Z7, Z11
+	VMULPS Z8, Z31, Z12
+	VMULPS Z9, Z31, Z13
+	VMULPS Z10, Z31, Z14
+	VMULPS Z11, Z31, Z15
+	VFNMADD213PS Z31, Z12, Z1
+	VFNMADD213PS Z31, Z13, Z3
+	VFNMADD213PS Z31, Z14, Z5
+	VFNMADD213PS Z31, Z15, Z7
+	VFMADD231PS Z8, Z1, Z12
+	VFMADD231PS Z9, Z3, Z13
+	VFMADD231PS Z10, Z5, Z14
+	VFMADD231PS Z11, Z7, Z15
+	VSUBPS Z12, Z29, Z1
+	VSUBPS Z13, Z29, Z3
+	VSUBPS Z14, Z29, Z5
+	VSUBPS Z15, Z29, Z7
+	VMULPS Z1, Z12, Z1
+	VMULPS Z3, Z13, Z3
+	VMULPS Z5, Z14, Z5
+	VMULPS Z7, Z15, Z7
+	VMULPS Z1, Z0, Z0
+	VMULPS Z3, Z2, Z1
+	VMULPS Z5, Z4, Z2
+	VMULPS Z7, Z6, Z3
+	VADDPS Z0, Z12, Z0
+	VADDPS Z1, Z13, Z1
+	VADDPS Z2, Z14, Z2
+	VADDPS Z3, Z15, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·siluGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+992(SB), Z31
-	VBROADCASTSS lanes<>+5600(SB), Z30
-	VBROADCASTSS lanes<>+5680(SB), Z29
-	VBROADCASTSS lanes<>+5620(SB), Z28
-	VBROADCASTSS lanes<>+5624(SB), Z27
-	VBROADCASTSS lanes<>+2080(SB), Z26
-	VBROADCASTSS lanes<>+1600(SB), Z25
-	VBROADCASTSS lanes<>+1408(SB), Z24
-	VBROADCASTSS lanes<>+5656(SB), Z23
-	VBROADCASTSS lanes<>+3424(SB), Z22
-	VBROADCASTSS lanes<>+1824(SB), Z21
-	VBROADCASTSS lanes<>+2336(SB), Z20
-	VBROADCASTSS lanes<>+5184(SB), Z19
+	VBROADCASTSS lanes<>+704(SB), Z31
+	VBROADCASTSS lanes<>+7548(SB), Z30
+	VBROADCASTSS lanes<>+64(SB), Z29
+	VBROADCASTSS lanes<>+7580(SB), Z28
+	VBROADCASTSS lanes<>+7584(SB), Z27
+	VBROADCASTSS lanes<>+4032(SB), Z26
+	VBROADCASTSS lanes<>+3552(SB), Z25
+	VBROADCASTSS lanes<>+3360(SB), Z24
+	VMOVUPS lanes<>+704(SB), Z23
+	VBROADCASTSS lanes<>+7696(SB), Z22
+	VBROADCASTSS lanes<>+7632(SB), Z21
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -18992,22 +28196,18 @@ main:
 	VMAXPS Z3, Z27, Z3
 	VMAXPS Z5, Z27, Z5
 	VMAXPS Z7, Z27, Z7
-	VMOVAPS Z29, Z8
+	VMOVAPS Z30, Z8
 	VFMADD231PS Z26, Z1, Z8
-	VMOVAPS Z29, Z9
+	VMOVAPS Z30, Z9
 	VFMADD231PS Z26, Z3, Z9
-	VMOVAPS Z29, Z10
+	VMOVAPS Z30, Z10
 	VFMADD231PS Z26, Z5, Z10
-	VMOVAPS Z29, Z11
+	VMOVAPS Z30, Z11
 	VFMADD231PS Z26, Z7, Z11
-	VSUBPS Z29, Z8, Z12
-	VSUBPS Z29, Z9, Z13
-	VSUBPS Z29, Z10, Z14
-	VSUBPS Z29, Z11, Z15
-	VPSLLD $23, Z8, Z8
-	VPSLLD $23, Z9, Z9
-	VPSLLD $23, Z10, Z10
-	VPSLLD $23, Z11, Z11
+	VSUBPS Z30, Z8, Z12
+	VSUBPS Z30, Z9, Z13
+	VSUBPS Z30, Z10, Z14
+	VSUBPS Z30, Z11, Z15
 	VFMADD231PS Z25, Z12, Z1
 	VFMADD231PS Z25, Z13, Z3
 	VFMADD231PS Z25, Z14, Z5
@@ -19016,70 +28216,70 @@ main:
 	VFMADD231PS Z24, Z13, Z3
 	VFMADD231PS Z24, Z14, Z5
 	VFMADD231PS Z24, Z15, Z7
-	VMOVAPS Z22, Z12
-	VFMADD231PS Z1, Z23, Z12
-	VMOVAPS Z22, Z13
-	VFMADD231PS Z3, Z23, Z13
-	VMOVAPS Z22, Z14
-	VFMADD231PS Z5, Z23, Z14
-	VMOVAPS Z22, Z15
-	VFMADD231PS Z7, Z23, Z15
-	VFMADD213PS Z21, Z1, Z12
-	VFMADD213PS Z21, Z3, Z13
-	VFMADD213PS Z21, Z5, Z14
-	VFMADD213PS Z21, Z7, Z15
-	VFMADD213PS Z20, Z1, Z12
-	VFMADD213PS Z20, Z3, Z13
-	VFMADD213PS Z20, Z5, Z14
-	VFMADD213PS Z20, Z7, Z15
-	VFMADD213PS Z19, Z1, Z12
-	VFMADD213PS Z19, Z3, Z13
-	VFMADD213PS Z19, Z5, Z14
-	VFMADD213PS Z19, Z7, Z15
-	VFNMADD213PS Z31, Z1, Z12
-	VFNMADD213PS Z31, Z3, Z13
-	VFNMADD213PS Z31, Z5, Z14
-	VFNMADD213PS Z31, Z7, Z15
-	VFNMADD213PS Z31, Z1, Z12
-	VFNMADD213PS Z31, Z3, Z13
-	VFNMADD213PS Z31, Z5, Z14
-	VFNMADD213PS Z31, Z7, Z15
-	VFMADD213PS Z30, Z8, Z12
-	VFMADD213PS Z30, Z9, Z13
-	VFMADD213PS Z30, Z10, Z14
-	VFMADD213PS Z30, Z11, Z15
-	VRCP14PS Z12, Z1
-	VRCP14PS Z13, Z3
-	VRCP14PS Z14, Z5
-	VRCP14PS Z15, Z7
-	VMULPS Z1, Z30, Z8
-	VMULPS Z3, Z30, Z9
-	VMULPS Z5, Z30, Z10
-	VMULPS Z7, Z30, Z11
-	VFNMADD213PS Z30, Z8, Z12
-	VFNMADD213PS Z30, Z9, Z13
-	VFNMADD213PS Z30, Z10, Z14
-	VFNMADD213PS Z30, Z11, Z15
-	VFMADD231PS Z1, Z12, Z8
-	VFMADD231PS Z3, Z13, Z9
-	VFMADD231PS Z5, Z14, Z10
-	VFMADD231PS Z7, Z15, Z11
-	VSUBPS Z8, Z31, Z1
-	VSUBPS Z9, Z31, Z3
-	VSUBPS Z10, Z31, Z5
-	VSUBPS Z11, Z31, Z7
-	VMULPS Z1, Z8, Z1
-	VMULPS Z3, Z9, Z3
-	VMULPS Z5, Z10, Z5
-	VMULPS Z7, Z11, Z7
+	VPERMPS Z23, Z8, Z8
+	VPERMPS Z23, Z9, Z9
+	VPERMPS Z23, Z10, Z10
+	VPERMPS Z23, Z11, Z11
+	VMOVAPS Z21, Z16
+	VFMADD231PS Z1, Z22, Z16
+	VMOVAPS Z21, Z17
+	VFMADD231PS Z3, Z22, Z17
+	VMOVAPS Z21, Z18
+	VFMADD231PS Z5, Z22, Z18
+	VMOVAPS Z21, Z19
+	VFMADD231PS Z7, Z22, Z19
+	VFMADD213PS Z29, Z1, Z16
+	VFMADD213PS Z29, Z3, Z17
+	VFMADD213PS Z29, Z5, Z18
+	VFMADD213PS Z29, Z7, Z19
+	VMULPS Z8, Z1, Z1
+	VMULPS Z9, Z3, Z3
+	VMULPS Z10, Z5, Z5
+	VMULPS Z11, Z7, Z7
+	VFNMADD231PS Z16, Z1, Z8
+	VFNMADD231PS Z17, Z3, Z9
+	VFNMADD231PS Z18, Z5, Z10
+	VFNMADD231PS Z19, Z7, Z11
+	VSCALEFPS Z12, Z8, Z1
+	VSCALEFPS Z13, Z9, Z3
+	VSCALEFPS Z14, Z10, Z5
+	VSCALEFPS Z15, Z11, Z7
+	VADDPS Z31, Z1, Z1
+	VADDPS Z31, Z3, Z3
+	VADDPS Z31, Z5, Z5
+	VADDPS Z31, Z7, Z7
+	VRCP14PS Z1, Z8
+	VRCP14PS Z3, Z9
+	VRCP14PS Z5, Z10
+	VRCP14PS Z7, Z11
+	VMULPS Z8, Z31, Z12
+	VMULPS Z9, Z31, Z13
+	VMULPS Z10, Z31, Z14
+	VMULPS Z11, Z31, Z15
+	VFNMADD213PS Z31, Z12, Z1
+	VFNMADD213PS Z31, Z13, Z3
+	VFNMADD213PS Z31, Z14, Z5
+	VFNMADD213PS Z31, Z15, Z7
+	VFMADD231PS Z8, Z1, Z12
+	VFMADD231PS Z9, Z3, Z13
+	VFMADD231PS Z10, Z5, Z14
+	VFMADD231PS Z11, Z7, Z15
+	VSUBPS Z12, Z29, Z1
+	VSUBPS Z13, Z29, Z3
+	VSUBPS Z14, Z29, Z5
+	VSUBPS Z15, Z29, Z7
+	VMULPS Z1, Z12, Z1
+	VMULPS Z3, Z13, Z3
+	VMULPS Z5, Z14, Z5
+	VMULPS Z7, Z15, Z7
 	VMULPS Z1, Z0, Z0
 	VMULPS Z3, Z2, Z1
 	VMULPS Z5, Z4, Z2
 	VMULPS Z7, Z6, Z3
-	VADDPS Z0, Z8, Z0
-	VADDPS Z1, Z9, Z1
-	VADDPS Z2, Z10, Z2
-	VADDPS Z3, Z11, Z3
+	VADDPS Z0, Z12, Z0
+	VADDPS Z1, Z13, Z1
+	VADDPS Z2, Z14, Z2
+	VADDPS Z3, Z15, Z3
 	VMULPS (SI)(CX*4), Z0, Z0
 	VMULPS 64(SI)(CX*4), Z1, Z1
 	VMULPS 128(SI)(CX*4), Z2, Z2
@@ -19102,28 +28302,27 @@ masked:
 	VMOVUPS.Z (DI)(CX*4), K7, Z0
 	VMINPS Z0, Z28, Z1
 	VMAXPS Z1, Z27, Z1
-	VMOVAPS Z29, Z2
+	VMOVAPS Z30, Z2
 	VFMADD231PS Z26, Z1, Z2
-	VSUBPS Z29, Z2, Z3
-	VPSLLD $23, Z2, Z2
+	VSUBPS Z30, Z2, Z3
 	VFMADD231PS Z25, Z3, Z1
 	VFMADD231PS Z24, Z3, Z1
-	VMOVAPS Z22, Z3
-	VFMADD231PS Z1, Z23, Z3
-	VFMADD213PS Z21, Z1, Z3
-	VFMADD213PS Z20, Z1, Z3
-	VFMADD213PS Z19, Z1, Z3
-	VFNMADD213PS Z31, Z1, Z3
-	VFNMADD213PS Z31, Z1, Z3
-	VFMADD213PS Z30, Z2, Z3
-	VRCP14PS Z3, Z1
-	VMULPS Z1, Z30, Z2
-	VFNMADD213PS Z30, Z2, Z3
-	VFMADD231PS Z1, Z3, Z2
-	VSUBPS Z2, Z31, Z1
-	VMULPS Z1, Z2, Z1
+	VPERMPS Z23, Z2, Z2
+	VMOVAPS Z21, Z4
+	VFMADD231PS Z1, Z22, Z4
+	VFMADD213PS Z29, Z1, Z4
+	VMULPS Z2, Z1, Z1
+	VFNMADD231PS Z4, Z1, Z2
+	VSCALEFPS Z3, Z2, Z1
+	VADDPS Z31, Z1, Z1
+	VRCP14PS Z1, Z2
+	VMULPS Z2, Z31, Z3
+	VFNMADD213PS Z31, Z3, Z1
+	VFMADD231PS Z2, Z1, Z3
+	VSUBPS Z3, Z29, Z1
+	VMULPS Z1, Z3, Z1
 	VMULPS Z1, Z0, Z0
-	VADDPS Z0, Z2, Z0
+	VADDPS Z0, Z3, Z0
 	VMOVUPS.Z (SI)(CX*4), K7, Z1
 	VMULPS Z0, Z1, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
@@ -19140,12 +28339,12 @@ TEXT ·siluGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+512(SB), Y15
-	VBROADCASTSD lanes<>+3840(SB), Y14
-	VBROADCASTSD lanes<>+480(SB), Y13
-	VBROADCASTSD lanes<>+5440(SB), Y12
-	VBROADCASTSD lanes<>+5456(SB), Y11
-	VBROADCASTSD lanes<>+5152(SB), Y10
+	VBROADCASTSD lanes<>+2432(SB), Y15
+	VBROADCASTSD lanes<>+5792(SB), Y14
+	VBROADCASTSD lanes<>+2400(SB), Y13
+	VBROADCASTSD lanes<>+7392(SB), Y12
+	VBROADCASTSD lanes<>+7408(SB), Y11
+	VBROADCASTSD lanes<>+7104(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -19165,32 +28364,32 @@ main:
 	VSUBPD Y14, Y5, Y7
 	VPSLLQ $52, Y4, Y4
 	VPSLLQ $52, Y5, Y5
-	VFMADD231PD lanes<>+4704(SB), Y6, Y1
-	VFMADD231PD lanes<>+4704(SB), Y7, Y3
-	VFMADD231PD lanes<>+2144(SB), Y6, Y1
-	VFMADD231PD lanes<>+2144(SB), Y7, Y3
+	VFMADD231PD lanes<>+6656(SB), Y6, Y1
+	VFMADD231PD lanes<>+6656(SB), Y7, Y3
+	VFMADD231PD lanes<>+4096(SB), Y6, Y1
+	VFMADD231PD lanes<>+4096(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+5536(SB), Y8
-	VBROADCASTSD lanes<>+1536(SB), Y9
+	VBROADCASTSD lanes<>+7488(SB), Y8
+	VBROADCASTSD lanes<>+3488(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+1536(SB), Y7, Y8
-	VFMADD213PD lanes<>+3712(SB), Y6, Y9
-	VFMADD213PD lanes<>+3712(SB), Y7, Y8
-	VFMADD213PD lanes<>+3904(SB), Y6, Y9
-	VFMADD213PD lanes<>+3904(SB), Y7, Y8
-	VFMADD213PD lanes<>+1344(SB), Y6, Y9
-	VFMADD213PD lanes<>+1344(SB), Y7, Y8
-	VBROADCASTSD lanes<>+5488(SB), Y2
-	VBROADCASTSD lanes<>+2880(SB), Y0
+	VFMADD213PD lanes<>+3488(SB), Y7, Y8
+	VFMADD213PD lanes<>+5664(SB), Y6, Y9
+	VFMADD213PD lanes<>+5664(SB), Y7, Y8
+	VFMADD213PD lanes<>+5856(SB), Y6, Y9
+	VFMADD213PD lanes<>+5856(SB), Y7, Y8
+	VFMADD213PD lanes<>+3296(SB), Y6, Y9
+	VFMADD213PD lanes<>+3296(SB), Y7, Y8
+	VBROADCASTSD lanes<>+7440(SB), Y2
+	VBROADCASTSD lanes<>+4832(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+2880(SB), Y7, Y2
-	VFMADD213PD lanes<>+4768(SB), Y6, Y0
-	VFMADD213PD lanes<>+4768(SB), Y7, Y2
-	VFMADD213PD lanes<>+1472(SB), Y6, Y0
-	VFMADD213PD lanes<>+1472(SB), Y7, Y2
-	VFMADD213PD lanes<>+1440(SB), Y6, Y0
-	VFMADD213PD lanes<>+1440(SB), Y7, Y2
+	VFMADD213PD lanes<>+4832(SB), Y7, Y2
+	VFMADD213PD lanes<>+6720(SB), Y6, Y0
+	VFMADD213PD lanes<>+6720(SB), Y7, Y2
+	VFMADD213PD lanes<>+3424(SB), Y6, Y0
+	VFMADD213PD lanes<>+3424(SB), Y7, Y2
+	VFMADD213PD lanes<>+3392(SB), Y6, Y0
+	VFMADD213PD lanes<>+3392(SB), Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
 	VFMADD231PD Y3, Y8, Y2
 	VFNMADD213PD Y15, Y1, Y0
@@ -19229,19 +28428,19 @@ single:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y14, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFMADD231PD lanes<>+4704(SB), Y3, Y1
-	VFMADD231PD lanes<>+2144(SB), Y3, Y1
+	VFMADD231PD lanes<>+6656(SB), Y3, Y1
+	VFMADD231PD lanes<>+4096(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+5536(SB), Y4
-	VFMADD213PD lanes<>+1536(SB), Y3, Y4
-	VFMADD213PD lanes<>+3712(SB), Y3, Y4
-	VFMADD213PD lanes<>+3904(SB), Y3, Y4
-	VFMADD213PD lanes<>+1344(SB), Y3, Y4
-	VBROADCASTSD lanes<>+5488(SB), Y5
-	VFMADD213PD lanes<>+2880(SB), Y3, Y5
-	VFMADD213PD lanes<>+4768(SB), Y3, Y5
-	VFMADD213PD lanes<>+1472(SB), Y3, Y5
-	VFMADD213PD lanes<>+1440(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7488(SB), Y4
+	VFMADD213PD lanes<>+3488(SB), Y3, Y4
+	VFMADD213PD lanes<>+5664(SB), Y3, Y4
+	VFMADD213PD lanes<>+5856(SB), Y3, Y4
+	VFMADD213PD lanes<>+3296(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7440(SB), Y5
+	VFMADD213PD lanes<>+4832(SB), Y3, Y5
+	VFMADD213PD lanes<>+6720(SB), Y3, Y5
+	VFMADD213PD lanes<>+3424(SB), Y3, Y5
+	VFMADD213PD lanes<>+3392(SB), Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFNMADD213PD Y15, Y1, Y5
 	VFNMADD213PD Y15, Y1, Y5
@@ -19260,7 +28459,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -19270,19 +28469,19 @@ tail:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y14, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFMADD231PD lanes<>+4704(SB), Y3, Y1
-	VFMADD231PD lanes<>+2144(SB), Y3, Y1
+	VFMADD231PD lanes<>+6656(SB), Y3, Y1
+	VFMADD231PD lanes<>+4096(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+5536(SB), Y4
-	VFMADD213PD lanes<>+1536(SB), Y3, Y4
-	VFMADD213PD lanes<>+3712(SB), Y3, Y4
-	VFMADD213PD lanes<>+3904(SB), Y3, Y4
-	VFMADD213PD lanes<>+1344(SB), Y3, Y4
-	VBROADCASTSD lanes<>+5488(SB), Y5
-	VFMADD213PD lanes<>+2880(SB), Y3, Y5
-	VFMADD213PD lanes<>+4768(SB), Y3, Y5
-	VFMADD213PD lanes<>+1472(SB), Y3, Y5
-	VFMADD213PD lanes<>+1440(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7488(SB), Y4
+	VFMADD213PD lanes<>+3488(SB), Y3, Y4
+	VFMADD213PD lanes<>+5664(SB), Y3, Y4
+	VFMADD213PD lanes<>+5856(SB), Y3, Y4
+	VFMADD213PD lanes<>+3296(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7440(SB), Y5
+	VFMADD213PD lanes<>+4832(SB), Y3, Y5
+	VFMADD213PD lanes<>+6720(SB), Y3, Y5
+	VFMADD213PD lanes<>+3424(SB), Y3, Y5
+	VFMADD213PD lanes<>+3392(SB), Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFNMADD213PD Y15, Y1, Y5
 	VFNMADD213PD Y15, Y1, Y5
@@ -19308,18 +28507,18 @@ TEXT ·siluGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+512(SB), Z31
-	VBROADCASTSD lanes<>+3840(SB), Z30
-	VBROADCASTSD lanes<>+480(SB), Z29
-	VBROADCASTSD lanes<>+5440(SB), Z28
-	VBROADCASTSD lanes<>+5456(SB), Z27
-	VBROADCASTSD lanes<>+5152(SB), Z26
-	VBROADCASTSD lanes<>+4704(SB), Z25
-	VBROADCASTSD lanes<>+2144(SB), Z24
-	VBROADCASTSD lanes<>+5536(SB), Z23
-	VBROADCASTSD lanes<>+1536(SB), Z22
-	VBROADCASTSD lanes<>+3712(SB), Z21
-	VBROADCASTSD lanes<>+3904(SB), Z20
+	VBROADCASTSD lanes<>+2432(SB), Z31
+	VBROADCASTSD lanes<>+5792(SB), Z30
+	VBROADCASTSD lanes<>+2400(SB), Z29
+	VBROADCASTSD lanes<>+7392(SB), Z28
+	VBROADCASTSD lanes<>+7408(SB), Z27
+	VBROADCASTSD lanes<>+7104(SB), Z26
+	VBROADCASTSD lanes<>+6656(SB), Z25
+	VBROADCASTSD lanes<>+4096(SB), Z24
+	VBROADCASTSD lanes<>+7488(SB), Z23
+	VBROADCASTSD lanes<>+3488(SB), Z22
+	VBROADCASTSD lanes<>+5664(SB), Z21
+	VBROADCASTSD lanes<>+5856(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -19381,30 +28580,30 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VFMADD213PD.BCST lanes<>+1344(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+1344(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+1344(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+1344(SB), Z15, Z19
-	VBROADCASTSD lanes<>+5488(SB), Z6
-	VBROADCASTSD lanes<>+2880(SB), Z4
+	VFMADD213PD.BCST lanes<>+3296(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+3296(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+3296(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+3296(SB), Z15, Z19
+	VBROADCASTSD lanes<>+7440(SB), Z6
+	VBROADCASTSD lanes<>+4832(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+2880(SB), Z2
+	VBROADCASTSD lanes<>+4832(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+2880(SB), Z0
+	VBROADCASTSD lanes<>+4832(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2880(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+4768(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+4768(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+4768(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+4768(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+1472(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+1472(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+1472(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+1472(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+1440(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+1440(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+1440(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+1440(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4832(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+6720(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+6720(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+6720(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+6720(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3424(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3424(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3424(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3424(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3392(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3392(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3392(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3392(SB), Z15, Z6
 	VFMADD231PD Z1, Z16, Z4
 	VFMADD231PD Z3, Z17, Z2
 	VFMADD231PD Z5, Z18, Z0
@@ -19474,12 +28673,12 @@ masked:
 	VFMADD231PD Z3, Z23, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VFMADD213PD.BCST lanes<>+1344(SB), Z3, Z4
-	VBROADCASTSD lanes<>+5488(SB), Z5
-	VFMADD213PD.BCST lanes<>+2880(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+4768(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+1472(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+1440(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3296(SB), Z3, Z4
+	VBROADCASTSD lanes<>+7440(SB), Z5
+	VFMADD213PD.BCST lanes<>+4832(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+6720(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3424(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3392(SB), Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFNMADD213PD Z31, Z1, Z5
 	VFNMADD213PD Z31, Z1, Z5
@@ -19499,6 +28698,279 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·softplusFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Y13
+	VBROADCASTSS lanes<>+5120(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VMULPS Y0, Y15, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VMULPS Y2, Y15, Y3
+	VCMPPS $30, Y13, Y1, Y4
+	VCMPPS $30, Y13, Y3, Y5
+	VBROADCASTSS lanes<>+7572(SB), Y6
+	VMINPS Y1, Y6, Y1
+	VMINPS Y3, Y6, Y3
+	VBROADCASTSS lanes<>+7584(SB), Y6
+	VMAXPS Y1, Y6, Y1
+	VMAXPS Y3, Y6, Y3
+	VMOVAPS Y12, Y6
+	VFMADD231PS lanes<>+4000(SB), Y1, Y6
+	VMOVAPS Y12, Y7
+	VFMADD231PS lanes<>+4000(SB), Y3, Y7
+	VSUBPS Y12, Y6, Y8
+	VSUBPS Y12, Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VMOVAPS Y1, Y10
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
+	VMOVAPS Y3, Y11
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7640(SB), Y8
+	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFMADD231PS Y10, Y8, Y9
+	VFMADD213PS lanes<>+5344(SB), Y11, Y8
+	VFMADD213PS lanes<>+3776(SB), Y10, Y9
+	VFMADD213PS lanes<>+3776(SB), Y11, Y8
+	VFMADD213PS lanes<>+4256(SB), Y10, Y9
+	VFMADD213PS lanes<>+4256(SB), Y11, Y8
+	VFMADD213PS lanes<>+7136(SB), Y10, Y9
+	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS Y14, Y10, Y9
+	VFMADD213PS Y14, Y11, Y8
+	VFMADD213PS Y14, Y10, Y9
+	VFMADD213PS Y14, Y11, Y8
+	VPSRAD $31, Y1, Y1
+	VPSRAD $31, Y3, Y3
+	VPAND lanes<>+2560(SB), Y1, Y1
+	VPAND lanes<>+2560(SB), Y3, Y3
+	VPADDD Y1, Y6, Y6
+	VPADDD Y3, Y7, Y7
+	VBROADCASTSS lanes<>+2020(SB), Y10
+	VPSUBD Y1, Y10, Y1
+	VPSUBD Y3, Y10, Y3
+	VMULPS Y6, Y9, Y6
+	VMULPS Y7, Y8, Y7
+	VMULPS Y1, Y6, Y1
+	VMULPS Y3, Y7, Y3
+	VADDPS Y14, Y1, Y6
+	VADDPS Y14, Y3, Y7
+	VPSUBD lanes<>+2816(SB), Y6, Y6
+	VPSUBD lanes<>+2816(SB), Y7, Y7
+	VPAND lanes<>+3040(SB), Y6, Y6
+	VPAND lanes<>+3040(SB), Y7, Y7
+	VBROADCASTSS lanes<>+7560(SB), Y8
+	VPSUBD Y6, Y8, Y9
+	VPSUBD Y7, Y8, Y8
+	VMULPS lanes<>+2912(SB), Y1, Y10
+	VMULPS lanes<>+2912(SB), Y3, Y11
+	VMOVAPS Y14, Y2
+	VFMSUB231PS lanes<>+2912(SB), Y9, Y2
+	VMOVAPS Y14, Y0
+	VFMSUB231PS lanes<>+2912(SB), Y8, Y0
+	VFMADD231PS Y9, Y10, Y2
+	VFMADD231PS Y8, Y11, Y0
+	VCVTDQ2PS Y6, Y6
+	VCVTDQ2PS Y7, Y7
+	VMULPS Y2, Y2, Y8
+	VMULPS Y0, Y0, Y9
+	VBROADCASTSS lanes<>+7672(SB), Y10
+	VBROADCASTSS lanes<>+3744(SB), Y11
+	VFMADD231PS Y2, Y10, Y11
+	VFMADD213PS lanes<>+3744(SB), Y0, Y10
+	VFMADD213PS lanes<>+4320(SB), Y2, Y11
+	VFMADD213PS lanes<>+4320(SB), Y0, Y10
+	VFMADD213PS lanes<>+5920(SB), Y2, Y11
+	VFMADD213PS lanes<>+5920(SB), Y0, Y10
+	VFMADD213PS lanes<>+4192(SB), Y2, Y11
+	VFMADD213PS lanes<>+4192(SB), Y0, Y10
+	VFMADD213PS lanes<>+5280(SB), Y2, Y11
+	VFMADD213PS lanes<>+5280(SB), Y0, Y10
+	VFMADD213PS lanes<>+4160(SB), Y2, Y11
+	VFMADD213PS lanes<>+4160(SB), Y0, Y10
+	VFMADD213PS lanes<>+6400(SB), Y2, Y11
+	VFMADD213PS lanes<>+6400(SB), Y0, Y10
+	VFMADD213PS lanes<>+2752(SB), Y2, Y11
+	VFMADD213PS lanes<>+2752(SB), Y0, Y10
+	VFMADD231PS lanes<>+3584(SB), Y6, Y2
+	VFMADD231PS lanes<>+3584(SB), Y7, Y0
+	VFMADD231PS Y11, Y8, Y2
+	VFMADD231PS Y10, Y9, Y0
+	VANDPS lanes<>+7296(SB), Y1, Y6
+	VANDPS lanes<>+7296(SB), Y3, Y7
+	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
+	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
+	VCMPPS $17, lanes<>+2976(SB), Y1, Y8
+	VCMPPS $17, lanes<>+2976(SB), Y3, Y9
+	VBLENDVPS Y8, Y2, Y1, Y2
+	VBLENDVPS Y9, Y0, Y3, Y0
+	VCMPPS $0, lanes<>+3008(SB), Y1, Y8
+	VCMPPS $0, lanes<>+3008(SB), Y3, Y9
+	VBROADCASTSS lanes<>+7576(SB), Y10
+	VBROADCASTSS lanes<>+3040(SB), Y11
+	VBLENDVPS Y8, Y11, Y10, Y8
+	VBLENDVPS Y9, Y11, Y10, Y9
+	VCMPPS $30, lanes<>+3008(SB), Y1, Y10
+	VCMPPS $30, lanes<>+3008(SB), Y3, Y11
+	VBLENDVPS Y10, Y2, Y8, Y2
+	VBLENDVPS Y11, Y0, Y9, Y0
+	VBLENDVPS Y6, Y1, Y2, Y1
+	VBLENDVPS Y7, Y3, Y0, Y0
+	VDIVPS Y15, Y1, Y1
+	VDIVPS Y15, Y0, Y0
+	VMOVUPS (SI)(CX*4), Y2
+	VBLENDVPS Y4, Y2, Y1, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VBLENDVPS Y5, Y2, Y0, Y0
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VMULPS Y0, Y15, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VMULPS Y2, Y15, Y3
+	VCMPPS $30, Y13, Y1, Y4
+	VCMPPS $30, Y13, Y3, Y5
+	VBROADCASTSS lanes<>+7572(SB), Y6
+	VMINPS Y1, Y6, Y1
+	VMINPS Y3, Y6, Y3
+	VBROADCASTSS lanes<>+7584(SB), Y6
+	VMAXPS Y1, Y6, Y1
+	VMAXPS Y3, Y6, Y3
+	VMOVAPS Y12, Y6
+	VFMADD231PS lanes<>+4000(SB), Y1, Y6
+	VMOVAPS Y12, Y7
+	VFMADD231PS lanes<>+4000(SB), Y3, Y7
+	VSUBPS Y12, Y6, Y8
+	VSUBPS Y12, Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VMOVAPS Y1, Y10
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
+	VMOVAPS Y3, Y11
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7640(SB), Y8
+	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFMADD231PS Y10, Y8, Y9
+	VFMADD213PS lanes<>+5344(SB), Y11, Y8
+	VFMADD213PS lanes<>+3776(SB), Y10, Y9
+	VFMADD213PS lanes<>+3776(SB), Y11, Y8
+	VFMADD213PS lanes<>+4256(SB), Y10, Y9
+	VFMADD213PS lanes<>+4256(SB), Y11, Y8
+	VFMADD213PS lanes<>+7136(SB), Y10, Y9
+	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS Y14, Y10, Y9
+	VFMADD213PS Y14, Y11, Y8
+	VFMADD213PS Y14, Y10, Y9
+	VFMADD213PS Y14, Y11, Y8
+	VPSRAD $31, Y1, Y1
+	VPSRAD $31, Y3, Y3
+	VPAND lanes<>+2560(SB), Y1, Y1
+	VPAND lanes<>+2560(SB), Y3, Y3
+	VPADDD Y1, Y6, Y6
+	VPADDD Y3, Y7, Y7
+	VBROADCASTSS lanes<>+2020(SB), Y10
+	VPSUBD Y1, Y10, Y1
+	VPSUBD Y3, Y10, Y3
+	VMULPS Y6, Y9, Y6
+	VMULPS Y7, Y8, Y7
+	VMULPS Y1, Y6, Y1
+	VMULPS Y3, Y7, Y3
+	VADDPS Y14, Y1, Y6
+	VADDPS Y14, Y3, Y7
+	VPSUBD lanes<>+2816(SB), Y6, Y6
+	VPSUBD lanes<>+2816(SB), Y7, Y7
+	VPAND lanes<>+3040(SB), Y6, Y6
+	VPAND lanes<>+3040(SB), Y7, Y7
+	VBROADCASTSS lanes<>+7560(SB), Y8
+	VPSUBD Y6, Y8, Y9
+	VPSUBD Y7, Y8, Y8
+	VMULPS lanes<>+2912(SB), Y1, Y10
+	VMULPS lanes<>+2912(SB), Y3, Y11
+	VMOVAPS Y14, Y2
+	VFMSUB231PS lanes<>+2912(SB), Y9, Y2
+	VMOVAPS Y14, Y0
+	VFMSUB231PS lanes<>+2912(SB), Y8, Y0
+	VFMADD231PS Y9, Y10, Y2
+	VFMADD231PS Y8, Y11, Y0
+	VCVTDQ2PS Y6, Y6
+	VCVTDQ2PS Y7, Y7
+	VMULPS Y2, Y2, Y8
+	VMULPS Y0, Y0, Y9
+	VBROADCASTSS lanes<>+7672(SB), Y10
+	VBROADCASTSS lanes<>+3744(SB), Y11
+	VFMADD231PS Y2, Y10, Y11
+	VFMADD213PS lanes<>+3744(SB), Y0, Y10
+	VFMADD213PS lanes<>+4320(SB), Y2, Y11
+	VFMADD213PS lanes<>+4320(SB), Y0, Y10
+	VFMADD213PS lanes<>+5920(SB), Y2, Y11
+	VFMADD213PS lanes<>+5920(SB), Y0, Y10
+	VFMADD213PS lanes<>+4192(SB), Y2, Y11
+	VFMADD213PS lanes<>+4192(SB), Y0, Y10
+	VFMADD213PS lanes<>+5280(SB), Y2, Y11
+	VFMADD213PS lanes<>+5280(SB), Y0, Y10
+	VFMADD213PS lanes<>+4160(SB), Y2, Y11
+	VFMADD213PS lanes<>+4160(SB), Y0, Y10
+	VFMADD213PS lanes<>+6400(SB), Y2, Y11
+	VFMADD213PS lanes<>+6400(SB), Y0, Y10
+	VFMADD213PS lanes<>+2752(SB), Y2, Y11
+	VFMADD213PS lanes<>+2752(SB), Y0, Y10
+	VFMADD231PS lanes<>+3584(SB), Y6, Y2
+	VFMADD231PS lanes<>+3584(SB), Y7, Y0
+	VFMADD231PS Y11, Y8, Y2
+	VFMADD231PS Y10, Y9, Y0
+	VANDPS lanes<>+7296(SB), Y1, Y6
+	VANDPS lanes<>+7296(SB), Y3, Y7
+	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
+	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
+	VCMPPS $17, lanes<>+2976(SB), Y1, Y8
+	VCMPPS $17, lanes<>+2976(SB), Y3, Y9
+	VBLENDVPS Y8, Y2, Y1, Y2
+	VBLENDVPS Y9, Y0, Y3, Y0
+	VCMPPS $0, lanes<>+3008(SB), Y1, Y8
+	VCMPPS $0, lanes<>+3008(SB), Y3, Y9
+	VBROADCASTSS lanes<>+7576(SB), Y10
+	VBROADCASTSS lanes<>+3040(SB), Y11
+	VBLENDVPS Y8, Y11, Y10, Y8
+	VBLENDVPS Y9, Y11, Y10, Y9
+	VCMPPS $30, lanes<>+3008(SB), Y1, Y10
+	VCMPPS $30, lanes<>+3008(SB), Y3, Y11
+	VBLENDVPS Y10, Y2, Y8, Y2
+	VBLENDVPS Y11, Y0, Y9, Y0
+	VBLENDVPS Y6, Y1, Y2, Y1
+	VBLENDVPS Y7, Y3, Y0, Y0
+	VDIVPS Y15, Y1, Y1
+	VDIVPS Y15, Y0, Y0
+	VMOVUPS 64(SI)(CX*4), Y2
+	VBLENDVPS Y4, Y2, Y1, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VBLENDVPS Y5, Y2, Y0, Y0
+	VMOVNTPS Y1, 64(DX)(CX*4)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·softplusFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -19506,10 +28978,10 @@ TEXT ·softplusFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+992(SB), Y14
+	VBROADCASTSS lanes<>+64(SB), Y14
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 8(R13), Y13
-	VBROADCASTSS lanes<>+3168(SB), Y12
+	VBROADCASTSS lanes<>+5120(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -19521,47 +28993,47 @@ main:
 	VMULPS Y2, Y15, Y3
 	VCMPPS $30, Y13, Y1, Y4
 	VCMPPS $30, Y13, Y3, Y5
-	VBROADCASTSS lanes<>+5612(SB), Y6
+	VBROADCASTSS lanes<>+7572(SB), Y6
 	VMINPS Y1, Y6, Y1
 	VMINPS Y3, Y6, Y3
-	VBROADCASTSS lanes<>+5624(SB), Y6
+	VBROADCASTSS lanes<>+7584(SB), Y6
 	VMAXPS Y1, Y6, Y1
 	VMAXPS Y3, Y6, Y3
 	VMOVAPS Y12, Y6
-	VFMADD231PS lanes<>+2048(SB), Y1, Y6
+	VFMADD231PS lanes<>+4000(SB), Y1, Y6
 	VMOVAPS Y12, Y7
-	VFMADD231PS lanes<>+2048(SB), Y3, Y7
+	VFMADD231PS lanes<>+4000(SB), Y3, Y7
 	VSUBPS Y12, Y6, Y8
 	VSUBPS Y12, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VMOVAPS Y1, Y10
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
 	VMOVAPS Y3, Y11
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y11
-	VFNMADD231PS lanes<>+1408(SB), Y8, Y10
-	VFNMADD231PS lanes<>+1408(SB), Y9, Y11
-	VBROADCASTSS lanes<>+5656(SB), Y8
-	VBROADCASTSS lanes<>+3392(SB), Y9
+	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7640(SB), Y8
+	VBROADCASTSS lanes<>+5344(SB), Y9
 	VFMADD231PS Y10, Y8, Y9
-	VFMADD213PS lanes<>+3392(SB), Y11, Y8
-	VFMADD213PS lanes<>+1824(SB), Y10, Y9
-	VFMADD213PS lanes<>+1824(SB), Y11, Y8
-	VFMADD213PS lanes<>+2304(SB), Y10, Y9
-	VFMADD213PS lanes<>+2304(SB), Y11, Y8
-	VFMADD213PS lanes<>+5184(SB), Y10, Y9
-	VFMADD213PS lanes<>+5184(SB), Y11, Y8
+	VFMADD213PS lanes<>+5344(SB), Y11, Y8
+	VFMADD213PS lanes<>+3776(SB), Y10, Y9
+	VFMADD213PS lanes<>+3776(SB), Y11, Y8
+	VFMADD213PS lanes<>+4256(SB), Y10, Y9
+	VFMADD213PS lanes<>+4256(SB), Y11, Y8
+	VFMADD213PS lanes<>+7136(SB), Y10, Y9
+	VFMADD213PS lanes<>+7136(SB), Y11, Y8
 	VFMADD213PS Y14, Y10, Y9
 	VFMADD213PS Y14, Y11, Y8
 	VFMADD213PS Y14, Y10, Y9
 	VFMADD213PS Y14, Y11, Y8
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y3, Y3
-	VPAND lanes<>+640(SB), Y1, Y1
-	VPAND lanes<>+640(SB), Y3, Y3
+	VPAND lanes<>+2560(SB), Y1, Y1
+	VPAND lanes<>+2560(SB), Y3, Y3
 	VPADDD Y1, Y6, Y6
 	VPADDD Y3, Y7, Y7
-	VBROADCASTSS lanes<>+100(SB), Y10
+	VBROADCASTSS lanes<>+2020(SB), Y10
 	VPSUBD Y1, Y10, Y1
 	VPSUBD Y3, Y10, Y3
 	VMULPS Y6, Y9, Y6
@@ -19570,63 +29042,63 @@ main:
 	VMULPS Y3, Y7, Y3
 	VADDPS Y14, Y1, Y6
 	VADDPS Y14, Y3, Y7
-	VPSUBD lanes<>+864(SB), Y6, Y6
-	VPSUBD lanes<>+864(SB), Y7, Y7
-	VPAND lanes<>+1088(SB), Y6, Y6
-	VPAND lanes<>+1088(SB), Y7, Y7
-	VBROADCASTSS lanes<>+5604(SB), Y8
+	VPSUBD lanes<>+2816(SB), Y6, Y6
+	VPSUBD lanes<>+2816(SB), Y7, Y7
+	VPAND lanes<>+3040(SB), Y6, Y6
+	VPAND lanes<>+3040(SB), Y7, Y7
+	VBROADCASTSS lanes<>+7560(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
-	VMULPS lanes<>+960(SB), Y1, Y10
-	VMULPS lanes<>+960(SB), Y3, Y11
+	VMULPS lanes<>+2912(SB), Y1, Y10
+	VMULPS lanes<>+2912(SB), Y3, Y11
 	VMOVAPS Y14, Y2
-	VFMSUB231PS lanes<>+960(SB), Y9, Y2
+	VFMSUB231PS lanes<>+2912(SB), Y9, Y2
 	VMOVAPS Y14, Y0
-	VFMSUB231PS lanes<>+960(SB), Y8, Y0
+	VFMSUB231PS lanes<>+2912(SB), Y8, Y0
 	VFMADD231PS Y9, Y10, Y2
 	VFMADD231PS Y8, Y11, Y0
 	VCVTDQ2PS Y6, Y6
 	VCVTDQ2PS Y7, Y7
 	VMULPS Y2, Y2, Y8
 	VMULPS Y0, Y0, Y9
-	VBROADCASTSS lanes<>+5688(SB), Y10
-	VBROADCASTSS lanes<>+1792(SB), Y11
+	VBROADCASTSS lanes<>+7672(SB), Y10
+	VBROADCASTSS lanes<>+3744(SB), Y11
 	VFMADD231PS Y2, Y10, Y11
-	VFMADD213PS lanes<>+1792(SB), Y0, Y10
-	VFMADD213PS lanes<>+2368(SB), Y2, Y11
-	VFMADD213PS lanes<>+2368(SB), Y0, Y10
-	VFMADD213PS lanes<>+3968(SB), Y2, Y11
-	VFMADD213PS lanes<>+3968(SB), Y0, Y10
-	VFMADD213PS lanes<>+2240(SB), Y2, Y11
-	VFMADD213PS lanes<>+2240(SB), Y0, Y10
-	VFMADD213PS lanes<>+3328(SB), Y2, Y11
-	VFMADD213PS lanes<>+3328(SB), Y0, Y10
-	VFMADD213PS lanes<>+2208(SB), Y2, Y11
-	VFMADD213PS lanes<>+2208(SB), Y0, Y10
-	VFMADD213PS lanes<>+4448(SB), Y2, Y11
-	VFMADD213PS lanes<>+4448(SB), Y0, Y10
-	VFMADD213PS lanes<>+832(SB), Y2, Y11
-	VFMADD213PS lanes<>+832(SB), Y0, Y10
-	VFMADD231PS lanes<>+1632(SB), Y6, Y2
-	VFMADD231PS lanes<>+1632(SB), Y7, Y0
+	VFMADD213PS lanes<>+3744(SB), Y0, Y10
+	VFMADD213PS lanes<>+4320(SB), Y2, Y11
+	VFMADD213PS lanes<>+4320(SB), Y0, Y10
+	VFMADD213PS lanes<>+5920(SB), Y2, Y11
+	VFMADD213PS lanes<>+5920(SB), Y0, Y10
+	VFMADD213PS lanes<>+4192(SB), Y2, Y11
+	VFMADD213PS lanes<>+4192(SB), Y0, Y10
+	VFMADD213PS lanes<>+5280(SB), Y2, Y11
+	VFMADD213PS lanes<>+5280(SB), Y0, Y10
+	VFMADD213PS lanes<>+4160(SB), Y2, Y11
+	VFMADD213PS lanes<>+4160(SB), Y0, Y10
+	VFMADD213PS lanes<>+6400(SB), Y2, Y11
+	VFMADD213PS lanes<>+6400(SB), Y0, Y10
+	VFMADD213PS lanes<>+2752(SB), Y2, Y11
+	VFMADD213PS lanes<>+2752(SB), Y0, Y10
+	VFMADD231PS lanes<>+3584(SB), Y6, Y2
+	VFMADD231PS lanes<>+3584(SB), Y7, Y0
 	VFMADD231PS Y11, Y8, Y2
 	VFMADD231PS Y10, Y9, Y0
-	VANDPS lanes<>+5344(SB), Y1, Y6
-	VANDPS lanes<>+5344(SB), Y3, Y7
-	VCMPPS $17, lanes<>+672(SB), Y6, Y6
-	VCMPPS $17, lanes<>+672(SB), Y7, Y7
-	VCMPPS $17, lanes<>+1024(SB), Y1, Y8
-	VCMPPS $17, lanes<>+1024(SB), Y3, Y9
+	VANDPS lanes<>+7296(SB), Y1, Y6
+	VANDPS lanes<>+7296(SB), Y3, Y7
+	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
+	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
+	VCMPPS $17, lanes<>+2976(SB), Y1, Y8
+	VCMPPS $17, lanes<>+2976(SB), Y3, Y9
 	VBLENDVPS Y8, Y2, Y1, Y2
 	VBLENDVPS Y9, Y0, Y3, Y0
-	VCMPPS $0, lanes<>+1056(SB), Y1, Y8
-	VCMPPS $0, lanes<>+1056(SB), Y3, Y9
-	VBROADCASTSS lanes<>+5616(SB), Y10
-	VBROADCASTSS lanes<>+1088(SB), Y11
+	VCMPPS $0, lanes<>+3008(SB), Y1, Y8
+	VCMPPS $0, lanes<>+3008(SB), Y3, Y9
+	VBROADCASTSS lanes<>+7576(SB), Y10
+	VBROADCASTSS lanes<>+3040(SB), Y11
 	VBLENDVPS Y8, Y11, Y10, Y8
 	VBLENDVPS Y9, Y11, Y10, Y9
-	VCMPPS $30, lanes<>+1056(SB), Y1, Y10
-	VCMPPS $30, lanes<>+1056(SB), Y3, Y11
+	VCMPPS $30, lanes<>+3008(SB), Y1, Y10
+	VCMPPS $30, lanes<>+3008(SB), Y3, Y11
 	VBLENDVPS Y10, Y2, Y8, Y2
 	VBLENDVPS Y11, Y0, Y9, Y0
 	VBLENDVPS Y6, Y1, Y2, Y1
@@ -19651,62 +29123,62 @@ single:
 	VMOVUPS (SI)(CX*4), Y0
 	VMULPS Y0, Y15, Y1
 	VCMPPS $30, Y13, Y1, Y2
-	VBROADCASTSS lanes<>+5612(SB), Y3
+	VBROADCASTSS lanes<>+7572(SB), Y3
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+5624(SB), Y3
+	VBROADCASTSS lanes<>+7584(SB), Y3
 	VMAXPS Y1, Y3, Y1
 	VMOVAPS Y12, Y3
-	VFMADD231PS lanes<>+2048(SB), Y1, Y3
+	VFMADD231PS lanes<>+4000(SB), Y1, Y3
 	VSUBPS Y12, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y1, Y5
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y5
-	VFNMADD231PS lanes<>+1408(SB), Y4, Y5
-	VBROADCASTSS lanes<>+5656(SB), Y4
-	VFMADD213PS lanes<>+3392(SB), Y5, Y4
-	VFMADD213PS lanes<>+1824(SB), Y5, Y4
-	VFMADD213PS lanes<>+2304(SB), Y5, Y4
-	VFMADD213PS lanes<>+5184(SB), Y5, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y4, Y5
+	VFNMADD231PS lanes<>+3360(SB), Y4, Y5
+	VBROADCASTSS lanes<>+7640(SB), Y4
+	VFMADD213PS lanes<>+5344(SB), Y5, Y4
+	VFMADD213PS lanes<>+3776(SB), Y5, Y4
+	VFMADD213PS lanes<>+4256(SB), Y5, Y4
+	VFMADD213PS lanes<>+7136(SB), Y5, Y4
 	VFMADD213PS Y14, Y5, Y4
 	VFMADD213PS Y14, Y5, Y4
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+640(SB), Y1, Y1
+	VPAND lanes<>+2560(SB), Y1, Y1
 	VPADDD Y1, Y3, Y3
-	VBROADCASTSS lanes<>+100(SB), Y5
+	VBROADCASTSS lanes<>+2020(SB), Y5
 	VPSUBD Y1, Y5, Y1
 	VMULPS Y3, Y4, Y3
 	VMULPS Y1, Y3, Y1
 	VADDPS Y14, Y1, Y3
-	VPSUBD lanes<>+864(SB), Y3, Y3
-	VPAND lanes<>+1088(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5604(SB), Y4
+	VPSUBD lanes<>+2816(SB), Y3, Y3
+	VPAND lanes<>+3040(SB), Y3, Y3
+	VBROADCASTSS lanes<>+7560(SB), Y4
 	VPSUBD Y3, Y4, Y4
-	VMULPS lanes<>+960(SB), Y1, Y5
+	VMULPS lanes<>+2912(SB), Y1, Y5
 	VMOVAPS Y14, Y6
-	VFMSUB231PS lanes<>+960(SB), Y4, Y6
+	VFMSUB231PS lanes<>+2912(SB), Y4, Y6
 	VFMADD231PS Y4, Y5, Y6
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y6, Y6, Y4
-	VBROADCASTSS lanes<>+5688(SB), Y5
-	VFMADD213PS lanes<>+1792(SB), Y6, Y5
-	VFMADD213PS lanes<>+2368(SB), Y6, Y5
-	VFMADD213PS lanes<>+3968(SB), Y6, Y5
-	VFMADD213PS lanes<>+2240(SB), Y6, Y5
-	VFMADD213PS lanes<>+3328(SB), Y6, Y5
-	VFMADD213PS lanes<>+2208(SB), Y6, Y5
-	VFMADD213PS lanes<>+4448(SB), Y6, Y5
-	VFMADD213PS lanes<>+832(SB), Y6, Y5
-	VFMADD231PS lanes<>+1632(SB), Y3, Y6
+	VBROADCASTSS lanes<>+7672(SB), Y5
+	VFMADD213PS lanes<>+3744(SB), Y6, Y5
+	VFMADD213PS lanes<>+4320(SB), Y6, Y5
+	VFMADD213PS lanes<>+5920(SB), Y6, Y5
+	VFMADD213PS lanes<>+4192(SB), Y6, Y5
+	VFMADD213PS lanes<>+5280(SB), Y6, Y5
+	VFMADD213PS lanes<>+4160(SB), Y6, Y5
+	VFMADD213PS lanes<>+6400(SB), Y6, Y5
+	VFMADD213PS lanes<>+2752(SB), Y6, Y5
+	VFMADD231PS lanes<>+3584(SB), Y3, Y6
 	VFMADD231PS Y5, Y4, Y6
-	VANDPS lanes<>+5344(SB), Y1, Y3
-	VCMPPS $17, lanes<>+672(SB), Y3, Y3
-	VCMPPS $17, lanes<>+1024(SB), Y1, Y4
+	VANDPS lanes<>+7296(SB), Y1, Y3
+	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
+	VCMPPS $17, lanes<>+2976(SB), Y1, Y4
 	VBLENDVPS Y4, Y6, Y1, Y4
-	VCMPPS $0, lanes<>+1056(SB), Y1, Y5
-	VBROADCASTSS lanes<>+5616(SB), Y6
-	VBROADCASTSS lanes<>+1088(SB), Y7
+	VCMPPS $0, lanes<>+3008(SB), Y1, Y5
+	VBROADCASTSS lanes<>+7576(SB), Y6
+	VBROADCASTSS lanes<>+3040(SB), Y7
 	VBLENDVPS Y5, Y7, Y6, Y5
-	VCMPPS $30, lanes<>+1056(SB), Y1, Y6
+	VCMPPS $30, lanes<>+3008(SB), Y1, Y6
 	VBLENDVPS Y6, Y4, Y5, Y4
 	VBLENDVPS Y3, Y1, Y4, Y1
 	VDIVPS Y15, Y1, Y1
@@ -19719,68 +29191,68 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VMULPS Y0, Y15, Y1
 	VCMPPS $30, Y13, Y1, Y2
-	VBROADCASTSS lanes<>+5612(SB), Y3
+	VBROADCASTSS lanes<>+7572(SB), Y3
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+5624(SB), Y3
+	VBROADCASTSS lanes<>+7584(SB), Y3
 	VMAXPS Y1, Y3, Y1
 	VMOVAPS Y12, Y3
-	VFMADD231PS lanes<>+2048(SB), Y1, Y3
+	VFMADD231PS lanes<>+4000(SB), Y1, Y3
 	VSUBPS Y12, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y1, Y5
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y5
-	VFNMADD231PS lanes<>+1408(SB), Y4, Y5
-	VBROADCASTSS lanes<>+5656(SB), Y4
-	VFMADD213PS lanes<>+3392(SB), Y5, Y4
-	VFMADD213PS lanes<>+1824(SB), Y5, Y4
-	VFMADD213PS lanes<>+2304(SB), Y5, Y4
-	VFMADD213PS lanes<>+5184(SB), Y5, Y4
+	VFNMADD231PS lanes<>+3552(SB), Y4, Y5
+	VFNMADD231PS lanes<>+3360(SB), Y4, Y5
+	VBROADCASTSS lanes<>+7640(SB), Y4
+	VFMADD213PS lanes<>+5344(SB), Y5, Y4
+	VFMADD213PS lanes<>+3776(SB), Y5, Y4
+	VFMADD213PS lanes<>+4256(SB), Y5, Y4
+	VFMADD213PS lanes<>+7136(SB), Y5, Y4
 	VFMADD213PS Y14, Y5, Y4
 	VFMADD213PS Y14, Y5, Y4
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+640(SB), Y1, Y1
+	VPAND lanes<>+2560(SB), Y1, Y1
 	VPADDD Y1, Y3, Y3
-	VBROADCASTSS lanes<>+100(SB), Y5
+	VBROADCASTSS lanes<>+2020(SB), Y5
 	VPSUBD Y1, Y5, Y1
 	VMULPS Y3, Y4, Y3
 	VMULPS Y1, Y3, Y1
 	VADDPS Y14, Y1, Y3
-	VPSUBD lanes<>+864(SB), Y3, Y3
-	VPAND lanes<>+1088(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5604(SB), Y4
+	VPSUBD lanes<>+2816(SB), Y3, Y3
+	VPAND lanes<>+3040(SB), Y3, Y3
+	VBROADCASTSS lanes<>+7560(SB), Y4
 	VPSUBD Y3, Y4, Y4
-	VMULPS lanes<>+960(SB), Y1, Y5
+	VMULPS lanes<>+2912(SB), Y1, Y5
 	VMOVAPS Y14, Y6
-	VFMSUB231PS lanes<>+960(SB), Y4, Y6
+	VFMSUB231PS lanes<>+2912(SB), Y4, Y6
 	VFMADD231PS Y4, Y5, Y6
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y6, Y6, Y4
-	VBROADCASTSS lanes<>+5688(SB), Y5
-	VFMADD213PS lanes<>+1792(SB), Y6, Y5
-	VFMADD213PS lanes<>+2368(SB), Y6, Y5
-	VFMADD213PS lanes<>+3968(SB), Y6, Y5
-	VFMADD213PS lanes<>+2240(SB), Y6, Y5
-	VFMADD213PS lanes<>+3328(SB), Y6, Y5
-	VFMADD213PS lanes<>+2208(SB), Y6, Y5
-	VFMADD213PS lanes<>+4448(SB), Y6, Y5
-	VFMADD213PS lanes<>+832(SB), Y6, Y5
-	VFMADD231PS lanes<>+1632(SB), Y3, Y6
+	VBROADCASTSS lanes<>+7672(SB), Y5
+	VFMADD213PS lanes<>+3744(SB), Y6, Y5
+	VFMADD213PS lanes<>+4320(SB), Y6, Y5
+	VFMADD213PS lanes<>+5920(SB), Y6, Y5
+	VFMADD213PS lanes<>+4192(SB), Y6, Y5
+	VFMADD213PS lanes<>+5280(SB), Y6, Y5
+	VFMADD213PS lanes<>+4160(SB), Y6, Y5
+	VFMADD213PS lanes<>+6400(SB), Y6, Y5
+	VFMADD213PS lanes<>+2752(SB), Y6, Y5
+	VFMADD231PS lanes<>+3584(SB), Y3, Y6
 	VFMADD231PS Y5, Y4, Y6
-	VANDPS lanes<>+5344(SB), Y1, Y3
-	VCMPPS $17, lanes<>+672(SB), Y3, Y3
-	VCMPPS $17, lanes<>+1024(SB), Y1, Y4
+	VANDPS lanes<>+7296(SB), Y1, Y3
+	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
+	VCMPPS $17, lanes<>+2976(SB), Y1, Y4
 	VBLENDVPS Y4, Y6, Y1, Y4
-	VCMPPS $0, lanes<>+1056(SB), Y1, Y5
-	VBROADCASTSS lanes<>+5616(SB), Y6
-	VBROADCASTSS lanes<>+1088(SB), Y7
+	VCMPPS $0, lanes<>+3008(SB), Y1, Y5
+	VBROADCASTSS lanes<>+7576(SB), Y6
+	VBROADCASTSS lanes<>+3040(SB), Y7
 	VBLENDVPS Y5, Y7, Y6, Y5
-	VCMPPS $30, lanes<>+1056(SB), Y1, Y6
+	VCMPPS $30, lanes<>+3008(SB), Y1, Y6
 	VBLENDVPS Y6, Y4, Y5, Y4
 	VBLENDVPS Y3, Y1, Y4, Y1
 	VDIVPS Y15, Y1, Y1
@@ -19792,6 +29264,264 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·softplusFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	VBROADCASTSS lanes<>+64(SB), Z30
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Z29
+	VBROADCASTSS lanes<>+7548(SB), Z28
+	VBROADCASTSS lanes<>+3040(SB), Z27
+	VBROADCASTSS lanes<>+2912(SB), Z26
+	VBROADCASTSS lanes<>+3008(SB), Z25
+	VBROADCASTSS lanes<>+4000(SB), Z24
+	VBROADCASTSS lanes<>+3552(SB), Z23
+	VBROADCASTSS lanes<>+3360(SB), Z22
+	VMOVUPS lanes<>+64(SB), Z21
+	VBROADCASTSS lanes<>+7696(SB), Z20
+	VBROADCASTSS lanes<>+7628(SB), Z19
+	VBROADCASTSS lanes<>+2816(SB), Z18
+	VBROADCASTSS lanes<>+7560(SB), Z17
+	VBROADCASTSS lanes<>+7672(SB), Z16
+	VBROADCASTSS lanes<>+3744(SB), Z15
+	VBROADCASTSS lanes<>+4320(SB), Z14
+	VBROADCASTSS lanes<>+5920(SB), Z13
+	VBROADCASTSS lanes<>+4192(SB), Z12
+	VBROADCASTSS lanes<>+5280(SB), Z11
+	VBROADCASTSS lanes<>+4160(SB), Z10
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VMULPS Z0, Z31, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VMULPS Z2, Z31, Z3
+	VCMPPS $26, Z29, Z1, K1
+	VCMPPS $26, Z29, Z3, K2
+	VMOVAPS Z28, Z4
+	VFMADD231PS Z24, Z1, Z4
+	VMOVAPS Z28, Z5
+	VFMADD231PS Z24, Z3, Z5
+	VSUBPS Z28, Z4, Z6
+	VSUBPS Z28, Z5, Z7
+	VFNMADD231PS Z23, Z6, Z1
+	VFNMADD231PS Z23, Z7, Z3
+	VFNMADD231PS Z22, Z6, Z1
+	VFNMADD231PS Z22, Z7, Z3
+	VRANGEPS $6, Z30, Z1, Z1
+	VRANGEPS $6, Z30, Z3, Z3
+	VPERMPS Z21, Z4, Z4
+	VPERMPS Z21, Z5, Z5
+	VMOVAPS Z19, Z8
+	VFMADD231PS Z1, Z20, Z8
+	VMOVAPS Z19, Z9
+	VFMADD231PS Z3, Z20, Z9
+	VFMADD213PS Z30, Z1, Z8
+	VFMADD213PS Z30, Z3, Z9
+	VMULPS Z4, Z1, Z1
+	VMULPS Z5, Z3, Z3
+	VFMADD231PS Z8, Z1, Z4
+	VFMADD231PS Z9, Z3, Z5
+	VSCALEFPS Z6, Z4, Z1
+	VSCALEFPS Z7, Z5, Z3
+	VADDPS Z30, Z1, Z4
+	VADDPS Z30, Z3, Z5
+	VPSUBD Z18, Z4, Z4
+	VPSUBD Z18, Z5, Z5
+	VPANDD Z27, Z4, Z4
+	VPANDD Z27, Z5, Z5
+	VPSUBD Z4, Z17, Z6
+	VPSUBD Z5, Z17, Z7
+	VMULPS Z26, Z1, Z8
+	VMULPS Z26, Z3, Z9
+	VMOVAPS Z30, Z2
+	VFMSUB231PS Z26, Z6, Z2
+	VMOVAPS Z30, Z0
+	VFMSUB231PS Z26, Z7, Z0
+	VFMADD231PS Z6, Z8, Z2
+	VFMADD231PS Z7, Z9, Z0
+	VCVTDQ2PS Z4, Z4
+	VCVTDQ2PS Z5, Z5
+	VMULPS Z2, Z2, Z6
+	VMULPS Z0, Z0, Z7
+	VMOVAPS Z15, Z8
+	VFMADD231PS Z2, Z16, Z8
+	VMOVAPS Z15, Z9
+	VFMADD231PS Z0, Z16, Z9
+	VFMADD213PS Z14, Z2, Z8
+	VFMADD213PS Z14, Z0, Z9
+	VFMADD213PS Z13, Z2, Z8
+	VFMADD213PS Z13, Z0, Z9
+	VFMADD213PS Z12, Z2, Z8
+	VFMADD213PS Z12, Z0, Z9
+	VFMADD213PS Z11, Z2, Z8
+	VFMADD213PS Z11, Z0, Z9
+	VFMADD213PS Z10, Z2, Z8
+	VFMADD213PS Z10, Z0, Z9
+	VFMADD213PS.BCST lanes<>+6400(SB), Z2, Z8
+	VFMADD213PS.BCST lanes<>+6400(SB), Z0, Z9
+	VFMADD213PS.BCST lanes<>+2752(SB), Z2, Z8
+	VFMADD213PS.BCST lanes<>+2752(SB), Z0, Z9
+	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z2
+	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z0
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z0
+	VANDPS.BCST lanes<>+7296(SB), Z1, Z4
+	VANDPS.BCST lanes<>+7296(SB), Z3, Z5
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z4, K3
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z5, K4
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z3, K6
+	VBLENDMPS Z2, Z1, K5, Z2
+	VBLENDMPS Z0, Z3, K6, Z0
+	VCMPPS $0, Z25, Z1, K5
+	VCMPPS $0, Z25, Z3, K6
+	VBROADCASTSS lanes<>+7576(SB), Z4
+	VBLENDMPS Z27, Z4, K5, Z5
+	VBLENDMPS Z27, Z4, K6, Z4
+	VCMPPS $30, Z25, Z1, K5
+	VCMPPS $30, Z25, Z3, K6
+	VBLENDMPS Z2, Z5, K5, Z2
+	VBLENDMPS Z0, Z4, K6, Z0
+	VBLENDMPS Z1, Z2, K3, Z1
+	VBLENDMPS Z3, Z0, K4, Z0
+	VMOVUPS (SI)(CX*4), Z2
+	VDIVPS Z31, Z1, K1, Z2
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VDIVPS Z31, Z0, K2, Z1
+	VMOVNTPS Z2, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VMULPS Z0, Z31, Z1
+	VMOVUPS 12288(SI)(CX*4), Z2
+	VMULPS Z2, Z31, Z3
+	VCMPPS $26, Z29, Z1, K1
+	VCMPPS $26, Z29, Z3, K2
+	VMOVAPS Z28, Z4
+	VFMADD231PS Z24, Z1, Z4
+	VMOVAPS Z28, Z5
+	VFMADD231PS Z24, Z3, Z5
+	VSUBPS Z28, Z4, Z6
+	VSUBPS Z28, Z5, Z7
+	VFNMADD231PS Z23, Z6, Z1
+	VFNMADD231PS Z23, Z7, Z3
+	VFNMADD231PS Z22, Z6, Z1
+	VFNMADD231PS Z22, Z7, Z3
+	VRANGEPS $6, Z30, Z1, Z1
+	VRANGEPS $6, Z30, Z3, Z3
+	VPERMPS Z21, Z4, Z4
+	VPERMPS Z21, Z5, Z5
+	VMOVAPS Z19, Z8
+	VFMADD231PS Z1, Z20, Z8
+	VMOVAPS Z19, Z9
+	VFMADD231PS Z3, Z20, Z9
+	VFMADD213PS Z30, Z1, Z8
+	VFMADD213PS Z30, Z3, Z9
+	VMULPS Z4, Z1, Z1
+	VMULPS Z5, Z3, Z3
+	VFMADD231PS Z8, Z1, Z4
+	VFMADD231PS Z9, Z3, Z5
+	VSCALEFPS Z6, Z4, Z1
+	VSCALEFPS Z7, Z5, Z3
+	VADDPS Z30, Z1, Z4
+	VADDPS Z30, Z3, Z5
+	VPSUBD Z18, Z4, Z4
+	VPSUBD Z18, Z5, Z5
+	VPANDD Z27, Z4, Z4
+	VPANDD Z27, Z5, Z5
+	VPSUBD Z4, Z17, Z6
+	VPSUBD Z5, Z17, Z7
+	VMULPS Z26, Z1, Z8
+	VMULPS Z26, Z3, Z9
+	VMOVAPS Z30, Z2
+	VFMSUB231PS Z26, Z6, Z2
+	VMOVAPS Z30, Z0
+	VFMSUB231PS Z26, Z7, Z0
+	VFMADD231PS Z6, Z8, Z2
+	VFMADD231PS Z7, Z9, Z0
+	VCVTDQ2PS Z4, Z4
+	VCVTDQ2PS Z5, Z5
+	VMULPS Z2, Z2, Z6
+	VMULPS Z0, Z0, Z7
+	VMOVAPS Z15, Z8
+	VFMADD231PS Z2, Z16, Z8
+	VMOVAPS Z15, Z9
+	VFMADD231PS Z0, Z16, Z9
+	VFMADD213PS Z14, Z2, Z8
+	VFMADD213PS Z14, Z0, Z9
+	VFMADD213PS Z13, Z2, Z8
+	VFMADD213PS Z13, Z0, Z9
+	VFMADD213PS Z12, Z2, Z8
+	VFMADD213PS Z12, Z0, Z9
+	VFMADD213PS Z11, Z2, Z8
+	VFMADD213PS Z11, Z0, Z9
+	VFMADD213PS Z10, Z2, Z8
+	VFMADD213PS Z10, Z0, Z9
+	VFMADD213PS.BCST lanes<>+6400(SB), Z2, Z8
+	VFMADD213PS.BCST lanes<>+6400(SB), Z0, Z9
+	VFMADD213PS.BCST lanes<>+2752(SB), Z2, Z8
+	VFMADD213PS.BCST lanes<>+2752(SB), Z0, Z9
+	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z2
+	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z0
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z0
+	VANDPS.BCST lanes<>+7296(SB), Z1, Z4
+	VANDPS.BCST lanes<>+7296(SB), Z3, Z5
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z4, K3
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z5, K4
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z3, K6
+	VBLENDMPS Z2, Z1, K5, Z2
+	VBLENDMPS Z0, Z3, K6, Z0
+	VCMPPS $0, Z25, Z1, K5
+	VCMPPS $0, Z25, Z3, K6
+	VBROADCASTSS lanes<>+7576(SB), Z4
+	VBLENDMPS Z27, Z4, K5, Z5
+	VBLENDMPS Z27, Z4, K6, Z4
+	VCMPPS $30, Z25, Z1, K5
+	VCMPPS $30, Z25, Z3, K6
+	VBLENDMPS Z2, Z5, K5, Z2
+	VBLENDMPS Z0, Z4, K6, Z0
+	VBLENDMPS Z1, Z2, K3, Z1
+	VBLENDMPS Z3, Z0, K4, Z0
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VDIVPS Z31, Z1, K1, Z2
+	VMOVUPS 12288(SI)(CX*4), Z1
+	VDIVPS Z31, Z0, K2, Z1
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·softplusFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -19799,28 +29529,28 @@ TEXT ·softplusFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+992(SB), Z30
+	VBROADCASTSS lanes<>+64(SB), Z30
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 8(R13), Z29
-	VBROADCASTSS lanes<>+5596(SB), Z28
-	VBROADCASTSS lanes<>+1088(SB), Z27
-	VBROADCASTSS lanes<>+960(SB), Z26
-	VBROADCASTSS lanes<>+1056(SB), Z25
-	VBROADCASTSS lanes<>+2048(SB), Z24
-	VBROADCASTSS lanes<>+1600(SB), Z23
-	VBROADCASTSS lanes<>+1408(SB), Z22
-	VBROADCASTSS lanes<>+5656(SB), Z21
-	VBROADCASTSS lanes<>+3392(SB), Z20
-	VBROADCASTSS lanes<>+1824(SB), Z19
-	VBROADCASTSS lanes<>+2304(SB), Z18
-	VBROADCASTSS lanes<>+5184(SB), Z17
-	VBROADCASTSS lanes<>+864(SB), Z16
-	VBROADCASTSS lanes<>+5604(SB), Z15
-	VBROADCASTSS lanes<>+5688(SB), Z14
-	VBROADCASTSS lanes<>+1792(SB), Z13
-	VBROADCASTSS lanes<>+2368(SB), Z12
-	VBROADCASTSS lanes<>+3968(SB), Z11
-	VBROADCASTSS lanes<>+2240(SB), Z10
+	VBROADCASTSS lanes<>+7548(SB), Z28
+	VBROADCASTSS lanes<>+3040(SB), Z27
+	VBROADCASTSS lanes<>+2912(SB), Z26
+	VBROADCASTSS lanes<>+3008(SB), Z25
+	VBROADCASTSS lanes<>+4000(SB), Z24
+	VBROADCASTSS lanes<>+3552(SB), Z23
+	VBROADCASTSS lanes<>+3360(SB), Z22
+	VMOVUPS lanes<>+64(SB), Z21
+	VBROADCASTSS lanes<>+7696(SB), Z20
+	VBROADCASTSS lanes<>+7628(SB), Z19
+	VBROADCASTSS lanes<>+2816(SB), Z18
+	VBROADCASTSS lanes<>+7560(SB), Z17
+	VBROADCASTSS lanes<>+7672(SB), Z16
+	VBROADCASTSS lanes<>+3744(SB), Z15
+	VBROADCASTSS lanes<>+4320(SB), Z14
+	VBROADCASTSS lanes<>+5920(SB), Z13
+	VBROADCASTSS lanes<>+4192(SB), Z12
+	VBROADCASTSS lanes<>+5280(SB), Z11
+	VBROADCASTSS lanes<>+4160(SB), Z10
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -19836,38 +29566,36 @@ main:
 	VFMADD231PS Z24, Z1, Z4
 	VMOVAPS Z28, Z5
 	VFMADD231PS Z24, Z3, Z5
-	VSUBPS Z28, Z4, Z4
-	VSUBPS Z28, Z5, Z5
-	VFNMADD231PS Z23, Z4, Z1
-	VFNMADD231PS Z23, Z5, Z3
-	VFNMADD231PS Z22, Z4, Z1
-	VFNMADD231PS Z22, Z5, Z3
+	VSUBPS Z28, Z4, Z6
+	VSUBPS Z28, Z5, Z7
+	VFNMADD231PS Z23, Z6, Z1
+	VFNMADD231PS Z23, Z7, Z3
+	VFNMADD231PS Z22, Z6, Z1
+	VFNMADD231PS Z22, Z7, Z3
 	VRANGEPS $6, Z30, Z1, Z1
 	VRANGEPS $6, Z30, Z3, Z3
-	VMOVAPS Z20, Z6
-	VFMADD231PS Z1, Z21, Z6
-	VMOVAPS Z20, Z7
-	VFMADD231PS Z3, Z21, Z7
-	VFMADD213PS Z19, Z1, Z6
-	VFMADD213PS Z19, Z3, Z7
-	VFMADD213PS Z18, Z1, Z6
-	VFMADD213PS Z18, Z3, Z7
-	VFMADD213PS Z17, Z1, Z6
-	VFMADD213PS Z17, Z3, Z7
-	VFMADD213PS Z30, Z1, Z6
-	VFMADD213PS Z30, Z3, Z7
-	VFMADD213PS Z30, Z1, Z6
-	VFMADD213PS Z30, Z3, Z7
-	VSCALEFPS Z4, Z6, Z1
-	VSCALEFPS Z5, Z7, Z3
+	VPERMPS Z21, Z4, Z4
+	VPERMPS Z21, Z5, Z5
+	VMOVAPS Z19, Z8
+	VFMADD231PS Z1, Z20, Z8
+	VMOVAPS Z19, Z9
+	VFMADD231PS Z3, Z20, Z9
+	VFMADD213PS Z30, Z1, Z8
+	VFMADD213PS Z30, Z3, Z9
+	VMULPS Z4, Z1, Z1
+	VMULPS Z5, Z3, Z3
+	VFMADD231PS Z8, Z1, Z4
+	VFMADD231PS Z9, Z3, Z5
+	VSCALEFPS Z6, Z4, Z1
+	VSCALEFPS Z7, Z5, Z3
 	VADDPS Z30, Z1, Z4
 	VADDPS Z30, Z3, Z5
-	VPSUBD Z16, Z4, Z4
-	VPSUBD Z16, Z5, Z5
+	VPSUBD Z18, Z4, Z4
+	VPSUBD Z18, Z5, Z5
 	VPANDD Z27, Z4, Z4
 	VPANDD Z27, Z5, Z5
-	VPSUBD Z4, Z15, Z6
-	VPSUBD Z5, Z15, Z7
+	VPSUBD Z4, Z17, Z6
+	VPSUBD Z5, Z17, Z7
 	VMULPS Z26, Z1, Z8
 	VMULPS Z26, Z3, Z9
 	VMOVAPS Z30, Z2
@@ -19880,39 +29608,39 @@ main:
 	VCVTDQ2PS Z5, Z5
 	VMULPS Z2, Z2, Z6
 	VMULPS Z0, Z0, Z7
-	VMOVAPS Z13, Z8
-	VFMADD231PS Z2, Z14, Z8
-	VMOVAPS Z13, Z9
-	VFMADD231PS Z0, Z14, Z9
+	VMOVAPS Z15, Z8
+	VFMADD231PS Z2, Z16, Z8
+	VMOVAPS Z15, Z9
+	VFMADD231PS Z0, Z16, Z9
+	VFMADD213PS Z14, Z2, Z8
+	VFMADD213PS Z14, Z0, Z9
+	VFMADD213PS Z13, Z2, Z8
+	VFMADD213PS Z13, Z0, Z9
 	VFMADD213PS Z12, Z2, Z8
 	VFMADD213PS Z12, Z0, Z9
 	VFMADD213PS Z11, Z2, Z8
 	VFMADD213PS Z11, Z0, Z9
 	VFMADD213PS Z10, Z2, Z8
 	VFMADD213PS Z10, Z0, Z9
-	VFMADD213PS.BCST lanes<>+3328(SB), Z2, Z8
-	VFMADD213PS.BCST lanes<>+3328(SB), Z0, Z9
-	VFMADD213PS.BCST lanes<>+2208(SB), Z2, Z8
-	VFMADD213PS.BCST lanes<>+2208(SB), Z0, Z9
-	VFMADD213PS.BCST lanes<>+4448(SB), Z2, Z8
-	VFMADD213PS.BCST lanes<>+4448(SB), Z0, Z9
-	VFMADD213PS.BCST lanes<>+832(SB), Z2, Z8
-	VFMADD213PS.BCST lanes<>+832(SB), Z0, Z9
-	VFMADD231PS.BCST lanes<>+1632(SB), Z4, Z2
-	VFMADD231PS.BCST lanes<>+1632(SB), Z5, Z0
+	VFMADD213PS.BCST lanes<>+6400(SB), Z2, Z8
+	VFMADD213PS.BCST lanes<>+6400(SB), Z0, Z9
+	VFMADD213PS.BCST lanes<>+2752(SB), Z2, Z8
+	VFMADD213PS.BCST lanes<>+2752(SB), Z0, Z9
+	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z2
+	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z0
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z9, Z7, Z0
-	VANDPS.BCST lanes<>+5344(SB), Z1, Z4
-	VANDPS.BCST lanes<>+5344(SB), Z3, Z5
-	VCMPPS.BCST $17, lanes<>+672(SB), Z4, K3
-	VCMPPS.BCST $17, lanes<>+672(SB), Z5, K4
-	VCMPPS.BCST $17, lanes<>+1024(SB), Z1, K5
-	VCMPPS.BCST $17, lanes<>+1024(SB), Z3, K6
+	VANDPS.BCST lanes<>+7296(SB), Z1, Z4
+	VANDPS.BCST lanes<>+7296(SB), Z3, Z5
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z4, K3
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z5, K4
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z3, K6
 	VBLENDMPS Z2, Z1, K5, Z2
 	VBLENDMPS Z0, Z3, K6, Z0
 	VCMPPS $0, Z25, Z1, K5
 	VCMPPS $0, Z25, Z3, K6
-	VBROADCASTSS lanes<>+5616(SB), Z4
+	VBROADCASTSS lanes<>+7576(SB), Z4
 	VBLENDMPS Z27, Z4, K5, Z5
 	VBLENDMPS Z27, Z4, K6, Z4
 	VCMPPS $30, Z25, Z1, K5
@@ -19943,45 +29671,44 @@ masked:
 	VCMPPS $26, Z29, Z1, K1
 	VMOVAPS Z28, Z2
 	VFMADD231PS Z24, Z1, Z2
-	VSUBPS Z28, Z2, Z2
-	VFNMADD231PS Z23, Z2, Z1
-	VFNMADD231PS Z22, Z2, Z1
+	VSUBPS Z28, Z2, Z3
+	VFNMADD231PS Z23, Z3, Z1
+	VFNMADD231PS Z22, Z3, Z1
 	VRANGEPS $6, Z30, Z1, Z1
-	VMOVAPS Z20, Z3
-	VFMADD231PS Z1, Z21, Z3
-	VFMADD213PS Z19, Z1, Z3
-	VFMADD213PS Z18, Z1, Z3
-	VFMADD213PS Z17, Z1, Z3
-	VFMADD213PS Z30, Z1, Z3
-	VFMADD213PS Z30, Z1, Z3
-	VSCALEFPS Z2, Z3, Z1
+	VPERMPS Z21, Z2, Z2
+	VMOVAPS Z19, Z4
+	VFMADD231PS Z1, Z20, Z4
+	VFMADD213PS Z30, Z1, Z4
+	VMULPS Z2, Z1, Z1
+	VFMADD231PS Z4, Z1, Z2
+	VSCALEFPS Z3, Z2, Z1
 	VADDPS Z30, Z1, Z2
-	VPSUBD Z16, Z2, Z2
+	VPSUBD Z18, Z2, Z2
 	VPANDD Z27, Z2, Z2
-	VPSUBD Z2, Z15, Z3
+	VPSUBD Z2, Z17, Z3
 	VMULPS Z26, Z1, Z4
 	VMOVAPS Z30, Z5
 	VFMSUB231PS Z26, Z3, Z5
 	VFMADD231PS Z3, Z4, Z5
 	VCVTDQ2PS Z2, Z2
 	VMULPS Z5, Z5, Z3
-	VMOVAPS Z13, Z4
-	VFMADD231PS Z5, Z14, Z4
+	VMOVAPS Z15, Z4
+	VFMADD231PS Z5, Z16, Z4
+	VFMADD213PS Z14, Z5, Z4
+	VFMADD213PS Z13, Z5, Z4
 	VFMADD213PS Z12, Z5, Z4
 	VFMADD213PS Z11, Z5, Z4
 	VFMADD213PS Z10, Z5, Z4
-	VFMADD213PS.BCST lanes<>+3328(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+2208(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+4448(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+832(SB), Z5, Z4
-	VFMADD231PS.BCST lanes<>+1632(SB), Z2, Z5
+	VFMADD213PS.BCST lanes<>+6400(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+2752(SB), Z5, Z4
+	VFMADD231PS.BCST lanes<>+3584(SB), Z2, Z5
 	VFMADD231PS Z4, Z3, Z5
-	VANDPS.BCST lanes<>+5344(SB), Z1, Z2
-	VCMPPS.BCST $17, lanes<>+672(SB), Z2, K2
-	VCMPPS.BCST $17, lanes<>+1024(SB), Z1, K3
+	VANDPS.BCST lanes<>+7296(SB), Z1, Z2
+	VCMPPS.BCST $17, lanes<>+2592(SB), Z2, K2
+	VCMPPS.BCST $17, lanes<>+2976(SB), Z1, K3
 	VBLENDMPS Z5, Z1, K3, Z2
 	VCMPPS $0, Z25, Z1, K3
-	VBROADCASTSS lanes<>+5616(SB), Z3
+	VBROADCASTSS lanes<>+7576(SB), Z3
 	VBLENDMPS Z27, Z3, K3, Z3
 	VCMPPS $30, Z25, Z1, K3
 	VBLENDMPS Z2, Z3, K3, Z2
@@ -20002,14 +29729,14 @@ TEXT ·softplusFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+512(SB), Y14
+	VBROADCASTSD lanes<>+2432(SB), Y14
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 8(R13), Y13
-	VBROADCASTSD lanes<>+5088(SB), Y12
-	VBROADCASTSD lanes<>+4704(SB), Y11
-	VBROADCASTSD lanes<>+2144(SB), Y10
-	VBROADCASTSD lanes<>+96(SB), Y9
-	VBROADCASTSD lanes<>+608(SB), Y8
+	VBROADCASTSD lanes<>+7040(SB), Y12
+	VBROADCASTSD lanes<>+6656(SB), Y11
+	VBROADCASTSD lanes<>+4096(SB), Y10
+	VBROADCASTSD lanes<>+2016(SB), Y9
+	VBROADCASTSD lanes<>+2528(SB), Y8
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -20019,77 +29746,77 @@ single:
 	VMOVUPS (SI)(CX*8), Y0
 	VMULPD Y0, Y15, Y1
 	VCMPPD $30, Y13, Y1, Y2
-	VBROADCASTSD lanes<>+5448(SB), Y3
+	VBROADCASTSD lanes<>+7400(SB), Y3
 	VMINPD Y1, Y3, Y1
-	VBROADCASTSD lanes<>+5456(SB), Y3
+	VBROADCASTSD lanes<>+7408(SB), Y3
 	VMAXPD Y1, Y3, Y1
 	VMOVAPS Y12, Y3
-	VFMADD231PD lanes<>+5120(SB), Y1, Y3
+	VFMADD231PD lanes<>+7072(SB), Y1, Y3
 	VSUBPD Y12, Y3, Y4
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y1, Y5
 	VFNMADD231PD Y11, Y4, Y5
 	VFNMADD231PD Y10, Y4, Y5
 	VMULPD Y5, Y5, Y4
-	VBROADCASTSD lanes<>+5528(SB), Y6
-	VFMADD213PD lanes<>+1504(SB), Y4, Y6
-	VFMADD213PD lanes<>+3680(SB), Y4, Y6
-	VFMADD213PD lanes<>+3872(SB), Y4, Y6
-	VFMADD213PD lanes<>+1312(SB), Y4, Y6
-	VBROADCASTSD lanes<>+5488(SB), Y7
-	VFMADD213PD lanes<>+2880(SB), Y4, Y7
-	VFMADD213PD lanes<>+4768(SB), Y4, Y7
-	VFMADD213PD lanes<>+1472(SB), Y4, Y7
-	VFMADD213PD lanes<>+1440(SB), Y4, Y7
+	VBROADCASTSD lanes<>+7480(SB), Y6
+	VFMADD213PD lanes<>+3456(SB), Y4, Y6
+	VFMADD213PD lanes<>+5632(SB), Y4, Y6
+	VFMADD213PD lanes<>+5824(SB), Y4, Y6
+	VFMADD213PD lanes<>+3264(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7440(SB), Y7
+	VFMADD213PD lanes<>+4832(SB), Y4, Y7
+	VFMADD213PD lanes<>+6720(SB), Y4, Y7
+	VFMADD213PD lanes<>+3424(SB), Y4, Y7
+	VFMADD213PD lanes<>+3392(SB), Y4, Y7
 	VFMADD231PD Y5, Y6, Y7
 	VFMADD213PD Y14, Y5, Y7
 	VFMADD213PD Y14, Y5, Y7
 	VPXOR X4, X4, X4
 	VCMPPD $17, Y4, Y1, Y1
-	VANDPS lanes<>+64(SB), Y1, Y1
+	VANDPS lanes<>+1984(SB), Y1, Y1
 	VPADDQ Y1, Y3, Y3
 	VPSUBQ Y1, Y9, Y1
 	VMULPD Y3, Y7, Y3
 	VMULPD Y1, Y3, Y1
 	VADDPD Y14, Y1, Y3
-	VPSUBQ lanes<>+448(SB), Y3, Y3
+	VPSUBQ lanes<>+2368(SB), Y3, Y3
 	VPAND Y8, Y3, Y3
-	VBROADCASTSD lanes<>+224(SB), Y4
+	VBROADCASTSD lanes<>+2144(SB), Y4
 	VPSUBQ Y3, Y4, Y4
-	VMULPD lanes<>+384(SB), Y1, Y5
+	VMULPD lanes<>+2304(SB), Y1, Y5
 	VMOVAPS Y14, Y6
-	VFMSUB231PD lanes<>+384(SB), Y4, Y6
+	VFMSUB231PD lanes<>+2304(SB), Y4, Y6
 	VFMADD231PD Y4, Y5, Y6
 	VPADDQ Y14, Y3, Y3
 	VPSRLQ $52, Y3, Y3
-	VPOR lanes<>+288(SB), Y3, Y3
-	VSUBPD lanes<>+5216(SB), Y3, Y3
+	VPOR lanes<>+2208(SB), Y3, Y3
+	VSUBPD lanes<>+7168(SB), Y3, Y3
 	VMULPD Y6, Y6, Y4
 	VADDPD Y9, Y6, Y5
 	VDIVPD Y5, Y6, Y5
 	VMULPD Y5, Y5, Y7
-	VMULPD lanes<>+416(SB), Y4, Y4
-	VBROADCASTSD lanes<>+5552(SB), Y0
-	VFMADD213PD lanes<>+3296(SB), Y7, Y0
-	VFMADD213PD lanes<>+2784(SB), Y7, Y0
-	VFMADD213PD lanes<>+2272(SB), Y7, Y0
+	VMULPD lanes<>+2336(SB), Y4, Y4
+	VBROADCASTSD lanes<>+7504(SB), Y0
+	VFMADD213PD lanes<>+5248(SB), Y7, Y0
 	VFMADD213PD lanes<>+4736(SB), Y7, Y0
-	VFMADD213PD lanes<>+3008(SB), Y7, Y0
-	VFMADD213PD lanes<>+3040(SB), Y7, Y0
-	VFMADD213PD lanes<>+2432(SB), Y7, Y0
+	VFMADD213PD lanes<>+4224(SB), Y7, Y0
+	VFMADD213PD lanes<>+6688(SB), Y7, Y0
+	VFMADD213PD lanes<>+4960(SB), Y7, Y0
+	VFMADD213PD lanes<>+4992(SB), Y7, Y0
+	VFMADD213PD lanes<>+4384(SB), Y7, Y0
 	VFMADD213PD Y4, Y0, Y7
 	VFMSUB231PD Y7, Y5, Y4
 	VFMADD231PD Y10, Y3, Y4
 	VADDPD Y6, Y4, Y0
 	VFMADD231PD Y11, Y3, Y0
-	VANDPD lanes<>+5376(SB), Y1, Y3
-	VCMPPD $17, lanes<>+352(SB), Y3, Y3
-	VCMPPD $17, lanes<>+544(SB), Y1, Y4
+	VANDPD lanes<>+7328(SB), Y1, Y3
+	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
+	VCMPPD $17, lanes<>+2464(SB), Y1, Y4
 	VBLENDVPD Y4, Y0, Y1, Y0
-	VCMPPD $0, lanes<>+576(SB), Y1, Y4
-	VBROADCASTSD lanes<>+5472(SB), Y5
+	VCMPPD $0, lanes<>+2496(SB), Y1, Y4
+	VBROADCASTSD lanes<>+7424(SB), Y5
 	VBLENDVPD Y4, Y8, Y5, Y4
-	VCMPPD $30, lanes<>+576(SB), Y1, Y5
+	VCMPPD $30, lanes<>+2496(SB), Y1, Y5
 	VBLENDVPD Y5, Y0, Y4, Y0
 	VBLENDVPD Y3, Y1, Y0, Y0
 	VDIVPD Y15, Y0, Y0
@@ -20103,83 +29830,83 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
 	VMULPD Y0, Y15, Y1
 	VCMPPD $30, Y13, Y1, Y2
-	VBROADCASTSD lanes<>+5448(SB), Y3
+	VBROADCASTSD lanes<>+7400(SB), Y3
 	VMINPD Y1, Y3, Y1
-	VBROADCASTSD lanes<>+5456(SB), Y3
+	VBROADCASTSD lanes<>+7408(SB), Y3
 	VMAXPD Y1, Y3, Y1
 	VMOVAPS Y12, Y3
-	VFMADD231PD lanes<>+5120(SB), Y1, Y3
+	VFMADD231PD lanes<>+7072(SB), Y1, Y3
 	VSUBPD Y12, Y3, Y4
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y1, Y5
 	VFNMADD231PD Y11, Y4, Y5
 	VFNMADD231PD Y10, Y4, Y5
 	VMULPD Y5, Y5, Y4
-	VBROADCASTSD lanes<>+5528(SB), Y6
-	VFMADD213PD lanes<>+1504(SB), Y4, Y6
-	VFMADD213PD lanes<>+3680(SB), Y4, Y6
-	VFMADD213PD lanes<>+3872(SB), Y4, Y6
-	VFMADD213PD lanes<>+1312(SB), Y4, Y6
-	VBROADCASTSD lanes<>+5488(SB), Y7
-	VFMADD213PD lanes<>+2880(SB), Y4, Y7
-	VFMADD213PD lanes<>+4768(SB), Y4, Y7
-	VFMADD213PD lanes<>+1472(SB), Y4, Y7
-	VFMADD213PD lanes<>+1440(SB), Y4, Y7
+	VBROADCASTSD lanes<>+7480(SB), Y6
+	VFMADD213PD lanes<>+3456(SB), Y4, Y6
+	VFMADD213PD lanes<>+5632(SB), Y4, Y6
+	VFMADD213PD lanes<>+5824(SB), Y4, Y6
+	VFMADD213PD lanes<>+3264(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7440(SB), Y7
+	VFMADD213PD lanes<>+4832(SB), Y4, Y7
+	VFMADD213PD lanes<>+6720(SB), Y4, Y7
+	VFMADD213PD lanes<>+3424(SB), Y4, Y7
+	VFMADD213PD lanes<>+3392(SB), Y4, Y7
 	VFMADD231PD Y5, Y6, Y7
 	VFMADD213PD Y14, Y5, Y7
 	VFMADD213PD Y14, Y5, Y7
 	VPXOR X4, X4, X4
 	VCMPPD $17, Y4, Y1, Y1
-	VANDPS lanes<>+64(SB), Y1, Y1
+	VANDPS lanes<>+1984(SB), Y1, Y1
 	VPADDQ Y1, Y3, Y3
 	VPSUBQ Y1, Y9, Y1
 	VMULPD Y3, Y7, Y3
 	VMULPD Y1, Y3, Y1
 	VADDPD Y14, Y1, Y3
-	VPSUBQ lanes<>+448(SB), Y3, Y3
+	VPSUBQ lanes<>+2368(SB), Y3, Y3
 	VPAND Y8, Y3, Y3
-	VBROADCASTSD lanes<>+224(SB), Y4
+	VBROADCASTSD lanes<>+2144(SB), Y4
 	VPSUBQ Y3, Y4, Y4
-	VMULPD lanes<>+384(SB), Y1, Y5
+	VMULPD lanes<>+2304(SB), Y1, Y5
 	VMOVAPS Y14, Y6
-	VFMSUB231PD lanes<>+384(SB), Y4, Y6
+	VFMSUB231PD lanes<>+2304(SB), Y4, Y6
 	VFMADD231PD Y4, Y5, Y6
 	VPADDQ Y14, Y3, Y3
 	VPSRLQ $52, Y3, Y3
-	VPOR lanes<>+288(SB), Y3, Y3
-	VSUBPD lanes<>+5216(SB), Y3, Y3
+	VPOR lanes<>+2208(SB), Y3, Y3
+	VSUBPD lanes<>+7168(SB), Y3, Y3
 	VMULPD Y6, Y6, Y4
 	VADDPD Y9, Y6, Y5
 	VDIVPD Y5, Y6, Y5
 	VMULPD Y5, Y5, Y7
-	VMULPD lanes<>+416(SB), Y4, Y4
-	VBROADCASTSD lanes<>+5552(SB), Y0
-	VFMADD213PD lanes<>+3296(SB), Y7, Y0
-	VFMADD213PD lanes<>+2784(SB), Y7, Y0
-	VFMADD213PD lanes<>+2272(SB), Y7, Y0
+	VMULPD lanes<>+2336(SB), Y4, Y4
+	VBROADCASTSD lanes<>+7504(SB), Y0
+	VFMADD213PD lanes<>+5248(SB), Y7, Y0
 	VFMADD213PD lanes<>+4736(SB), Y7, Y0
-	VFMADD213PD lanes<>+3008(SB), Y7, Y0
-	VFMADD213PD lanes<>+3040(SB), Y7, Y0
-	VFMADD213PD lanes<>+2432(SB), Y7, Y0
+	VFMADD213PD lanes<>+4224(SB), Y7, Y0
+	VFMADD213PD lanes<>+6688(SB), Y7, Y0
+	VFMADD213PD lanes<>+4960(SB), Y7, Y0
+	VFMADD213PD lanes<>+4992(SB), Y7, Y0
+	VFMADD213PD lanes<>+4384(SB), Y7, Y0
 	VFMADD213PD Y4, Y0, Y7
 	VFMSUB231PD Y7, Y5, Y4
 	VFMADD231PD Y10, Y3, Y4
 	VADDPD Y6, Y4, Y0
 	VFMADD231PD Y11, Y3, Y0
-	VANDPD lanes<>+5376(SB), Y1, Y3
-	VCMPPD $17, lanes<>+352(SB), Y3, Y3
-	VCMPPD $17, lanes<>+544(SB), Y1, Y4
+	VANDPD lanes<>+7328(SB), Y1, Y3
+	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
+	VCMPPD $17, lanes<>+2464(SB), Y1, Y4
 	VBLENDVPD Y4, Y0, Y1, Y0
-	VCMPPD $0, lanes<>+576(SB), Y1, Y4
-	VBROADCASTSD lanes<>+5472(SB), Y5
+	VCMPPD $0, lanes<>+2496(SB), Y1, Y4
+	VBROADCASTSD lanes<>+7424(SB), Y5
 	VBLENDVPD Y4, Y8, Y5, Y4
-	VCMPPD $30, lanes<>+576(SB), Y1, Y5
+	VCMPPD $30, lanes<>+2496(SB), Y1, Y5
 	VBLENDVPD Y5, Y0, Y4, Y0
 	VBLENDVPD Y3, Y1, Y0, Y0
 	VDIVPD Y15, Y0, Y0
@@ -20200,24 +29927,24 @@ TEXT ·softplusFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+512(SB), Z30
+	VBROADCASTSD lanes<>+2432(SB), Z30
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 8(R13), Z29
-	VBROADCASTSD lanes<>+5424(SB), Z28
-	VBROADCASTSD lanes<>+4704(SB), Z27
-	VBROADCASTSD lanes<>+2144(SB), Z26
-	VBROADCASTSD lanes<>+608(SB), Z25
-	VBROADCASTSD lanes<>+384(SB), Z24
-	VBROADCASTSD lanes<>+576(SB), Z23
-	VBROADCASTSD lanes<>+5120(SB), Z22
-	VBROADCASTSD lanes<>+5528(SB), Z21
-	VBROADCASTSD lanes<>+1504(SB), Z20
-	VBROADCASTSD lanes<>+3680(SB), Z19
-	VBROADCASTSD lanes<>+3872(SB), Z18
-	VBROADCASTSD lanes<>+1312(SB), Z17
-	VBROADCASTSD lanes<>+5488(SB), Z16
-	VBROADCASTSD lanes<>+2880(SB), Z15
-	VBROADCASTSD lanes<>+4768(SB), Z14
+	VBROADCASTSD lanes<>+7376(SB), Z28
+	VBROADCASTSD lanes<>+6656(SB), Z27
+	VBROADCASTSD lanes<>+4096(SB), Z26
+	VBROADCASTSD lanes<>+2528(SB), Z25
+	VBROADCASTSD lanes<>+2304(SB), Z24
+	VBROADCASTSD lanes<>+2496(SB), Z23
+	VBROADCASTSD lanes<>+7072(SB), Z22
+	VBROADCASTSD lanes<>+7480(SB), Z21
+	VBROADCASTSD lanes<>+3456(SB), Z20
+	VBROADCASTSD lanes<>+5632(SB), Z19
+	VBROADCASTSD lanes<>+5824(SB), Z18
+	VBROADCASTSD lanes<>+3264(SB), Z17
+	VBROADCASTSD lanes<>+7440(SB), Z16
+	VBROADCASTSD lanes<>+4832(SB), Z15
+	VBROADCASTSD lanes<>+6720(SB), Z14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -20259,10 +29986,10 @@ main:
 	VFMADD231PD Z7, Z16, Z11
 	VFMADD213PD Z14, Z6, Z10
 	VFMADD213PD Z14, Z7, Z11
-	VFMADD213PD.BCST lanes<>+1472(SB), Z6, Z10
-	VFMADD213PD.BCST lanes<>+1472(SB), Z7, Z11
-	VFMADD213PD.BCST lanes<>+1440(SB), Z6, Z10
-	VFMADD213PD.BCST lanes<>+1440(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+3424(SB), Z6, Z10
+	VFMADD213PD.BCST lanes<>+3424(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+3392(SB), Z6, Z10
+	VFMADD213PD.BCST lanes<>+3392(SB), Z7, Z11
 	VFMADD231PD Z1, Z8, Z10
 	VFMADD231PD Z3, Z9, Z11
 	VFMADD213PD Z30, Z1, Z10
@@ -20273,11 +30000,11 @@ main:
 	VSCALEFPD Z5, Z11, Z3
 	VADDPD Z30, Z1, Z4
 	VADDPD Z30, Z3, Z5
-	VPSUBQ.BCST lanes<>+448(SB), Z4, Z4
-	VPSUBQ.BCST lanes<>+448(SB), Z5, Z5
+	VPSUBQ.BCST lanes<>+2368(SB), Z4, Z4
+	VPSUBQ.BCST lanes<>+2368(SB), Z5, Z5
 	VPANDQ Z25, Z4, Z4
 	VPANDQ Z25, Z5, Z5
-	VBROADCASTSD lanes<>+224(SB), Z6
+	VBROADCASTSD lanes<>+2144(SB), Z6
 	VPSUBQ Z4, Z6, Z7
 	VPSUBQ Z5, Z6, Z6
 	VMULPD Z24, Z1, Z8
@@ -20292,36 +30019,36 @@ main:
 	VPADDQ Z30, Z5, Z5
 	VPSRLQ $52, Z4, Z4
 	VPSRLQ $52, Z5, Z5
-	VPORQ.BCST lanes<>+288(SB), Z4, Z4
-	VPORQ.BCST lanes<>+288(SB), Z5, Z5
-	VSUBPD.BCST lanes<>+5216(SB), Z4, Z4
-	VSUBPD.BCST lanes<>+5216(SB), Z5, Z5
+	VPORQ.BCST lanes<>+2208(SB), Z4, Z4
+	VPORQ.BCST lanes<>+2208(SB), Z5, Z5
+	VSUBPD.BCST lanes<>+7168(SB), Z4, Z4
+	VSUBPD.BCST lanes<>+7168(SB), Z5, Z5
 	VMULPD Z10, Z10, Z6
 	VMULPD Z11, Z11, Z7
-	VADDPD.BCST lanes<>+96(SB), Z10, Z8
-	VADDPD.BCST lanes<>+96(SB), Z11, Z9
+	VADDPD.BCST lanes<>+2016(SB), Z10, Z8
+	VADDPD.BCST lanes<>+2016(SB), Z11, Z9
 	VDIVPD Z8, Z10, Z8
 	VDIVPD Z9, Z11, Z9
 	VMULPD Z8, Z8, Z12
 	VMULPD Z9, Z9, Z13
-	VMULPD.BCST lanes<>+416(SB), Z6, Z6
-	VMULPD.BCST lanes<>+416(SB), Z7, Z7
-	VBROADCASTSD lanes<>+5552(SB), Z2
-	VBROADCASTSD lanes<>+3296(SB), Z0
+	VMULPD.BCST lanes<>+2336(SB), Z6, Z6
+	VMULPD.BCST lanes<>+2336(SB), Z7, Z7
+	VBROADCASTSD lanes<>+7504(SB), Z2
+	VBROADCASTSD lanes<>+5248(SB), Z0
 	VFMADD231PD Z12, Z2, Z0
-	VFMADD213PD.BCST lanes<>+3296(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+2784(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+2784(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+2272(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+2272(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+5248(SB), Z13, Z2
 	VFMADD213PD.BCST lanes<>+4736(SB), Z12, Z0
 	VFMADD213PD.BCST lanes<>+4736(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3008(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+3008(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3040(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+3040(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+2432(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+2432(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+4224(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+4224(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+6688(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+6688(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+4960(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+4960(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+4992(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+4992(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+4384(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+4384(SB), Z13, Z2
 	VFMADD213PD Z6, Z0, Z12
 	VFMADD213PD Z7, Z2, Z13
 	VFMSUB231PD Z12, Z8, Z6
@@ -20332,17 +30059,17 @@ main:
 	VADDPD Z11, Z7, Z2
 	VFMADD231PD Z27, Z4, Z0
 	VFMADD231PD Z27, Z5, Z2
-	VANDPD.BCST lanes<>+5376(SB), Z1, Z4
-	VANDPD.BCST lanes<>+5376(SB), Z3, Z5
-	VCMPPD.BCST $17, lanes<>+352(SB), Z4, K3
-	VCMPPD.BCST $17, lanes<>+352(SB), Z5, K4
-	VCMPPD.BCST $17, lanes<>+544(SB), Z1, K5
-	VCMPPD.BCST $17, lanes<>+544(SB), Z3, K6
+	VANDPD.BCST lanes<>+7328(SB), Z1, Z4
+	VANDPD.BCST lanes<>+7328(SB), Z3, Z5
+	VCMPPD.BCST $17, lanes<>+2272(SB), Z4, K3
+	VCMPPD.BCST $17, lanes<>+2272(SB), Z5, K4
+	VCMPPD.BCST $17, lanes<>+2464(SB), Z1, K5
+	VCMPPD.BCST $17, lanes<>+2464(SB), Z3, K6
 	VBLENDMPD Z0, Z1, K5, Z0
 	VBLENDMPD Z2, Z3, K6, Z2
 	VCMPPD $0, Z23, Z1, K5
 	VCMPPD $0, Z23, Z3, K6
-	VBROADCASTSD lanes<>+5472(SB), Z4
+	VBROADCASTSD lanes<>+7424(SB), Z4
 	VBLENDMPD Z25, Z4, K5, Z5
 	VBLENDMPD Z25, Z4, K6, Z4
 	VCMPPD $30, Z23, Z1, K5
@@ -20386,16 +30113,16 @@ masked:
 	VMOVAPS Z15, Z5
 	VFMADD231PD Z3, Z16, Z5
 	VFMADD213PD Z14, Z3, Z5
-	VFMADD213PD.BCST lanes<>+1472(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+1440(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3424(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3392(SB), Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFMADD213PD Z30, Z1, Z5
 	VFMADD213PD Z30, Z1, Z5
 	VSCALEFPD Z2, Z5, Z1
 	VADDPD Z30, Z1, Z2
-	VPSUBQ.BCST lanes<>+448(SB), Z2, Z2
+	VPSUBQ.BCST lanes<>+2368(SB), Z2, Z2
 	VPANDQ Z25, Z2, Z2
-	VBROADCASTSD lanes<>+224(SB), Z3
+	VBROADCASTSD lanes<>+2144(SB), Z3
 	VPSUBQ Z2, Z3, Z3
 	VMULPD Z24, Z1, Z4
 	VMOVAPS Z30, Z5
@@ -20403,32 +30130,32 @@ masked:
 	VFMADD231PD Z3, Z4, Z5
 	VPADDQ Z30, Z2, Z2
 	VPSRLQ $52, Z2, Z2
-	VPORQ.BCST lanes<>+288(SB), Z2, Z2
-	VSUBPD.BCST lanes<>+5216(SB), Z2, Z2
+	VPORQ.BCST lanes<>+2208(SB), Z2, Z2
+	VSUBPD.BCST lanes<>+7168(SB), Z2, Z2
 	VMULPD Z5, Z5, Z3
-	VADDPD.BCST lanes<>+96(SB), Z5, Z4
+	VADDPD.BCST lanes<>+2016(SB), Z5, Z4
 	VDIVPD Z4, Z5, Z4
 	VMULPD Z4, Z4, Z6
-	VMULPD.BCST lanes<>+416(SB), Z3, Z3
-	VBROADCASTSD lanes<>+5552(SB), Z7
-	VFMADD213PD.BCST lanes<>+3296(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+2784(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+2272(SB), Z6, Z7
+	VMULPD.BCST lanes<>+2336(SB), Z3, Z3
+	VBROADCASTSD lanes<>+7504(SB), Z7
+	VFMADD213PD.BCST lanes<>+5248(SB), Z6, Z7
 	VFMADD213PD.BCST lanes<>+4736(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+3008(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+3040(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+2432(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4224(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+6688(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4960(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4992(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4384(SB), Z6, Z7
 	VFMADD213PD Z3, Z7, Z6
 	VFMSUB231PD Z6, Z4, Z3
 	VFMADD231PD Z26, Z2, Z3
 	VADDPD Z5, Z3, Z3
 	VFMADD231PD Z27, Z2, Z3
-	VANDPD.BCST lanes<>+5376(SB), Z1, Z2
-	VCMPPD.BCST $17, lanes<>+352(SB), Z2, K2
-	VCMPPD.BCST $17, lanes<>+544(SB), Z1, K3
+	VANDPD.BCST lanes<>+7328(SB), Z1, Z2
+	VCMPPD.BCST $17, lanes<>+2272(SB), Z2, K2
+	VCMPPD.BCST $17, lanes<>+2464(SB), Z1, K3
 	VBLENDMPD Z3, Z1, K3, Z2
 	VCMPPD $0, Z23, Z1, K3
-	VBROADCASTSD lanes<>+5472(SB), Z3
+	VBROADCASTSD lanes<>+7424(SB), Z3
 	VBLENDMPD Z25, Z3, K3, Z3
 	VCMPPD $30, Z23, Z1, K3
 	VBLENDMPD Z2, Z3, K3, Z2
@@ -20442,6 +30169,168 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·softplusGradXFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Y14
+	VBROADCASTSS lanes<>+64(SB), Y13
+	VBROADCASTSS lanes<>+5120(SB), Y12
+	VBROADCASTSS lanes<>+7572(SB), Y11
+	VBROADCASTSS lanes<>+7584(SB), Y10
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	VMULPS (DI)(CX*4), Y15, Y0
+	VMULPS 32(DI)(CX*4), Y15, Y1
+	VCMPPS $30, Y14, Y0, Y2
+	VCMPPS $30, Y14, Y1, Y3
+	VMINPS Y0, Y11, Y0
+	VMINPS Y1, Y11, Y1
+	VMAXPS Y0, Y10, Y0
+	VMAXPS Y1, Y10, Y1
+	VMOVAPS Y12, Y4
+	VFMADD231PS lanes<>+4000(SB), Y0, Y4
+	VMOVAPS Y12, Y5
+	VFMADD231PS lanes<>+4000(SB), Y1, Y5
+	VSUBPS Y12, Y4, Y6
+	VSUBPS Y12, Y5, Y7
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y5, Y5
+	VMOVAPS Y0, Y8
+	VFNMADD231PS lanes<>+3552(SB), Y6, Y8
+	VMOVAPS Y1, Y9
+	VFNMADD231PS lanes<>+3552(SB), Y7, Y9
+	VFNMADD231PS lanes<>+3360(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3360(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7640(SB), Y6
+	VBROADCASTSS lanes<>+5344(SB), Y7
+	VFMADD231PS Y8, Y6, Y7
+	VFMADD213PS lanes<>+5344(SB), Y9, Y6
+	VFMADD213PS lanes<>+3776(SB), Y8, Y7
+	VFMADD213PS lanes<>+3776(SB), Y9, Y6
+	VFMADD213PS lanes<>+4256(SB), Y8, Y7
+	VFMADD213PS lanes<>+4256(SB), Y9, Y6
+	VFMADD213PS lanes<>+7136(SB), Y8, Y7
+	VFMADD213PS lanes<>+7136(SB), Y9, Y6
+	VFMADD213PS Y13, Y8, Y7
+	VFMADD213PS Y13, Y9, Y6
+	VFMADD213PS Y13, Y8, Y7
+	VFMADD213PS Y13, Y9, Y6
+	VPSRAD $31, Y0, Y0
+	VPSRAD $31, Y1, Y1
+	VPAND lanes<>+2560(SB), Y0, Y0
+	VPAND lanes<>+2560(SB), Y1, Y1
+	VPADDD Y0, Y4, Y4
+	VPADDD Y1, Y5, Y5
+	VBROADCASTSS lanes<>+2020(SB), Y8
+	VPSUBD Y0, Y8, Y0
+	VPSUBD Y1, Y8, Y1
+	VMULPS Y4, Y7, Y4
+	VMULPS Y5, Y6, Y5
+	VMULPS Y0, Y4, Y0
+	VMULPS Y1, Y5, Y1
+	VMULPS Y15, Y0, Y4
+	VMULPS Y15, Y1, Y5
+	VADDPS Y0, Y13, Y0
+	VADDPS Y1, Y13, Y1
+	VDIVPS Y0, Y4, Y0
+	VDIVPS Y1, Y5, Y1
+	VDIVPS Y15, Y0, Y0
+	VDIVPS Y15, Y1, Y1
+	VMOVUPS (SI)(CX*4), Y4
+	VMULPS Y0, Y4, Y0
+	VMOVUPS 32(SI)(CX*4), Y5
+	VMULPS Y1, Y5, Y1
+	VBLENDVPS Y2, Y4, Y0, Y0
+	VBLENDVPS Y3, Y5, Y1, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMULPS 64(DI)(CX*4), Y15, Y0
+	VMULPS 96(DI)(CX*4), Y15, Y1
+	VCMPPS $30, Y14, Y0, Y2
+	VCMPPS $30, Y14, Y1, Y3
+	VMINPS Y0, Y11, Y0
+	VMINPS Y1, Y11, Y1
+	VMAXPS Y0, Y10, Y0
+	VMAXPS Y1, Y10, Y1
+	VMOVAPS Y12, Y4
+	VFMADD231PS lanes<>+4000(SB), Y0, Y4
+	VMOVAPS Y12, Y5
+	VFMADD231PS lanes<>+4000(SB), Y1, Y5
+	VSUBPS Y12, Y4, Y6
+	VSUBPS Y12, Y5, Y7
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y5, Y5
+	VMOVAPS Y0, Y8
+	VFNMADD231PS lanes<>+3552(SB), Y6, Y8
+	VMOVAPS Y1, Y9
+	VFNMADD231PS lanes<>+3552(SB), Y7, Y9
+	VFNMADD231PS lanes<>+3360(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3360(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7640(SB), Y6
+	VBROADCASTSS lanes<>+5344(SB), Y7
+	VFMADD231PS Y8, Y6, Y7
+	VFMADD213PS lanes<>+5344(SB), Y9, Y6
+	VFMADD213PS lanes<>+3776(SB), Y8, Y7
+	VFMADD213PS lanes<>+3776(SB), Y9, Y6
+	VFMADD213PS lanes<>+4256(SB), Y8, Y7
+	VFMADD213PS lanes<>+4256(SB), Y9, Y6
+	VFMADD213PS lanes<>+7136(SB), Y8, Y7
+	VFMADD213PS lanes<>+7136(SB), Y9, Y6
+	VFMADD213PS Y13, Y8, Y7
+	VFMADD213PS Y13, Y9, Y6
+	VFMADD213PS Y13, Y8, Y7
+	VFMADD213PS Y13, Y9, Y6
+	VPSRAD $31, Y0, Y0
+	VPSRAD $31, Y1, Y1
+	VPAND lanes<>+2560(SB), Y0, Y0
+	VPAND lanes<>+2560(SB), Y1, Y1
+	VPADDD Y0, Y4, Y4
+	VPADDD Y1, Y5, Y5
+	VBROADCASTSS lanes<>+2020(SB), Y8
+	VPSUBD Y0, Y8, Y0
+	VPSUBD Y1, Y8, Y1
+	VMULPS Y4, Y7, Y4
+	VMULPS Y5, Y6, Y5
+	VMULPS Y0, Y4, Y0
+	VMULPS Y1, Y5, Y1
+	VMULPS Y15, Y0, Y4
+	VMULPS Y15, Y1, Y5
+	VADDPS Y0, Y13, Y0
+	VADDPS Y1, Y13, Y1
+	VDIVPS Y0, Y4, Y0
+	VDIVPS Y1, Y5, Y1
+	VDIVPS Y15, Y0, Y0
+	VDIVPS Y15, Y1, Y1
+	VMOVUPS 64(SI)(CX*4), Y4
+	VMULPS Y0, Y4, Y0
+	VMOVUPS 96(SI)(CX*4), Y5
+	VMULPS Y1, Y5, Y1
+	VBLENDVPS Y2, Y4, Y0, Y0
+	VBLENDVPS Y3, Y5, Y1, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·softplusGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -20452,10 +30341,10 @@ TEXT ·softplusGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	VBROADCASTSS 0(R13), Y15
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 8(R13), Y14
-	VBROADCASTSS lanes<>+992(SB), Y13
-	VBROADCASTSS lanes<>+3168(SB), Y12
-	VBROADCASTSS lanes<>+5612(SB), Y11
-	VBROADCASTSS lanes<>+5624(SB), Y10
+	VBROADCASTSS lanes<>+64(SB), Y13
+	VBROADCASTSS lanes<>+5120(SB), Y12
+	VBROADCASTSS lanes<>+7572(SB), Y11
+	VBROADCASTSS lanes<>+7584(SB), Y10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -20470,40 +30359,40 @@ main:
 	VMAXPS Y0, Y10, Y0
 	VMAXPS Y1, Y10, Y1
 	VMOVAPS Y12, Y4
-	VFMADD231PS lanes<>+2048(SB), Y0, Y4
+	VFMADD231PS lanes<>+4000(SB), Y0, Y4
 	VMOVAPS Y12, Y5
-	VFMADD231PS lanes<>+2048(SB), Y1, Y5
+	VFMADD231PS lanes<>+4000(SB), Y1, Y5
 	VSUBPS Y12, Y4, Y6
 	VSUBPS Y12, Y5, Y7
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VMOVAPS Y0, Y8
-	VFNMADD231PS lanes<>+1600(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3552(SB), Y6, Y8
 	VMOVAPS Y1, Y9
-	VFNMADD231PS lanes<>+1600(SB), Y7, Y9
-	VFNMADD231PS lanes<>+1408(SB), Y6, Y8
-	VFNMADD231PS lanes<>+1408(SB), Y7, Y9
-	VBROADCASTSS lanes<>+5656(SB), Y6
-	VBROADCASTSS lanes<>+3392(SB), Y7
+	VFNMADD231PS lanes<>+3552(SB), Y7, Y9
+	VFNMADD231PS lanes<>+3360(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3360(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7640(SB), Y6
+	VBROADCASTSS lanes<>+5344(SB), Y7
 	VFMADD231PS Y8, Y6, Y7
-	VFMADD213PS lanes<>+3392(SB), Y9, Y6
-	VFMADD213PS lanes<>+1824(SB), Y8, Y7
-	VFMADD213PS lanes<>+1824(SB), Y9, Y6
-	VFMADD213PS lanes<>+2304(SB), Y8, Y7
-	VFMADD213PS lanes<>+2304(SB), Y9, Y6
-	VFMADD213PS lanes<>+5184(SB), Y8, Y7
-	VFMADD213PS lanes<>+5184(SB), Y9, Y6
+	VFMADD213PS lanes<>+5344(SB), Y9, Y6
+	VFMADD213PS lanes<>+3776(SB), Y8, Y7
+	VFMADD213PS lanes<>+3776(SB), Y9, Y6
+	VFMADD213PS lanes<>+4256(SB), Y8, Y7
+	VFMADD213PS lanes<>+4256(SB), Y9, Y6
+	VFMADD213PS lanes<>+7136(SB), Y8, Y7
+	VFMADD213PS lanes<>+7136(SB), Y9, Y6
 	VFMADD213PS Y13, Y8, Y7
 	VFMADD213PS Y13, Y9, Y6
 	VFMADD213PS Y13, Y8, Y7
 	VFMADD213PS Y13, Y9, Y6
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+640(SB), Y0, Y0
-	VPAND lanes<>+640(SB), Y1, Y1
+	VPAND lanes<>+2560(SB), Y0, Y0
+	VPAND lanes<>+2560(SB), Y1, Y1
 	VPADDD Y0, Y4, Y4
 	VPADDD Y1, Y5, Y5
-	VBROADCASTSS lanes<>+100(SB), Y8
+	VBROADCASTSS lanes<>+2020(SB), Y8
 	VPSUBD Y0, Y8, Y0
 	VPSUBD Y1, Y8, Y1
 	VMULPS Y4, Y7, Y4
@@ -20540,23 +30429,23 @@ single:
 	VMINPS Y0, Y11, Y0
 	VMAXPS Y0, Y10, Y0
 	VMOVAPS Y12, Y2
-	VFMADD231PS lanes<>+2048(SB), Y0, Y2
+	VFMADD231PS lanes<>+4000(SB), Y0, Y2
 	VSUBPS Y12, Y2, Y3
 	VPSLLD $23, Y2, Y2
 	VMOVAPS Y0, Y4
-	VFNMADD231PS lanes<>+1600(SB), Y3, Y4
-	VFNMADD231PS lanes<>+1408(SB), Y3, Y4
-	VBROADCASTSS lanes<>+5656(SB), Y3
-	VFMADD213PS lanes<>+3392(SB), Y4, Y3
-	VFMADD213PS lanes<>+1824(SB), Y4, Y3
-	VFMADD213PS lanes<>+2304(SB), Y4, Y3
-	VFMADD213PS lanes<>+5184(SB), Y4, Y3
+	VFNMADD231PS lanes<>+3552(SB), Y3, Y4
+	VFNMADD231PS lanes<>+3360(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7640(SB), Y3
+	VFMADD213PS lanes<>+5344(SB), Y4, Y3
+	VFMADD213PS lanes<>+3776(SB), Y4, Y3
+	VFMADD213PS lanes<>+4256(SB), Y4, Y3
+	VFMADD213PS lanes<>+7136(SB), Y4, Y3
 	VFMADD213PS Y13, Y4, Y3
 	VFMADD213PS Y13, Y4, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+640(SB), Y0, Y0
+	VPAND lanes<>+2560(SB), Y0, Y0
 	VPADDD Y0, Y2, Y2
-	VBROADCASTSS lanes<>+100(SB), Y4
+	VBROADCASTSS lanes<>+2020(SB), Y4
 	VPSUBD Y0, Y4, Y0
 	VMULPS Y2, Y3, Y2
 	VMULPS Y0, Y2, Y0
@@ -20575,7 +30464,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -20584,23 +30473,23 @@ tail:
 	VMINPS Y0, Y11, Y0
 	VMAXPS Y0, Y10, Y0
 	VMOVAPS Y12, Y2
-	VFMADD231PS lanes<>+2048(SB), Y0, Y2
+	VFMADD231PS lanes<>+4000(SB), Y0, Y2
 	VSUBPS Y12, Y2, Y3
 	VPSLLD $23, Y2, Y2
 	VMOVAPS Y0, Y4
-	VFNMADD231PS lanes<>+1600(SB), Y3, Y4
-	VFNMADD231PS lanes<>+1408(SB), Y3, Y4
-	VBROADCASTSS lanes<>+5656(SB), Y3
-	VFMADD213PS lanes<>+3392(SB), Y4, Y3
-	VFMADD213PS lanes<>+1824(SB), Y4, Y3
-	VFMADD213PS lanes<>+2304(SB), Y4, Y3
-	VFMADD213PS lanes<>+5184(SB), Y4, Y3
+	VFNMADD231PS lanes<>+3552(SB), Y3, Y4
+	VFNMADD231PS lanes<>+3360(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7640(SB), Y3
+	VFMADD213PS lanes<>+5344(SB), Y4, Y3
+	VFMADD213PS lanes<>+3776(SB), Y4, Y3
+	VFMADD213PS lanes<>+4256(SB), Y4, Y3
+	VFMADD213PS lanes<>+7136(SB), Y4, Y3
 	VFMADD213PS Y13, Y4, Y3
 	VFMADD213PS Y13, Y4, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+640(SB), Y0, Y0
+	VPAND lanes<>+2560(SB), Y0, Y0
 	VPADDD Y0, Y2, Y2
-	VBROADCASTSS lanes<>+100(SB), Y4
+	VBROADCASTSS lanes<>+2020(SB), Y4
 	VPSUBD Y0, Y4, Y0
 	VMULPS Y2, Y3, Y2
 	VMULPS Y0, Y2, Y0
@@ -20619,6 +30508,151 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·softplusGradXFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Z30
+	VBROADCASTSS lanes<>+64(SB), Z29
+	VBROADCASTSS lanes<>+7548(SB), Z28
+	VBROADCASTSS lanes<>+4000(SB), Z27
+	VBROADCASTSS lanes<>+3552(SB), Z26
+	VBROADCASTSS lanes<>+3360(SB), Z25
+	VMOVUPS lanes<>+64(SB), Z24
+	VBROADCASTSS lanes<>+7696(SB), Z23
+	VBROADCASTSS lanes<>+7628(SB), Z22
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMULPS (DI)(CX*4), Z31, Z0
+	VMULPS 4096(DI)(CX*4), Z31, Z1
+	VMULPS 8192(DI)(CX*4), Z31, Z2
+	VMULPS 12288(DI)(CX*4), Z31, Z3
+	VCMPPS $26, Z30, Z0, K1
+	VCMPPS $26, Z30, Z1, K2
+	VCMPPS $26, Z30, Z2, K3
+	VCMPPS $26, Z30, Z3, K4
+	VMOVAPS Z28, Z4
+	VFMADD231PS Z27, Z0, Z4
+	VMOVAPS Z28, Z5
+	VFMADD231PS Z27, Z1, Z5
+	VMOVAPS Z28, Z6
+	VFMADD231PS Z27, Z2, Z6
+	VMOVAPS Z28, Z7
+	VFMADD231PS Z27, Z3, Z7
+	VSUBPS Z28, Z4, Z8
+	VSUBPS Z28, Z5, Z9
+	VSUBPS Z28, Z6, Z10
+	VSUBPS Z28, Z7, Z11
+	VFNMADD231PS Z26, Z8, Z0
+	VFNMADD231PS Z26, Z9, Z1
+	VFNMADD231PS Z26, Z10, Z2
+	VFNMADD231PS Z26, Z11, Z3
+	VFNMADD231PS Z25, Z8, Z0
+	VFNMADD231PS Z25, Z9, Z1
+	VFNMADD231PS Z25, Z10, Z2
+	VFNMADD231PS Z25, Z11, Z3
+	VRANGEPS $6, Z29, Z0, Z0
+	VRANGEPS $6, Z29, Z1, Z1
+	VRANGEPS $6, Z29, Z2, Z2
+	VRANGEPS $6, Z29, Z3, Z3
+	VPERMPS Z24, Z4, Z4
+	VPERMPS Z24, Z5, Z5
+	VPERMPS Z24, Z6, Z6
+	VPERMPS Z24, Z7, Z7
+	VMOVAPS Z22, Z12
+	VFMADD231PS Z0, Z23, Z12
+	VMOVAPS Z22, Z13
+	VFMADD231PS Z1, Z23, Z13
+	VMOVAPS Z22, Z14
+	VFMADD231PS Z2, Z23, Z14
+	VMOVAPS Z22, Z15
+	VFMADD231PS Z3, Z23, Z15
+	VFMADD213PS Z29, Z0, Z12
+	VFMADD213PS Z29, Z1, Z13
+	VFMADD213PS Z29, Z2, Z14
+	VFMADD213PS Z29, Z3, Z15
+	VMULPS Z4, Z0, Z0
+	VMULPS Z5, Z1, Z1
+	VMULPS Z6, Z2, Z2
+	VMULPS Z7, Z3, Z3
+	VFMADD231PS Z12, Z0, Z4
+	VFMADD231PS Z13, Z1, Z5
+	VFMADD231PS Z14, Z2, Z6
+	VFMADD231PS Z15, Z3, Z7
+	VSCALEFPS Z8, Z4, Z0
+	VSCALEFPS Z9, Z5, Z1
+	VSCALEFPS Z10, Z6, Z2
+	VSCALEFPS Z11, Z7, Z3
+	VMULPS Z31, Z0, Z4
+	VMULPS Z31, Z1, Z5
+	VMULPS Z31, Z2, Z6
+	VMULPS Z31, Z3, Z7
+	VADDPS Z0, Z29, Z0
+	VADDPS Z1, Z29, Z1
+	VADDPS Z2, Z29, Z2
+	VADDPS Z3, Z29, Z3
+	VDIVPS Z0, Z4, Z0
+	VDIVPS Z1, Z5, Z1
+	VDIVPS Z2, Z6, Z2
+	VDIVPS Z3, Z7, Z3
+	VDIVPS Z31, Z0, Z0
+	VDIVPS Z31, Z1, Z1
+	VDIVPS Z31, Z2, Z2
+	VDIVPS Z31, Z3, Z3
+	VMOVUPS (SI)(CX*4), Z4
+	VMULPS Z0, Z4, K1, Z4
+	VMOVUPS 4096(SI)(CX*4), Z0
+	VMULPS Z1, Z0, K2, Z0
+	VMOVUPS 8192(SI)(CX*4), Z1
+	VMULPS Z2, Z1, K3, Z1
+	VMOVUPS 12288(SI)(CX*4), Z2
+	VMULPS Z3, Z2, K4, Z2
+	VMOVNTPS Z4, (DX)(CX*4)
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	VMOVNTPS Z1, 8192(DX)(CX*4)
+	VMOVNTPS Z2, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·softplusGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -20627,18 +30661,16 @@ TEXT ·softplusGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+992(SB), Z30
 	MOVQ s+32(FP), R13
-	VBROADCASTSS 8(R13), Z29
-	VBROADCASTSS lanes<>+5596(SB), Z28
-	VBROADCASTSS lanes<>+2048(SB), Z27
-	VBROADCASTSS lanes<>+1600(SB), Z26
-	VBROADCASTSS lanes<>+1408(SB), Z25
-	VBROADCASTSS lanes<>+5656(SB), Z24
-	VBROADCASTSS lanes<>+3392(SB), Z23
-	VBROADCASTSS lanes<>+1824(SB), Z22
-	VBROADCASTSS lanes<>+2304(SB), Z21
-	VBROADCASTSS lanes<>+5184(SB), Z20
+	VBROADCASTSS 8(R13), Z30
+	VBROADCASTSS lanes<>+64(SB), Z29
+	VBROADCASTSS lanes<>+7548(SB), Z28
+	VBROADCASTSS lanes<>+4000(SB), Z27
+	VBROADCASTSS lanes<>+3552(SB), Z26
+	VBROADCASTSS lanes<>+3360(SB), Z25
+	VMOVUPS lanes<>+64(SB), Z24
+	VBROADCASTSS lanes<>+7696(SB), Z23
+	VBROADCASTSS lanes<>+7628(SB), Z22
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -20648,10 +30680,10 @@ main:
 	VMULPS 64(DI)(CX*4), Z31, Z1
 	VMULPS 128(DI)(CX*4), Z31, Z2
 	VMULPS 192(DI)(CX*4), Z31, Z3
-	VCMPPS $26, Z29, Z0, K1
-	VCMPPS $26, Z29, Z1, K2
-	VCMPPS $26, Z29, Z2, K3
-	VCMPPS $26, Z29, Z3, K4
+	VCMPPS $26, Z30, Z0, K1
+	VCMPPS $26, Z30, Z1, K2
+	VCMPPS $26, Z30, Z2, K3
+	VCMPPS $26, Z30, Z3, K4
 	VMOVAPS Z28, Z4
 	VFMADD231PS Z27, Z0, Z4
 	VMOVAPS Z28, Z5
@@ -20660,62 +30692,58 @@ main:
 	VFMADD231PS Z27, Z2, Z6
 	VMOVAPS Z28, Z7
 	VFMADD231PS Z27, Z3, Z7
-	VSUBPS Z28, Z4, Z4
-	VSUBPS Z28, Z5, Z5
-	VSUBPS Z28, Z6, Z6
-	VSUBPS Z28, Z7, Z7
-	VFNMADD231PS Z26, Z4, Z0
-	VFNMADD231PS Z26, Z5, Z1
-	VFNMADD231PS Z26, Z6, Z2
-	VFNMADD231PS Z26, Z7, Z3
-	VFNMADD231PS Z25, Z4, Z0
-	VFNMADD231PS Z25, Z5, Z1
-	VFNMADD231PS Z25, Z6, Z2
-	VFNMADD231PS Z25, Z7, Z3
-	VRANGEPS $6, Z30, Z0, Z0
-	VRANGEPS $6, Z30, Z1, Z1
-	VRANGEPS $6, Z30, Z2, Z2
-	VRANGEPS $6, Z30, Z3, Z3
-	VMOVAPS Z23, Z8
-	VFMADD231PS Z0, Z24, Z8
-	VMOVAPS Z23, Z9
-	VFMADD231PS Z1, Z24, Z9
-	VMOVAPS Z23, Z10
-	VFMADD231PS Z2, Z24, Z10
-	VMOVAPS Z23, Z11
-	VFMADD231PS Z3, Z24, Z11
-	VFMADD213PS Z22, Z0, Z8
-	VFMADD213PS Z22, Z1, Z9
-	VFMADD213PS Z22, Z2, Z10
-	VFMADD213PS Z22, Z3, Z11
-	VFMADD213PS Z21, Z0, Z8
-	VFMADD213PS Z21, Z1, Z9
-	VFMADD213PS Z21, Z2, Z10
-	VFMADD213PS Z21, Z3, Z11
-	VFMADD213PS Z20, Z0, Z8
-	VFMADD213PS Z20, Z1, Z9
-	VFMADD213PS Z20, Z2, Z10
-	VFMADD213PS Z20, Z3, Z11
-	VFMADD213PS Z30, Z0, Z8
-	VFMADD213PS Z30, Z1, Z9
-	VFMADD213PS Z30, Z2, Z10
-	VFMADD213PS Z30, Z3, Z11
-	VFMADD213PS Z30, Z0, Z8
-	VFMADD213PS Z30, Z1, Z9
-	VFMADD213PS Z30, Z2, Z10
-	VFMADD213PS Z30, Z3, Z11
-	VSCALEFPS Z4, Z8, Z0
-	VSCALEFPS Z5, Z9, Z1
-	VSCALEFPS Z6, Z10, Z2
-	VSCALEFPS Z7, Z11, Z3
+	VSUBPS Z28, Z4, Z8
+	VSUBPS Z28, Z5, Z9
+	VSUBPS Z28, Z6, Z10
+	VSUBPS Z28, Z7, Z11
+	VFNMADD231PS Z26, Z8, Z0
+	VFNMADD231PS Z26, Z9, Z1
+	VFNMADD231PS Z26, Z10, Z2
+	VFNMADD231PS Z26, Z11, Z3
+	VFNMADD231PS Z25, Z8, Z0
+	VFNMADD231PS Z25, Z9, Z1
+	VFNMADD231PS Z25, Z10, Z2
+	VFNMADD231PS Z25, Z11, Z3
+	VRANGEPS $6, Z29, Z0, Z0
+	VRANGEPS $6, Z29, Z1, Z1
+	VRANGEPS $6, Z29, Z2, Z2
+	VRANGEPS $6, Z29, Z3, Z3
+	VPERMPS Z24, Z4, Z4
+	VPERMPS Z24, Z5, Z5
+	VPERMPS Z24, Z6, Z6
+	VPERMPS Z24, Z7, Z7
+	VMOVAPS Z22, Z12
+	VFMADD231PS Z0, Z23, Z12
+	VMOVAPS Z22, Z13
+	VFMADD231PS Z1, Z23, Z13
+	VMOVAPS Z22, Z14
+	VFMADD231PS Z2, Z23, Z14
+	VMOVAPS Z22, Z15
+	VFMADD231PS Z3, Z23, Z15
+	VFMADD213PS Z29, Z0, Z12
+	VFMADD213PS Z29, Z1, Z13
+	VFMADD213PS Z29, Z2, Z14
+	VFMADD213PS Z29, Z3, Z15
+	VMULPS Z4, Z0, Z0
+	VMULPS Z5, Z1, Z1
+	VMULPS Z6, Z2, Z2
+	VMULPS Z7, Z3, Z3
+	VFMADD231PS Z12, Z0, Z4
+	VFMADD231PS Z13, Z1, Z5
+	VFMADD231PS Z14, Z2, Z6
+	VFMADD231PS Z15, Z3, Z7
+	VSCALEFPS Z8, Z4, Z0
+	VSCALEFPS Z9, Z5, Z1
+	VSCALEFPS Z10, Z6, Z2
+	VSCALEFPS Z11, Z7, Z3
 	VMULPS Z31, Z0, Z4
 	VMULPS Z31, Z1, Z5
 	VMULPS Z31, Z2, Z6
 	VMULPS Z31, Z3, Z7
-	VADDPS Z0, Z30, Z0
-	VADDPS Z1, Z30, Z1
-	VADDPS Z2, Z30, Z2
-	VADDPS Z3, Z30, Z3
+	VADDPS Z0, Z29, Z0
+	VADDPS Z1, Z29, Z1
+	VADDPS Z2, Z29, Z2
+	VADDPS Z3, Z29, Z3
 	VDIVPS Z0, Z4, Z0
 	VDIVPS Z1, Z5, Z1
 	VDIVPS Z2, Z6, Z2
@@ -20749,23 +30777,22 @@ masked:
 	KMOVQ R12, K7
 	VMOVUPS.Z (DI)(CX*4), K7, Z0
 	VMULPS Z0, Z31, Z0
-	VCMPPS $26, Z29, Z0, K1
+	VCMPPS $26, Z30, Z0, K1
 	VMOVAPS Z28, Z1
 	VFMADD231PS Z27, Z0, Z1
-	VSUBPS Z28, Z1, Z1
-	VFNMADD231PS Z26, Z1, Z0
-	VFNMADD231PS Z25, Z1, Z0
-	VRANGEPS $6, Z30, Z0, Z0
-	VMOVAPS Z23, Z2
-	VFMADD231PS Z0, Z24, Z2
-	VFMADD213PS Z22, Z0, Z2
-	VFMADD213PS Z21, Z0, Z2
-	VFMADD213PS Z20, Z0, Z2
-	VFMADD213PS Z30, Z0, Z2
-	VFMADD213PS Z30, Z0, Z2
-	VSCALEFPS Z1, Z2, Z0
+	VSUBPS Z28, Z1, Z2
+	VFNMADD231PS Z26, Z2, Z0
+	VFNMADD231PS Z25, Z2, Z0
+	VRANGEPS $6, Z29, Z0, Z0
+	VPERMPS Z24, Z1, Z1
+	VMOVAPS Z22, Z3
+	VFMADD231PS Z0, Z23, Z3
+	VFMADD213PS Z29, Z0, Z3
+	VMULPS Z1, Z0, Z0
+	VFMADD231PS Z3, Z0, Z1
+	VSCALEFPS Z2, Z1, Z0
 	VMULPS Z31, Z0, Z1
-	VADDPS Z0, Z30, Z0
+	VADDPS Z0, Z29, Z0
 	VDIVPS Z0, Z1, Z0
 	VDIVPS Z31, Z0, Z0
 	VMOVUPS.Z (SI)(CX*4), K7, Z1
@@ -20797,62 +30824,62 @@ main:
 	VMULPD 32(DI)(CX*8), Y15, Y1
 	VCMPPD $30, Y14, Y0, Y2
 	VCMPPD $30, Y14, Y1, Y3
-	VBROADCASTSD lanes<>+5448(SB), Y4
+	VBROADCASTSD lanes<>+7400(SB), Y4
 	VMINPD Y0, Y4, Y0
 	VMINPD Y1, Y4, Y1
-	VBROADCASTSD lanes<>+5456(SB), Y4
+	VBROADCASTSD lanes<>+7408(SB), Y4
 	VMAXPD Y0, Y4, Y0
 	VMAXPD Y1, Y4, Y1
-	VBROADCASTSD lanes<>+5120(SB), Y4
-	VBROADCASTSD lanes<>+5088(SB), Y5
+	VBROADCASTSD lanes<>+7072(SB), Y4
+	VBROADCASTSD lanes<>+7040(SB), Y5
 	VFMADD231PD Y4, Y0, Y5
-	VFMADD213PD lanes<>+5088(SB), Y1, Y4
-	VSUBPD lanes<>+5088(SB), Y5, Y6
-	VSUBPD lanes<>+5088(SB), Y4, Y7
+	VFMADD213PD lanes<>+7040(SB), Y1, Y4
+	VSUBPD lanes<>+7040(SB), Y5, Y6
+	VSUBPD lanes<>+7040(SB), Y4, Y7
 	VPSLLQ $52, Y5, Y5
 	VPSLLQ $52, Y4, Y4
 	VMOVAPS Y0, Y8
-	VFNMADD231PD lanes<>+4704(SB), Y6, Y8
+	VFNMADD231PD lanes<>+6656(SB), Y6, Y8
 	VMOVAPS Y1, Y9
-	VFNMADD231PD lanes<>+4704(SB), Y7, Y9
-	VFNMADD231PD lanes<>+2144(SB), Y6, Y8
-	VFNMADD231PD lanes<>+2144(SB), Y7, Y9
+	VFNMADD231PD lanes<>+6656(SB), Y7, Y9
+	VFNMADD231PD lanes<>+4096(SB), Y6, Y8
+	VFNMADD231PD lanes<>+4096(SB), Y7, Y9
 	VMULPD Y8, Y8, Y6
 	VMULPD Y9, Y9, Y7
-	VBROADCASTSD lanes<>+5528(SB), Y10
-	VBROADCASTSD lanes<>+1504(SB), Y11
+	VBROADCASTSD lanes<>+7480(SB), Y10
+	VBROADCASTSD lanes<>+3456(SB), Y11
 	VFMADD231PD Y6, Y10, Y11
-	VFMADD213PD lanes<>+1504(SB), Y7, Y10
-	VFMADD213PD lanes<>+3680(SB), Y6, Y11
-	VFMADD213PD lanes<>+3680(SB), Y7, Y10
-	VFMADD213PD lanes<>+3872(SB), Y6, Y11
-	VFMADD213PD lanes<>+3872(SB), Y7, Y10
-	VFMADD213PD lanes<>+1312(SB), Y6, Y11
-	VFMADD213PD lanes<>+1312(SB), Y7, Y10
-	VBROADCASTSD lanes<>+5488(SB), Y12
-	VBROADCASTSD lanes<>+2880(SB), Y13
+	VFMADD213PD lanes<>+3456(SB), Y7, Y10
+	VFMADD213PD lanes<>+5632(SB), Y6, Y11
+	VFMADD213PD lanes<>+5632(SB), Y7, Y10
+	VFMADD213PD lanes<>+5824(SB), Y6, Y11
+	VFMADD213PD lanes<>+5824(SB), Y7, Y10
+	VFMADD213PD lanes<>+3264(SB), Y6, Y11
+	VFMADD213PD lanes<>+3264(SB), Y7, Y10
+	VBROADCASTSD lanes<>+7440(SB), Y12
+	VBROADCASTSD lanes<>+4832(SB), Y13
 	VFMADD231PD Y6, Y12, Y13
-	VFMADD213PD lanes<>+2880(SB), Y7, Y12
-	VFMADD213PD lanes<>+4768(SB), Y6, Y13
-	VFMADD213PD lanes<>+4768(SB), Y7, Y12
-	VFMADD213PD lanes<>+1472(SB), Y6, Y13
-	VFMADD213PD lanes<>+1472(SB), Y7, Y12
-	VFMADD213PD lanes<>+1440(SB), Y6, Y13
-	VFMADD213PD lanes<>+1440(SB), Y7, Y12
+	VFMADD213PD lanes<>+4832(SB), Y7, Y12
+	VFMADD213PD lanes<>+6720(SB), Y6, Y13
+	VFMADD213PD lanes<>+6720(SB), Y7, Y12
+	VFMADD213PD lanes<>+3424(SB), Y6, Y13
+	VFMADD213PD lanes<>+3424(SB), Y7, Y12
+	VFMADD213PD lanes<>+3392(SB), Y6, Y13
+	VFMADD213PD lanes<>+3392(SB), Y7, Y12
 	VFMADD231PD Y8, Y11, Y13
 	VFMADD231PD Y9, Y10, Y12
-	VFMADD213PD lanes<>+512(SB), Y8, Y13
-	VFMADD213PD lanes<>+512(SB), Y9, Y12
-	VFMADD213PD lanes<>+512(SB), Y8, Y13
-	VFMADD213PD lanes<>+512(SB), Y9, Y12
+	VFMADD213PD lanes<>+2432(SB), Y8, Y13
+	VFMADD213PD lanes<>+2432(SB), Y9, Y12
+	VFMADD213PD lanes<>+2432(SB), Y8, Y13
+	VFMADD213PD lanes<>+2432(SB), Y9, Y12
 	VPXOR X6, X6, X6
 	VCMPPD $17, Y6, Y0, Y0
 	VCMPPD $17, Y6, Y1, Y1
-	VANDPS lanes<>+64(SB), Y0, Y0
-	VANDPS lanes<>+64(SB), Y1, Y1
+	VANDPS lanes<>+1984(SB), Y0, Y0
+	VANDPS lanes<>+1984(SB), Y1, Y1
 	VPADDQ Y0, Y5, Y5
 	VPADDQ Y1, Y4, Y4
-	VBROADCASTSD lanes<>+96(SB), Y6
+	VBROADCASTSD lanes<>+2016(SB), Y6
 	VPSUBQ Y0, Y6, Y0
 	VPSUBQ Y1, Y6, Y1
 	VMULPD Y5, Y13, Y5
@@ -20861,8 +30888,8 @@ main:
 	VMULPD Y1, Y4, Y1
 	VMULPD Y15, Y0, Y4
 	VMULPD Y15, Y1, Y5
-	VADDPD lanes<>+512(SB), Y0, Y0
-	VADDPD lanes<>+512(SB), Y1, Y1
+	VADDPD lanes<>+2432(SB), Y0, Y0
+	VADDPD lanes<>+2432(SB), Y1, Y1
 	VDIVPD Y0, Y4, Y0
 	VDIVPD Y1, Y5, Y1
 	VDIVPD Y15, Y0, Y0
@@ -20886,41 +30913,41 @@ singles:
 single:
 	VMULPD (DI)(CX*8), Y15, Y0
 	VCMPPD $30, Y14, Y0, Y1
-	VBROADCASTSD lanes<>+5448(SB), Y2
+	VBROADCASTSD lanes<>+7400(SB), Y2
 	VMINPD Y0, Y2, Y0
-	VBROADCASTSD lanes<>+5456(SB), Y2
+	VBROADCASTSD lanes<>+7408(SB), Y2
 	VMAXPD Y0, Y2, Y0
-	VBROADCASTSD lanes<>+5120(SB), Y2
-	VFMADD213PD lanes<>+5088(SB), Y0, Y2
-	VSUBPD lanes<>+5088(SB), Y2, Y3
+	VBROADCASTSD lanes<>+7072(SB), Y2
+	VFMADD213PD lanes<>+7040(SB), Y0, Y2
+	VSUBPD lanes<>+7040(SB), Y2, Y3
 	VPSLLQ $52, Y2, Y2
 	VMOVAPS Y0, Y4
-	VFNMADD231PD lanes<>+4704(SB), Y3, Y4
-	VFNMADD231PD lanes<>+2144(SB), Y3, Y4
+	VFNMADD231PD lanes<>+6656(SB), Y3, Y4
+	VFNMADD231PD lanes<>+4096(SB), Y3, Y4
 	VMULPD Y4, Y4, Y3
-	VBROADCASTSD lanes<>+5528(SB), Y5
-	VFMADD213PD lanes<>+1504(SB), Y3, Y5
-	VFMADD213PD lanes<>+3680(SB), Y3, Y5
-	VFMADD213PD lanes<>+3872(SB), Y3, Y5
-	VFMADD213PD lanes<>+1312(SB), Y3, Y5
-	VBROADCASTSD lanes<>+5488(SB), Y6
-	VFMADD213PD lanes<>+2880(SB), Y3, Y6
-	VFMADD213PD lanes<>+4768(SB), Y3, Y6
-	VFMADD213PD lanes<>+1472(SB), Y3, Y6
-	VFMADD213PD lanes<>+1440(SB), Y3, Y6
+	VBROADCASTSD lanes<>+7480(SB), Y5
+	VFMADD213PD lanes<>+3456(SB), Y3, Y5
+	VFMADD213PD lanes<>+5632(SB), Y3, Y5
+	VFMADD213PD lanes<>+5824(SB), Y3, Y5
+	VFMADD213PD lanes<>+3264(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7440(SB), Y6
+	VFMADD213PD lanes<>+4832(SB), Y3, Y6
+	VFMADD213PD lanes<>+6720(SB), Y3, Y6
+	VFMADD213PD lanes<>+3424(SB), Y3, Y6
+	VFMADD213PD lanes<>+3392(SB), Y3, Y6
 	VFMADD231PD Y4, Y5, Y6
-	VFMADD213PD lanes<>+512(SB), Y4, Y6
-	VFMADD213PD lanes<>+512(SB), Y4, Y6
+	VFMADD213PD lanes<>+2432(SB), Y4, Y6
+	VFMADD213PD lanes<>+2432(SB), Y4, Y6
 	VPXOR X3, X3, X3
 	VCMPPD $17, Y3, Y0, Y0
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+1984(SB), Y0, Y0
 	VPADDQ Y0, Y2, Y2
-	VBROADCASTSD lanes<>+96(SB), Y3
+	VBROADCASTSD lanes<>+2016(SB), Y3
 	VPSUBQ Y0, Y3, Y0
 	VMULPD Y2, Y6, Y2
 	VMULPD Y0, Y2, Y0
 	VMULPD Y15, Y0, Y2
-	VADDPD lanes<>+512(SB), Y0, Y0
+	VADDPD lanes<>+2432(SB), Y0, Y0
 	VDIVPD Y0, Y2, Y0
 	VDIVPD Y15, Y0, Y0
 	VMOVUPS (SI)(CX*8), Y2
@@ -20934,47 +30961,47 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
 	VMULPD Y0, Y15, Y0
 	VCMPPD $30, Y14, Y0, Y1
-	VBROADCASTSD lanes<>+5448(SB), Y2
+	VBROADCASTSD lanes<>+7400(SB), Y2
 	VMINPD Y0, Y2, Y0
-	VBROADCASTSD lanes<>+5456(SB), Y2
+	VBROADCASTSD lanes<>+7408(SB), Y2
 	VMAXPD Y0, Y2, Y0
-	VBROADCASTSD lanes<>+5120(SB), Y2
-	VFMADD213PD lanes<>+5088(SB), Y0, Y2
-	VSUBPD lanes<>+5088(SB), Y2, Y3
+	VBROADCASTSD lanes<>+7072(SB), Y2
+	VFMADD213PD lanes<>+7040(SB), Y0, Y2
+	VSUBPD lanes<>+7040(SB), Y2, Y3
 	VPSLLQ $52, Y2, Y2
 	VMOVAPS Y0, Y4
-	VFNMADD231PD lanes<>+4704(SB), Y3, Y4
-	VFNMADD231PD lanes<>+2144(SB), Y3, Y4
+	VFNMADD231PD lanes<>+6656(SB), Y3, Y4
+	VFNMADD231PD lanes<>+4096(SB), Y3, Y4
 	VMULPD Y4, Y4, Y3
-	VBROADCASTSD lanes<>+5528(SB), Y5
-	VFMADD213PD lanes<>+1504(SB), Y3, Y5
-	VFMADD213PD lanes<>+3680(SB), Y3, Y5
-	VFMADD213PD lanes<>+3872(SB), Y3, Y5
-	VFMADD213PD lanes<>+1312(SB), Y3, Y5
-	VBROADCASTSD lanes<>+5488(SB), Y6
-	VFMADD213PD lanes<>+2880(SB), Y3, Y6
-	VFMADD213PD lanes<>+4768(SB), Y3, Y6
-	VFMADD213PD lanes<>+1472(SB), Y3, Y6
-	VFMADD213PD lanes<>+1440(SB), Y3, Y6
+	VBROADCASTSD lanes<>+7480(SB), Y5
+	VFMADD213PD lanes<>+3456(SB), Y3, Y5
+	VFMADD213PD lanes<>+5632(SB), Y3, Y5
+	VFMADD213PD lanes<>+5824(SB), Y3, Y5
+	VFMADD213PD lanes<>+3264(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7440(SB), Y6
+	VFMADD213PD lanes<>+4832(SB), Y3, Y6
+	VFMADD213PD lanes<>+6720(SB), Y3, Y6
+	VFMADD213PD lanes<>+3424(SB), Y3, Y6
+	VFMADD213PD lanes<>+3392(SB), Y3, Y6
 	VFMADD231PD Y4, Y5, Y6
-	VFMADD213PD lanes<>+512(SB), Y4, Y6
-	VFMADD213PD lanes<>+512(SB), Y4, Y6
+	VFMADD213PD lanes<>+2432(SB), Y4, Y6
+	VFMADD213PD lanes<>+2432(SB), Y4, Y6
 	VPXOR X3, X3, X3
 	VCMPPD $17, Y3, Y0, Y0
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+1984(SB), Y0, Y0
 	VPADDQ Y0, Y2, Y2
-	VBROADCASTSD lanes<>+96(SB), Y3
+	VBROADCASTSD lanes<>+2016(SB), Y3
 	VPSUBQ Y0, Y3, Y0
 	VMULPD Y2, Y6, Y2
 	VMULPD Y0, Y2, Y0
 	VMULPD Y15, Y0, Y2
-	VADDPD lanes<>+512(SB), Y0, Y0
+	VADDPD lanes<>+2432(SB), Y0, Y0
 	VDIVPD Y0, Y2, Y0
 	VDIVPD Y15, Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y2
@@ -20996,18 +31023,18 @@ TEXT ·softplusGradXFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+512(SB), Z30
+	VBROADCASTSD lanes<>+2432(SB), Z30
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 8(R13), Z29
-	VBROADCASTSD lanes<>+5424(SB), Z28
-	VBROADCASTSD lanes<>+5120(SB), Z27
-	VBROADCASTSD lanes<>+4704(SB), Z26
-	VBROADCASTSD lanes<>+2144(SB), Z25
-	VBROADCASTSD lanes<>+5528(SB), Z24
-	VBROADCASTSD lanes<>+1504(SB), Z23
-	VBROADCASTSD lanes<>+3680(SB), Z22
-	VBROADCASTSD lanes<>+3872(SB), Z21
-	VBROADCASTSD lanes<>+1312(SB), Z20
+	VBROADCASTSD lanes<>+7376(SB), Z28
+	VBROADCASTSD lanes<>+7072(SB), Z27
+	VBROADCASTSD lanes<>+6656(SB), Z26
+	VBROADCASTSD lanes<>+4096(SB), Z25
+	VBROADCASTSD lanes<>+7480(SB), Z24
+	VBROADCASTSD lanes<>+3456(SB), Z23
+	VBROADCASTSD lanes<>+5632(SB), Z22
+	VBROADCASTSD lanes<>+5824(SB), Z21
+	VBROADCASTSD lanes<>+3264(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -21069,26 +31096,26 @@ main:
 	VFMADD213PD Z20, Z9, Z13
 	VFMADD213PD Z20, Z10, Z14
 	VFMADD213PD Z20, Z11, Z15
-	VBROADCASTSD lanes<>+5488(SB), Z16
-	VBROADCASTSD lanes<>+2880(SB), Z17
+	VBROADCASTSD lanes<>+7440(SB), Z16
+	VBROADCASTSD lanes<>+4832(SB), Z17
 	VFMADD231PD Z8, Z16, Z17
-	VBROADCASTSD lanes<>+2880(SB), Z18
+	VBROADCASTSD lanes<>+4832(SB), Z18
 	VFMADD231PD Z9, Z16, Z18
-	VBROADCASTSD lanes<>+2880(SB), Z19
+	VBROADCASTSD lanes<>+4832(SB), Z19
 	VFMADD231PD Z10, Z16, Z19
-	VFMADD213PD.BCST lanes<>+2880(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+4768(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+4768(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+4768(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+4768(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+1472(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+1472(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+1472(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+1472(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+1440(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+1440(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+1440(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+1440(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4832(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+6720(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+6720(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+6720(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+6720(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+3424(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+3424(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+3424(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+3424(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+3392(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+3392(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+3392(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+3392(SB), Z11, Z16
 	VFMADD231PD Z0, Z12, Z17
 	VFMADD231PD Z1, Z13, Z18
 	VFMADD231PD Z2, Z14, Z19
@@ -21159,11 +31186,11 @@ masked:
 	VFMADD213PD Z22, Z2, Z3
 	VFMADD213PD Z21, Z2, Z3
 	VFMADD213PD Z20, Z2, Z3
-	VBROADCASTSD lanes<>+5488(SB), Z4
-	VFMADD213PD.BCST lanes<>+2880(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+4768(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1472(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1440(SB), Z2, Z4
+	VBROADCASTSD lanes<>+7440(SB), Z4
+	VFMADD213PD.BCST lanes<>+4832(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+6720(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+3424(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+3392(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD Z30, Z0, Z4
 	VFMADD213PD Z30, Z0, Z4
@@ -21182,6 +31209,69 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·softshrinkFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	VBROADCASTSS lanes<>+2052(SB), Y14
+	VPXOR X13, X13, X13
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $30, Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $30, Y15, Y2, Y3
+	VSUBPS Y15, Y0, Y4
+	VSUBPS Y15, Y2, Y5
+	VXORPS Y14, Y15, Y6
+	VXORPS Y14, Y15, Y7
+	VCMPPS $17, Y6, Y0, Y6
+	VCMPPS $17, Y7, Y2, Y7
+	VADDPS Y15, Y0, Y8
+	VADDPS Y15, Y2, Y9
+	VMULPS Y0, Y13, Y0
+	VMULPS Y2, Y13, Y2
+	VBLENDVPS Y6, Y8, Y0, Y0
+	VBLENDVPS Y7, Y9, Y2, Y2
+	VBLENDVPS Y1, Y4, Y0, Y0
+	VBLENDVPS Y3, Y5, Y2, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VCMPPS $30, Y15, Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VCMPPS $30, Y15, Y2, Y3
+	VSUBPS Y15, Y0, Y4
+	VSUBPS Y15, Y2, Y5
+	VXORPS Y14, Y15, Y6
+	VXORPS Y14, Y15, Y7
+	VCMPPS $17, Y6, Y0, Y6
+	VCMPPS $17, Y7, Y2, Y7
+	VADDPS Y15, Y0, Y8
+	VADDPS Y15, Y2, Y9
+	VMULPS Y0, Y13, Y0
+	VMULPS Y2, Y13, Y2
+	VBLENDVPS Y6, Y8, Y0, Y0
+	VBLENDVPS Y7, Y9, Y2, Y2
+	VBLENDVPS Y1, Y4, Y0, Y0
+	VBLENDVPS Y3, Y5, Y2, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·softshrinkFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -21189,7 +31279,7 @@ TEXT ·softshrinkFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+132(SB), Y14
+	VBROADCASTSS lanes<>+2052(SB), Y14
 	VPXOR X13, X13, X13
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -21242,7 +31332,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -21261,6 +31351,78 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·softshrinkFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	VBROADCASTSS lanes<>+2052(SB), Z30
+	VPXORD X29, X29, X29
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VCMPPS $30, Z31, Z0, K1
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VCMPPS $30, Z31, Z1, K2
+	VXORPS Z30, Z31, Z2
+	VXORPS Z30, Z31, Z3
+	VCMPPS $17, Z2, Z0, K3
+	VCMPPS $17, Z3, Z1, K4
+	VMULPS Z0, Z29, Z2
+	VMULPS Z1, Z29, Z3
+	VADDPS Z31, Z0, K3, Z2
+	VADDPS Z31, Z1, K4, Z3
+	VSUBPS Z31, Z0, K1, Z2
+	VSUBPS Z31, Z1, K2, Z3
+	VMOVNTPS Z2, (DX)(CX*4)
+	VMOVNTPS Z3, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VCMPPS $30, Z31, Z0, K1
+	VMOVUPS 12288(SI)(CX*4), Z1
+	VCMPPS $30, Z31, Z1, K2
+	VXORPS Z30, Z31, Z2
+	VXORPS Z30, Z31, Z3
+	VCMPPS $17, Z2, Z0, K3
+	VCMPPS $17, Z3, Z1, K4
+	VMULPS Z0, Z29, Z2
+	VMULPS Z1, Z29, Z3
+	VADDPS Z31, Z0, K3, Z2
+	VADDPS Z31, Z1, K4, Z3
+	VSUBPS Z31, Z0, K1, Z2
+	VSUBPS Z31, Z1, K2, Z3
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·softshrinkFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -21268,7 +31430,7 @@ TEXT ·softshrinkFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+132(SB), Z30
+	VBROADCASTSS lanes<>+2052(SB), Z30
 	VPXORD X29, X29, X29
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -21324,7 +31486,7 @@ TEXT ·softshrinkFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+128(SB), Y14
+	VBROADCASTSD lanes<>+2048(SB), Y14
 	VPXOR X13, X13, X13
 	XORQ CX, CX
 	SUBQ $8, AX
@@ -21377,7 +31539,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -21403,7 +31565,7 @@ TEXT ·softshrinkFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+128(SB), Z30
+	VBROADCASTSD lanes<>+2048(SB), Z30
 	VPXORD X29, X29, X29
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -21452,6 +31614,65 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·softshrinkGradXFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	VBROADCASTSS lanes<>+2052(SB), Y14
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $30, Y15, Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VCMPPS $30, Y15, Y2, Y3
+	VMOVUPS 64(DI)(CX*4), Y4
+	VCMPPS $30, Y15, Y4, Y5
+	VMOVUPS 96(DI)(CX*4), Y6
+	VCMPPS $30, Y15, Y6, Y7
+	VXORPS Y14, Y15, Y8
+	VXORPS Y14, Y15, Y9
+	VXORPS Y14, Y15, Y10
+	VXORPS Y14, Y15, Y11
+	VCMPPS $17, Y8, Y0, Y0
+	VCMPPS $17, Y9, Y2, Y2
+	VCMPPS $17, Y10, Y4, Y4
+	VCMPPS $17, Y11, Y6, Y6
+	VMOVUPS (SI)(CX*4), Y8
+	VANDPS Y8, Y0, Y0
+	VMOVUPS 32(SI)(CX*4), Y9
+	VANDPS Y9, Y2, Y2
+	VMOVUPS 64(SI)(CX*4), Y10
+	VANDPS Y10, Y4, Y4
+	VMOVUPS 96(SI)(CX*4), Y11
+	VANDPS Y11, Y6, Y6
+	VBLENDVPS Y1, Y8, Y0, Y0
+	VBLENDVPS Y3, Y9, Y2, Y1
+	VBLENDVPS Y5, Y10, Y4, Y2
+	VBLENDVPS Y7, Y11, Y6, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·softshrinkGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -21460,7 +31681,7 @@ TEXT ·softshrinkGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+132(SB), Y14
+	VBROADCASTSS lanes<>+2052(SB), Y14
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -21522,7 +31743,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -21540,6 +31761,87 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·softshrinkGradXFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	VBROADCASTSS lanes<>+2052(SB), Z30
+	VPXORD X29, X29, X29
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VCMPPS $30, Z31, Z0, K1
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VCMPPS $30, Z31, Z1, K2
+	VXORPS Z30, Z31, Z2
+	VXORPS Z30, Z31, Z3
+	VCMPPS $17, Z2, Z0, K3
+	VCMPPS $17, Z3, Z1, K4
+	VMOVUPS (SI)(CX*4), Z0
+	VBLENDMPS Z0, Z29, K3, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VBLENDMPS Z2, Z29, K4, Z3
+	VBLENDMPS Z0, Z1, K1, Z0
+	VBLENDMPS Z2, Z3, K2, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 8192(DI)(CX*4), Z0
+	VCMPPS $30, Z31, Z0, K1
+	VMOVUPS 12288(DI)(CX*4), Z1
+	VCMPPS $30, Z31, Z1, K2
+	VXORPS Z30, Z31, Z2
+	VXORPS Z30, Z31, Z3
+	VCMPPS $17, Z2, Z0, K3
+	VCMPPS $17, Z3, Z1, K4
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VBLENDMPS Z0, Z29, K3, Z1
+	VMOVUPS 12288(SI)(CX*4), Z2
+	VBLENDMPS Z2, Z29, K4, Z3
+	VBLENDMPS Z0, Z1, K1, Z0
+	VBLENDMPS Z2, Z3, K2, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·softshrinkGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -21548,7 +31850,7 @@ TEXT ·softshrinkGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+132(SB), Z30
+	VBROADCASTSS lanes<>+2052(SB), Z30
 	VPXORD X29, X29, X29
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -21605,7 +31907,7 @@ TEXT ·softshrinkGradXFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+128(SB), Y14
+	VBROADCASTSD lanes<>+2048(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -21667,7 +31969,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -21693,7 +31995,7 @@ TEXT ·softshrinkGradXFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+128(SB), Z30
+	VBROADCASTSD lanes<>+2048(SB), Z30
 	VPXORD X29, X29, X29
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -21742,13 +32044,54 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·softsignFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+7296(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VANDPS Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VANDPS Y15, Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VANDPS Y15, Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VANDPS Y15, Y6, Y7
+	VADDPS Y1, Y14, Y1
+	VADDPS Y3, Y14, Y3
+	VADDPS Y5, Y14, Y5
+	VADDPS Y7, Y14, Y7
+	VDIVPS Y1, Y0, Y0
+	VDIVPS Y3, Y2, Y1
+	VDIVPS Y5, Y4, Y2
+	VDIVPS Y7, Y6, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·softsignFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5344(SB), Y15
-	VBROADCASTSS lanes<>+992(SB), Y14
+	VBROADCASTSS lanes<>+7296(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -21795,7 +32138,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -21809,13 +32152,71 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·softsignFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+7296(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z30
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VANDPS Z31, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VANDPS Z31, Z2, Z3
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VANDPS Z31, Z4, Z5
+	VMOVUPS 12288(SI)(CX*4), Z6
+	VANDPS Z31, Z6, Z7
+	VADDPS Z1, Z30, Z1
+	VADDPS Z3, Z30, Z3
+	VADDPS Z5, Z30, Z5
+	VADDPS Z7, Z30, Z7
+	VDIVPS Z1, Z0, Z0
+	VDIVPS Z3, Z2, Z1
+	VDIVPS Z5, Z4, Z2
+	VDIVPS Z7, Z6, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·softsignFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5344(SB), Z31
-	VBROADCASTSS lanes<>+992(SB), Z30
+	VBROADCASTSS lanes<>+7296(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z30
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -21869,8 +32270,8 @@ TEXT ·softsignFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5376(SB), Y15
-	VBROADCASTSD lanes<>+512(SB), Y14
+	VBROADCASTSD lanes<>+7328(SB), Y15
+	VBROADCASTSD lanes<>+2432(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -21917,7 +32318,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -21936,8 +32337,8 @@ TEXT ·softsignFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5376(SB), Z31
-	VBROADCASTSD lanes<>+512(SB), Z30
+	VBROADCASTSD lanes<>+7328(SB), Z31
+	VBROADCASTSD lanes<>+2432(SB), Z30
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -21986,78 +32387,80 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·tanhshrinkFloat32AVX2(SB), NOSPLIT, $0-64
+TEXT ·tanhshrinkFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	XORQ CX, CX
-	SUBQ $32, AX
-	JLT singles
 	PCALIGN $32
-main:
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+5344(SB), Y0, Y1
+	VANDPS lanes<>+7296(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VANDPS lanes<>+5344(SB), Y2, Y3
+	VANDPS lanes<>+7296(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VANDPS lanes<>+5344(SB), Y4, Y5
+	VANDPS lanes<>+7296(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VANDPS lanes<>+5344(SB), Y6, Y7
-	VBROADCASTSS lanes<>+5592(SB), Y8
+	VANDPS lanes<>+7296(SB), Y6, Y7
+	VBROADCASTSS lanes<>+7544(SB), Y8
 	VMINPS Y1, Y8, Y1
 	VMINPS Y3, Y8, Y3
 	VMINPS Y5, Y8, Y5
 	VMINPS Y7, Y8, Y7
-	VBROADCASTSS lanes<>+5672(SB), Y8
-	VBROADCASTSS lanes<>+3200(SB), Y9
+	VBROADCASTSS lanes<>+7656(SB), Y8
+	VBROADCASTSS lanes<>+5152(SB), Y9
 	VFMADD231PS Y8, Y1, Y9
-	VBROADCASTSS lanes<>+3200(SB), Y10
+	VBROADCASTSS lanes<>+5152(SB), Y10
 	VFMADD231PS Y8, Y3, Y10
-	VBROADCASTSS lanes<>+3200(SB), Y11
+	VBROADCASTSS lanes<>+5152(SB), Y11
 	VFMADD231PS Y8, Y5, Y11
-	VFMADD213PS lanes<>+3200(SB), Y7, Y8
-	VSUBPS lanes<>+3200(SB), Y9, Y12
-	VSUBPS lanes<>+3200(SB), Y10, Y13
-	VSUBPS lanes<>+3200(SB), Y11, Y14
-	VSUBPS lanes<>+3200(SB), Y8, Y15
+	VFMADD213PS lanes<>+5152(SB), Y7, Y8
+	VSUBPS lanes<>+5152(SB), Y9, Y12
+	VSUBPS lanes<>+5152(SB), Y10, Y13
+	VSUBPS lanes<>+5152(SB), Y11, Y14
+	VSUBPS lanes<>+5152(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+1664(SB), Y12, Y1
-	VFNMADD231PS lanes<>+1664(SB), Y13, Y3
-	VFNMADD231PS lanes<>+1664(SB), Y14, Y5
-	VFNMADD231PS lanes<>+1664(SB), Y15, Y7
+	VFNMADD231PS lanes<>+3616(SB), Y12, Y1
+	VFNMADD231PS lanes<>+3616(SB), Y13, Y3
+	VFNMADD231PS lanes<>+3616(SB), Y14, Y5
+	VFNMADD231PS lanes<>+3616(SB), Y15, Y7
 	VMULPS Y1, Y1, Y12
 	VMULPS Y3, Y3, Y13
 	VMULPS Y5, Y5, Y14
 	VMULPS Y7, Y7, Y15
-	VBROADCASTSS lanes<>+5644(SB), Y6
-	VBROADCASTSS lanes<>+1728(SB), Y4
+	VBROADCASTSS lanes<>+7616(SB), Y6
+	VBROADCASTSS lanes<>+3680(SB), Y4
 	VFMADD231PS Y1, Y6, Y4
-	VBROADCASTSS lanes<>+1728(SB), Y2
+	VBROADCASTSS lanes<>+3680(SB), Y2
 	VFMADD231PS Y3, Y6, Y2
-	VBROADCASTSS lanes<>+1728(SB), Y0
+	VBROADCASTSS lanes<>+3680(SB), Y0
 	VFMADD231PS Y5, Y6, Y0
-	VFMADD213PS lanes<>+1728(SB), Y7, Y6
-	VFMADD213PS lanes<>+2944(SB), Y1, Y4
-	VFMADD213PS lanes<>+2944(SB), Y3, Y2
-	VFMADD213PS lanes<>+2944(SB), Y5, Y0
-	VFMADD213PS lanes<>+2944(SB), Y7, Y6
-	VFMADD213PS lanes<>+2592(SB), Y1, Y4
-	VFMADD213PS lanes<>+2592(SB), Y3, Y2
-	VFMADD213PS lanes<>+2592(SB), Y5, Y0
-	VFMADD213PS lanes<>+2592(SB), Y7, Y6
-	VFMADD213PS lanes<>+5280(SB), Y1, Y4
-	VFMADD213PS lanes<>+5280(SB), Y3, Y2
-	VFMADD213PS lanes<>+5280(SB), Y5, Y0
-	VFMADD213PS lanes<>+5280(SB), Y7, Y6
+	VFMADD213PS lanes<>+3680(SB), Y7, Y6
+	VFMADD213PS lanes<>+4896(SB), Y1, Y4
+	VFMADD213PS lanes<>+4896(SB), Y3, Y2
+	VFMADD213PS lanes<>+4896(SB), Y5, Y0
+	VFMADD213PS lanes<>+4896(SB), Y7, Y6
+	VFMADD213PS lanes<>+4544(SB), Y1, Y4
+	VFMADD213PS lanes<>+4544(SB), Y3, Y2
+	VFMADD213PS lanes<>+4544(SB), Y5, Y0
+	VFMADD213PS lanes<>+4544(SB), Y7, Y6
+	VFMADD213PS lanes<>+7232(SB), Y1, Y4
+	VFMADD213PS lanes<>+7232(SB), Y3, Y2
+	VFMADD213PS lanes<>+7232(SB), Y5, Y0
+	VFMADD213PS lanes<>+7232(SB), Y7, Y6
 	VFMADD231PS Y4, Y12, Y1
 	VFMADD231PS Y2, Y13, Y3
 	VFMADD231PS Y0, Y14, Y5
 	VFMADD231PS Y6, Y15, Y7
-	VBROADCASTSS lanes<>+704(SB), Y0
+	VBROADCASTSS lanes<>+2624(SB), Y0
 	VMOVAPS Y0, Y2
 	VFMSUB231PS Y0, Y9, Y2
 	VMOVAPS Y0, Y4
@@ -22070,22 +32473,141 @@ main:
 	VFMADD231PS Y3, Y10, Y4
 	VFMADD231PS Y5, Y11, Y6
 	VFMADD231PS Y7, Y8, Y12
-	VADDPS lanes<>+992(SB), Y2, Y0
-	VADDPS lanes<>+992(SB), Y4, Y1
-	VADDPS lanes<>+992(SB), Y6, Y3
-	VADDPS lanes<>+992(SB), Y12, Y5
+	VADDPS lanes<>+2944(SB), Y2, Y0
+	VADDPS lanes<>+2944(SB), Y4, Y1
+	VADDPS lanes<>+2944(SB), Y6, Y3
+	VADDPS lanes<>+2944(SB), Y12, Y5
 	VDIVPS Y0, Y2, Y0
 	VDIVPS Y1, Y4, Y1
 	VDIVPS Y3, Y6, Y2
 	VDIVPS Y5, Y12, Y3
 	VMOVUPS (SI)(CX*4), Y4
-	VANDPS lanes<>+800(SB), Y4, Y5
+	VANDPS lanes<>+2720(SB), Y4, Y5
 	VMOVUPS 32(SI)(CX*4), Y6
-	VANDPS lanes<>+800(SB), Y6, Y7
+	VANDPS lanes<>+2720(SB), Y6, Y7
 	VMOVUPS 64(SI)(CX*4), Y8
-	VANDPS lanes<>+800(SB), Y8, Y9
+	VANDPS lanes<>+2720(SB), Y8, Y9
 	VMOVUPS 96(SI)(CX*4), Y10
-	VANDPS lanes<>+800(SB), Y10, Y11
+	VANDPS lanes<>+2720(SB), Y10, Y11
+	VORPS Y5, Y0, Y0
+	VORPS Y7, Y1, Y1
+	VORPS Y9, Y2, Y2
+	VORPS Y11, Y3, Y3
+	VSUBPS Y0, Y4, Y0
+	VSUBPS Y1, Y6, Y1
+	VSUBPS Y2, Y8, Y2
+	VSUBPS Y3, Y10, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·tanhshrinkFloat32AVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*4), Y0
+	VANDPS lanes<>+7296(SB), Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VANDPS lanes<>+7296(SB), Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VANDPS lanes<>+7296(SB), Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VANDPS lanes<>+7296(SB), Y6, Y7
+	VBROADCASTSS lanes<>+7544(SB), Y8
+	VMINPS Y1, Y8, Y1
+	VMINPS Y3, Y8, Y3
+	VMINPS Y5, Y8, Y5
+	VMINPS Y7, Y8, Y7
+	VBROADCASTSS lanes<>+7656(SB), Y8
+	VBROADCASTSS lanes<>+5152(SB), Y9
+	VFMADD231PS Y8, Y1, Y9
+	VBROADCASTSS lanes<>+5152(SB), Y10
+	VFMADD231PS Y8, Y3, Y10
+	VBROADCASTSS lanes<>+5152(SB), Y11
+	VFMADD231PS Y8, Y5, Y11
+	VFMADD213PS lanes<>+5152(SB), Y7, Y8
+	VSUBPS lanes<>+5152(SB), Y9, Y12
+	VSUBPS lanes<>+5152(SB), Y10, Y13
+	VSUBPS lanes<>+5152(SB), Y11, Y14
+	VSUBPS lanes<>+5152(SB), Y8, Y15
+	VPSLLD $23, Y9, Y9
+	VPSLLD $23, Y10, Y10
+	VPSLLD $23, Y11, Y11
+	VPSLLD $23, Y8, Y8
+	VFNMADD231PS lanes<>+3616(SB), Y12, Y1
+	VFNMADD231PS lanes<>+3616(SB), Y13, Y3
+	VFNMADD231PS lanes<>+3616(SB), Y14, Y5
+	VFNMADD231PS lanes<>+3616(SB), Y15, Y7
+	VMULPS Y1, Y1, Y12
+	VMULPS Y3, Y3, Y13
+	VMULPS Y5, Y5, Y14
+	VMULPS Y7, Y7, Y15
+	VBROADCASTSS lanes<>+7616(SB), Y6
+	VBROADCASTSS lanes<>+3680(SB), Y4
+	VFMADD231PS Y1, Y6, Y4
+	VBROADCASTSS lanes<>+3680(SB), Y2
+	VFMADD231PS Y3, Y6, Y2
+	VBROADCASTSS lanes<>+3680(SB), Y0
+	VFMADD231PS Y5, Y6, Y0
+	VFMADD213PS lanes<>+3680(SB), Y7, Y6
+	VFMADD213PS lanes<>+4896(SB), Y1, Y4
+	VFMADD213PS lanes<>+4896(SB), Y3, Y2
+	VFMADD213PS lanes<>+4896(SB), Y5, Y0
+	VFMADD213PS lanes<>+4896(SB), Y7, Y6
+	VFMADD213PS lanes<>+4544(SB), Y1, Y4
+	VFMADD213PS lanes<>+4544(SB), Y3, Y2
+	VFMADD213PS lanes<>+4544(SB), Y5, Y0
+	VFMADD213PS lanes<>+4544(SB), Y7, Y6
+	VFMADD213PS lanes<>+7232(SB), Y1, Y4
+	VFMADD213PS lanes<>+7232(SB), Y3, Y2
+	VFMADD213PS lanes<>+7232(SB), Y5, Y0
+	VFMADD213PS lanes<>+7232(SB), Y7, Y6
+	VFMADD231PS Y4, Y12, Y1
+	VFMADD231PS Y2, Y13, Y3
+	VFMADD231PS Y0, Y14, Y5
+	VFMADD231PS Y6, Y15, Y7
+	VBROADCASTSS lanes<>+2624(SB), Y0
+	VMOVAPS Y0, Y2
+	VFMSUB231PS Y0, Y9, Y2
+	VMOVAPS Y0, Y4
+	VFMSUB231PS Y0, Y10, Y4
+	VMOVAPS Y0, Y6
+	VFMSUB231PS Y0, Y11, Y6
+	VMOVAPS Y0, Y12
+	VFMSUB231PS Y0, Y8, Y12
+	VFMADD231PS Y1, Y9, Y2
+	VFMADD231PS Y3, Y10, Y4
+	VFMADD231PS Y5, Y11, Y6
+	VFMADD231PS Y7, Y8, Y12
+	VADDPS lanes<>+2944(SB), Y2, Y0
+	VADDPS lanes<>+2944(SB), Y4, Y1
+	VADDPS lanes<>+2944(SB), Y6, Y3
+	VADDPS lanes<>+2944(SB), Y12, Y5
+	VDIVPS Y0, Y2, Y0
+	VDIVPS Y1, Y4, Y1
+	VDIVPS Y3, Y6, Y2
+	VDIVPS Y5, Y12, Y3
+	VMOVUPS (SI)(CX*4), Y4
+	VANDPS lanes<>+2720(SB), Y4, Y5
+	VMOVUPS 32(SI)(CX*4), Y6
+	VANDPS lanes<>+2720(SB), Y6, Y7
+	VMOVUPS 64(SI)(CX*4), Y8
+	VANDPS lanes<>+2720(SB), Y8, Y9
+	VMOVUPS 96(SI)(CX*4), Y10
+	VANDPS lanes<>+2720(SB), Y10, Y11
 	VORPS Y5, Y0, Y0
 	VORPS Y7, Y1, Y1
 	VORPS Y9, Y2, Y2
@@ -22108,28 +32630,28 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+5344(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5592(SB), Y2
+	VANDPS lanes<>+7296(SB), Y0, Y1
+	VBROADCASTSS lanes<>+7544(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+5672(SB), Y2
-	VFMADD213PS lanes<>+3200(SB), Y1, Y2
-	VSUBPS lanes<>+3200(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7656(SB), Y2
+	VFMADD213PS lanes<>+5152(SB), Y1, Y2
+	VSUBPS lanes<>+5152(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1664(SB), Y3, Y1
+	VFNMADD231PS lanes<>+3616(SB), Y3, Y1
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+5644(SB), Y4
-	VFMADD213PS lanes<>+1728(SB), Y1, Y4
-	VFMADD213PS lanes<>+2944(SB), Y1, Y4
-	VFMADD213PS lanes<>+2592(SB), Y1, Y4
-	VFMADD213PS lanes<>+5280(SB), Y1, Y4
+	VBROADCASTSS lanes<>+7616(SB), Y4
+	VFMADD213PS lanes<>+3680(SB), Y1, Y4
+	VFMADD213PS lanes<>+4896(SB), Y1, Y4
+	VFMADD213PS lanes<>+4544(SB), Y1, Y4
+	VFMADD213PS lanes<>+7232(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y1
-	VBROADCASTSS lanes<>+704(SB), Y3
+	VBROADCASTSS lanes<>+2624(SB), Y3
 	VMOVAPS Y3, Y4
 	VFMSUB231PS Y3, Y2, Y4
 	VFMADD231PS Y1, Y2, Y4
-	VADDPS lanes<>+992(SB), Y4, Y1
+	VADDPS lanes<>+2944(SB), Y4, Y1
 	VDIVPS Y1, Y4, Y1
-	VANDPS lanes<>+800(SB), Y0, Y2
+	VANDPS lanes<>+2720(SB), Y0, Y2
 	VORPS Y2, Y1, Y1
 	VSUBPS Y1, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
@@ -22140,32 +32662,32 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VANDPS lanes<>+5344(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5592(SB), Y2
+	VANDPS lanes<>+7296(SB), Y0, Y1
+	VBROADCASTSS lanes<>+7544(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+5672(SB), Y2
-	VFMADD213PS lanes<>+3200(SB), Y1, Y2
-	VSUBPS lanes<>+3200(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7656(SB), Y2
+	VFMADD213PS lanes<>+5152(SB), Y1, Y2
+	VSUBPS lanes<>+5152(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1664(SB), Y3, Y1
+	VFNMADD231PS lanes<>+3616(SB), Y3, Y1
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+5644(SB), Y4
-	VFMADD213PS lanes<>+1728(SB), Y1, Y4
-	VFMADD213PS lanes<>+2944(SB), Y1, Y4
-	VFMADD213PS lanes<>+2592(SB), Y1, Y4
-	VFMADD213PS lanes<>+5280(SB), Y1, Y4
+	VBROADCASTSS lanes<>+7616(SB), Y4
+	VFMADD213PS lanes<>+3680(SB), Y1, Y4
+	VFMADD213PS lanes<>+4896(SB), Y1, Y4
+	VFMADD213PS lanes<>+4544(SB), Y1, Y4
+	VFMADD213PS lanes<>+7232(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y1
-	VBROADCASTSS lanes<>+704(SB), Y3
+	VBROADCASTSS lanes<>+2624(SB), Y3
 	VMOVAPS Y3, Y4
 	VFMSUB231PS Y3, Y2, Y4
 	VFMADD231PS Y1, Y2, Y4
-	VADDPS lanes<>+992(SB), Y4, Y1
+	VADDPS lanes<>+2944(SB), Y4, Y1
 	VDIVPS Y1, Y4, Y1
-	VANDPS lanes<>+800(SB), Y0, Y2
+	VANDPS lanes<>+2720(SB), Y0, Y2
 	VORPS Y2, Y1, Y1
 	VSUBPS Y1, Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
@@ -22175,134 +32697,300 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·tanhshrinkFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+7296(SB), Z31
+	VBROADCASTSS lanes<>+7552(SB), Z30
+	VBROADCASTSS lanes<>+7592(SB), Z29
+	VBROADCASTSS lanes<>+7624(SB), Z28
+	VBROADCASTSS lanes<>+7568(SB), Z27
+	VMOVUPS lanes<>+1600(SB), Z26
+	VMOVUPS lanes<>+384(SB), Z25
+	VMOVUPS lanes<>+1088(SB), Z24
+	VMOVUPS lanes<>+192(SB), Z23
+	VMOVUPS lanes<>+256(SB), Z22
+	VMOVUPS lanes<>+576(SB), Z21
+	VMOVUPS lanes<>+1664(SB), Z20
+	VMOVUPS lanes<>+640(SB), Z19
+	VMOVUPS lanes<>+128(SB), Z18
+	VMOVUPS lanes<>+1216(SB), Z17
+	VMOVUPS lanes<>+0(SB), Z16
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VANDPS Z31, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VANDPS Z31, Z2, Z3
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VANDPS Z31, Z4, Z5
+	VMOVUPS 12288(SI)(CX*4), Z6
+	VANDPS Z31, Z6, Z7
+	VMINPS Z1, Z29, Z1
+	VMINPS Z3, Z29, Z3
+	VMINPS Z5, Z29, Z5
+	VMINPS Z7, Z29, Z7
+	VMOVAPS Z30, Z8
+	VFMADD231PS Z28, Z1, Z8
+	VMOVAPS Z30, Z9
+	VFMADD231PS Z28, Z3, Z9
+	VMOVAPS Z30, Z10
+	VFMADD231PS Z28, Z5, Z10
+	VMOVAPS Z30, Z11
+	VFMADD231PS Z28, Z7, Z11
+	VSUBPS Z30, Z8, Z12
+	VSUBPS Z30, Z9, Z13
+	VSUBPS Z30, Z10, Z14
+	VSUBPS Z30, Z11, Z15
+	VFNMADD231PS Z27, Z12, Z1
+	VFNMADD231PS Z27, Z13, Z3
+	VFNMADD231PS Z27, Z14, Z5
+	VFNMADD231PS Z27, Z15, Z7
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z25, Z26, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z25, Z26, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z25, Z26, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z25, Z26, Z15
+	VMOVAPS Z8, Z6
+	VPERMI2PS Z23, Z24, Z6
+	VMOVAPS Z9, Z4
+	VPERMI2PS Z23, Z24, Z4
+	VMOVAPS Z10, Z2
+	VPERMI2PS Z23, Z24, Z2
+	VMOVAPS Z11, Z0
+	VPERMI2PS Z23, Z24, Z0
+	VFMADD231PS Z1, Z12, Z6
+	VFMADD231PS Z3, Z13, Z4
+	VFMADD231PS Z5, Z14, Z2
+	VFMADD231PS Z7, Z15, Z0
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z21, Z22, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z21, Z22, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z21, Z22, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z21, Z22, Z15
+	VFMADD231PS Z1, Z6, Z12
+	VFMADD231PS Z3, Z4, Z13
+	VFMADD231PS Z5, Z2, Z14
+	VFMADD231PS Z7, Z0, Z15
+	VMOVAPS Z8, Z0
+	VPERMI2PS Z19, Z20, Z0
+	VMOVAPS Z9, Z2
+	VPERMI2PS Z19, Z20, Z2
+	VMOVAPS Z10, Z4
+	VPERMI2PS Z19, Z20, Z4
+	VMOVAPS Z11, Z6
+	VPERMI2PS Z19, Z20, Z6
+	VFMADD231PS Z1, Z12, Z0
+	VFMADD231PS Z3, Z13, Z2
+	VFMADD231PS Z5, Z14, Z4
+	VFMADD231PS Z7, Z15, Z6
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z17, Z18, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z17, Z18, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z17, Z18, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z17, Z18, Z15
+	VFMADD231PS Z1, Z0, Z12
+	VFMADD231PS Z3, Z2, Z13
+	VFMADD231PS Z5, Z4, Z14
+	VFMADD231PS Z7, Z6, Z15
+	VPERMI2PS lanes<>+1536(SB), Z16, Z8
+	VPERMI2PS lanes<>+1536(SB), Z16, Z9
+	VPERMI2PS lanes<>+1536(SB), Z16, Z10
+	VPERMI2PS lanes<>+1536(SB), Z16, Z11
+	VFMADD231PS Z1, Z12, Z8
+	VFMADD231PS Z3, Z13, Z9
+	VFMADD231PS Z5, Z14, Z10
+	VFMADD231PS Z7, Z15, Z11
+	VMOVUPS (SI)(CX*4), Z0
+	VPTERNLOGD $226, Z0, Z31, Z8
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VPTERNLOGD $226, Z1, Z31, Z9
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VPTERNLOGD $226, Z2, Z31, Z10
+	VMOVUPS 12288(SI)(CX*4), Z3
+	VPTERNLOGD $226, Z3, Z31, Z11
+	VSUBPS Z8, Z0, Z0
+	VSUBPS Z9, Z1, Z1
+	VSUBPS Z10, Z2, Z2
+	VSUBPS Z11, Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·tanhshrinkFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+3200(SB), Z31
-	VBROADCASTSS lanes<>+704(SB), Z30
-	VBROADCASTSS lanes<>+5344(SB), Z29
-	VBROADCASTSS lanes<>+5592(SB), Z28
-	VBROADCASTSS lanes<>+5672(SB), Z27
-	VBROADCASTSS lanes<>+1664(SB), Z26
-	VBROADCASTSS lanes<>+5644(SB), Z25
-	VBROADCASTSS lanes<>+1728(SB), Z24
-	VBROADCASTSS lanes<>+2944(SB), Z23
-	VBROADCASTSS lanes<>+2592(SB), Z22
-	VBROADCASTSS lanes<>+5280(SB), Z21
-	VBROADCASTSS lanes<>+992(SB), Z20
-	VBROADCASTSS lanes<>+132(SB), Z19
+	VBROADCASTSS lanes<>+7296(SB), Z31
+	VBROADCASTSS lanes<>+7552(SB), Z30
+	VBROADCASTSS lanes<>+7592(SB), Z29
+	VBROADCASTSS lanes<>+7624(SB), Z28
+	VBROADCASTSS lanes<>+7568(SB), Z27
+	VMOVUPS lanes<>+1600(SB), Z26
+	VMOVUPS lanes<>+384(SB), Z25
+	VMOVUPS lanes<>+1088(SB), Z24
+	VMOVUPS lanes<>+192(SB), Z23
+	VMOVUPS lanes<>+256(SB), Z22
+	VMOVUPS lanes<>+576(SB), Z21
+	VMOVUPS lanes<>+1664(SB), Z20
+	VMOVUPS lanes<>+640(SB), Z19
+	VMOVUPS lanes<>+128(SB), Z18
+	VMOVUPS lanes<>+1216(SB), Z17
+	VMOVUPS lanes<>+0(SB), Z16
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Z0
-	VANDPS Z29, Z0, Z1
+	VANDPS Z31, Z0, Z1
 	VMOVUPS 64(SI)(CX*4), Z2
-	VANDPS Z29, Z2, Z3
+	VANDPS Z31, Z2, Z3
 	VMOVUPS 128(SI)(CX*4), Z4
-	VANDPS Z29, Z4, Z5
+	VANDPS Z31, Z4, Z5
 	VMOVUPS 192(SI)(CX*4), Z6
-	VANDPS Z29, Z6, Z7
-	VMINPS Z1, Z28, Z1
-	VMINPS Z3, Z28, Z3
-	VMINPS Z5, Z28, Z5
-	VMINPS Z7, Z28, Z7
-	VMOVAPS Z31, Z8
-	VFMADD231PS Z27, Z1, Z8
-	VMOVAPS Z31, Z9
-	VFMADD231PS Z27, Z3, Z9
-	VMOVAPS Z31, Z10
-	VFMADD231PS Z27, Z5, Z10
-	VMOVAPS Z31, Z11
-	VFMADD231PS Z27, Z7, Z11
-	VSUBPS Z31, Z8, Z12
-	VSUBPS Z31, Z9, Z13
-	VSUBPS Z31, Z10, Z14
-	VSUBPS Z31, Z11, Z15
-	VPSLLD $23, Z8, Z8
-	VPSLLD $23, Z9, Z9
-	VPSLLD $23, Z10, Z10
-	VPSLLD $23, Z11, Z11
-	VFNMADD231PS Z26, Z12, Z1
-	VFNMADD231PS Z26, Z13, Z3
-	VFNMADD231PS Z26, Z14, Z5
-	VFNMADD231PS Z26, Z15, Z7
-	VMULPS Z1, Z1, Z12
-	VMULPS Z3, Z3, Z13
-	VMULPS Z5, Z5, Z14
-	VMULPS Z7, Z7, Z15
-	VMOVAPS Z24, Z16
-	VFMADD231PS Z1, Z25, Z16
-	VMOVAPS Z24, Z17
-	VFMADD231PS Z3, Z25, Z17
-	VMOVAPS Z24, Z18
-	VFMADD231PS Z5, Z25, Z18
-	VMOVAPS Z24, Z6
-	VFMADD231PS Z7, Z25, Z6
-	VFMADD213PS Z23, Z1, Z16
-	VFMADD213PS Z23, Z3, Z17
-	VFMADD213PS Z23, Z5, Z18
-	VFMADD213PS Z23, Z7, Z6
-	VFMADD213PS Z22, Z1, Z16
-	VFMADD213PS Z22, Z3, Z17
-	VFMADD213PS Z22, Z5, Z18
-	VFMADD213PS Z22, Z7, Z6
-	VFMADD213PS Z21, Z1, Z16
-	VFMADD213PS Z21, Z3, Z17
-	VFMADD213PS Z21, Z5, Z18
-	VFMADD213PS Z21, Z7, Z6
-	VFMADD231PS Z16, Z12, Z1
-	VFMADD231PS Z17, Z13, Z3
-	VFMADD231PS Z18, Z14, Z5
-	VFMADD231PS Z6, Z15, Z7
-	VMOVAPS Z30, Z6
-	VFMSUB231PS Z30, Z8, Z6
-	VMOVAPS Z30, Z12
-	VFMSUB231PS Z30, Z9, Z12
-	VMOVAPS Z30, Z13
-	VFMSUB231PS Z30, Z10, Z13
-	VMOVAPS Z30, Z14
-	VFMSUB231PS Z30, Z11, Z14
-	VFMADD231PS Z1, Z8, Z6
-	VFMADD231PS Z3, Z9, Z12
-	VFMADD231PS Z5, Z10, Z13
-	VFMADD231PS Z7, Z11, Z14
-	VADDPS Z20, Z6, Z1
-	VADDPS Z20, Z12, Z3
-	VADDPS Z20, Z13, Z5
-	VADDPS Z20, Z14, Z7
-	VRCP14PS Z1, Z8
-	VRCP14PS Z3, Z9
-	VRCP14PS Z5, Z10
-	VRCP14PS Z7, Z11
-	VMULPS Z8, Z6, Z15
-	VMULPS Z9, Z12, Z16
-	VMULPS Z10, Z13, Z17
-	VMULPS Z11, Z14, Z18
-	VFNMADD231PS Z15, Z1, Z6
-	VFNMADD231PS Z16, Z3, Z12
-	VFNMADD231PS Z17, Z5, Z13
-	VFNMADD231PS Z18, Z7, Z14
-	VFMADD231PS Z8, Z6, Z15
-	VFMADD231PS Z9, Z12, Z16
-	VFMADD231PS Z10, Z13, Z17
-	VFMADD231PS Z11, Z14, Z18
-	VPTERNLOGD $248, Z19, Z0, Z15
-	VPTERNLOGD $248, Z19, Z2, Z16
-	VPTERNLOGD $248, Z19, Z4, Z17
-	VMOVUPS 192(SI)(CX*4), Z1
-	VPTERNLOGD $248, Z19, Z1, Z18
-	VSUBPS Z15, Z0, Z0
-	VSUBPS Z16, Z2, Z2
-	VSUBPS Z17, Z4, Z3
-	VSUBPS Z18, Z1, Z1
+	VANDPS Z31, Z6, Z7
+	VMINPS Z1, Z29, Z1
+	VMINPS Z3, Z29, Z3
+	VMINPS Z5, Z29, Z5
+	VMINPS Z7, Z29, Z7
+	VMOVAPS Z30, Z8
+	VFMADD231PS Z28, Z1, Z8
+	VMOVAPS Z30, Z9
+	VFMADD231PS Z28, Z3, Z9
+	VMOVAPS Z30, Z10
+	VFMADD231PS Z28, Z5, Z10
+	VMOVAPS Z30, Z11
+	VFMADD231PS Z28, Z7, Z11
+	VSUBPS Z30, Z8, Z12
+	VSUBPS Z30, Z9, Z13
+	VSUBPS Z30, Z10, Z14
+	VSUBPS Z30, Z11, Z15
+	VFNMADD231PS Z27, Z12, Z1
+	VFNMADD231PS Z27, Z13, Z3
+	VFNMADD231PS Z27, Z14, Z5
+	VFNMADD231PS Z27, Z15, Z7
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z25, Z26, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z25, Z26, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z25, Z26, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z25, Z26, Z15
+	VMOVAPS Z8, Z6
+	VPERMI2PS Z23, Z24, Z6
+	VMOVAPS Z9, Z4
+	VPERMI2PS Z23, Z24, Z4
+	VMOVAPS Z10, Z2
+	VPERMI2PS Z23, Z24, Z2
+	VMOVAPS Z11, Z0
+	VPERMI2PS Z23, Z24, Z0
+	VFMADD231PS Z1, Z12, Z6
+	VFMADD231PS Z3, Z13, Z4
+	VFMADD231PS Z5, Z14, Z2
+	VFMADD231PS Z7, Z15, Z0
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z21, Z22, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z21, Z22, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z21, Z22, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z21, Z22, Z15
+	VFMADD231PS Z1, Z6, Z12
+	VFMADD231PS Z3, Z4, Z13
+	VFMADD231PS Z5, Z2, Z14
+	VFMADD231PS Z7, Z0, Z15
+	VMOVAPS Z8, Z0
+	VPERMI2PS Z19, Z20, Z0
+	VMOVAPS Z9, Z2
+	VPERMI2PS Z19, Z20, Z2
+	VMOVAPS Z10, Z4
+	VPERMI2PS Z19, Z20, Z4
+	VMOVAPS Z11, Z6
+	VPERMI2PS Z19, Z20, Z6
+	VFMADD231PS Z1, Z12, Z0
+	VFMADD231PS Z3, Z13, Z2
+	VFMADD231PS Z5, Z14, Z4
+	VFMADD231PS Z7, Z15, Z6
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z17, Z18, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z17, Z18, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z17, Z18, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z17, Z18, Z15
+	VFMADD231PS Z1, Z0, Z12
+	VFMADD231PS Z3, Z2, Z13
+	VFMADD231PS Z5, Z4, Z14
+	VFMADD231PS Z7, Z6, Z15
+	VPERMI2PS lanes<>+1536(SB), Z16, Z8
+	VPERMI2PS lanes<>+1536(SB), Z16, Z9
+	VPERMI2PS lanes<>+1536(SB), Z16, Z10
+	VPERMI2PS lanes<>+1536(SB), Z16, Z11
+	VFMADD231PS Z1, Z12, Z8
+	VFMADD231PS Z3, Z13, Z9
+	VFMADD231PS Z5, Z14, Z10
+	VFMADD231PS Z7, Z15, Z11
+	VMOVUPS (SI)(CX*4), Z0
+	VPTERNLOGD $226, Z0, Z31, Z8
+	VMOVUPS 64(SI)(CX*4), Z1
+	VPTERNLOGD $226, Z1, Z31, Z9
+	VMOVUPS 128(SI)(CX*4), Z2
+	VPTERNLOGD $226, Z2, Z31, Z10
+	VMOVUPS 192(SI)(CX*4), Z3
+	VPTERNLOGD $226, Z3, Z31, Z11
+	VSUBPS Z8, Z0, Z0
+	VSUBPS Z9, Z1, Z1
+	VSUBPS Z10, Z2, Z2
+	VSUBPS Z11, Z3, Z3
 	VMOVUPS Z0, (DX)(CX*4)
-	VMOVUPS Z2, 64(DX)(CX*4)
-	VMOVUPS Z3, 128(DX)(CX*4)
-	VMOVUPS Z1, 192(DX)(CX*4)
+	VMOVUPS Z1, 64(DX)(CX*4)
+	VMOVUPS Z2, 128(DX)(CX*4)
+	VMOVUPS Z3, 192(DX)(CX*4)
 	ADDQ $64, CX
 	CMPQ CX, AX
 	JLE main
@@ -22315,30 +33003,30 @@ masked:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPS.Z (SI)(CX*4), K7, Z0
-	VANDPS Z29, Z0, Z1
-	VMINPS Z1, Z28, Z1
-	VMOVAPS Z31, Z2
-	VFMADD231PS Z27, Z1, Z2
-	VSUBPS Z31, Z2, Z3
-	VPSLLD $23, Z2, Z2
-	VFNMADD231PS Z26, Z3, Z1
-	VMULPS Z1, Z1, Z3
-	VMOVAPS Z24, Z4
-	VFMADD231PS Z1, Z25, Z4
-	VFMADD213PS Z23, Z1, Z4
-	VFMADD213PS Z22, Z1, Z4
-	VFMADD213PS Z21, Z1, Z4
-	VFMADD231PS Z4, Z3, Z1
-	VMOVAPS Z30, Z3
-	VFMSUB231PS Z30, Z2, Z3
-	VFMADD231PS Z1, Z2, Z3
-	VADDPS Z20, Z3, Z1
-	VRCP14PS Z1, Z2
-	VMULPS Z2, Z3, Z4
-	VFNMADD231PS Z4, Z1, Z3
-	VFMADD231PS Z2, Z3, Z4
-	VPTERNLOGD $248, Z19, Z0, Z4
-	VSUBPS Z4, Z0, Z0
+	VANDPS Z31, Z0, Z1
+	VMINPS Z1, Z29, Z1
+	VMOVAPS Z30, Z2
+	VFMADD231PS Z28, Z1, Z2
+	VSUBPS Z30, Z2, Z3
+	VFNMADD231PS Z27, Z3, Z1
+	VMOVAPS Z2, Z3
+	VPERMI2PS Z25, Z26, Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS Z23, Z24, Z4
+	VFMADD231PS Z1, Z3, Z4
+	VMOVAPS Z2, Z3
+	VPERMI2PS Z21, Z22, Z3
+	VFMADD231PS Z1, Z4, Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS Z19, Z20, Z4
+	VFMADD231PS Z1, Z3, Z4
+	VMOVAPS Z2, Z3
+	VPERMI2PS Z17, Z18, Z3
+	VFMADD231PS Z1, Z4, Z3
+	VPERMI2PS lanes<>+1536(SB), Z16, Z2
+	VFMADD231PS Z1, Z3, Z2
+	VPTERNLOGD $226, Z0, Z31, Z2
+	VSUBPS Z2, Z0, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
@@ -22352,12 +33040,12 @@ TEXT ·tanhshrinkFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5248(SB), Y15
-	VBROADCASTSD lanes<>+512(SB), Y14
-	VBROADCASTSD lanes<>+416(SB), Y13
-	VBROADCASTSD lanes<>+5376(SB), Y12
-	VBROADCASTSD lanes<>+5416(SB), Y11
-	VBROADCASTSD lanes<>+5584(SB), Y10
+	VBROADCASTSD lanes<>+7200(SB), Y15
+	VBROADCASTSD lanes<>+2432(SB), Y14
+	VBROADCASTSD lanes<>+2336(SB), Y13
+	VBROADCASTSD lanes<>+7328(SB), Y12
+	VBROADCASTSD lanes<>+7368(SB), Y11
+	VBROADCASTSD lanes<>+7536(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -22377,32 +33065,32 @@ main:
 	VSUBPD Y15, Y5, Y7
 	VPSLLQ $52, Y4, Y4
 	VPSLLQ $52, Y5, Y5
-	VFNMADD231PD lanes<>+4672(SB), Y6, Y1
-	VFNMADD231PD lanes<>+4672(SB), Y7, Y3
-	VFNMADD231PD lanes<>+2112(SB), Y6, Y1
-	VFNMADD231PD lanes<>+2112(SB), Y7, Y3
+	VFNMADD231PD lanes<>+6624(SB), Y6, Y1
+	VFNMADD231PD lanes<>+6624(SB), Y7, Y3
+	VFNMADD231PD lanes<>+4064(SB), Y6, Y1
+	VFNMADD231PD lanes<>+4064(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+5504(SB), Y8
-	VBROADCASTSD lanes<>+3232(SB), Y9
+	VBROADCASTSD lanes<>+7456(SB), Y8
+	VBROADCASTSD lanes<>+5184(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+3232(SB), Y7, Y8
-	VFMADD213PD lanes<>+4608(SB), Y6, Y9
-	VFMADD213PD lanes<>+4608(SB), Y7, Y8
-	VFMADD213PD lanes<>+4992(SB), Y6, Y9
-	VFMADD213PD lanes<>+4992(SB), Y7, Y8
-	VFMADD213PD lanes<>+2752(SB), Y6, Y9
-	VFMADD213PD lanes<>+2752(SB), Y7, Y8
-	VBROADCASTSD lanes<>+5568(SB), Y2
-	VBROADCASTSD lanes<>+2464(SB), Y0
+	VFMADD213PD lanes<>+5184(SB), Y7, Y8
+	VFMADD213PD lanes<>+6560(SB), Y6, Y9
+	VFMADD213PD lanes<>+6560(SB), Y7, Y8
+	VFMADD213PD lanes<>+6944(SB), Y6, Y9
+	VFMADD213PD lanes<>+6944(SB), Y7, Y8
+	VFMADD213PD lanes<>+4704(SB), Y6, Y9
+	VFMADD213PD lanes<>+4704(SB), Y7, Y8
+	VBROADCASTSD lanes<>+7520(SB), Y2
+	VBROADCASTSD lanes<>+4416(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+2464(SB), Y7, Y2
-	VFMADD213PD lanes<>+3456(SB), Y6, Y0
-	VFMADD213PD lanes<>+3456(SB), Y7, Y2
-	VFMADD213PD lanes<>+4032(SB), Y6, Y0
-	VFMADD213PD lanes<>+4032(SB), Y7, Y2
-	VFMADD213PD lanes<>+2688(SB), Y6, Y0
-	VFMADD213PD lanes<>+2688(SB), Y7, Y2
+	VFMADD213PD lanes<>+4416(SB), Y7, Y2
+	VFMADD213PD lanes<>+5408(SB), Y6, Y0
+	VFMADD213PD lanes<>+5408(SB), Y7, Y2
+	VFMADD213PD lanes<>+5984(SB), Y6, Y0
+	VFMADD213PD lanes<>+5984(SB), Y7, Y2
+	VFMADD213PD lanes<>+4640(SB), Y6, Y0
+	VFMADD213PD lanes<>+4640(SB), Y7, Y2
 	VFMADD213PD Y14, Y6, Y0
 	VFMADD213PD Y14, Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
@@ -22420,9 +33108,9 @@ main:
 	VDIVPD Y1, Y0, Y0
 	VDIVPD Y3, Y2, Y1
 	VMOVUPS (SI)(CX*8), Y2
-	VANDPD lanes<>+128(SB), Y2, Y3
+	VANDPD lanes<>+2048(SB), Y2, Y3
 	VMOVUPS 32(SI)(CX*8), Y4
-	VANDPD lanes<>+128(SB), Y4, Y5
+	VANDPD lanes<>+2048(SB), Y4, Y5
 	VORPD Y3, Y0, Y0
 	VORPD Y5, Y1, Y1
 	VSUBPD Y0, Y2, Y0
@@ -22445,19 +33133,19 @@ single:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFNMADD231PD lanes<>+4672(SB), Y3, Y1
-	VFNMADD231PD lanes<>+2112(SB), Y3, Y1
+	VFNMADD231PD lanes<>+6624(SB), Y3, Y1
+	VFNMADD231PD lanes<>+4064(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+5504(SB), Y4
-	VFMADD213PD lanes<>+3232(SB), Y3, Y4
-	VFMADD213PD lanes<>+4608(SB), Y3, Y4
-	VFMADD213PD lanes<>+4992(SB), Y3, Y4
-	VFMADD213PD lanes<>+2752(SB), Y3, Y4
-	VBROADCASTSD lanes<>+5568(SB), Y5
-	VFMADD213PD lanes<>+2464(SB), Y3, Y5
-	VFMADD213PD lanes<>+3456(SB), Y3, Y5
-	VFMADD213PD lanes<>+4032(SB), Y3, Y5
-	VFMADD213PD lanes<>+2688(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7456(SB), Y4
+	VFMADD213PD lanes<>+5184(SB), Y3, Y4
+	VFMADD213PD lanes<>+6560(SB), Y3, Y4
+	VFMADD213PD lanes<>+6944(SB), Y3, Y4
+	VFMADD213PD lanes<>+4704(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7520(SB), Y5
+	VFMADD213PD lanes<>+4416(SB), Y3, Y5
+	VFMADD213PD lanes<>+5408(SB), Y3, Y5
+	VFMADD213PD lanes<>+5984(SB), Y3, Y5
+	VFMADD213PD lanes<>+4640(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
@@ -22466,7 +33154,7 @@ single:
 	VFMADD231PD Y1, Y2, Y3
 	VADDPD Y14, Y3, Y1
 	VDIVPD Y1, Y3, Y1
-	VANDPD lanes<>+128(SB), Y0, Y2
+	VANDPD lanes<>+2048(SB), Y0, Y2
 	VORPD Y2, Y1, Y1
 	VSUBPD Y1, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
@@ -22477,7 +33165,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -22487,19 +33175,19 @@ tail:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFNMADD231PD lanes<>+4672(SB), Y3, Y1
-	VFNMADD231PD lanes<>+2112(SB), Y3, Y1
+	VFNMADD231PD lanes<>+6624(SB), Y3, Y1
+	VFNMADD231PD lanes<>+4064(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+5504(SB), Y4
-	VFMADD213PD lanes<>+3232(SB), Y3, Y4
-	VFMADD213PD lanes<>+4608(SB), Y3, Y4
-	VFMADD213PD lanes<>+4992(SB), Y3, Y4
-	VFMADD213PD lanes<>+2752(SB), Y3, Y4
-	VBROADCASTSD lanes<>+5568(SB), Y5
-	VFMADD213PD lanes<>+2464(SB), Y3, Y5
-	VFMADD213PD lanes<>+3456(SB), Y3, Y5
-	VFMADD213PD lanes<>+4032(SB), Y3, Y5
-	VFMADD213PD lanes<>+2688(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7456(SB), Y4
+	VFMADD213PD lanes<>+5184(SB), Y3, Y4
+	VFMADD213PD lanes<>+6560(SB), Y3, Y4
+	VFMADD213PD lanes<>+6944(SB), Y3, Y4
+	VFMADD213PD lanes<>+4704(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7520(SB), Y5
+	VFMADD213PD lanes<>+4416(SB), Y3, Y5
+	VFMADD213PD lanes<>+5408(SB), Y3, Y5
+	VFMADD213PD lanes<>+5984(SB), Y3, Y5
+	VFMADD213PD lanes<>+4640(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
@@ -22508,7 +33196,7 @@ tail:
 	VFMADD231PD Y1, Y2, Y3
 	VADDPD Y14, Y3, Y1
 	VDIVPD Y1, Y3, Y1
-	VANDPD lanes<>+128(SB), Y0, Y2
+	VANDPD lanes<>+2048(SB), Y0, Y2
 	VORPD Y2, Y1, Y1
 	VSUBPD Y1, Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
@@ -22523,18 +33211,18 @@ TEXT ·tanhshrinkFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5248(SB), Z31
-	VBROADCASTSD lanes<>+512(SB), Z30
-	VBROADCASTSD lanes<>+416(SB), Z29
-	VBROADCASTSD lanes<>+5376(SB), Z28
-	VBROADCASTSD lanes<>+5416(SB), Z27
-	VBROADCASTSD lanes<>+5584(SB), Z26
-	VBROADCASTSD lanes<>+4672(SB), Z25
-	VBROADCASTSD lanes<>+2112(SB), Z24
-	VBROADCASTSD lanes<>+5504(SB), Z23
-	VBROADCASTSD lanes<>+3232(SB), Z22
-	VBROADCASTSD lanes<>+4608(SB), Z21
-	VBROADCASTSD lanes<>+4992(SB), Z20
+	VBROADCASTSD lanes<>+7200(SB), Z31
+	VBROADCASTSD lanes<>+2432(SB), Z30
+	VBROADCASTSD lanes<>+2336(SB), Z29
+	VBROADCASTSD lanes<>+7328(SB), Z28
+	VBROADCASTSD lanes<>+7368(SB), Z27
+	VBROADCASTSD lanes<>+7536(SB), Z26
+	VBROADCASTSD lanes<>+6624(SB), Z25
+	VBROADCASTSD lanes<>+4064(SB), Z24
+	VBROADCASTSD lanes<>+7456(SB), Z23
+	VBROADCASTSD lanes<>+5184(SB), Z22
+	VBROADCASTSD lanes<>+6560(SB), Z21
+	VBROADCASTSD lanes<>+6944(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -22596,30 +33284,30 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VFMADD213PD.BCST lanes<>+2752(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+2752(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+2752(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+2752(SB), Z15, Z19
-	VBROADCASTSD lanes<>+5568(SB), Z6
-	VBROADCASTSD lanes<>+2464(SB), Z4
+	VFMADD213PD.BCST lanes<>+4704(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+4704(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+4704(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+4704(SB), Z15, Z19
+	VBROADCASTSD lanes<>+7520(SB), Z6
+	VBROADCASTSD lanes<>+4416(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+2464(SB), Z2
+	VBROADCASTSD lanes<>+4416(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+2464(SB), Z0
+	VBROADCASTSD lanes<>+4416(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2464(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3456(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3456(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3456(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3456(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+4032(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+4032(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+4032(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+4032(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+2688(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+2688(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+2688(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2688(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4416(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+5408(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+5408(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+5408(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+5408(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+5984(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+5984(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+5984(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+5984(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4640(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+4640(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+4640(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+4640(SB), Z15, Z6
 	VFMADD213PD Z30, Z12, Z4
 	VFMADD213PD Z30, Z13, Z2
 	VFMADD213PD Z30, Z14, Z0
@@ -22653,13 +33341,13 @@ main:
 	VDIVPD Z5, Z4, Z2
 	VDIVPD Z7, Z6, Z3
 	VMOVUPS (SI)(CX*8), Z4
-	VPTERNLOGQ.BCST $248, lanes<>+128(SB), Z4, Z0
+	VPTERNLOGQ.BCST $248, lanes<>+2048(SB), Z4, Z0
 	VMOVUPS 64(SI)(CX*8), Z5
-	VPTERNLOGQ.BCST $248, lanes<>+128(SB), Z5, Z1
+	VPTERNLOGQ.BCST $248, lanes<>+2048(SB), Z5, Z1
 	VMOVUPS 128(SI)(CX*8), Z6
-	VPTERNLOGQ.BCST $248, lanes<>+128(SB), Z6, Z2
+	VPTERNLOGQ.BCST $248, lanes<>+2048(SB), Z6, Z2
 	VMOVUPS 192(SI)(CX*8), Z7
-	VPTERNLOGQ.BCST $248, lanes<>+128(SB), Z7, Z3
+	VPTERNLOGQ.BCST $248, lanes<>+2048(SB), Z7, Z3
 	VSUBPD Z0, Z4, Z0
 	VSUBPD Z1, Z5, Z1
 	VSUBPD Z2, Z6, Z2
@@ -22693,12 +33381,12 @@ masked:
 	VFMADD231PD Z3, Z23, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VFMADD213PD.BCST lanes<>+2752(SB), Z3, Z4
-	VBROADCASTSD lanes<>+5568(SB), Z5
-	VFMADD213PD.BCST lanes<>+2464(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3456(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+4032(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2688(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+4704(SB), Z3, Z4
+	VBROADCASTSD lanes<>+7520(SB), Z5
+	VFMADD213PD.BCST lanes<>+4416(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+5408(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+5984(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+4640(SB), Z3, Z5
 	VFMADD213PD Z30, Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFMADD231PD Z5, Z3, Z1
@@ -22707,13 +33395,152 @@ masked:
 	VFMADD231PD Z1, Z2, Z3
 	VADDPD Z30, Z3, Z1
 	VDIVPD Z1, Z3, Z1
-	VPTERNLOGQ.BCST $248, lanes<>+128(SB), Z0, Z1
+	VPTERNLOGQ.BCST $248, lanes<>+2048(SB), Z0, Z1
 	VSUBPD Z1, Z0, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
 	JGT masked
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·tanhshrinkGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VANDPS lanes<>+7296(SB), Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VANDPS lanes<>+7296(SB), Y2, Y3
+	VMOVUPS 64(DI)(CX*4), Y4
+	VANDPS lanes<>+7296(SB), Y4, Y5
+	VMOVUPS 96(DI)(CX*4), Y6
+	VANDPS lanes<>+7296(SB), Y6, Y7
+	VBROADCASTSS lanes<>+7544(SB), Y8
+	VMINPS Y1, Y8, Y1
+	VMINPS Y3, Y8, Y3
+	VMINPS Y5, Y8, Y5
+	VMINPS Y7, Y8, Y7
+	VBROADCASTSS lanes<>+7656(SB), Y8
+	VBROADCASTSS lanes<>+5152(SB), Y9
+	VFMADD231PS Y8, Y1, Y9
+	VBROADCASTSS lanes<>+5152(SB), Y10
+	VFMADD231PS Y8, Y3, Y10
+	VBROADCASTSS lanes<>+5152(SB), Y11
+	VFMADD231PS Y8, Y5, Y11
+	VFMADD213PS lanes<>+5152(SB), Y7, Y8
+	VSUBPS lanes<>+5152(SB), Y9, Y12
+	VSUBPS lanes<>+5152(SB), Y10, Y13
+	VSUBPS lanes<>+5152(SB), Y11, Y14
+	VSUBPS lanes<>+5152(SB), Y8, Y15
+	VPSLLD $23, Y9, Y9
+	VPSLLD $23, Y10, Y10
+	VPSLLD $23, Y11, Y11
+	VPSLLD $23, Y8, Y8
+	VFNMADD231PS lanes<>+3616(SB), Y12, Y1
+	VFNMADD231PS lanes<>+3616(SB), Y13, Y3
+	VFNMADD231PS lanes<>+3616(SB), Y14, Y5
+	VFNMADD231PS lanes<>+3616(SB), Y15, Y7
+	VMULPS Y1, Y1, Y12
+	VMULPS Y3, Y3, Y13
+	VMULPS Y5, Y5, Y14
+	VMULPS Y7, Y7, Y15
+	VBROADCASTSS lanes<>+7616(SB), Y6
+	VBROADCASTSS lanes<>+3680(SB), Y4
+	VFMADD231PS Y1, Y6, Y4
+	VBROADCASTSS lanes<>+3680(SB), Y2
+	VFMADD231PS Y3, Y6, Y2
+	VBROADCASTSS lanes<>+3680(SB), Y0
+	VFMADD231PS Y5, Y6, Y0
+	VFMADD213PS lanes<>+3680(SB), Y7, Y6
+	VFMADD213PS lanes<>+4896(SB), Y1, Y4
+	VFMADD213PS lanes<>+4896(SB), Y3, Y2
+	VFMADD213PS lanes<>+4896(SB), Y5, Y0
+	VFMADD213PS lanes<>+4896(SB), Y7, Y6
+	VFMADD213PS lanes<>+4544(SB), Y1, Y4
+	VFMADD213PS lanes<>+4544(SB), Y3, Y2
+	VFMADD213PS lanes<>+4544(SB), Y5, Y0
+	VFMADD213PS lanes<>+4544(SB), Y7, Y6
+	VFMADD213PS lanes<>+7232(SB), Y1, Y4
+	VFMADD213PS lanes<>+7232(SB), Y3, Y2
+	VFMADD213PS lanes<>+7232(SB), Y5, Y0
+	VFMADD213PS lanes<>+7232(SB), Y7, Y6
+	VFMADD231PS Y4, Y12, Y1
+	VFMADD231PS Y2, Y13, Y3
+	VFMADD231PS Y0, Y14, Y5
+	VFMADD231PS Y6, Y15, Y7
+	VBROADCASTSS lanes<>+2624(SB), Y0
+	VMOVAPS Y0, Y2
+	VFMSUB231PS Y0, Y9, Y2
+	VMOVAPS Y0, Y4
+	VFMSUB231PS Y0, Y10, Y4
+	VMOVAPS Y0, Y6
+	VFMSUB231PS Y0, Y11, Y6
+	VMOVAPS Y0, Y12
+	VFMSUB231PS Y0, Y8, Y12
+	VFMADD231PS Y1, Y9, Y2
+	VFMADD231PS Y3, Y10, Y4
+	VFMADD231PS Y5, Y11, Y6
+	VFMADD231PS Y7, Y8, Y12
+	VADDPS lanes<>+2944(SB), Y2, Y0
+	VADDPS lanes<>+2944(SB), Y4, Y1
+	VADDPS lanes<>+2944(SB), Y6, Y3
+	VADDPS lanes<>+2944(SB), Y12, Y5
+	VDIVPS Y0, Y2, Y0
+	VDIVPS Y1, Y4, Y1
+	VDIVPS Y3, Y6, Y2
+	VDIVPS Y5, Y12, Y3
+	VMOVUPS (DI)(CX*4), Y4
+	VANDPS lanes<>+2720(SB), Y4, Y4
+	VMOVUPS 32(DI)(CX*4), Y5
+	VANDPS lanes<>+2720(SB), Y5, Y5
+	VMOVUPS 64(DI)(CX*4), Y6
+	VANDPS lanes<>+2720(SB), Y6, Y6
+	VMOVUPS 96(DI)(CX*4), Y7
+	VANDPS lanes<>+2720(SB), Y7, Y7
+	VORPS Y4, Y0, Y0
+	VORPS Y5, Y1, Y1
+	VORPS Y6, Y2, Y2
+	VORPS Y7, Y3, Y3
+	VMULPS Y0, Y0, Y0
+	VMULPS Y1, Y1, Y1
+	VMULPS Y2, Y2, Y2
+	VMULPS Y3, Y3, Y3
+	VBROADCASTSS lanes<>+64(SB), Y4
+	VSUBPS Y0, Y4, Y0
+	VSUBPS Y1, Y4, Y1
+	VSUBPS Y2, Y4, Y2
+	VSUBPS Y3, Y4, Y3
+	VSUBPS Y0, Y4, Y0
+	VSUBPS Y1, Y4, Y1
+	VSUBPS Y2, Y4, Y2
+	VSUBPS Y3, Y4, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -22729,67 +33556,67 @@ TEXT ·tanhshrinkGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (DI)(CX*4), Y0
-	VANDPS lanes<>+5344(SB), Y0, Y1
+	VANDPS lanes<>+7296(SB), Y0, Y1
 	VMOVUPS 32(DI)(CX*4), Y2
-	VANDPS lanes<>+5344(SB), Y2, Y3
+	VANDPS lanes<>+7296(SB), Y2, Y3
 	VMOVUPS 64(DI)(CX*4), Y4
-	VANDPS lanes<>+5344(SB), Y4, Y5
+	VANDPS lanes<>+7296(SB), Y4, Y5
 	VMOVUPS 96(DI)(CX*4), Y6
-	VANDPS lanes<>+5344(SB), Y6, Y7
-	VBROADCASTSS lanes<>+5592(SB), Y8
+	VANDPS lanes<>+7296(SB), Y6, Y7
+	VBROADCASTSS lanes<>+7544(SB), Y8
 	VMINPS Y1, Y8, Y1
 	VMINPS Y3, Y8, Y3
 	VMINPS Y5, Y8, Y5
 	VMINPS Y7, Y8, Y7
-	VBROADCASTSS lanes<>+5672(SB), Y8
-	VBROADCASTSS lanes<>+3200(SB), Y9
+	VBROADCASTSS lanes<>+7656(SB), Y8
+	VBROADCASTSS lanes<>+5152(SB), Y9
 	VFMADD231PS Y8, Y1, Y9
-	VBROADCASTSS lanes<>+3200(SB), Y10
+	VBROADCASTSS lanes<>+5152(SB), Y10
 	VFMADD231PS Y8, Y3, Y10
-	VBROADCASTSS lanes<>+3200(SB), Y11
+	VBROADCASTSS lanes<>+5152(SB), Y11
 	VFMADD231PS Y8, Y5, Y11
-	VFMADD213PS lanes<>+3200(SB), Y7, Y8
-	VSUBPS lanes<>+3200(SB), Y9, Y12
-	VSUBPS lanes<>+3200(SB), Y10, Y13
-	VSUBPS lanes<>+3200(SB), Y11, Y14
-	VSUBPS lanes<>+3200(SB), Y8, Y15
+	VFMADD213PS lanes<>+5152(SB), Y7, Y8
+	VSUBPS lanes<>+5152(SB), Y9, Y12
+	VSUBPS lanes<>+5152(SB), Y10, Y13
+	VSUBPS lanes<>+5152(SB), Y11, Y14
+	VSUBPS lanes<>+5152(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+1664(SB), Y12, Y1
-	VFNMADD231PS lanes<>+1664(SB), Y13, Y3
-	VFNMADD231PS lanes<>+1664(SB), Y14, Y5
-	VFNMADD231PS lanes<>+1664(SB), Y15, Y7
+	VFNMADD231PS lanes<>+3616(SB), Y12, Y1
+	VFNMADD231PS lanes<>+3616(SB), Y13, Y3
+	VFNMADD231PS lanes<>+3616(SB), Y14, Y5
+	VFNMADD231PS lanes<>+3616(SB), Y15, Y7
 	VMULPS Y1, Y1, Y12
 	VMULPS Y3, Y3, Y13
 	VMULPS Y5, Y5, Y14
 	VMULPS Y7, Y7, Y15
-	VBROADCASTSS lanes<>+5644(SB), Y6
-	VBROADCASTSS lanes<>+1728(SB), Y4
+	VBROADCASTSS lanes<>+7616(SB), Y6
+	VBROADCASTSS lanes<>+3680(SB), Y4
 	VFMADD231PS Y1, Y6, Y4
-	VBROADCASTSS lanes<>+1728(SB), Y2
+	VBROADCASTSS lanes<>+3680(SB), Y2
 	VFMADD231PS Y3, Y6, Y2
-	VBROADCASTSS lanes<>+1728(SB), Y0
+	VBROADCASTSS lanes<>+3680(SB), Y0
 	VFMADD231PS Y5, Y6, Y0
-	VFMADD213PS lanes<>+1728(SB), Y7, Y6
-	VFMADD213PS lanes<>+2944(SB), Y1, Y4
-	VFMADD213PS lanes<>+2944(SB), Y3, Y2
-	VFMADD213PS lanes<>+2944(SB), Y5, Y0
-	VFMADD213PS lanes<>+2944(SB), Y7, Y6
-	VFMADD213PS lanes<>+2592(SB), Y1, Y4
-	VFMADD213PS lanes<>+2592(SB), Y3, Y2
-	VFMADD213PS lanes<>+2592(SB), Y5, Y0
-	VFMADD213PS lanes<>+2592(SB), Y7, Y6
-	VFMADD213PS lanes<>+5280(SB), Y1, Y4
-	VFMADD213PS lanes<>+5280(SB), Y3, Y2
-	VFMADD213PS lanes<>+5280(SB), Y5, Y0
-	VFMADD213PS lanes<>+5280(SB), Y7, Y6
+	VFMADD213PS lanes<>+3680(SB), Y7, Y6
+	VFMADD213PS lanes<>+4896(SB), Y1, Y4
+	VFMADD213PS lanes<>+4896(SB), Y3, Y2
+	VFMADD213PS lanes<>+4896(SB), Y5, Y0
+	VFMADD213PS lanes<>+4896(SB), Y7, Y6
+	VFMADD213PS lanes<>+4544(SB), Y1, Y4
+	VFMADD213PS lanes<>+4544(SB), Y3, Y2
+	VFMADD213PS lanes<>+4544(SB), Y5, Y0
+	VFMADD213PS lanes<>+4544(SB), Y7, Y6
+	VFMADD213PS lanes<>+7232(SB), Y1, Y4
+	VFMADD213PS lanes<>+7232(SB), Y3, Y2
+	VFMADD213PS lanes<>+7232(SB), Y5, Y0
+	VFMADD213PS lanes<>+7232(SB), Y7, Y6
 	VFMADD231PS Y4, Y12, Y1
 	VFMADD231PS Y2, Y13, Y3
 	VFMADD231PS Y0, Y14, Y5
 	VFMADD231PS Y6, Y15, Y7
-	VBROADCASTSS lanes<>+704(SB), Y0
+	VBROADCASTSS lanes<>+2624(SB), Y0
 	VMOVAPS Y0, Y2
 	VFMSUB231PS Y0, Y9, Y2
 	VMOVAPS Y0, Y4
@@ -22802,22 +33629,22 @@ main:
 	VFMADD231PS Y3, Y10, Y4
 	VFMADD231PS Y5, Y11, Y6
 	VFMADD231PS Y7, Y8, Y12
-	VADDPS lanes<>+992(SB), Y2, Y0
-	VADDPS lanes<>+992(SB), Y4, Y1
-	VADDPS lanes<>+992(SB), Y6, Y3
-	VADDPS lanes<>+992(SB), Y12, Y5
+	VADDPS lanes<>+2944(SB), Y2, Y0
+	VADDPS lanes<>+2944(SB), Y4, Y1
+	VADDPS lanes<>+2944(SB), Y6, Y3
+	VADDPS lanes<>+2944(SB), Y12, Y5
 	VDIVPS Y0, Y2, Y0
 	VDIVPS Y1, Y4, Y1
 	VDIVPS Y3, Y6, Y2
 	VDIVPS Y5, Y12, Y3
 	VMOVUPS (DI)(CX*4), Y4
-	VANDPS lanes<>+800(SB), Y4, Y4
+	VANDPS lanes<>+2720(SB), Y4, Y4
 	VMOVUPS 32(DI)(CX*4), Y5
-	VANDPS lanes<>+800(SB), Y5, Y5
+	VANDPS lanes<>+2720(SB), Y5, Y5
 	VMOVUPS 64(DI)(CX*4), Y6
-	VANDPS lanes<>+800(SB), Y6, Y6
+	VANDPS lanes<>+2720(SB), Y6, Y6
 	VMOVUPS 96(DI)(CX*4), Y7
-	VANDPS lanes<>+800(SB), Y7, Y7
+	VANDPS lanes<>+2720(SB), Y7, Y7
 	VORPS Y4, Y0, Y0
 	VORPS Y5, Y1, Y1
 	VORPS Y6, Y2, Y2
@@ -22826,7 +33653,7 @@ main:
 	VMULPS Y1, Y1, Y1
 	VMULPS Y2, Y2, Y2
 	VMULPS Y3, Y3, Y3
-	VBROADCASTSS lanes<>+992(SB), Y4
+	VBROADCASTSS lanes<>+64(SB), Y4
 	VSUBPS Y0, Y4, Y0
 	VSUBPS Y1, Y4, Y1
 	VSUBPS Y2, Y4, Y2
@@ -22853,31 +33680,31 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*4), Y0
-	VANDPS lanes<>+5344(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5592(SB), Y2
+	VANDPS lanes<>+7296(SB), Y0, Y1
+	VBROADCASTSS lanes<>+7544(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+5672(SB), Y2
-	VFMADD213PS lanes<>+3200(SB), Y1, Y2
-	VSUBPS lanes<>+3200(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7656(SB), Y2
+	VFMADD213PS lanes<>+5152(SB), Y1, Y2
+	VSUBPS lanes<>+5152(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1664(SB), Y3, Y1
+	VFNMADD231PS lanes<>+3616(SB), Y3, Y1
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+5644(SB), Y4
-	VFMADD213PS lanes<>+1728(SB), Y1, Y4
-	VFMADD213PS lanes<>+2944(SB), Y1, Y4
-	VFMADD213PS lanes<>+2592(SB), Y1, Y4
-	VFMADD213PS lanes<>+5280(SB), Y1, Y4
+	VBROADCASTSS lanes<>+7616(SB), Y4
+	VFMADD213PS lanes<>+3680(SB), Y1, Y4
+	VFMADD213PS lanes<>+4896(SB), Y1, Y4
+	VFMADD213PS lanes<>+4544(SB), Y1, Y4
+	VFMADD213PS lanes<>+7232(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y1
-	VBROADCASTSS lanes<>+704(SB), Y3
+	VBROADCASTSS lanes<>+2624(SB), Y3
 	VMOVAPS Y3, Y4
 	VFMSUB231PS Y3, Y2, Y4
 	VFMADD231PS Y1, Y2, Y4
-	VADDPS lanes<>+992(SB), Y4, Y1
+	VADDPS lanes<>+2944(SB), Y4, Y1
 	VDIVPS Y1, Y4, Y1
-	VANDPS lanes<>+800(SB), Y0, Y0
+	VANDPS lanes<>+2720(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMULPS Y0, Y0, Y0
-	VBROADCASTSS lanes<>+992(SB), Y1
+	VBROADCASTSS lanes<>+64(SB), Y1
 	VSUBPS Y0, Y1, Y0
 	VSUBPS Y0, Y1, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
@@ -22889,35 +33716,35 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
-	VANDPS lanes<>+5344(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5592(SB), Y2
+	VANDPS lanes<>+7296(SB), Y0, Y1
+	VBROADCASTSS lanes<>+7544(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+5672(SB), Y2
-	VFMADD213PS lanes<>+3200(SB), Y1, Y2
-	VSUBPS lanes<>+3200(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7656(SB), Y2
+	VFMADD213PS lanes<>+5152(SB), Y1, Y2
+	VSUBPS lanes<>+5152(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1664(SB), Y3, Y1
+	VFNMADD231PS lanes<>+3616(SB), Y3, Y1
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+5644(SB), Y4
-	VFMADD213PS lanes<>+1728(SB), Y1, Y4
-	VFMADD213PS lanes<>+2944(SB), Y1, Y4
-	VFMADD213PS lanes<>+2592(SB), Y1, Y4
-	VFMADD213PS lanes<>+5280(SB), Y1, Y4
+	VBROADCASTSS lanes<>+7616(SB), Y4
+	VFMADD213PS lanes<>+3680(SB), Y1, Y4
+	VFMADD213PS lanes<>+4896(SB), Y1, Y4
+	VFMADD213PS lanes<>+4544(SB), Y1, Y4
+	VFMADD213PS lanes<>+7232(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y1
-	VBROADCASTSS lanes<>+704(SB), Y3
+	VBROADCASTSS lanes<>+2624(SB), Y3
 	VMOVAPS Y3, Y4
 	VFMSUB231PS Y3, Y2, Y4
 	VFMADD231PS Y1, Y2, Y4
-	VADDPS lanes<>+992(SB), Y4, Y1
+	VADDPS lanes<>+2944(SB), Y4, Y1
 	VDIVPS Y1, Y4, Y1
-	VANDPS lanes<>+800(SB), Y0, Y0
+	VANDPS lanes<>+2720(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMULPS Y0, Y0, Y0
-	VBROADCASTSS lanes<>+992(SB), Y1
+	VBROADCASTSS lanes<>+64(SB), Y1
 	VSUBPS Y0, Y1, Y0
 	VSUBPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
@@ -22930,138 +33757,320 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·tanhshrinkGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+7296(SB), Z31
+	VBROADCASTSS lanes<>+7552(SB), Z30
+	VBROADCASTSS lanes<>+64(SB), Z29
+	VBROADCASTSS lanes<>+7592(SB), Z28
+	VBROADCASTSS lanes<>+7624(SB), Z27
+	VBROADCASTSS lanes<>+7568(SB), Z26
+	VMOVUPS lanes<>+1600(SB), Z25
+	VMOVUPS lanes<>+384(SB), Z24
+	VMOVUPS lanes<>+1088(SB), Z23
+	VMOVUPS lanes<>+192(SB), Z22
+	VMOVUPS lanes<>+256(SB), Z21
+	VMOVUPS lanes<>+576(SB), Z20
+	VMOVUPS lanes<>+1664(SB), Z19
+	VMOVUPS lanes<>+640(SB), Z18
+	VMOVUPS lanes<>+128(SB), Z17
+	VMOVUPS lanes<>+1216(SB), Z16
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VANDPS Z31, Z0, Z1
+	VMOVUPS 4096(DI)(CX*4), Z2
+	VANDPS Z31, Z2, Z3
+	VMOVUPS 8192(DI)(CX*4), Z4
+	VANDPS Z31, Z4, Z5
+	VMOVUPS 12288(DI)(CX*4), Z6
+	VANDPS Z31, Z6, Z7
+	VMINPS Z1, Z28, Z1
+	VMINPS Z3, Z28, Z3
+	VMINPS Z5, Z28, Z5
+	VMINPS Z7, Z28, Z7
+	VMOVAPS Z30, Z8
+	VFMADD231PS Z27, Z1, Z8
+	VMOVAPS Z30, Z9
+	VFMADD231PS Z27, Z3, Z9
+	VMOVAPS Z30, Z10
+	VFMADD231PS Z27, Z5, Z10
+	VMOVAPS Z30, Z11
+	VFMADD231PS Z27, Z7, Z11
+	VSUBPS Z30, Z8, Z12
+	VSUBPS Z30, Z9, Z13
+	VSUBPS Z30, Z10, Z14
+	VSUBPS Z30, Z11, Z15
+	VFNMADD231PS Z26, Z12, Z1
+	VFNMADD231PS Z26, Z13, Z3
+	VFNMADD231PS Z26, Z14, Z5
+	VFNMADD231PS Z26, Z15, Z7
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z24, Z25, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z24, Z25, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z24, Z25, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z24, Z25, Z15
+	VMOVAPS Z8, Z6
+	VPERMI2PS Z22, Z23, Z6
+	VMOVAPS Z9, Z4
+	VPERMI2PS Z22, Z23, Z4
+	VMOVAPS Z10, Z2
+	VPERMI2PS Z22, Z23, Z2
+	VMOVAPS Z11, Z0
+	VPERMI2PS Z22, Z23, Z0
+	VFMADD231PS Z1, Z12, Z6
+	VFMADD231PS Z3, Z13, Z4
+	VFMADD231PS Z5, Z14, Z2
+	VFMADD231PS Z7, Z15, Z0
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z20, Z21, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z20, Z21, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z20, Z21, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z20, Z21, Z15
+	VFMADD231PS Z1, Z6, Z12
+	VFMADD231PS Z3, Z4, Z13
+	VFMADD231PS Z5, Z2, Z14
+	VFMADD231PS Z7, Z0, Z15
+	VMOVAPS Z8, Z0
+	VPERMI2PS Z18, Z19, Z0
+	VMOVAPS Z9, Z2
+	VPERMI2PS Z18, Z19, Z2
+	VMOVAPS Z10, Z4
+	VPERMI2PS Z18, Z19, Z4
+	VMOVAPS Z11, Z6
+	VPERMI2PS Z18, Z19, Z6
+	VFMADD231PS Z1, Z12, Z0
+	VFMADD231PS Z3, Z13, Z2
+	VFMADD231PS Z5, Z14, Z4
+	VFMADD231PS Z7, Z15, Z6
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z16, Z17, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z16, Z17, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z16, Z17, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z16, Z17, Z15
+	VFMADD231PS Z1, Z0, Z12
+	VFMADD231PS Z3, Z2, Z13
+	VFMADD231PS Z5, Z4, Z14
+	VFMADD231PS Z7, Z6, Z15
+	VMOVUPS lanes<>+0(SB), Z0
+	VPERMI2PS lanes<>+1536(SB), Z0, Z8
+	VPERMI2PS lanes<>+1536(SB), Z0, Z9
+	VPERMI2PS lanes<>+1536(SB), Z0, Z10
+	VPERMI2PS lanes<>+1536(SB), Z0, Z11
+	VFMADD231PS Z1, Z12, Z8
+	VFMADD231PS Z3, Z13, Z9
+	VFMADD231PS Z5, Z14, Z10
+	VFMADD231PS Z7, Z15, Z11
+	VPTERNLOGD $226, (DI)(CX*4), Z31, Z8
+	VPTERNLOGD $226, 4096(DI)(CX*4), Z31, Z9
+	VPTERNLOGD $226, 8192(DI)(CX*4), Z31, Z10
+	VPTERNLOGD $226, 12288(DI)(CX*4), Z31, Z11
+	VMULPS Z8, Z8, Z0
+	VMULPS Z9, Z9, Z1
+	VMULPS Z10, Z10, Z2
+	VMULPS Z11, Z11, Z3
+	VSUBPS Z0, Z29, Z0
+	VSUBPS Z1, Z29, Z1
+	VSUBPS Z2, Z29, Z2
+	VSUBPS Z3, Z29, Z3
+	VSUBPS Z0, Z29, Z0
+	VSUBPS Z1, Z29, Z1
+	VSUBPS Z2, Z29, Z2
+	VSUBPS Z3, Z29, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·tanhshrinkGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+992(SB), Z31
-	VBROADCASTSS lanes<>+3200(SB), Z30
-	VBROADCASTSS lanes<>+704(SB), Z29
-	VBROADCASTSS lanes<>+5344(SB), Z28
-	VBROADCASTSS lanes<>+5592(SB), Z27
-	VBROADCASTSS lanes<>+5672(SB), Z26
-	VBROADCASTSS lanes<>+1664(SB), Z25
-	VBROADCASTSS lanes<>+5644(SB), Z24
-	VBROADCASTSS lanes<>+1728(SB), Z23
-	VBROADCASTSS lanes<>+2944(SB), Z22
-	VBROADCASTSS lanes<>+2592(SB), Z21
-	VBROADCASTSS lanes<>+5280(SB), Z20
-	VBROADCASTSS lanes<>+132(SB), Z19
+	VBROADCASTSS lanes<>+7296(SB), Z31
+	VBROADCASTSS lanes<>+7552(SB), Z30
+	VBROADCASTSS lanes<>+64(SB), Z29
+	VBROADCASTSS lanes<>+7592(SB), Z28
+	VBROADCASTSS lanes<>+7624(SB), Z27
+	VBROADCASTSS lanes<>+7568(SB), Z26
+	VMOVUPS lanes<>+1600(SB), Z25
+	VMOVUPS lanes<>+384(SB), Z24
+	VMOVUPS lanes<>+1088(SB), Z23
+	VMOVUPS lanes<>+192(SB), Z22
+	VMOVUPS lanes<>+256(SB), Z21
+	VMOVUPS lanes<>+576(SB), Z20
+	VMOVUPS lanes<>+1664(SB), Z19
+	VMOVUPS lanes<>+640(SB), Z18
+	VMOVUPS lanes<>+128(SB), Z17
+	VMOVUPS lanes<>+1216(SB), Z16
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
 	PCALIGN $32
 main:
 	VMOVUPS (DI)(CX*4), Z0
-	VANDPS Z28, Z0, Z1
+	VANDPS Z31, Z0, Z1
 	VMOVUPS 64(DI)(CX*4), Z2
-	VANDPS Z28, Z2, Z3
+	VANDPS Z31, Z2, Z3
 	VMOVUPS 128(DI)(CX*4), Z4
-	VANDPS Z28, Z4, Z5
+	VANDPS Z31, Z4, Z5
 	VMOVUPS 192(DI)(CX*4), Z6
-	VANDPS Z28, Z6, Z7
-	VMINPS Z1, Z27, Z1
-	VMINPS Z3, Z27, Z3
-	VMINPS Z5, Z27, Z5
-	VMINPS Z7, Z27, Z7
+	VANDPS Z31, Z6, Z7
+	VMINPS Z1, Z28, Z1
+	VMINPS Z3, Z28, Z3
+	VMINPS Z5, Z28, Z5
+	VMINPS Z7, Z28, Z7
 	VMOVAPS Z30, Z8
-	VFMADD231PS Z26, Z1, Z8
+	VFMADD231PS Z27, Z1, Z8
 	VMOVAPS Z30, Z9
-	VFMADD231PS Z26, Z3, Z9
+	VFMADD231PS Z27, Z3, Z9
 	VMOVAPS Z30, Z10
-	VFMADD231PS Z26, Z5, Z10
+	VFMADD231PS Z27, Z5, Z10
 	VMOVAPS Z30, Z11
-	VFMADD231PS Z26, Z7, Z11
+	VFMADD231PS Z27, Z7, Z11
 	VSUBPS Z30, Z8, Z12
 	VSUBPS Z30, Z9, Z13
 	VSUBPS Z30, Z10, Z14
 	VSUBPS Z30, Z11, Z15
-	VPSLLD $23, Z8, Z8
-	VPSLLD $23, Z9, Z9
-	VPSLLD $23, Z10, Z10
-	VPSLLD $23, Z11, Z11
-	VFNMADD231PS Z25, Z12, Z1
-	VFNMADD231PS Z25, Z13, Z3
-	VFNMADD231PS Z25, Z14, Z5
-	VFNMADD231PS Z25, Z15, Z7
-	VMULPS Z1, Z1, Z12
-	VMULPS Z3, Z3, Z13
-	VMULPS Z5, Z5, Z14
-	VMULPS Z7, Z7, Z15
-	VMOVAPS Z23, Z16
-	VFMADD231PS Z1, Z24, Z16
-	VMOVAPS Z23, Z17
-	VFMADD231PS Z3, Z24, Z17
-	VMOVAPS Z23, Z18
-	VFMADD231PS Z5, Z24, Z18
-	VMOVAPS Z23, Z6
-	VFMADD231PS Z7, Z24, Z6
-	VFMADD213PS Z22, Z1, Z16
-	VFMADD213PS Z22, Z3, Z17
-	VFMADD213PS Z22, Z5, Z18
-	VFMADD213PS Z22, Z7, Z6
-	VFMADD213PS Z21, Z1, Z16
-	VFMADD213PS Z21, Z3, Z17
-	VFMADD213PS Z21, Z5, Z18
-	VFMADD213PS Z21, Z7, Z6
-	VFMADD213PS Z20, Z1, Z16
-	VFMADD213PS Z20, Z3, Z17
-	VFMADD213PS Z20, Z5, Z18
-	VFMADD213PS Z20, Z7, Z6
-	VFMADD231PS Z16, Z12, Z1
-	VFMADD231PS Z17, Z13, Z3
-	VFMADD231PS Z18, Z14, Z5
-	VFMADD231PS Z6, Z15, Z7
-	VMOVAPS Z29, Z6
-	VFMSUB231PS Z29, Z8, Z6
-	VMOVAPS Z29, Z12
-	VFMSUB231PS Z29, Z9, Z12
-	VMOVAPS Z29, Z13
-	VFMSUB231PS Z29, Z10, Z13
-	VMOVAPS Z29, Z14
-	VFMSUB231PS Z29, Z11, Z14
-	VFMADD231PS Z1, Z8, Z6
-	VFMADD231PS Z3, Z9, Z12
-	VFMADD231PS Z5, Z10, Z13
-	VFMADD231PS Z7, Z11, Z14
-	VADDPS Z31, Z6, Z1
-	VADDPS Z31, Z12, Z3
-	VADDPS Z31, Z13, Z5
-	VADDPS Z31, Z14, Z7
-	VRCP14PS Z1, Z8
-	VRCP14PS Z3, Z9
-	VRCP14PS Z5, Z10
-	VRCP14PS Z7, Z11
-	VMULPS Z8, Z6, Z15
-	VMULPS Z9, Z12, Z16
-	VMULPS Z10, Z13, Z17
-	VMULPS Z11, Z14, Z18
-	VFNMADD231PS Z15, Z1, Z6
-	VFNMADD231PS Z16, Z3, Z12
-	VFNMADD231PS Z17, Z5, Z13
-	VFNMADD231PS Z18, Z7, Z14
-	VFMADD231PS Z8, Z6, Z15
-	VFMADD231PS Z9, Z12, Z16
-	VFMADD231PS Z10, Z13, Z17
-	VFMADD231PS Z11, Z14, Z18
-	VPTERNLOGD $248, Z19, Z0, Z15
-	VPTERNLOGD $248, Z19, Z2, Z16
-	VPTERNLOGD $248, Z19, Z4, Z17
-	VPTERNLOGD $248, 192(DI)(CX*4), Z19, Z18
-	VMULPS Z15, Z15, Z0
-	VMULPS Z16, Z16, Z1
-	VMULPS Z17, Z17, Z2
-	VMULPS Z18, Z18, Z3
-	VSUBPS Z0, Z31, Z0
-	VSUBPS Z1, Z31, Z1
-	VSUBPS Z2, Z31, Z2
-	VSUBPS Z3, Z31, Z3
-	VSUBPS Z0, Z31, Z0
-	VSUBPS Z1, Z31, Z1
-	VSUBPS Z2, Z31, Z2
-	VSUBPS Z3, Z31, Z3
+	VFNMADD231PS Z26, Z12, Z1
+	VFNMADD231PS Z26, Z13, Z3
+	VFNMADD231PS Z26, Z14, Z5
+	VFNMADD231PS Z26, Z15, Z7
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z24, Z25, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z24, Z25, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z24, Z25, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z24, Z25, Z15
+	VMOVAPS Z8, Z6
+	VPERMI2PS Z22, Z23, Z6
+	VMOVAPS Z9, Z4
+	VPERMI2PS Z22, Z23, Z4
+	VMOVAPS Z10, Z2
+	VPERMI2PS Z22, Z23, Z2
+	VMOVAPS Z11, Z0
+	VPERMI2PS Z22, Z23, Z0
+	VFMADD231PS Z1, Z12, Z6
+	VFMADD231PS Z3, Z13, Z4
+	VFMADD231PS Z5, Z14, Z2
+	VFMADD231PS Z7, Z15, Z0
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z20, Z21, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z20, Z21, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z20, Z21, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z20, Z21, Z15
+	VFMADD231PS Z1, Z6, Z12
+	VFMADD231PS Z3, Z4, Z13
+	VFMADD231PS Z5, Z2, Z14
+	VFMADD231PS Z7, Z0, Z15
+	VMOVAPS Z8, Z0
+	VPERMI2PS Z18, Z19, Z0
+	VMOVAPS Z9, Z2
+	VPERMI2PS Z18, Z19, Z2
+	VMOVAPS Z10, Z4
+	VPERMI2PS Z18, Z19, Z4
+	VMOVAPS Z11, Z6
+	VPERMI2PS Z18, Z19, Z6
+	VFMADD231PS Z1, Z12, Z0
+	VFMADD231PS Z3, Z13, Z2
+	VFMADD231PS Z5, Z14, Z4
+	VFMADD231PS Z7, Z15, Z6
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z16, Z17, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z16, Z17, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z16, Z17, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z16, Z17, Z15
+	VFMADD231PS Z1, Z0, Z12
+	VFMADD231PS Z3, Z2, Z13
+	VFMADD231PS Z5, Z4, Z14
+	VFMADD231PS Z7, Z6, Z15
+	VMOVUPS lanes<>+0(SB), Z0
+	VPERMI2PS lanes<>+1536(SB), Z0, Z8
+	VPERMI2PS lanes<>+1536(SB), Z0, Z9
+	VPERMI2PS lanes<>+1536(SB), Z0, Z10
+	VPERMI2PS lanes<>+1536(SB), Z0, Z11
+	VFMADD231PS Z1, Z12, Z8
+	VFMADD231PS Z3, Z13, Z9
+	VFMADD231PS Z5, Z14, Z10
+	VFMADD231PS Z7, Z15, Z11
+	VPTERNLOGD $226, (DI)(CX*4), Z31, Z8
+	VPTERNLOGD $226, 64(DI)(CX*4), Z31, Z9
+	VPTERNLOGD $226, 128(DI)(CX*4), Z31, Z10
+	VPTERNLOGD $226, 192(DI)(CX*4), Z31, Z11
+	VMULPS Z8, Z8, Z0
+	VMULPS Z9, Z9, Z1
+	VMULPS Z10, Z10, Z2
+	VMULPS Z11, Z11, Z3
+	VSUBPS Z0, Z29, Z0
+	VSUBPS Z1, Z29, Z1
+	VSUBPS Z2, Z29, Z2
+	VSUBPS Z3, Z29, Z3
+	VSUBPS Z0, Z29, Z0
+	VSUBPS Z1, Z29, Z1
+	VSUBPS Z2, Z29, Z2
+	VSUBPS Z3, Z29, Z3
 	VMULPS (SI)(CX*4), Z0, Z0
 	VMULPS 64(SI)(CX*4), Z1, Z1
 	VMULPS 128(SI)(CX*4), Z2, Z2
@@ -23082,32 +34091,33 @@ masked:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPS.Z (DI)(CX*4), K7, Z0
-	VANDPS Z28, Z0, Z1
-	VMINPS Z1, Z27, Z1
+	VANDPS Z31, Z0, Z1
+	VMINPS Z1, Z28, Z1
 	VMOVAPS Z30, Z2
-	VFMADD231PS Z26, Z1, Z2
+	VFMADD231PS Z27, Z1, Z2
 	VSUBPS Z30, Z2, Z3
-	VPSLLD $23, Z2, Z2
-	VFNMADD231PS Z25, Z3, Z1
-	VMULPS Z1, Z1, Z3
-	VMOVAPS Z23, Z4
-	VFMADD231PS Z1, Z24, Z4
-	VFMADD213PS Z22, Z1, Z4
-	VFMADD213PS Z21, Z1, Z4
-	VFMADD213PS Z20, Z1, Z4
-	VFMADD231PS Z4, Z3, Z1
-	VMOVAPS Z29, Z3
-	VFMSUB231PS Z29, Z2, Z3
-	VFMADD231PS Z1, Z2, Z3
-	VADDPS Z31, Z3, Z1
-	VRCP14PS Z1, Z2
-	VMULPS Z2, Z3, Z4
-	VFNMADD231PS Z4, Z1, Z3
-	VFMADD231PS Z2, Z3, Z4
-	VPTERNLOGD $248, Z19, Z0, Z4
-	VMULPS Z4, Z4, Z0
-	VSUBPS Z0, Z31, Z0
-	VSUBPS Z0, Z31, Z0
+	VFNMADD231PS Z26, Z3, Z1
+	VMOVAPS Z2, Z3
+	VPERMI2PS Z24, Z25, Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS Z22, Z23, Z4
+	VFMADD231PS Z1, Z3, Z4
+	VMOVAPS Z2, Z3
+	VPERMI2PS Z20, Z21, Z3
+	VFMADD231PS Z1, Z4, Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS Z18, Z19, Z4
+	VFMADD231PS Z1, Z3, Z4
+	VMOVAPS Z2, Z3
+	VPERMI2PS Z16, Z17, Z3
+	VFMADD231PS Z1, Z4, Z3
+	VMOVUPS lanes<>+0(SB), Z4
+	VPERMI2PS lanes<>+1536(SB), Z4, Z2
+	VFMADD231PS Z1, Z3, Z2
+	VPTERNLOGD $226, Z0, Z31, Z2
+	VMULPS Z2, Z2, Z0
+	VSUBPS Z0, Z29, Z0
+	VSUBPS Z0, Z29, Z0
 	VMOVUPS.Z (SI)(CX*4), K7, Z1
 	VMULPS Z0, Z1, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
@@ -23124,12 +34134,12 @@ TEXT ·tanhshrinkGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+512(SB), Y15
-	VBROADCASTSD lanes<>+5248(SB), Y14
-	VBROADCASTSD lanes<>+416(SB), Y13
-	VBROADCASTSD lanes<>+5376(SB), Y12
-	VBROADCASTSD lanes<>+5416(SB), Y11
-	VBROADCASTSD lanes<>+5584(SB), Y10
+	VBROADCASTSD lanes<>+2432(SB), Y15
+	VBROADCASTSD lanes<>+7200(SB), Y14
+	VBROADCASTSD lanes<>+2336(SB), Y13
+	VBROADCASTSD lanes<>+7328(SB), Y12
+	VBROADCASTSD lanes<>+7368(SB), Y11
+	VBROADCASTSD lanes<>+7536(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -23149,32 +34159,32 @@ main:
 	VSUBPD Y14, Y5, Y7
 	VPSLLQ $52, Y4, Y4
 	VPSLLQ $52, Y5, Y5
-	VFNMADD231PD lanes<>+4672(SB), Y6, Y1
-	VFNMADD231PD lanes<>+4672(SB), Y7, Y3
-	VFNMADD231PD lanes<>+2112(SB), Y6, Y1
-	VFNMADD231PD lanes<>+2112(SB), Y7, Y3
+	VFNMADD231PD lanes<>+6624(SB), Y6, Y1
+	VFNMADD231PD lanes<>+6624(SB), Y7, Y3
+	VFNMADD231PD lanes<>+4064(SB), Y6, Y1
+	VFNMADD231PD lanes<>+4064(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+5504(SB), Y8
-	VBROADCASTSD lanes<>+3232(SB), Y9
+	VBROADCASTSD lanes<>+7456(SB), Y8
+	VBROADCASTSD lanes<>+5184(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+3232(SB), Y7, Y8
-	VFMADD213PD lanes<>+4608(SB), Y6, Y9
-	VFMADD213PD lanes<>+4608(SB), Y7, Y8
-	VFMADD213PD lanes<>+4992(SB), Y6, Y9
-	VFMADD213PD lanes<>+4992(SB), Y7, Y8
-	VFMADD213PD lanes<>+2752(SB), Y6, Y9
-	VFMADD213PD lanes<>+2752(SB), Y7, Y8
-	VBROADCASTSD lanes<>+5568(SB), Y2
-	VBROADCASTSD lanes<>+2464(SB), Y0
+	VFMADD213PD lanes<>+5184(SB), Y7, Y8
+	VFMADD213PD lanes<>+6560(SB), Y6, Y9
+	VFMADD213PD lanes<>+6560(SB), Y7, Y8
+	VFMADD213PD lanes<>+6944(SB), Y6, Y9
+	VFMADD213PD lanes<>+6944(SB), Y7, Y8
+	VFMADD213PD lanes<>+4704(SB), Y6, Y9
+	VFMADD213PD lanes<>+4704(SB), Y7, Y8
+	VBROADCASTSD lanes<>+7520(SB), Y2
+	VBROADCASTSD lanes<>+4416(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+2464(SB), Y7, Y2
-	VFMADD213PD lanes<>+3456(SB), Y6, Y0
-	VFMADD213PD lanes<>+3456(SB), Y7, Y2
-	VFMADD213PD lanes<>+4032(SB), Y6, Y0
-	VFMADD213PD lanes<>+4032(SB), Y7, Y2
-	VFMADD213PD lanes<>+2688(SB), Y6, Y0
-	VFMADD213PD lanes<>+2688(SB), Y7, Y2
+	VFMADD213PD lanes<>+4416(SB), Y7, Y2
+	VFMADD213PD lanes<>+5408(SB), Y6, Y0
+	VFMADD213PD lanes<>+5408(SB), Y7, Y2
+	VFMADD213PD lanes<>+5984(SB), Y6, Y0
+	VFMADD213PD lanes<>+5984(SB), Y7, Y2
+	VFMADD213PD lanes<>+4640(SB), Y6, Y0
+	VFMADD213PD lanes<>+4640(SB), Y7, Y2
 	VFMADD213PD Y15, Y6, Y0
 	VFMADD213PD Y15, Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
@@ -23192,9 +34202,9 @@ main:
 	VDIVPD Y1, Y0, Y0
 	VDIVPD Y3, Y2, Y1
 	VMOVUPS (DI)(CX*8), Y2
-	VANDPD lanes<>+128(SB), Y2, Y2
+	VANDPD lanes<>+2048(SB), Y2, Y2
 	VMOVUPS 32(DI)(CX*8), Y3
-	VANDPD lanes<>+128(SB), Y3, Y3
+	VANDPD lanes<>+2048(SB), Y3, Y3
 	VORPD Y2, Y0, Y0
 	VORPD Y3, Y1, Y1
 	VMULPD Y0, Y0, Y0
@@ -23223,19 +34233,19 @@ single:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y14, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFNMADD231PD lanes<>+4672(SB), Y3, Y1
-	VFNMADD231PD lanes<>+2112(SB), Y3, Y1
+	VFNMADD231PD lanes<>+6624(SB), Y3, Y1
+	VFNMADD231PD lanes<>+4064(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+5504(SB), Y4
-	VFMADD213PD lanes<>+3232(SB), Y3, Y4
-	VFMADD213PD lanes<>+4608(SB), Y3, Y4
-	VFMADD213PD lanes<>+4992(SB), Y3, Y4
-	VFMADD213PD lanes<>+2752(SB), Y3, Y4
-	VBROADCASTSD lanes<>+5568(SB), Y5
-	VFMADD213PD lanes<>+2464(SB), Y3, Y5
-	VFMADD213PD lanes<>+3456(SB), Y3, Y5
-	VFMADD213PD lanes<>+4032(SB), Y3, Y5
-	VFMADD213PD lanes<>+2688(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7456(SB), Y4
+	VFMADD213PD lanes<>+5184(SB), Y3, Y4
+	VFMADD213PD lanes<>+6560(SB), Y3, Y4
+	VFMADD213PD lanes<>+6944(SB), Y3, Y4
+	VFMADD213PD lanes<>+4704(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7520(SB), Y5
+	VFMADD213PD lanes<>+4416(SB), Y3, Y5
+	VFMADD213PD lanes<>+5408(SB), Y3, Y5
+	VFMADD213PD lanes<>+5984(SB), Y3, Y5
+	VFMADD213PD lanes<>+4640(SB), Y3, Y5
 	VFMADD213PD Y15, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
@@ -23244,7 +34254,7 @@ single:
 	VFMADD231PD Y1, Y2, Y3
 	VADDPD Y15, Y3, Y1
 	VDIVPD Y1, Y3, Y1
-	VANDPD lanes<>+128(SB), Y0, Y0
+	VANDPD lanes<>+2048(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMULPD Y0, Y0, Y0
 	VSUBPD Y0, Y15, Y0
@@ -23258,7 +34268,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -23268,19 +34278,19 @@ tail:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y14, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFNMADD231PD lanes<>+4672(SB), Y3, Y1
-	VFNMADD231PD lanes<>+2112(SB), Y3, Y1
+	VFNMADD231PD lanes<>+6624(SB), Y3, Y1
+	VFNMADD231PD lanes<>+4064(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+5504(SB), Y4
-	VFMADD213PD lanes<>+3232(SB), Y3, Y4
-	VFMADD213PD lanes<>+4608(SB), Y3, Y4
-	VFMADD213PD lanes<>+4992(SB), Y3, Y4
-	VFMADD213PD lanes<>+2752(SB), Y3, Y4
-	VBROADCASTSD lanes<>+5568(SB), Y5
-	VFMADD213PD lanes<>+2464(SB), Y3, Y5
-	VFMADD213PD lanes<>+3456(SB), Y3, Y5
-	VFMADD213PD lanes<>+4032(SB), Y3, Y5
-	VFMADD213PD lanes<>+2688(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7456(SB), Y4
+	VFMADD213PD lanes<>+5184(SB), Y3, Y4
+	VFMADD213PD lanes<>+6560(SB), Y3, Y4
+	VFMADD213PD lanes<>+6944(SB), Y3, Y4
+	VFMADD213PD lanes<>+4704(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7520(SB), Y5
+	VFMADD213PD lanes<>+4416(SB), Y3, Y5
+	VFMADD213PD lanes<>+5408(SB), Y3, Y5
+	VFMADD213PD lanes<>+5984(SB), Y3, Y5
+	VFMADD213PD lanes<>+4640(SB), Y3, Y5
 	VFMADD213PD Y15, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
@@ -23289,7 +34299,7 @@ tail:
 	VFMADD231PD Y1, Y2, Y3
 	VADDPD Y15, Y3, Y1
 	VDIVPD Y1, Y3, Y1
-	VANDPD lanes<>+128(SB), Y0, Y0
+	VANDPD lanes<>+2048(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMULPD Y0, Y0, Y0
 	VSUBPD Y0, Y15, Y0
@@ -23310,18 +34320,18 @@ TEXT ·tanhshrinkGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+512(SB), Z31
-	VBROADCASTSD lanes<>+5248(SB), Z30
-	VBROADCASTSD lanes<>+416(SB), Z29
-	VBROADCASTSD lanes<>+5376(SB), Z28
-	VBROADCASTSD lanes<>+5416(SB), Z27
-	VBROADCASTSD lanes<>+5584(SB), Z26
-	VBROADCASTSD lanes<>+4672(SB), Z25
-	VBROADCASTSD lanes<>+2112(SB), Z24
-	VBROADCASTSD lanes<>+5504(SB), Z23
-	VBROADCASTSD lanes<>+3232(SB), Z22
-	VBROADCASTSD lanes<>+4608(SB), Z21
-	VBROADCASTSD lanes<>+4992(SB), Z20
+	VBROADCASTSD lanes<>+2432(SB), Z31
+	VBROADCASTSD lanes<>+7200(SB), Z30
+	VBROADCASTSD lanes<>+2336(SB), Z29
+	VBROADCASTSD lanes<>+7328(SB), Z28
+	VBROADCASTSD lanes<>+7368(SB), Z27
+	VBROADCASTSD lanes<>+7536(SB), Z26
+	VBROADCASTSD lanes<>+6624(SB), Z25
+	VBROADCASTSD lanes<>+4064(SB), Z24
+	VBROADCASTSD lanes<>+7456(SB), Z23
+	VBROADCASTSD lanes<>+5184(SB), Z22
+	VBROADCASTSD lanes<>+6560(SB), Z21
+	VBROADCASTSD lanes<>+6944(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -23383,30 +34393,30 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VFMADD213PD.BCST lanes<>+2752(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+2752(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+2752(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+2752(SB), Z15, Z19
-	VBROADCASTSD lanes<>+5568(SB), Z6
-	VBROADCASTSD lanes<>+2464(SB), Z4
+	VFMADD213PD.BCST lanes<>+4704(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+4704(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+4704(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+4704(SB), Z15, Z19
+	VBROADCASTSD lanes<>+7520(SB), Z6
+	VBROADCASTSD lanes<>+4416(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+2464(SB), Z2
+	VBROADCASTSD lanes<>+4416(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+2464(SB), Z0
+	VBROADCASTSD lanes<>+4416(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2464(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3456(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3456(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3456(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3456(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+4032(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+4032(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+4032(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+4032(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+2688(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+2688(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+2688(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2688(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4416(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+5408(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+5408(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+5408(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+5408(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+5984(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+5984(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+5984(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+5984(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4640(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+4640(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+4640(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+4640(SB), Z15, Z6
 	VFMADD213PD Z31, Z12, Z4
 	VFMADD213PD Z31, Z13, Z2
 	VFMADD213PD Z31, Z14, Z0
@@ -23440,13 +34450,13 @@ main:
 	VDIVPD Z5, Z4, Z2
 	VDIVPD Z7, Z6, Z3
 	VMOVUPS (DI)(CX*8), Z4
-	VPTERNLOGQ.BCST $248, lanes<>+128(SB), Z4, Z0
+	VPTERNLOGQ.BCST $248, lanes<>+2048(SB), Z4, Z0
 	VMOVUPS 64(DI)(CX*8), Z4
-	VPTERNLOGQ.BCST $248, lanes<>+128(SB), Z4, Z1
+	VPTERNLOGQ.BCST $248, lanes<>+2048(SB), Z4, Z1
 	VMOVUPS 128(DI)(CX*8), Z4
-	VPTERNLOGQ.BCST $248, lanes<>+128(SB), Z4, Z2
+	VPTERNLOGQ.BCST $248, lanes<>+2048(SB), Z4, Z2
 	VMOVUPS 192(DI)(CX*8), Z4
-	VPTERNLOGQ.BCST $248, lanes<>+128(SB), Z4, Z3
+	VPTERNLOGQ.BCST $248, lanes<>+2048(SB), Z4, Z3
 	VMULPD Z0, Z0, Z0
 	VMULPD Z1, Z1, Z1
 	VMULPD Z2, Z2, Z2
@@ -23492,12 +34502,12 @@ masked:
 	VFMADD231PD Z3, Z23, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VFMADD213PD.BCST lanes<>+2752(SB), Z3, Z4
-	VBROADCASTSD lanes<>+5568(SB), Z5
-	VFMADD213PD.BCST lanes<>+2464(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3456(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+4032(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2688(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+4704(SB), Z3, Z4
+	VBROADCASTSD lanes<>+7520(SB), Z5
+	VFMADD213PD.BCST lanes<>+4416(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+5408(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+5984(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+4640(SB), Z3, Z5
 	VFMADD213PD Z31, Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFMADD231PD Z5, Z3, Z1
@@ -23506,7 +34516,7 @@ masked:
 	VFMADD231PD Z1, Z2, Z3
 	VADDPD Z31, Z3, Z1
 	VDIVPD Z1, Z3, Z1
-	VPTERNLOGQ.BCST $248, lanes<>+128(SB), Z0, Z1
+	VPTERNLOGQ.BCST $248, lanes<>+2048(SB), Z0, Z1
 	VMULPD Z1, Z1, Z0
 	VSUBPD Z0, Z31, Z0
 	VSUBPD Z0, Z31, Z0
@@ -23516,6 +34526,283 @@ masked:
 	ADDQ $8, CX
 	SUBQ $8, AX
 	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Y14
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $30, Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $30, Y15, Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VCMPPS $30, Y15, Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VCMPPS $30, Y15, Y6, Y7
+	VBLENDVPS Y1, Y0, Y14, Y0
+	VBLENDVPS Y3, Y2, Y14, Y1
+	VBLENDVPS Y5, Y4, Y14, Y2
+	VBLENDVPS Y7, Y6, Y14, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdFloat32Float16AVX2(SB), 0, $64-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Y14
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VCVTPH2PS (SI)(CX*2), Y0
+	VCVTPH2PS 16(SI)(CX*2), Y1
+	VCVTPH2PS 32(SI)(CX*2), Y2
+	VCVTPH2PS 48(SI)(CX*2), Y3
+	VCMPPS $30, Y15, Y0, Y4
+	VCMPPS $30, Y15, Y1, Y5
+	VCMPPS $30, Y15, Y2, Y6
+	VCMPPS $30, Y15, Y3, Y7
+	VBLENDVPS Y4, Y0, Y14, Y0
+	VBLENDVPS Y5, Y1, Y14, Y1
+	VBLENDVPS Y6, Y2, Y14, Y2
+	VBLENDVPS Y7, Y3, Y14, Y3
+	VCVTPS2PH $0, Y0, X0
+	VCVTPS2PH $0, Y1, X1
+	VCVTPS2PH $0, Y2, X2
+	VCVTPS2PH $0, Y3, X3
+	VMOVUPS X0, (DX)(CX*2)
+	VMOVUPS X1, 16(DX)(CX*2)
+	VMOVUPS X2, 32(DX)(CX*2)
+	VMOVUPS X3, 48(DX)(CX*2)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VCVTPH2PS (SI)(CX*2), Y0
+	VCMPPS $30, Y15, Y0, Y1
+	VBLENDVPS Y1, Y0, Y14, Y0
+	VCVTPS2PH $0, Y0, X0
+	VMOVUPS X0, (DX)(CX*2)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	VMOVUPS 32(SP), X0
+	VCVTPH2PS X0, Y0
+	VCMPPS $30, Y15, Y0, Y1
+	VBLENDVPS Y1, Y0, Y14, Y0
+	VCVTPS2PH $0, Y0, X0
+	VMOVUPS X0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdFloat32BFloat16AVX2(SB), 0, $64-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Y14
+	VBROADCASTSS lanes<>+7416(SB), Y13
+	VBROADCASTSS lanes<>+7700(SB), Y12
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VPMOVSXWD (SI)(CX*2), Y0
+	VPMOVSXWD 16(SI)(CX*2), Y1
+	VPMOVSXWD 32(SI)(CX*2), Y2
+	VPMOVSXWD 48(SI)(CX*2), Y3
+	VPSLLD $16, Y0, Y0
+	VPSLLD $16, Y1, Y1
+	VPSLLD $16, Y2, Y2
+	VPSLLD $16, Y3, Y3
+	VCMPPS $30, Y15, Y0, Y4
+	VCMPPS $30, Y15, Y1, Y5
+	VCMPPS $30, Y15, Y2, Y6
+	VCMPPS $30, Y15, Y3, Y7
+	VBLENDVPS Y4, Y0, Y14, Y0
+	VBLENDVPS Y5, Y1, Y14, Y1
+	VBLENDVPS Y6, Y2, Y14, Y2
+	VBLENDVPS Y7, Y3, Y14, Y3
+	VPSRLD $16, Y0, Y4
+	VPSRLD $16, Y1, Y5
+	VPSRLD $16, Y2, Y6
+	VPSRLD $16, Y3, Y7
+	VPAND Y13, Y4, Y4
+	VPAND Y13, Y5, Y5
+	VPAND Y13, Y6, Y6
+	VPAND Y13, Y7, Y7
+	VPADDD Y12, Y0, Y8
+	VPADDD Y12, Y1, Y9
+	VPADDD Y12, Y2, Y10
+	VPADDD Y12, Y3, Y11
+	VPADDD Y4, Y8, Y4
+	VPADDD Y5, Y9, Y5
+	VPADDD Y6, Y10, Y6
+	VPADDD Y7, Y11, Y7
+	VPOR lanes<>+2784(SB), Y0, Y8
+	VPOR lanes<>+2784(SB), Y1, Y9
+	VPOR lanes<>+2784(SB), Y2, Y10
+	VPOR lanes<>+2784(SB), Y3, Y11
+	VCMPPS $3, Y0, Y0, Y0
+	VCMPPS $3, Y1, Y1, Y1
+	VCMPPS $3, Y2, Y2, Y2
+	VCMPPS $3, Y3, Y3, Y3
+	VBLENDVPS Y0, Y8, Y4, Y0
+	VBLENDVPS Y1, Y9, Y5, Y1
+	VBLENDVPS Y2, Y10, Y6, Y2
+	VBLENDVPS Y3, Y11, Y7, Y3
+	VPSRLD $16, Y0, Y0
+	VPSRLD $16, Y1, Y1
+	VPSRLD $16, Y2, Y2
+	VPSRLD $16, Y3, Y3
+	VPSHUFB lanes<>+3136(SB), Y0, Y0
+	VPSHUFB lanes<>+3136(SB), Y1, Y1
+	VPSHUFB lanes<>+3136(SB), Y2, Y2
+	VPSHUFB lanes<>+3136(SB), Y3, Y3
+	VEXTRACTI128 $1, Y0, X4
+	VEXTRACTI128 $1, Y1, X5
+	VEXTRACTI128 $1, Y2, X6
+	VEXTRACTI128 $1, Y3, X7
+	VPUNPCKLQDQ X4, X0, X0
+	VPUNPCKLQDQ X5, X1, X1
+	VPUNPCKLQDQ X6, X2, X2
+	VPUNPCKLQDQ X7, X3, X3
+	VMOVUPS X0, (DX)(CX*2)
+	VMOVUPS X1, 16(DX)(CX*2)
+	VMOVUPS X2, 32(DX)(CX*2)
+	VMOVUPS X3, 48(DX)(CX*2)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VPMOVSXWD (SI)(CX*2), Y0
+	VPSLLD $16, Y0, Y0
+	VCMPPS $30, Y15, Y0, Y1
+	VBLENDVPS Y1, Y0, Y14, Y0
+	VPSRLD $16, Y0, Y1
+	VPAND Y13, Y1, Y1
+	VPADDD Y12, Y0, Y2
+	VPADDD Y1, Y2, Y1
+	VPOR lanes<>+2784(SB), Y0, Y2
+	VCMPPS $3, Y0, Y0, Y0
+	VBLENDVPS Y0, Y2, Y1, Y0
+	VPSRLD $16, Y0, Y0
+	VPSHUFB lanes<>+3136(SB), Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VMOVUPS X0, (DX)(CX*2)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	VMOVUPS 32(SP), X0
+	VPMOVSXWD X0, Y0
+	VPSLLD $16, Y0, Y0
+	VCMPPS $30, Y15, Y0, Y1
+	VBLENDVPS Y1, Y0, Y14, Y0
+	VPSRLD $16, Y0, Y1
+	VPAND Y13, Y1, Y1
+	VPADDD Y12, Y0, Y2
+	VPADDD Y1, Y2, Y1
+	VPOR lanes<>+2784(SB), Y0, Y2
+	VCMPPS $3, Y0, Y0, Y0
+	VBLENDVPS Y0, Y2, Y1, Y0
+	VPSRLD $16, Y0, Y0
+	VPSHUFB lanes<>+3136(SB), Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VMOVUPS X0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
 done:
 	VZEROUPPER
 	RET
@@ -23570,7 +34857,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -23579,6 +34866,221 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Z30
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VCMPPS $30, Z31, Z0, K1
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VCMPPS $30, Z31, Z1, K2
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VCMPPS $30, Z31, Z2, K3
+	VMOVUPS 12288(SI)(CX*4), Z3
+	VCMPPS $30, Z31, Z3, K4
+	VBLENDMPS Z0, Z30, K1, Z0
+	VBLENDMPS Z1, Z30, K2, Z1
+	VBLENDMPS Z2, Z30, K3, Z2
+	VBLENDMPS Z3, Z30, K4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdFloat32Float16AVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Z30
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VCVTPH2PS (SI)(CX*2), Z0
+	VCVTPH2PS 32(SI)(CX*2), Z1
+	VCVTPH2PS 64(SI)(CX*2), Z2
+	VCVTPH2PS 96(SI)(CX*2), Z3
+	VCMPPS $30, Z31, Z0, K1
+	VCMPPS $30, Z31, Z1, K2
+	VCMPPS $30, Z31, Z2, K3
+	VCMPPS $30, Z31, Z3, K4
+	VBLENDMPS Z0, Z30, K1, Z0
+	VBLENDMPS Z1, Z30, K2, Z1
+	VBLENDMPS Z2, Z30, K3, Z2
+	VBLENDMPS Z3, Z30, K4, Z3
+	VCVTPS2PH $0, Z0, Y0
+	VCVTPS2PH $0, Z1, Y1
+	VCVTPS2PH $0, Z2, Y2
+	VCVTPS2PH $0, Z3, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Y0
+	VCVTPH2PS Y0, Z0
+	VCMPPS $30, Z31, Z0, K1
+	VBLENDMPS Z0, Z30, K1, Z0
+	VCVTPS2PH $0, Z0, Y0
+	VMOVDQU16 Y0, K7, (DX)(CX*2)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdFloat32BFloat16AVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Z30
+	VBROADCASTSS lanes<>+7416(SB), Z29
+	VBROADCASTSS lanes<>+7700(SB), Z28
+	VBROADCASTSS lanes<>+2784(SB), Z27
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VPMOVSXWD (SI)(CX*2), Z0
+	VPMOVSXWD 32(SI)(CX*2), Z1
+	VPMOVSXWD 64(SI)(CX*2), Z2
+	VPMOVSXWD 96(SI)(CX*2), Z3
+	VPSLLD $16, Z0, Z0
+	VPSLLD $16, Z1, Z1
+	VPSLLD $16, Z2, Z2
+	VPSLLD $16, Z3, Z3
+	VCMPPS $30, Z31, Z0, K1
+	VCMPPS $30, Z31, Z1, K2
+	VCMPPS $30, Z31, Z2, K3
+	VCMPPS $30, Z31, Z3, K4
+	VBLENDMPS Z0, Z30, K1, Z0
+	VBLENDMPS Z1, Z30, K2, Z1
+	VBLENDMPS Z2, Z30, K3, Z2
+	VBLENDMPS Z3, Z30, K4, Z3
+	VPSRLD $16, Z0, Z4
+	VPSRLD $16, Z1, Z5
+	VPSRLD $16, Z2, Z6
+	VPSRLD $16, Z3, Z7
+	VPANDD Z29, Z4, Z4
+	VPANDD Z29, Z5, Z5
+	VPANDD Z29, Z6, Z6
+	VPANDD Z29, Z7, Z7
+	VPADDD Z28, Z0, Z8
+	VPADDD Z28, Z1, Z9
+	VPADDD Z28, Z2, Z10
+	VPADDD Z28, Z3, Z11
+	VPORD Z27, Z0, Z12
+	VPORD Z27, Z1, Z13
+	VPORD Z27, Z2, Z14
+	VPORD Z27, Z3, Z15
+	VCMPPS $7, Z0, Z0, K1
+	VCMPPS $7, Z1, Z1, K2
+	VCMPPS $7, Z2, Z2, K3
+	VCMPPS $7, Z3, Z3, K4
+	VPADDD Z4, Z8, K1, Z12
+	VPADDD Z5, Z9, K2, Z13
+	VPADDD Z6, Z10, K3, Z14
+	VPADDD Z7, Z11, K4, Z15
+	VPSRLD $16, Z12, Z0
+	VPSRLD $16, Z13, Z1
+	VPSRLD $16, Z14, Z2
+	VPSRLD $16, Z15, Z3
+	VPMOVDW Z0, Y0
+	VPMOVDW Z1, Y1
+	VPMOVDW Z2, Y2
+	VPMOVDW Z3, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Y0
+	VPMOVSXWD Y0, Z0
+	VPSLLD $16, Z0, Z0
+	VCMPPS $30, Z31, Z0, K1
+	VBLENDMPS Z0, Z30, K1, Z0
+	VPSRLD $16, Z0, Z1
+	VPANDD Z29, Z1, Z1
+	VPADDD Z28, Z0, Z2
+	VPORD Z27, Z0, Z3
+	VCMPPS $7, Z0, Z0, K1
+	VPADDD Z1, Z2, K1, Z3
+	VPSRLD $16, Z3, Z0
+	VPMOVDW Z0, Y0
+	VMOVDQU16 Y0, K7, (DX)(CX*2)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
 done:
 	VZEROUPPER
 	RET
@@ -23685,7 +35187,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -23750,6 +35252,329 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·thresholdGradXFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $30, Y15, Y0, Y0
+	VMOVUPS 32(DI)(CX*4), Y1
+	VCMPPS $30, Y15, Y1, Y1
+	VMOVUPS 64(DI)(CX*4), Y2
+	VCMPPS $30, Y15, Y2, Y2
+	VMOVUPS 96(DI)(CX*4), Y3
+	VCMPPS $30, Y15, Y3, Y3
+	VANDPS (SI)(CX*4), Y0, Y0
+	VANDPS 32(SI)(CX*4), Y1, Y1
+	VANDPS 64(SI)(CX*4), Y2, Y2
+	VANDPS 96(SI)(CX*4), Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdGradXFloat32Float16AVX2(SB), 0, $96-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VCVTPH2PS (SI)(CX*2), Y0
+	VCVTPH2PS 16(SI)(CX*2), Y1
+	VCVTPH2PS 32(SI)(CX*2), Y2
+	VCVTPH2PS 48(SI)(CX*2), Y3
+	VCVTPH2PS (DI)(CX*2), Y4
+	VCVTPH2PS 16(DI)(CX*2), Y5
+	VCVTPH2PS 32(DI)(CX*2), Y6
+	VCVTPH2PS 48(DI)(CX*2), Y7
+	VCMPPS $30, Y15, Y4, Y4
+	VCMPPS $30, Y15, Y5, Y5
+	VCMPPS $30, Y15, Y6, Y6
+	VCMPPS $30, Y15, Y7, Y7
+	VANDPS Y0, Y4, Y0
+	VANDPS Y1, Y5, Y1
+	VANDPS Y2, Y6, Y2
+	VANDPS Y3, Y7, Y3
+	VCVTPS2PH $0, Y0, X0
+	VCVTPS2PH $0, Y1, X1
+	VCVTPS2PH $0, Y2, X2
+	VCVTPS2PH $0, Y3, X3
+	VMOVUPS X0, (DX)(CX*2)
+	VMOVUPS X1, 16(DX)(CX*2)
+	VMOVUPS X2, 32(DX)(CX*2)
+	VMOVUPS X3, 48(DX)(CX*2)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VCVTPH2PS (SI)(CX*2), Y0
+	VCVTPH2PS (DI)(CX*2), Y1
+	VCMPPS $30, Y15, Y1, Y1
+	VANDPS Y0, Y1, Y0
+	VCVTPS2PH $0, Y0, X0
+	VMOVUPS X0, (DX)(CX*2)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	LEAQ (DI)(CX*2), R13
+	MOVQ $0, 64(SP)
+	MOVQ $0, 72(SP)
+	MOVQ $0, 80(SP)
+	MOVQ $0, 88(SP)
+	XORL R12, R12
+in2:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 64(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in2
+	VMOVUPS 32(SP), X0
+	VCVTPH2PS X0, Y0
+	VMOVUPS 64(SP), X1
+	VCVTPH2PS X1, Y1
+	VCMPPS $30, Y15, Y1, Y1
+	VANDPS Y0, Y1, Y0
+	VCVTPS2PH $0, Y0, X0
+	VMOVUPS X0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdGradXFloat32BFloat16AVX2(SB), 0, $96-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	VBROADCASTSS lanes<>+7416(SB), Y14
+	VBROADCASTSS lanes<>+7700(SB), Y13
+	VBROADCASTSS lanes<>+2784(SB), Y12
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VPMOVSXWD (SI)(CX*2), Y0
+	VPMOVSXWD 16(SI)(CX*2), Y1
+	VPMOVSXWD 32(SI)(CX*2), Y2
+	VPMOVSXWD 48(SI)(CX*2), Y3
+	VPSLLD $16, Y0, Y0
+	VPSLLD $16, Y1, Y1
+	VPSLLD $16, Y2, Y2
+	VPSLLD $16, Y3, Y3
+	VPMOVSXWD (DI)(CX*2), Y4
+	VPMOVSXWD 16(DI)(CX*2), Y5
+	VPMOVSXWD 32(DI)(CX*2), Y6
+	VPMOVSXWD 48(DI)(CX*2), Y7
+	VPSLLD $16, Y4, Y4
+	VPSLLD $16, Y5, Y5
+	VPSLLD $16, Y6, Y6
+	VPSLLD $16, Y7, Y7
+	VCMPPS $30, Y15, Y4, Y4
+	VCMPPS $30, Y15, Y5, Y5
+	VCMPPS $30, Y15, Y6, Y6
+	VCMPPS $30, Y15, Y7, Y7
+	VANDPS Y0, Y4, Y0
+	VANDPS Y1, Y5, Y1
+	VANDPS Y2, Y6, Y2
+	VANDPS Y3, Y7, Y3
+	VPSRLD $16, Y0, Y4
+	VPSRLD $16, Y1, Y5
+	VPSRLD $16, Y2, Y6
+	VPSRLD $16, Y3, Y7
+	VPAND Y14, Y4, Y4
+	VPAND Y14, Y5, Y5
+	VPAND Y14, Y6, Y6
+	VPAND Y14, Y7, Y7
+	VPADDD Y13, Y0, Y8
+	VPADDD Y13, Y1, Y9
+	VPADDD Y13, Y2, Y10
+	VPADDD Y13, Y3, Y11
+	VPADDD Y4, Y8, Y4
+	VPADDD Y5, Y9, Y5
+	VPADDD Y6, Y10, Y6
+	VPADDD Y7, Y11, Y7
+	VPOR Y12, Y0, Y8
+	VPOR Y12, Y1, Y9
+	VPOR Y12, Y2, Y10
+	VPOR Y12, Y3, Y11
+	VCMPPS $3, Y0, Y0, Y0
+	VCMPPS $3, Y1, Y1, Y1
+	VCMPPS $3, Y2, Y2, Y2
+	VCMPPS $3, Y3, Y3, Y3
+	VBLENDVPS Y0, Y8, Y4, Y0
+	VBLENDVPS Y1, Y9, Y5, Y1
+	VBLENDVPS Y2, Y10, Y6, Y2
+	VBLENDVPS Y3, Y11, Y7, Y3
+	VPSRLD $16, Y0, Y0
+	VPSRLD $16, Y1, Y1
+	VPSRLD $16, Y2, Y2
+	VPSRLD $16, Y3, Y3
+	VPSHUFB lanes<>+3136(SB), Y0, Y0
+	VPSHUFB lanes<>+3136(SB), Y1, Y1
+	VPSHUFB lanes<>+3136(SB), Y2, Y2
+	VPSHUFB lanes<>+3136(SB), Y3, Y3
+	VEXTRACTI128 $1, Y0, X4
+	VEXTRACTI128 $1, Y1, X5
+	VEXTRACTI128 $1, Y2, X6
+	VEXTRACTI128 $1, Y3, X7
+	VPUNPCKLQDQ X4, X0, X0
+	VPUNPCKLQDQ X5, X1, X1
+	VPUNPCKLQDQ X6, X2, X2
+	VPUNPCKLQDQ X7, X3, X3
+	VMOVUPS X0, (DX)(CX*2)
+	VMOVUPS X1, 16(DX)(CX*2)
+	VMOVUPS X2, 32(DX)(CX*2)
+	VMOVUPS X3, 48(DX)(CX*2)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VPMOVSXWD (SI)(CX*2), Y0
+	VPSLLD $16, Y0, Y0
+	VPMOVSXWD (DI)(CX*2), Y1
+	VPSLLD $16, Y1, Y1
+	VCMPPS $30, Y15, Y1, Y1
+	VANDPS Y0, Y1, Y0
+	VPSRLD $16, Y0, Y1
+	VPAND Y14, Y1, Y1
+	VPADDD Y13, Y0, Y2
+	VPADDD Y1, Y2, Y1
+	VPOR Y12, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y0
+	VBLENDVPS Y0, Y2, Y1, Y0
+	VPSRLD $16, Y0, Y0
+	VPSHUFB lanes<>+3136(SB), Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VMOVUPS X0, (DX)(CX*2)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	LEAQ (DI)(CX*2), R13
+	MOVQ $0, 64(SP)
+	MOVQ $0, 72(SP)
+	MOVQ $0, 80(SP)
+	MOVQ $0, 88(SP)
+	XORL R12, R12
+in2:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 64(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in2
+	VMOVUPS 32(SP), X0
+	VPMOVSXWD X0, Y0
+	VPSLLD $16, Y0, Y0
+	VMOVUPS 64(SP), X1
+	VPMOVSXWD X1, Y1
+	VPSLLD $16, Y1, Y1
+	VCMPPS $30, Y15, Y1, Y1
+	VANDPS Y0, Y1, Y0
+	VPSRLD $16, Y0, Y1
+	VPAND Y14, Y1, Y1
+	VPADDD Y13, Y0, Y2
+	VPADDD Y1, Y2, Y1
+	VPOR Y12, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y0
+	VBLENDVPS Y0, Y2, Y1, Y0
+	VPSRLD $16, Y0, Y0
+	VPSHUFB lanes<>+3136(SB), Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VMOVUPS X0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
 TEXT ·thresholdGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -23799,7 +35624,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -23810,6 +35635,246 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdGradXFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	VPXORD X30, X30, X30
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VCMPPS $30, Z31, Z0, K1
+	VMOVUPS 4096(DI)(CX*4), Z0
+	VCMPPS $30, Z31, Z0, K2
+	VMOVUPS 8192(DI)(CX*4), Z0
+	VCMPPS $30, Z31, Z0, K3
+	VMOVUPS 12288(DI)(CX*4), Z0
+	VCMPPS $30, Z31, Z0, K4
+	VBLENDMPS (SI)(CX*4), Z30, K1, Z0
+	VBLENDMPS 4096(SI)(CX*4), Z30, K2, Z1
+	VBLENDMPS 8192(SI)(CX*4), Z30, K3, Z2
+	VBLENDMPS 12288(SI)(CX*4), Z30, K4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdGradXFloat32Float16AVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	VPXORD X30, X30, X30
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VCVTPH2PS (SI)(CX*2), Z0
+	VCVTPH2PS 32(SI)(CX*2), Z1
+	VCVTPH2PS 64(SI)(CX*2), Z2
+	VCVTPH2PS 96(SI)(CX*2), Z3
+	VCVTPH2PS (DI)(CX*2), Z4
+	VCVTPH2PS 32(DI)(CX*2), Z5
+	VCVTPH2PS 64(DI)(CX*2), Z6
+	VCVTPH2PS 96(DI)(CX*2), Z7
+	VCMPPS $30, Z31, Z4, K1
+	VCMPPS $30, Z31, Z5, K2
+	VCMPPS $30, Z31, Z6, K3
+	VCMPPS $30, Z31, Z7, K4
+	VBLENDMPS Z0, Z30, K1, Z0
+	VBLENDMPS Z1, Z30, K2, Z1
+	VBLENDMPS Z2, Z30, K3, Z2
+	VBLENDMPS Z3, Z30, K4, Z3
+	VCVTPS2PH $0, Z0, Y0
+	VCVTPS2PH $0, Z1, Y1
+	VCVTPS2PH $0, Z2, Y2
+	VCVTPS2PH $0, Z3, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Y0
+	VCVTPH2PS Y0, Z0
+	VMOVDQU16.Z (DI)(CX*2), K7, Y1
+	VCVTPH2PS Y1, Z1
+	VCMPPS $30, Z31, Z1, K1
+	VBLENDMPS Z0, Z30, K1, Z0
+	VCVTPS2PH $0, Z0, Y0
+	VMOVDQU16 Y0, K7, (DX)(CX*2)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdGradXFloat32BFloat16AVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	VPXORD X30, X30, X30
+	VBROADCASTSS lanes<>+7416(SB), Z29
+	VBROADCASTSS lanes<>+7700(SB), Z28
+	VBROADCASTSS lanes<>+2784(SB), Z27
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VPMOVSXWD (SI)(CX*2), Z0
+	VPMOVSXWD 32(SI)(CX*2), Z1
+	VPMOVSXWD 64(SI)(CX*2), Z2
+	VPMOVSXWD 96(SI)(CX*2), Z3
+	VPSLLD $16, Z0, Z0
+	VPSLLD $16, Z1, Z1
+	VPSLLD $16, Z2, Z2
+	VPSLLD $16, Z3, Z3
+	VPMOVSXWD (DI)(CX*2), Z4
+	VPMOVSXWD 32(DI)(CX*2), Z5
+	VPMOVSXWD 64(DI)(CX*2), Z6
+	VPMOVSXWD 96(DI)(CX*2), Z7
+	VPSLLD $16, Z4, Z4
+	VPSLLD $16, Z5, Z5
+	VPSLLD $16, Z6, Z6
+	VPSLLD $16, Z7, Z7
+	VCMPPS $30, Z31, Z4, K1
+	VCMPPS $30, Z31, Z5, K2
+	VCMPPS $30, Z31, Z6, K3
+	VCMPPS $30, Z31, Z7, K4
+	VBLENDMPS Z0, Z30, K1, Z0
+	VBLENDMPS Z1, Z30, K2, Z1
+	VBLENDMPS Z2, Z30, K3, Z2
+	VBLENDMPS Z3, Z30, K4, Z3
+	VPSRLD $16, Z0, Z4
+	VPSRLD $16, Z1, Z5
+	VPSRLD $16, Z2, Z6
+	VPSRLD $16, Z3, Z7
+	VPANDD Z29, Z4, Z4
+	VPANDD Z29, Z5, Z5
+	VPANDD Z29, Z6, Z6
+	VPANDD Z29, Z7, Z7
+	VPADDD Z28, Z0, Z8
+	VPADDD Z28, Z1, Z9
+	VPADDD Z28, Z2, Z10
+	VPADDD Z28, Z3, Z11
+	VPORD Z27, Z0, Z12
+	VPORD Z27, Z1, Z13
+	VPORD Z27, Z2, Z14
+	VPORD Z27, Z3, Z15
+	VCMPPS $7, Z0, Z0, K1
+	VCMPPS $7, Z1, Z1, K2
+	VCMPPS $7, Z2, Z2, K3
+	VCMPPS $7, Z3, Z3, K4
+	VPADDD Z4, Z8, K1, Z12
+	VPADDD Z5, Z9, K2, Z13
+	VPADDD Z6, Z10, K3, Z14
+	VPADDD Z7, Z11, K4, Z15
+	VPSRLD $16, Z12, Z0
+	VPSRLD $16, Z13, Z1
+	VPSRLD $16, Z14, Z2
+	VPSRLD $16, Z15, Z3
+	VPMOVDW Z0, Y0
+	VPMOVDW Z1, Y1
+	VPMOVDW Z2, Y2
+	VPMOVDW Z3, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Y0
+	VPMOVSXWD Y0, Z0
+	VPSLLD $16, Z0, Z0
+	VMOVDQU16.Z (DI)(CX*2), K7, Y1
+	VPMOVSXWD Y1, Z1
+	VPSLLD $16, Z1, Z1
+	VCMPPS $30, Z31, Z1, K1
+	VBLENDMPS Z0, Z30, K1, Z0
+	VPSRLD $16, Z0, Z1
+	VPANDD Z29, Z1, Z1
+	VPADDD Z28, Z0, Z2
+	VPORD Z27, Z0, Z3
+	VCMPPS $7, Z0, Z0, K1
+	VPADDD Z1, Z2, K1, Z3
+	VPSRLD $16, Z3, Z0
+	VPMOVDW Z0, Y0
+	VMOVDQU16 Y0, K7, (DX)(CX*2)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
 done:
 	VZEROUPPER
 	RET
@@ -23916,7 +35981,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+1920(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0

@@ -9,8 +9,16 @@ import (
 	"unsafe"
 )
 
+func celuFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	celuFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
 func celuFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	celuFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func celuFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	celuFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
 func celuFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -25,8 +33,16 @@ func celuFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 	celuFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+func celuGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	celuGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
 func celuGradXFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	celuGradXFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func celuGradXFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	celuGradXFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
 func celuGradXFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -41,8 +57,16 @@ func celuGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index 
 	celuGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+func eluFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	eluFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
 func eluFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	eluFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func eluFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	eluFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
 func eluFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -57,8 +81,16 @@ func eluFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 	eluFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+func eluGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	eluGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
 func eluGradXFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	eluGradXFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func eluGradXFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	eluGradXFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
 func eluGradXFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -73,8 +105,16 @@ func eluGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index i
 	eluGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+func hardshrinkFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardshrinkFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
 func hardshrinkFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	hardshrinkFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func hardshrinkFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardshrinkFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
 func hardshrinkFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -89,8 +129,16 @@ func hardshrinkFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index
 	hardshrinkFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+func hardshrinkGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardshrinkGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
 func hardshrinkGradXFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	hardshrinkGradXFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func hardshrinkGradXFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardshrinkGradXFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
 func hardshrinkGradXFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -105,8 +153,16 @@ func hardshrinkGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, 
 	hardshrinkGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+func hardtanhFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardtanhFloat32PastAVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
 func hardtanhFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	hardtanhFloat32AVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
+func hardtanhFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardtanhFloat32PastAVX512(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
 }
 
 func hardtanhFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -121,8 +177,16 @@ func hardtanhFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index i
 	hardtanhFloat64AVX512(n, p, &[2]uint64{vector.Float64(s[0]), vector.Float64(s[1])}, index)
 }
 
+func hardtanhGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardtanhGradXFloat32PastAVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
 func hardtanhGradXFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	hardtanhGradXFloat32AVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
+func hardtanhGradXFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardtanhGradXFloat32PastAVX512(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
 }
 
 func hardtanhGradXFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -137,8 +201,16 @@ func hardtanhGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, in
 	hardtanhGradXFloat64AVX512(n, p, &[2]uint64{vector.Float64(s[0]), vector.Float64(s[1])}, index)
 }
 
+func leakyReluFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	leakyReluFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
 func leakyReluFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	leakyReluFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func leakyReluFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	leakyReluFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
 func leakyReluFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -153,8 +225,16 @@ func leakyReluFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index 
 	leakyReluFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+func leakyReluGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	leakyReluGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
 func leakyReluGradXFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	leakyReluGradXFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func leakyReluGradXFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	leakyReluGradXFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
 func leakyReluGradXFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -169,8 +249,16 @@ func leakyReluGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, i
 	leakyReluGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+func softplusFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	softplusFloat32PastAVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
 func softplusFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	softplusFloat32AVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
+func softplusFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	softplusFloat32PastAVX512(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
 }
 
 func softplusFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -185,8 +273,16 @@ func softplusFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index i
 	softplusFloat64AVX512(n, p, &[2]uint64{vector.Float64(s[0]), vector.Float64(s[1])}, index)
 }
 
+func softplusGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	softplusGradXFloat32PastAVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
 func softplusGradXFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	softplusGradXFloat32AVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
+func softplusGradXFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	softplusGradXFloat32PastAVX512(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
 }
 
 func softplusGradXFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -201,8 +297,16 @@ func softplusGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, in
 	softplusGradXFloat64AVX512(n, p, &[2]uint64{vector.Float64(s[0]), vector.Float64(s[1])}, index)
 }
 
+func softshrinkFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	softshrinkFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
 func softshrinkFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	softshrinkFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func softshrinkFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	softshrinkFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
 func softshrinkFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -217,8 +321,16 @@ func softshrinkFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index
 	softshrinkFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+func softshrinkGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	softshrinkGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
 func softshrinkGradXFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	softshrinkGradXFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func softshrinkGradXFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	softshrinkGradXFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
 func softshrinkGradXFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -233,8 +345,32 @@ func softshrinkGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, 
 	softshrinkGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+func thresholdFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdFloat32PastAVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
+func thresholdFloat32Float16AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdFloat32Float16AVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
+func thresholdFloat32BFloat16AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdFloat32BFloat16AVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
 func thresholdFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	thresholdFloat32AVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
+func thresholdFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdFloat32PastAVX512(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
+func thresholdFloat32Float16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdFloat32Float16AVX512(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
+func thresholdFloat32BFloat16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdFloat32BFloat16AVX512(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
 }
 
 func thresholdFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -249,8 +385,32 @@ func thresholdFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index 
 	thresholdFloat64AVX512(n, p, &[2]uint64{vector.Float64(s[0]), vector.Float64(s[1])}, index)
 }
 
+func thresholdGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func thresholdGradXFloat32Float16AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdGradXFloat32Float16AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func thresholdGradXFloat32BFloat16AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdGradXFloat32BFloat16AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
 func thresholdGradXFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	thresholdGradXFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func thresholdGradXFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdGradXFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func thresholdGradXFloat32Float16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdGradXFloat32Float16AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func thresholdGradXFloat32BFloat16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdGradXFloat32BFloat16AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
 func thresholdGradXFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -267,103 +427,103 @@ func thresholdGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, i
 
 // activationVectors are the assembly loops of the group activation.
 var activationVectors = []vector.Loop{
-	{Op: "celu", Table: &Celu, Variant: 0, DType: ir.Float32, AVX2: celuFloat32AVX2Loop, AVX512: celuFloat32AVX512Loop},
+	{Op: "celu", Table: &Celu, Variant: 0, DType: ir.Float32, AVX2: celuFloat32AVX2Loop, AVX512: celuFloat32AVX512Loop, Past: vector.Loops{AVX2: celuFloat32PastAVX2Loop, AVX512: celuFloat32PastAVX512Loop}},
 	{Op: "celu", Table: &Celu, Variant: 0, DType: ir.Float64, AVX2: celuFloat64AVX2Loop, AVX512: celuFloat64AVX512Loop},
-	{Op: "celu_grad_x", Table: &CeluGradX, Variant: 0, DType: ir.Float32, AVX2: celuGradXFloat32AVX2Loop, AVX512: celuGradXFloat32AVX512Loop},
+	{Op: "celu_grad_x", Table: &CeluGradX, Variant: 0, DType: ir.Float32, AVX2: celuGradXFloat32AVX2Loop, AVX512: celuGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: celuGradXFloat32PastAVX2Loop, AVX512: celuGradXFloat32PastAVX512Loop}},
 	{Op: "celu_grad_x", Table: &CeluGradX, Variant: 0, DType: ir.Float64, AVX2: celuGradXFloat64AVX2Loop, AVX512: celuGradXFloat64AVX512Loop},
-	{Op: "elu", Table: &Elu, Variant: 0, DType: ir.Float32, AVX2: eluFloat32AVX2Loop, AVX512: eluFloat32AVX512Loop},
+	{Op: "elu", Table: &Elu, Variant: 0, DType: ir.Float32, AVX2: eluFloat32AVX2Loop, AVX512: eluFloat32AVX512Loop, Past: vector.Loops{AVX2: eluFloat32PastAVX2Loop, AVX512: eluFloat32PastAVX512Loop}},
 	{Op: "elu", Table: &Elu, Variant: 0, DType: ir.Float64, AVX2: eluFloat64AVX2Loop, AVX512: eluFloat64AVX512Loop},
-	{Op: "elu_grad_x", Table: &EluGradX, Variant: 0, DType: ir.Float32, AVX2: eluGradXFloat32AVX2Loop, AVX512: eluGradXFloat32AVX512Loop},
+	{Op: "elu_grad_x", Table: &EluGradX, Variant: 0, DType: ir.Float32, AVX2: eluGradXFloat32AVX2Loop, AVX512: eluGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: eluGradXFloat32PastAVX2Loop, AVX512: eluGradXFloat32PastAVX512Loop}},
 	{Op: "elu_grad_x", Table: &EluGradX, Variant: 0, DType: ir.Float64, AVX2: eluGradXFloat64AVX2Loop, AVX512: eluGradXFloat64AVX512Loop},
-	{Op: "gelu", Table: &Gelu, Variant: 0, DType: ir.Float32, AVX2: geluNoneFloat32AVX2, AVX512: geluNoneFloat32AVX512},
+	{Op: "gelu", Table: &Gelu, Variant: 0, DType: ir.Float32, AVX2: geluNoneFloat32AVX2, AVX512: geluNoneFloat32AVX512, Past: vector.Loops{AVX2: geluNoneFloat32PastAVX2, AVX512: geluNoneFloat32PastAVX512}},
 	{Op: "gelu", Table: &Gelu, Variant: 0, DType: ir.Float64, AVX2: geluNoneFloat64AVX2, AVX512: geluNoneFloat64AVX512},
-	{Op: "gelu", Table: &Gelu, Variant: 1, DType: ir.Float32, AVX2: geluTanhFloat32AVX2, AVX512: geluTanhFloat32AVX512},
+	{Op: "gelu", Table: &Gelu, Variant: 1, DType: ir.Float32, AVX2: geluTanhFloat32AVX2, AVX512: geluTanhFloat32AVX512, Past: vector.Loops{AVX2: geluTanhFloat32PastAVX2, AVX512: geluTanhFloat32PastAVX512}},
 	{Op: "gelu", Table: &Gelu, Variant: 1, DType: ir.Float64, AVX2: geluTanhFloat64AVX2, AVX512: geluTanhFloat64AVX512},
-	{Op: "gelu_grad_x", Table: &GeluGradX, Variant: 0, DType: ir.Float32, AVX2: geluGradXNoneFloat32AVX2, AVX512: geluGradXNoneFloat32AVX512},
+	{Op: "gelu_grad_x", Table: &GeluGradX, Variant: 0, DType: ir.Float32, AVX2: geluGradXNoneFloat32AVX2, AVX512: geluGradXNoneFloat32AVX512, Past: vector.Loops{AVX2: geluGradXNoneFloat32PastAVX2, AVX512: geluGradXNoneFloat32PastAVX512}},
 	{Op: "gelu_grad_x", Table: &GeluGradX, Variant: 0, DType: ir.Float64, AVX2: geluGradXNoneFloat64AVX2, AVX512: geluGradXNoneFloat64AVX512},
-	{Op: "gelu_grad_x", Table: &GeluGradX, Variant: 1, DType: ir.Float32, AVX2: geluGradXTanhFloat32AVX2, AVX512: geluGradXTanhFloat32AVX512},
+	{Op: "gelu_grad_x", Table: &GeluGradX, Variant: 1, DType: ir.Float32, AVX2: geluGradXTanhFloat32AVX2, AVX512: geluGradXTanhFloat32AVX512, Past: vector.Loops{AVX2: geluGradXTanhFloat32PastAVX2, AVX512: geluGradXTanhFloat32PastAVX512}},
 	{Op: "gelu_grad_x", Table: &GeluGradX, Variant: 1, DType: ir.Float64, AVX2: geluGradXTanhFloat64AVX2, AVX512: geluGradXTanhFloat64AVX512},
-	{Op: "hardshrink", Table: &Hardshrink, Variant: 0, DType: ir.Float32, AVX2: hardshrinkFloat32AVX2Loop, AVX512: hardshrinkFloat32AVX512Loop},
+	{Op: "hardshrink", Table: &Hardshrink, Variant: 0, DType: ir.Float32, AVX2: hardshrinkFloat32AVX2Loop, AVX512: hardshrinkFloat32AVX512Loop, Past: vector.Loops{AVX2: hardshrinkFloat32PastAVX2Loop, AVX512: hardshrinkFloat32PastAVX512Loop}},
 	{Op: "hardshrink", Table: &Hardshrink, Variant: 0, DType: ir.Float64, AVX2: hardshrinkFloat64AVX2Loop, AVX512: hardshrinkFloat64AVX512Loop},
-	{Op: "hardshrink_grad_x", Table: &HardshrinkGradX, Variant: 0, DType: ir.Float32, AVX2: hardshrinkGradXFloat32AVX2Loop, AVX512: hardshrinkGradXFloat32AVX512Loop},
+	{Op: "hardshrink_grad_x", Table: &HardshrinkGradX, Variant: 0, DType: ir.Float32, AVX2: hardshrinkGradXFloat32AVX2Loop, AVX512: hardshrinkGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: hardshrinkGradXFloat32PastAVX2Loop, AVX512: hardshrinkGradXFloat32PastAVX512Loop}},
 	{Op: "hardshrink_grad_x", Table: &HardshrinkGradX, Variant: 0, DType: ir.Float64, AVX2: hardshrinkGradXFloat64AVX2Loop, AVX512: hardshrinkGradXFloat64AVX512Loop},
-	{Op: "hardsigmoid", Table: &Hardsigmoid, Variant: 0, DType: ir.Float32, AVX2: hardsigmoidFloat32AVX2, AVX512: hardsigmoidFloat32AVX512},
+	{Op: "hardsigmoid", Table: &Hardsigmoid, Variant: 0, DType: ir.Float32, AVX2: hardsigmoidFloat32AVX2, AVX512: hardsigmoidFloat32AVX512, Past: vector.Loops{AVX2: hardsigmoidFloat32PastAVX2, AVX512: hardsigmoidFloat32PastAVX512}},
 	{Op: "hardsigmoid", Table: &Hardsigmoid, Variant: 0, DType: ir.Float64, AVX2: hardsigmoidFloat64AVX2, AVX512: hardsigmoidFloat64AVX512},
-	{Op: "hardsigmoid_grad_x", Table: &HardsigmoidGradX, Variant: 0, DType: ir.Float32, AVX2: hardsigmoidGradXFloat32AVX2, AVX512: hardsigmoidGradXFloat32AVX512},
+	{Op: "hardsigmoid_grad_x", Table: &HardsigmoidGradX, Variant: 0, DType: ir.Float32, AVX2: hardsigmoidGradXFloat32AVX2, AVX512: hardsigmoidGradXFloat32AVX512, Past: vector.Loops{AVX2: hardsigmoidGradXFloat32PastAVX2, AVX512: hardsigmoidGradXFloat32PastAVX512}},
 	{Op: "hardsigmoid_grad_x", Table: &HardsigmoidGradX, Variant: 0, DType: ir.Float64, AVX2: hardsigmoidGradXFloat64AVX2, AVX512: hardsigmoidGradXFloat64AVX512},
-	{Op: "hardswish", Table: &Hardswish, Variant: 0, DType: ir.Float32, AVX2: hardswishFloat32AVX2, AVX512: hardswishFloat32AVX512},
+	{Op: "hardswish", Table: &Hardswish, Variant: 0, DType: ir.Float32, AVX2: hardswishFloat32AVX2, AVX512: hardswishFloat32AVX512, Past: vector.Loops{AVX2: hardswishFloat32PastAVX2, AVX512: hardswishFloat32PastAVX512}},
 	{Op: "hardswish", Table: &Hardswish, Variant: 0, DType: ir.Float64, AVX2: hardswishFloat64AVX2, AVX512: hardswishFloat64AVX512},
-	{Op: "hardswish_grad_x", Table: &HardswishGradX, Variant: 0, DType: ir.Float32, AVX2: hardswishGradXFloat32AVX2, AVX512: hardswishGradXFloat32AVX512},
+	{Op: "hardswish_grad_x", Table: &HardswishGradX, Variant: 0, DType: ir.Float32, AVX2: hardswishGradXFloat32AVX2, AVX512: hardswishGradXFloat32AVX512, Past: vector.Loops{AVX2: hardswishGradXFloat32PastAVX2, AVX512: hardswishGradXFloat32PastAVX512}},
 	{Op: "hardswish_grad_x", Table: &HardswishGradX, Variant: 0, DType: ir.Float64, AVX2: hardswishGradXFloat64AVX2, AVX512: hardswishGradXFloat64AVX512},
-	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Float32, AVX2: hardtanhFloat32AVX2Loop, AVX512: hardtanhFloat32AVX512Loop},
+	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Float32, AVX2: hardtanhFloat32AVX2Loop, AVX512: hardtanhFloat32AVX512Loop, Past: vector.Loops{AVX2: hardtanhFloat32PastAVX2Loop, AVX512: hardtanhFloat32PastAVX512Loop}},
 	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Float64, AVX2: hardtanhFloat64AVX2Loop, AVX512: hardtanhFloat64AVX512Loop},
-	{Op: "hardtanh_grad_x", Table: &HardtanhGradX, Variant: 0, DType: ir.Float32, AVX2: hardtanhGradXFloat32AVX2Loop, AVX512: hardtanhGradXFloat32AVX512Loop},
+	{Op: "hardtanh_grad_x", Table: &HardtanhGradX, Variant: 0, DType: ir.Float32, AVX2: hardtanhGradXFloat32AVX2Loop, AVX512: hardtanhGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: hardtanhGradXFloat32PastAVX2Loop, AVX512: hardtanhGradXFloat32PastAVX512Loop}},
 	{Op: "hardtanh_grad_x", Table: &HardtanhGradX, Variant: 0, DType: ir.Float64, AVX2: hardtanhGradXFloat64AVX2Loop, AVX512: hardtanhGradXFloat64AVX512Loop},
 	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Uint8, AVX2: heavisideUint8AVX2, AVX512: heavisideUint8AVX512},
 	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Int8, AVX2: heavisideInt8AVX2, AVX512: heavisideInt8AVX512},
 	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Int16, AVX2: heavisideInt16AVX2, AVX512: heavisideInt16AVX512},
 	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Int32, AVX2: heavisideInt32AVX2, AVX512: heavisideInt32AVX512},
 	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Int64, AVX2: heavisideInt64AVX2, AVX512: heavisideInt64AVX512},
-	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Float32, AVX2: heavisideFloat32AVX2, AVX512: heavisideFloat32AVX512},
+	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Float32, AVX2: heavisideFloat32AVX2, AVX512: heavisideFloat32AVX512, Past: vector.Loops{AVX2: heavisideFloat32PastAVX2, AVX512: heavisideFloat32PastAVX512}},
 	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Float64, AVX2: heavisideFloat64AVX2, AVX512: heavisideFloat64AVX512},
-	{Op: "leaky_relu", Table: &LeakyRelu, Variant: 0, DType: ir.Float32, AVX2: leakyReluFloat32AVX2Loop, AVX512: leakyReluFloat32AVX512Loop},
+	{Op: "leaky_relu", Table: &LeakyRelu, Variant: 0, DType: ir.Float32, AVX2: leakyReluFloat32AVX2Loop, AVX512: leakyReluFloat32AVX512Loop, Past: vector.Loops{AVX2: leakyReluFloat32PastAVX2Loop, AVX512: leakyReluFloat32PastAVX512Loop}},
 	{Op: "leaky_relu", Table: &LeakyRelu, Variant: 0, DType: ir.Float64, AVX2: leakyReluFloat64AVX2Loop, AVX512: leakyReluFloat64AVX512Loop},
-	{Op: "leaky_relu_grad_x", Table: &LeakyReluGradX, Variant: 0, DType: ir.Float32, AVX2: leakyReluGradXFloat32AVX2Loop, AVX512: leakyReluGradXFloat32AVX512Loop},
+	{Op: "leaky_relu_grad_x", Table: &LeakyReluGradX, Variant: 0, DType: ir.Float32, AVX2: leakyReluGradXFloat32AVX2Loop, AVX512: leakyReluGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: leakyReluGradXFloat32PastAVX2Loop, AVX512: leakyReluGradXFloat32PastAVX512Loop}},
 	{Op: "leaky_relu_grad_x", Table: &LeakyReluGradX, Variant: 0, DType: ir.Float64, AVX2: leakyReluGradXFloat64AVX2Loop, AVX512: leakyReluGradXFloat64AVX512Loop},
-	{Op: "logsigmoid", Table: &Logsigmoid, Variant: 0, DType: ir.Float32, AVX2: logsigmoidFloat32AVX2, AVX512: logsigmoidFloat32AVX512},
+	{Op: "logsigmoid", Table: &Logsigmoid, Variant: 0, DType: ir.Float32, AVX2: logsigmoidFloat32AVX2, AVX512: logsigmoidFloat32AVX512, Past: vector.Loops{AVX2: logsigmoidFloat32PastAVX2, AVX512: logsigmoidFloat32PastAVX512}},
 	{Op: "logsigmoid", Table: &Logsigmoid, Variant: 0, DType: ir.Float64, AVX2: logsigmoidFloat64AVX2, AVX512: logsigmoidFloat64AVX512},
-	{Op: "mish", Table: &Mish, Variant: 0, DType: ir.Float32, AVX2: mishFloat32AVX2, AVX512: mishFloat32AVX512},
+	{Op: "mish", Table: &Mish, Variant: 0, DType: ir.Float32, AVX2: mishFloat32AVX2, AVX512: mishFloat32AVX512, Past: vector.Loops{AVX2: mishFloat32PastAVX2, AVX512: mishFloat32PastAVX512}},
 	{Op: "mish", Table: &Mish, Variant: 0, DType: ir.Float64, AVX2: mishFloat64AVX2, AVX512: mishFloat64AVX512},
-	{Op: "mish_grad_x", Table: &MishGradX, Variant: 0, DType: ir.Float32, AVX2: mishGradXFloat32AVX2, AVX512: mishGradXFloat32AVX512},
+	{Op: "mish_grad_x", Table: &MishGradX, Variant: 0, DType: ir.Float32, AVX2: mishGradXFloat32AVX2, AVX512: mishGradXFloat32AVX512, Past: vector.Loops{AVX2: mishGradXFloat32PastAVX2, AVX512: mishGradXFloat32PastAVX512}},
 	{Op: "mish_grad_x", Table: &MishGradX, Variant: 0, DType: ir.Float64, AVX2: mishGradXFloat64AVX2, AVX512: mishGradXFloat64AVX512},
-	{Op: "prelu", Table: &Prelu, Variant: 0, DType: ir.Float32, AVX2: preluFloat32AVX2, AVX512: preluFloat32AVX512},
+	{Op: "prelu", Table: &Prelu, Variant: 0, DType: ir.Float32, AVX2: preluFloat32AVX2, AVX512: preluFloat32AVX512, Past: vector.Loops{AVX2: preluFloat32PastAVX2, AVX512: preluFloat32PastAVX512}},
 	{Op: "prelu", Table: &Prelu, Variant: 0, DType: ir.Float64, AVX2: preluFloat64AVX2, AVX512: preluFloat64AVX512},
-	{Op: "prelu_grad_weight", Table: &PreluGradWeight, Variant: 0, DType: ir.Float32, AVX2: preluGradWeightFloat32AVX2, AVX512: preluGradWeightFloat32AVX512},
+	{Op: "prelu_grad_weight", Table: &PreluGradWeight, Variant: 0, DType: ir.Float32, AVX2: preluGradWeightFloat32AVX2, AVX512: preluGradWeightFloat32AVX512, Past: vector.Loops{AVX2: preluGradWeightFloat32PastAVX2, AVX512: preluGradWeightFloat32PastAVX512}},
 	{Op: "prelu_grad_weight", Table: &PreluGradWeight, Variant: 0, DType: ir.Float64, AVX2: preluGradWeightFloat64AVX2, AVX512: preluGradWeightFloat64AVX512},
-	{Op: "prelu_grad_x", Table: &PreluGradX, Variant: 0, DType: ir.Float32, AVX2: preluGradXFloat32AVX2, AVX512: preluGradXFloat32AVX512},
+	{Op: "prelu_grad_x", Table: &PreluGradX, Variant: 0, DType: ir.Float32, AVX2: preluGradXFloat32AVX2, AVX512: preluGradXFloat32AVX512, Past: vector.Loops{AVX2: preluGradXFloat32PastAVX2, AVX512: preluGradXFloat32PastAVX512}},
 	{Op: "prelu_grad_x", Table: &PreluGradX, Variant: 0, DType: ir.Float64, AVX2: preluGradXFloat64AVX2, AVX512: preluGradXFloat64AVX512},
 	{Op: "relu", Table: &Relu, Variant: 0, DType: ir.Uint8, AVX2: reluUint8AVX2, AVX512: reluUint8AVX512},
 	{Op: "relu", Table: &Relu, Variant: 0, DType: ir.Int8, AVX2: reluInt8AVX2, AVX512: reluInt8AVX512},
 	{Op: "relu", Table: &Relu, Variant: 0, DType: ir.Int16, AVX2: reluInt16AVX2, AVX512: reluInt16AVX512},
 	{Op: "relu", Table: &Relu, Variant: 0, DType: ir.Int32, AVX2: reluInt32AVX2, AVX512: reluInt32AVX512},
 	{Op: "relu", Table: &Relu, Variant: 0, DType: ir.Int64, AVX2: reluInt64AVX2, AVX512: reluInt64AVX512},
-	{Op: "relu", Table: &Relu, Variant: 0, DType: ir.Float32, AVX2: reluFloat32AVX2, AVX512: reluFloat32AVX512},
+	{Op: "relu", Table: &Relu, Variant: 0, DType: ir.Float32, AVX2: reluFloat32AVX2, AVX512: reluFloat32AVX512, Past: vector.Loops{AVX2: reluFloat32PastAVX2, AVX512: reluFloat32PastAVX512}, Float16: vector.Loops{AVX2: reluFloat32Float16AVX2, AVX512: reluFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: reluFloat32BFloat16AVX2, AVX512: reluFloat32BFloat16AVX512}},
 	{Op: "relu", Table: &Relu, Variant: 0, DType: ir.Float64, AVX2: reluFloat64AVX2, AVX512: reluFloat64AVX512},
 	{Op: "relu6", Table: &Relu6, Variant: 0, DType: ir.Uint8, AVX2: relu6Uint8AVX2, AVX512: relu6Uint8AVX512},
 	{Op: "relu6", Table: &Relu6, Variant: 0, DType: ir.Int8, AVX2: relu6Int8AVX2, AVX512: relu6Int8AVX512},
 	{Op: "relu6", Table: &Relu6, Variant: 0, DType: ir.Int16, AVX2: relu6Int16AVX2, AVX512: relu6Int16AVX512},
 	{Op: "relu6", Table: &Relu6, Variant: 0, DType: ir.Int32, AVX2: relu6Int32AVX2, AVX512: relu6Int32AVX512},
 	{Op: "relu6", Table: &Relu6, Variant: 0, DType: ir.Int64, AVX2: relu6Int64AVX2, AVX512: relu6Int64AVX512},
-	{Op: "relu6", Table: &Relu6, Variant: 0, DType: ir.Float32, AVX2: relu6Float32AVX2, AVX512: relu6Float32AVX512},
+	{Op: "relu6", Table: &Relu6, Variant: 0, DType: ir.Float32, AVX2: relu6Float32AVX2, AVX512: relu6Float32AVX512, Past: vector.Loops{AVX2: relu6Float32PastAVX2, AVX512: relu6Float32PastAVX512}},
 	{Op: "relu6", Table: &Relu6, Variant: 0, DType: ir.Float64, AVX2: relu6Float64AVX2, AVX512: relu6Float64AVX512},
-	{Op: "relu6_grad_x", Table: &Relu6GradX, Variant: 0, DType: ir.Float32, AVX2: relu6GradXFloat32AVX2, AVX512: relu6GradXFloat32AVX512},
+	{Op: "relu6_grad_x", Table: &Relu6GradX, Variant: 0, DType: ir.Float32, AVX2: relu6GradXFloat32AVX2, AVX512: relu6GradXFloat32AVX512, Past: vector.Loops{AVX2: relu6GradXFloat32PastAVX2, AVX512: relu6GradXFloat32PastAVX512}},
 	{Op: "relu6_grad_x", Table: &Relu6GradX, Variant: 0, DType: ir.Float64, AVX2: relu6GradXFloat64AVX2, AVX512: relu6GradXFloat64AVX512},
-	{Op: "relu_grad_x", Table: &ReluGradX, Variant: 0, DType: ir.Float32, AVX2: reluGradXFloat32AVX2, AVX512: reluGradXFloat32AVX512},
+	{Op: "relu_grad_x", Table: &ReluGradX, Variant: 0, DType: ir.Float32, AVX2: reluGradXFloat32AVX2, AVX512: reluGradXFloat32AVX512, Past: vector.Loops{AVX2: reluGradXFloat32PastAVX2, AVX512: reluGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: reluGradXFloat32Float16AVX2, AVX512: reluGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: reluGradXFloat32BFloat16AVX2, AVX512: reluGradXFloat32BFloat16AVX512}},
 	{Op: "relu_grad_x", Table: &ReluGradX, Variant: 0, DType: ir.Float64, AVX2: reluGradXFloat64AVX2, AVX512: reluGradXFloat64AVX512},
-	{Op: "selu", Table: &Selu, Variant: 0, DType: ir.Float32, AVX2: seluFloat32AVX2, AVX512: seluFloat32AVX512},
+	{Op: "selu", Table: &Selu, Variant: 0, DType: ir.Float32, AVX2: seluFloat32AVX2, AVX512: seluFloat32AVX512, Past: vector.Loops{AVX2: seluFloat32PastAVX2, AVX512: seluFloat32PastAVX512}},
 	{Op: "selu", Table: &Selu, Variant: 0, DType: ir.Float64, AVX2: seluFloat64AVX2, AVX512: seluFloat64AVX512},
-	{Op: "selu_grad_x", Table: &SeluGradX, Variant: 0, DType: ir.Float32, AVX2: seluGradXFloat32AVX2, AVX512: seluGradXFloat32AVX512},
+	{Op: "selu_grad_x", Table: &SeluGradX, Variant: 0, DType: ir.Float32, AVX2: seluGradXFloat32AVX2, AVX512: seluGradXFloat32AVX512, Past: vector.Loops{AVX2: seluGradXFloat32PastAVX2, AVX512: seluGradXFloat32PastAVX512}},
 	{Op: "selu_grad_x", Table: &SeluGradX, Variant: 0, DType: ir.Float64, AVX2: seluGradXFloat64AVX2, AVX512: seluGradXFloat64AVX512},
-	{Op: "silu", Table: &Silu, Variant: 0, DType: ir.Float32, AVX2: siluFloat32AVX2, AVX512: siluFloat32AVX512},
+	{Op: "silu", Table: &Silu, Variant: 0, DType: ir.Float32, AVX2: siluFloat32AVX2, AVX512: siluFloat32AVX512, Past: vector.Loops{AVX2: siluFloat32PastAVX2, AVX512: siluFloat32PastAVX512}},
 	{Op: "silu", Table: &Silu, Variant: 0, DType: ir.Float64, AVX2: siluFloat64AVX2, AVX512: siluFloat64AVX512},
-	{Op: "silu_grad_x", Table: &SiluGradX, Variant: 0, DType: ir.Float32, AVX2: siluGradXFloat32AVX2, AVX512: siluGradXFloat32AVX512},
+	{Op: "silu_grad_x", Table: &SiluGradX, Variant: 0, DType: ir.Float32, AVX2: siluGradXFloat32AVX2, AVX512: siluGradXFloat32AVX512, Past: vector.Loops{AVX2: siluGradXFloat32PastAVX2, AVX512: siluGradXFloat32PastAVX512}},
 	{Op: "silu_grad_x", Table: &SiluGradX, Variant: 0, DType: ir.Float64, AVX2: siluGradXFloat64AVX2, AVX512: siluGradXFloat64AVX512},
-	{Op: "softplus", Table: &Softplus, Variant: 0, DType: ir.Float32, AVX2: softplusFloat32AVX2Loop, AVX512: softplusFloat32AVX512Loop},
+	{Op: "softplus", Table: &Softplus, Variant: 0, DType: ir.Float32, AVX2: softplusFloat32AVX2Loop, AVX512: softplusFloat32AVX512Loop, Past: vector.Loops{AVX2: softplusFloat32PastAVX2Loop, AVX512: softplusFloat32PastAVX512Loop}},
 	{Op: "softplus", Table: &Softplus, Variant: 0, DType: ir.Float64, AVX2: softplusFloat64AVX2Loop, AVX512: softplusFloat64AVX512Loop},
-	{Op: "softplus_grad_x", Table: &SoftplusGradX, Variant: 0, DType: ir.Float32, AVX2: softplusGradXFloat32AVX2Loop, AVX512: softplusGradXFloat32AVX512Loop},
+	{Op: "softplus_grad_x", Table: &SoftplusGradX, Variant: 0, DType: ir.Float32, AVX2: softplusGradXFloat32AVX2Loop, AVX512: softplusGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: softplusGradXFloat32PastAVX2Loop, AVX512: softplusGradXFloat32PastAVX512Loop}},
 	{Op: "softplus_grad_x", Table: &SoftplusGradX, Variant: 0, DType: ir.Float64, AVX2: softplusGradXFloat64AVX2Loop, AVX512: softplusGradXFloat64AVX512Loop},
-	{Op: "softshrink", Table: &Softshrink, Variant: 0, DType: ir.Float32, AVX2: softshrinkFloat32AVX2Loop, AVX512: softshrinkFloat32AVX512Loop},
+	{Op: "softshrink", Table: &Softshrink, Variant: 0, DType: ir.Float32, AVX2: softshrinkFloat32AVX2Loop, AVX512: softshrinkFloat32AVX512Loop, Past: vector.Loops{AVX2: softshrinkFloat32PastAVX2Loop, AVX512: softshrinkFloat32PastAVX512Loop}},
 	{Op: "softshrink", Table: &Softshrink, Variant: 0, DType: ir.Float64, AVX2: softshrinkFloat64AVX2Loop, AVX512: softshrinkFloat64AVX512Loop},
-	{Op: "softshrink_grad_x", Table: &SoftshrinkGradX, Variant: 0, DType: ir.Float32, AVX2: softshrinkGradXFloat32AVX2Loop, AVX512: softshrinkGradXFloat32AVX512Loop},
+	{Op: "softshrink_grad_x", Table: &SoftshrinkGradX, Variant: 0, DType: ir.Float32, AVX2: softshrinkGradXFloat32AVX2Loop, AVX512: softshrinkGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: softshrinkGradXFloat32PastAVX2Loop, AVX512: softshrinkGradXFloat32PastAVX512Loop}},
 	{Op: "softshrink_grad_x", Table: &SoftshrinkGradX, Variant: 0, DType: ir.Float64, AVX2: softshrinkGradXFloat64AVX2Loop, AVX512: softshrinkGradXFloat64AVX512Loop},
-	{Op: "softsign", Table: &Softsign, Variant: 0, DType: ir.Float32, AVX2: softsignFloat32AVX2, AVX512: softsignFloat32AVX512},
+	{Op: "softsign", Table: &Softsign, Variant: 0, DType: ir.Float32, AVX2: softsignFloat32AVX2, AVX512: softsignFloat32AVX512, Past: vector.Loops{AVX2: softsignFloat32PastAVX2, AVX512: softsignFloat32PastAVX512}},
 	{Op: "softsign", Table: &Softsign, Variant: 0, DType: ir.Float64, AVX2: softsignFloat64AVX2, AVX512: softsignFloat64AVX512},
-	{Op: "tanhshrink", Table: &Tanhshrink, Variant: 0, DType: ir.Float32, AVX2: tanhshrinkFloat32AVX2, AVX512: tanhshrinkFloat32AVX512},
+	{Op: "tanhshrink", Table: &Tanhshrink, Variant: 0, DType: ir.Float32, AVX2: tanhshrinkFloat32AVX2, AVX512: tanhshrinkFloat32AVX512, Past: vector.Loops{AVX2: tanhshrinkFloat32PastAVX2, AVX512: tanhshrinkFloat32PastAVX512}},
 	{Op: "tanhshrink", Table: &Tanhshrink, Variant: 0, DType: ir.Float64, AVX2: tanhshrinkFloat64AVX2, AVX512: tanhshrinkFloat64AVX512},
-	{Op: "tanhshrink_grad_x", Table: &TanhshrinkGradX, Variant: 0, DType: ir.Float32, AVX2: tanhshrinkGradXFloat32AVX2, AVX512: tanhshrinkGradXFloat32AVX512},
+	{Op: "tanhshrink_grad_x", Table: &TanhshrinkGradX, Variant: 0, DType: ir.Float32, AVX2: tanhshrinkGradXFloat32AVX2, AVX512: tanhshrinkGradXFloat32AVX512, Past: vector.Loops{AVX2: tanhshrinkGradXFloat32PastAVX2, AVX512: tanhshrinkGradXFloat32PastAVX512}},
 	{Op: "tanhshrink_grad_x", Table: &TanhshrinkGradX, Variant: 0, DType: ir.Float64, AVX2: tanhshrinkGradXFloat64AVX2, AVX512: tanhshrinkGradXFloat64AVX512},
-	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Float32, AVX2: thresholdFloat32AVX2Loop, AVX512: thresholdFloat32AVX512Loop},
+	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Float32, AVX2: thresholdFloat32AVX2Loop, AVX512: thresholdFloat32AVX512Loop, Past: vector.Loops{AVX2: thresholdFloat32PastAVX2Loop, AVX512: thresholdFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: thresholdFloat32Float16AVX2Loop, AVX512: thresholdFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: thresholdFloat32BFloat16AVX2Loop, AVX512: thresholdFloat32BFloat16AVX512Loop}},
 	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Float64, AVX2: thresholdFloat64AVX2Loop, AVX512: thresholdFloat64AVX512Loop},
-	{Op: "threshold_grad_x", Table: &ThresholdGradX, Variant: 0, DType: ir.Float32, AVX2: thresholdGradXFloat32AVX2Loop, AVX512: thresholdGradXFloat32AVX512Loop},
+	{Op: "threshold_grad_x", Table: &ThresholdGradX, Variant: 0, DType: ir.Float32, AVX2: thresholdGradXFloat32AVX2Loop, AVX512: thresholdGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: thresholdGradXFloat32PastAVX2Loop, AVX512: thresholdGradXFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: thresholdGradXFloat32Float16AVX2Loop, AVX512: thresholdGradXFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: thresholdGradXFloat32BFloat16AVX2Loop, AVX512: thresholdGradXFloat32BFloat16AVX512Loop}},
 	{Op: "threshold_grad_x", Table: &ThresholdGradX, Variant: 0, DType: ir.Float64, AVX2: thresholdGradXFloat64AVX2Loop, AVX512: thresholdGradXFloat64AVX512Loop},
 }

@@ -38,7 +38,25 @@ func absInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func absInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func absFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func absFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func absFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func absFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func absFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func absFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func absFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func absFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -65,7 +83,25 @@ func addInt32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func addInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func addFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func addFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func addFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func addFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func addFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func addFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func addFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func addFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -95,7 +131,25 @@ func addScaledInt64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func addScaledInt64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func addScaledFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addScaledFloat32Float16AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addScaledFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func addScaledFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addScaledFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addScaledFloat32Float16AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addScaledFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func addScaledFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -107,13 +161,37 @@ func addScaledFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func addScaledFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func addScaledGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addScaledGradYFloat32Float16AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addScaledGradYFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func addScaledGradYFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addScaledGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addScaledGradYFloat32Float16AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addScaledGradYFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func addScaledGradYFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func addcdivFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func addcdivFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcdivFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func addcdivFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -125,7 +203,25 @@ func addcdivFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func addcdivFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func addcdivGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcdivGradYFloat32Float16AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcdivGradYFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func addcdivGradYFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcdivGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcdivGradYFloat32Float16AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcdivGradYFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func addcdivGradYFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -137,7 +233,13 @@ func addcdivGradYFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int6
 func addcdivGradYFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func addcdivGradZFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func addcdivGradZFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcdivGradZFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func addcdivGradZFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -173,7 +275,13 @@ func addcmulInt64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func addcmulInt64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func addcmulFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func addcmulFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcmulFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func addcmulFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -185,7 +293,25 @@ func addcmulFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func addcmulFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func addcmulGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcmulGradYFloat32Float16AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcmulGradYFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func addcmulGradYFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcmulGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcmulGradYFloat32Float16AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcmulGradYFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func addcmulGradYFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -197,7 +323,25 @@ func addcmulGradYFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int6
 func addcmulGradYFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func addcmulGradZFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcmulGradZFloat32Float16AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcmulGradZFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func addcmulGradZFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcmulGradZFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcmulGradZFloat32Float16AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcmulGradZFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func addcmulGradZFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -239,7 +383,13 @@ func clampInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func clampInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func clampFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func clampFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func clampFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func clampFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -281,7 +431,13 @@ func clampMaxInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func clampMaxInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func clampMaxFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func clampMaxFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func clampMaxFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func clampMaxFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -323,7 +479,13 @@ func clampMinInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func clampMinInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func clampMinFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func clampMinFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func clampMinFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func clampMinFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -335,7 +497,13 @@ func clampMinFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func clampMinFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func copysignFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func copysignFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func copysignFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func copysignFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -347,7 +515,13 @@ func copysignFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func copysignFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func copysignGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func copysignGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func copysignGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func copysignGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -359,19 +533,73 @@ func copysignGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index in
 func copysignGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func deg2radFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func deg2radFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func deg2radFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func deg2radFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func deg2radFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func deg2radFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func deg2radFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func deg2radFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func divFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func divFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func divFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func divFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func divFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func divFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func divFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func divFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func divGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func divGradXFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func divGradXFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func divGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func divGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func divGradXFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func divGradXFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func divGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -383,7 +611,13 @@ func divGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func divGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func divGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func divGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func divGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func divGradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -428,7 +662,13 @@ func floorDivideFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int6
 func floorDivideFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func fmaxFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func fmaxFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fmaxFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func fmaxFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -440,7 +680,13 @@ func fmaxFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func fmaxFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func fmaxGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func fmaxGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fmaxGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func fmaxGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -452,7 +698,13 @@ func fmaxGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func fmaxGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func fmaxGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func fmaxGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fmaxGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func fmaxGradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -464,7 +716,13 @@ func fmaxGradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func fmaxGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func fminFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func fminFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fminFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func fminFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -476,7 +734,13 @@ func fminFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func fminFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func fminGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func fminGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fminGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func fminGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -488,7 +752,13 @@ func fminGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func fminGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func fminGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func fminGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fminGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func fminGradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -533,7 +803,13 @@ func fmodFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func fmodFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func fmodGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func fmodGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fmodGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func fmodGradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -545,7 +821,25 @@ func fmodGradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func fmodGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func fracFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fracFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fracFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func fracFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fracFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fracFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fracFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func fracFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -593,7 +887,13 @@ func hypotGradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func hypotGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func lerpFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func lerpFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func lerpFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func lerpFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -605,7 +905,13 @@ func lerpFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func lerpFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func lerpGradEndFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func lerpGradEndFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func lerpGradEndFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func lerpGradEndFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -617,7 +923,25 @@ func lerpGradEndFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int6
 func lerpGradEndFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func lerpGradWeightFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func lerpGradWeightFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func lerpGradWeightFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func lerpGradWeightFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func lerpGradWeightFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func lerpGradWeightFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func lerpGradWeightFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func lerpGradWeightFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -629,7 +953,25 @@ func lerpGradWeightFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index i
 func lerpGradWeightFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func lerpGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func lerpGradXFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func lerpGradXFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func lerpGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func lerpGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func lerpGradXFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func lerpGradXFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func lerpGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -641,7 +983,13 @@ func lerpGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func lerpGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func maximumGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func maximumGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func maximumGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func maximumGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -653,7 +1001,13 @@ func maximumGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int
 func maximumGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func maximumGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func maximumGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func maximumGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func maximumGradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -692,13 +1046,37 @@ func mulInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func mulInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func mulFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func mulFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func mulFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func mulFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func mulFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func mulFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func mulFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func mulFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func nanToNumFloat32PastAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func nanToNumFloat32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func nanToNumFloat32PastAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
 func nanToNumFloat32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
@@ -710,7 +1088,13 @@ func nanToNumFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 func nanToNumFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
+func nanToNumGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func nanToNumGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func nanToNumGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func nanToNumGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -734,7 +1118,25 @@ func negInt32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func negInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func negFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func negFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func negFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func negFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func negFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func negFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func negFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func negFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -764,6 +1166,9 @@ func powGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func powGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func powGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func powGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
@@ -776,19 +1181,61 @@ func powGradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func powGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func rad2degFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rad2degFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rad2degFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func rad2degFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rad2degFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rad2degFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rad2degFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func rad2degFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func rdivFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rdivFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rdivFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func rdivFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rdivFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rdivFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rdivFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func rdivFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func rdivGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func rdivGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rdivGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func rdivGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -800,13 +1247,37 @@ func rdivGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func rdivGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func reciprocalFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func reciprocalFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func reciprocalFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func reciprocalFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func reciprocalFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func reciprocalFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func reciprocalFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func reciprocalFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func reciprocalGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func reciprocalGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func reciprocalGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func reciprocalGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -851,7 +1322,13 @@ func remainderFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func remainderFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func remainderGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func remainderGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func remainderGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func remainderGradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -873,6 +1350,9 @@ func rpowFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func rpowFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rpowGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func rpowGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -911,7 +1391,25 @@ func rsubInt32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func rsubInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func rsubFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rsubFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rsubFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func rsubFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rsubFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rsubFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rsubFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func rsubFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -947,7 +1445,13 @@ func signInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func signInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func signFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func signFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func signFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func signFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -983,13 +1487,49 @@ func squareInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func squareInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func squareFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squareFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squareFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func squareFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squareFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squareFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squareFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func squareFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func squareGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squareGradXFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squareGradXFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func squareGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squareGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squareGradXFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squareGradXFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func squareGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -1013,7 +1553,25 @@ func subInt32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func subInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func subFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func subFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func subFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func subFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func subFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func subFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func subFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func subFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -1046,7 +1604,25 @@ func truncDivideInt32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int6
 func truncDivideInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func truncDivideFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func truncDivideFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func truncDivideFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func truncDivideFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func truncDivideFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func truncDivideFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func truncDivideFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func truncDivideFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

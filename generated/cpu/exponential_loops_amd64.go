@@ -11,7 +11,13 @@ import (
 )
 
 //go:noescape
+func expFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func expFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func expFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func expFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -23,7 +29,13 @@ func expFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func expFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func exp2Float32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func exp2Float32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func exp2Float32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func exp2Float32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -35,7 +47,13 @@ func exp2Float64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func exp2Float64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func exp2GradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func exp2GradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func exp2GradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func exp2GradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -47,7 +65,13 @@ func exp2GradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func exp2GradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func expGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func expGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func expGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func expGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -59,7 +83,13 @@ func expGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func expGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func expm1Float32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func expm1Float32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func expm1Float32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func expm1Float32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -71,7 +101,13 @@ func expm1Float64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func expm1Float64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func expm1GradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func expm1GradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func expm1GradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func expm1GradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -83,7 +119,13 @@ func expm1GradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func expm1GradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func logFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func logFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func logFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func logFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -95,7 +137,13 @@ func logFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func logFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func log10Float32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func log10Float32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log10Float32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func log10Float32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -107,7 +155,25 @@ func log10Float64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func log10Float64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func log10GradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log10GradXFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log10GradXFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func log10GradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log10GradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log10GradXFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log10GradXFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func log10GradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -119,7 +185,13 @@ func log10GradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func log10GradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func log1pFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func log1pFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log1pFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func log1pFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -131,7 +203,25 @@ func log1pFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func log1pFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func log1pGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log1pGradXFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log1pGradXFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func log1pGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log1pGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log1pGradXFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log1pGradXFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func log1pGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -143,7 +233,13 @@ func log1pGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func log1pGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func log2Float32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func log2Float32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log2Float32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func log2Float32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -155,7 +251,25 @@ func log2Float64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func log2Float64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func log2GradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log2GradXFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log2GradXFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func log2GradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log2GradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log2GradXFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func log2GradXFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func log2GradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -167,7 +281,13 @@ func log2GradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func log2GradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func logaddexpFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func logaddexpFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func logaddexpFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func logaddexpFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -179,7 +299,13 @@ func logaddexpFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func logaddexpFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func logaddexp2Float32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func logaddexp2Float32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func logaddexp2Float32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func logaddexp2Float32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -191,7 +317,13 @@ func logaddexp2Float64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func logaddexp2Float64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func logitFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func logitFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func logitFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func logitFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -203,7 +335,13 @@ func logitFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func logitFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func logitGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func logitGradXFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func logitGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func logitGradXFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -239,7 +377,13 @@ func rsqrtGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func rsqrtGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func sigmoidFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func sigmoidFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func sigmoidFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func sigmoidFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -251,7 +395,13 @@ func sigmoidFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func sigmoidFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func sigmoidGradFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func sigmoidGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func sigmoidGradFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func sigmoidGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -263,7 +413,13 @@ func sigmoidGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int6
 func sigmoidGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func sigmoidGradGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func sigmoidGradGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func sigmoidGradGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func sigmoidGradGradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -275,13 +431,37 @@ func sigmoidGradGradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index
 func sigmoidGradGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func sqrtFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func sqrtFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func sqrtFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func sqrtFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func sqrtFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func sqrtFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func sqrtFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func sqrtFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func sqrtGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func sqrtGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func sqrtGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func sqrtGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -293,7 +473,13 @@ func sqrtGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func sqrtGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func xlogyFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func xlogyFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func xlogyFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func xlogyFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -4,544 +4,714 @@
 
 #include "textflag.h"
 
-DATA lanes<>+0(SB)/8, $0xffffffffffffffff
-DATA lanes<>+8(SB)/8, $0xffffffffffffffff
-DATA lanes<>+16(SB)/8, $0xffffffffffffffff
-DATA lanes<>+24(SB)/8, $0xffffffffffffffff
-DATA lanes<>+32(SB)/8, $0x0000000000000000
-DATA lanes<>+40(SB)/8, $0x0000000000000000
-DATA lanes<>+48(SB)/8, $0x0000000000000000
-DATA lanes<>+56(SB)/8, $0x0000000000000000
-DATA lanes<>+64(SB)/8, $0x0400000000000000
-DATA lanes<>+72(SB)/8, $0x0400000000000000
-DATA lanes<>+80(SB)/8, $0x0400000000000000
-DATA lanes<>+88(SB)/8, $0x0400000000000000
-DATA lanes<>+96(SB)/8, $0x4000000000000000
-DATA lanes<>+104(SB)/8, $0x4000000000000000
-DATA lanes<>+112(SB)/8, $0x4000000000000000
-DATA lanes<>+120(SB)/8, $0x4000000000000000
-DATA lanes<>+128(SB)/8, $0x8000000000000000
-DATA lanes<>+136(SB)/8, $0x8000000000000000
-DATA lanes<>+144(SB)/8, $0x8000000000000000
-DATA lanes<>+152(SB)/8, $0x8000000000000000
-DATA lanes<>+160(SB)/8, $0x0010000000000000
-DATA lanes<>+168(SB)/8, $0x0010000000000000
-DATA lanes<>+176(SB)/8, $0x0010000000000000
-DATA lanes<>+184(SB)/8, $0x0010000000000000
-DATA lanes<>+192(SB)/8, $0x4330000000000000
-DATA lanes<>+200(SB)/8, $0x4330000000000000
-DATA lanes<>+208(SB)/8, $0x4330000000000000
-DATA lanes<>+216(SB)/8, $0x4330000000000000
-DATA lanes<>+224(SB)/8, $0x404b000000000000
-DATA lanes<>+232(SB)/8, $0x404b000000000000
-DATA lanes<>+240(SB)/8, $0x404b000000000000
-DATA lanes<>+248(SB)/8, $0x404b000000000000
-DATA lanes<>+256(SB)/8, $0x4350000000000000
-DATA lanes<>+264(SB)/8, $0x4350000000000000
-DATA lanes<>+272(SB)/8, $0x4350000000000000
-DATA lanes<>+280(SB)/8, $0x4350000000000000
-DATA lanes<>+288(SB)/8, $0x3c90000000000000
-DATA lanes<>+296(SB)/8, $0x3c90000000000000
-DATA lanes<>+304(SB)/8, $0x3c90000000000000
-DATA lanes<>+312(SB)/8, $0x3c90000000000000
-DATA lanes<>+320(SB)/8, $0x3fd0000000000000
-DATA lanes<>+328(SB)/8, $0x3fd0000000000000
-DATA lanes<>+336(SB)/8, $0x3fd0000000000000
-DATA lanes<>+344(SB)/8, $0x3fd0000000000000
-DATA lanes<>+352(SB)/8, $0x3fe0000000000000
-DATA lanes<>+360(SB)/8, $0x3fe0000000000000
-DATA lanes<>+368(SB)/8, $0x3fe0000000000000
-DATA lanes<>+376(SB)/8, $0x3fe0000000000000
-DATA lanes<>+384(SB)/8, $0x3fe8000000000000
-DATA lanes<>+392(SB)/8, $0x3fe8000000000000
-DATA lanes<>+400(SB)/8, $0x3fe8000000000000
-DATA lanes<>+408(SB)/8, $0x3fe8000000000000
-DATA lanes<>+416(SB)/8, $0x3ff0000000000000
-DATA lanes<>+424(SB)/8, $0x3ff0000000000000
-DATA lanes<>+432(SB)/8, $0x3ff0000000000000
-DATA lanes<>+440(SB)/8, $0x3ff0000000000000
-DATA lanes<>+448(SB)/8, $0x7ff0000000000000
-DATA lanes<>+456(SB)/8, $0x7ff0000000000000
-DATA lanes<>+464(SB)/8, $0x7ff0000000000000
-DATA lanes<>+472(SB)/8, $0x7ff0000000000000
-DATA lanes<>+480(SB)/8, $0xbff0000000000000
-DATA lanes<>+488(SB)/8, $0xbff0000000000000
-DATA lanes<>+496(SB)/8, $0xbff0000000000000
-DATA lanes<>+504(SB)/8, $0xbff0000000000000
-DATA lanes<>+512(SB)/8, $0xfff0000000000000
-DATA lanes<>+520(SB)/8, $0xfff0000000000000
-DATA lanes<>+528(SB)/8, $0xfff0000000000000
-DATA lanes<>+536(SB)/8, $0xfff0000000000000
-DATA lanes<>+544(SB)/8, $0x1000000010000000
-DATA lanes<>+552(SB)/8, $0x1000000010000000
-DATA lanes<>+560(SB)/8, $0x1000000010000000
-DATA lanes<>+568(SB)/8, $0x1000000010000000
-DATA lanes<>+576(SB)/8, $0x3300000033000000
-DATA lanes<>+584(SB)/8, $0x3300000033000000
-DATA lanes<>+592(SB)/8, $0x3300000033000000
-DATA lanes<>+600(SB)/8, $0x3300000033000000
-DATA lanes<>+608(SB)/8, $0x3400000034000000
-DATA lanes<>+616(SB)/8, $0x3400000034000000
-DATA lanes<>+624(SB)/8, $0x3400000034000000
-DATA lanes<>+632(SB)/8, $0x3400000034000000
-DATA lanes<>+640(SB)/8, $0x3f0000003f000000
-DATA lanes<>+648(SB)/8, $0x3f0000003f000000
-DATA lanes<>+656(SB)/8, $0x3f0000003f000000
-DATA lanes<>+664(SB)/8, $0x3f0000003f000000
-DATA lanes<>+672(SB)/8, $0x4000000040000000
-DATA lanes<>+680(SB)/8, $0x4000000040000000
-DATA lanes<>+688(SB)/8, $0x4000000040000000
-DATA lanes<>+696(SB)/8, $0x4000000040000000
-DATA lanes<>+704(SB)/8, $0x4b0000004b000000
-DATA lanes<>+712(SB)/8, $0x4b0000004b000000
-DATA lanes<>+720(SB)/8, $0x4b0000004b000000
-DATA lanes<>+728(SB)/8, $0x4b0000004b000000
-DATA lanes<>+736(SB)/8, $0x8000000080000000
-DATA lanes<>+744(SB)/8, $0x8000000080000000
-DATA lanes<>+752(SB)/8, $0x8000000080000000
-DATA lanes<>+760(SB)/8, $0x8000000080000000
-DATA lanes<>+768(SB)/8, $0xbf000000bf000000
-DATA lanes<>+776(SB)/8, $0xbf000000bf000000
-DATA lanes<>+784(SB)/8, $0xbf000000bf000000
-DATA lanes<>+792(SB)/8, $0xbf000000bf000000
-DATA lanes<>+800(SB)/8, $0x4d3800004d380000
-DATA lanes<>+808(SB)/8, $0x4d3800004d380000
-DATA lanes<>+816(SB)/8, $0x4d3800004d380000
-DATA lanes<>+824(SB)/8, $0x4d3800004d380000
-DATA lanes<>+832(SB)/8, $0x3f4000003f400000
-DATA lanes<>+840(SB)/8, $0x3f4000003f400000
-DATA lanes<>+848(SB)/8, $0x3f4000003f400000
-DATA lanes<>+856(SB)/8, $0x3f4000003f400000
-DATA lanes<>+864(SB)/8, $0x0080000000800000
-DATA lanes<>+872(SB)/8, $0x0080000000800000
-DATA lanes<>+880(SB)/8, $0x0080000000800000
-DATA lanes<>+888(SB)/8, $0x0080000000800000
-DATA lanes<>+896(SB)/8, $0x3e8000003e800000
-DATA lanes<>+904(SB)/8, $0x3e8000003e800000
-DATA lanes<>+912(SB)/8, $0x3e8000003e800000
-DATA lanes<>+920(SB)/8, $0x3e8000003e800000
-DATA lanes<>+928(SB)/8, $0x3f8000003f800000
-DATA lanes<>+936(SB)/8, $0x3f8000003f800000
-DATA lanes<>+944(SB)/8, $0x3f8000003f800000
-DATA lanes<>+952(SB)/8, $0x3f8000003f800000
-DATA lanes<>+960(SB)/8, $0x7f8000007f800000
-DATA lanes<>+968(SB)/8, $0x7f8000007f800000
-DATA lanes<>+976(SB)/8, $0x7f8000007f800000
-DATA lanes<>+984(SB)/8, $0x7f8000007f800000
-DATA lanes<>+992(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1000(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1008(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1016(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1024(SB)/8, $0xff800000ff800000
-DATA lanes<>+1032(SB)/8, $0xff800000ff800000
-DATA lanes<>+1040(SB)/8, $0xff800000ff800000
-DATA lanes<>+1048(SB)/8, $0xff800000ff800000
-DATA lanes<>+1056(SB)/8, $0x3fd999999997ff02
-DATA lanes<>+1064(SB)/8, $0x3fd999999997ff02
-DATA lanes<>+1072(SB)/8, $0x3fd999999997ff02
-DATA lanes<>+1080(SB)/8, $0x3fd999999997ff02
-DATA lanes<>+1088(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1096(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1104(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1112(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1120(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1128(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1136(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1144(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1152(SB)/8, $0x3c1db4033c1db403
-DATA lanes<>+1160(SB)/8, $0x3c1db4033c1db403
-DATA lanes<>+1168(SB)/8, $0x3c1db4033c1db403
-DATA lanes<>+1176(SB)/8, $0x3c1db4033c1db403
-DATA lanes<>+1184(SB)/8, $0xbe2abf03be2abf03
-DATA lanes<>+1192(SB)/8, $0xbe2abf03be2abf03
-DATA lanes<>+1200(SB)/8, $0xbe2abf03be2abf03
-DATA lanes<>+1208(SB)/8, $0xbe2abf03be2abf03
-DATA lanes<>+1216(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1224(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1232(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1240(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1248(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1256(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1264(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1272(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1280(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1288(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1296(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1304(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1312(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1320(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1328(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1336(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1344(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1352(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1360(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1368(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1376(SB)/8, $0x3f55d87fe786ae0d
-DATA lanes<>+1384(SB)/8, $0x3f55d87fe786ae0d
-DATA lanes<>+1392(SB)/8, $0x3f55d87fe786ae0d
-DATA lanes<>+1400(SB)/8, $0x3f55d87fe786ae0d
-DATA lanes<>+1408(SB)/8, $0x3f2430912dd1b816
-DATA lanes<>+1416(SB)/8, $0x3f2430912dd1b816
-DATA lanes<>+1424(SB)/8, $0x3f2430912dd1b816
-DATA lanes<>+1432(SB)/8, $0x3f2430912dd1b816
-DATA lanes<>+1440(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1448(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1456(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1464(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1472(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1480(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1488(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1496(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1504(SB)/8, $0x3c7777d0ffda0d24
-DATA lanes<>+1512(SB)/8, $0x3c7777d0ffda0d24
-DATA lanes<>+1520(SB)/8, $0x3c7777d0ffda0d24
-DATA lanes<>+1528(SB)/8, $0x3c7777d0ffda0d24
-DATA lanes<>+1536(SB)/8, $0x3c0916273c091627
-DATA lanes<>+1544(SB)/8, $0x3c0916273c091627
-DATA lanes<>+1552(SB)/8, $0x3c0916273c091627
-DATA lanes<>+1560(SB)/8, $0x3c0916273c091627
-DATA lanes<>+1568(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1576(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1584(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1592(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1600(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1608(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1616(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1624(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1632(SB)/8, $0x3c8e623e2566b02e
-DATA lanes<>+1640(SB)/8, $0x3c8e623e2566b02e
-DATA lanes<>+1648(SB)/8, $0x3c8e623e2566b02e
-DATA lanes<>+1656(SB)/8, $0x3c8e623e2566b02e
-DATA lanes<>+1664(SB)/8, $0x3f83b2ab6fbaad31
-DATA lanes<>+1672(SB)/8, $0x3f83b2ab6fbaad31
-DATA lanes<>+1680(SB)/8, $0x3f83b2ab6fbaad31
-DATA lanes<>+1688(SB)/8, $0x3f83b2ab6fbaad31
-DATA lanes<>+1696(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+1704(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+1712(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+1720(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+1728(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+1736(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+1744(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+1752(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+1760(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+1768(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+1776(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+1784(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+1792(SB)/8, $0x3eeffcbfd7a69140
-DATA lanes<>+1800(SB)/8, $0x3eeffcbfd7a69140
-DATA lanes<>+1808(SB)/8, $0x3eeffcbfd7a69140
-DATA lanes<>+1816(SB)/8, $0x3eeffcbfd7a69140
-DATA lanes<>+1824(SB)/8, $0x3e0ffe403e0ffe40
-DATA lanes<>+1832(SB)/8, $0x3e0ffe403e0ffe40
-DATA lanes<>+1840(SB)/8, $0x3e0ffe403e0ffe40
-DATA lanes<>+1848(SB)/8, $0x3e0ffe403e0ffe40
-DATA lanes<>+1856(SB)/8, $0xbe800041be800041
-DATA lanes<>+1864(SB)/8, $0xbe800041be800041
-DATA lanes<>+1872(SB)/8, $0xbe800041be800041
-DATA lanes<>+1880(SB)/8, $0xbe800041be800041
-DATA lanes<>+1888(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+1896(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+1904(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+1912(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+1920(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+1928(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+1936(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+1944(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+1952(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+1960(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+1968(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+1976(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+1984(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+1992(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2000(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2008(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2016(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2024(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2032(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2040(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2048(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2056(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2064(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2072(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2080(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+2088(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+2096(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+2104(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+2112(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+2120(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+2128(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+2136(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+2144(SB)/8, $0x3fa5555555555558
-DATA lanes<>+2152(SB)/8, $0x3fa5555555555558
-DATA lanes<>+2160(SB)/8, $0x3fa5555555555558
-DATA lanes<>+2168(SB)/8, $0x3fa5555555555558
-DATA lanes<>+2176(SB)/8, $0x3fc5555555555559
-DATA lanes<>+2184(SB)/8, $0x3fc5555555555559
-DATA lanes<>+2192(SB)/8, $0x3fc5555555555559
-DATA lanes<>+2200(SB)/8, $0x3fc5555555555559
-DATA lanes<>+2208(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2216(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2224(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2232(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2240(SB)/8, $0x32a5706032a57060
-DATA lanes<>+2248(SB)/8, $0x32a5706032a57060
-DATA lanes<>+2256(SB)/8, $0x32a5706032a57060
-DATA lanes<>+2264(SB)/8, $0x32a5706032a57060
-DATA lanes<>+2272(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2280(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2288(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2296(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2304(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+2312(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+2320(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+2328(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+2336(SB)/8, $0x3aaf7a6e3aaf7a6e
-DATA lanes<>+2344(SB)/8, $0x3aaf7a6e3aaf7a6e
-DATA lanes<>+2352(SB)/8, $0x3aaf7a6e3aaf7a6e
-DATA lanes<>+2360(SB)/8, $0x3aaf7a6e3aaf7a6e
-DATA lanes<>+2368(SB)/8, $0x3fcebfbdff82c574
-DATA lanes<>+2376(SB)/8, $0x3fcebfbdff82c574
-DATA lanes<>+2384(SB)/8, $0x3fcebfbdff82c574
-DATA lanes<>+2392(SB)/8, $0x3fcebfbdff82c574
-DATA lanes<>+2400(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+2408(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+2416(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+2424(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+2432(SB)/8, $0x3fd999999999c176
-DATA lanes<>+2440(SB)/8, $0x3fd999999999c176
-DATA lanes<>+2448(SB)/8, $0x3fd999999999c176
-DATA lanes<>+2456(SB)/8, $0x3fd999999999c176
-DATA lanes<>+2464(SB)/8, $0x3e7b522c8741ca78
-DATA lanes<>+2472(SB)/8, $0x3e7b522c8741ca78
-DATA lanes<>+2480(SB)/8, $0x3e7b522c8741ca78
-DATA lanes<>+2488(SB)/8, $0x3e7b522c8741ca78
-DATA lanes<>+2496(SB)/8, $0x3eaaaa7d3eaaaa7d
-DATA lanes<>+2504(SB)/8, $0x3eaaaa7d3eaaaa7d
-DATA lanes<>+2512(SB)/8, $0x3eaaaa7d3eaaaa7d
-DATA lanes<>+2520(SB)/8, $0x3eaaaa7d3eaaaa7d
-DATA lanes<>+2528(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+2536(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+2544(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+2552(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+2560(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+2568(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+2576(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+2584(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+2592(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+2600(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+2608(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+2616(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+2624(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+2632(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+2640(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+2648(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+2656(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+2664(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+2672(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+2680(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+2688(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+2696(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+2704(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+2712(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+2720(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+2728(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+2736(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+2744(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+2752(SB)/8, $0x3fe5555555555592
-DATA lanes<>+2760(SB)/8, $0x3fe5555555555592
-DATA lanes<>+2768(SB)/8, $0x3fe5555555555592
-DATA lanes<>+2776(SB)/8, $0x3fe5555555555592
-DATA lanes<>+2784(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+2792(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+2800(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+2808(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+2816(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+2824(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+2832(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+2840(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+2848(SB)/8, $0x331a209a331a209a
-DATA lanes<>+2856(SB)/8, $0x331a209a331a209a
-DATA lanes<>+2864(SB)/8, $0x331a209a331a209a
-DATA lanes<>+2872(SB)/8, $0x331a209a331a209a
-DATA lanes<>+2880(SB)/8, $0xbdfb5fa4bdfb5fa4
-DATA lanes<>+2888(SB)/8, $0xbdfb5fa4bdfb5fa4
-DATA lanes<>+2896(SB)/8, $0xbdfb5fa4bdfb5fa4
-DATA lanes<>+2904(SB)/8, $0xbdfb5fa4bdfb5fa4
-DATA lanes<>+2912(SB)/8, $0x3f2aaaab3f2aaaab
-DATA lanes<>+2920(SB)/8, $0x3f2aaaab3f2aaaab
-DATA lanes<>+2928(SB)/8, $0x3f2aaaab3f2aaaab
-DATA lanes<>+2936(SB)/8, $0x3f2aaaab3f2aaaab
-DATA lanes<>+2944(SB)/8, $0xb22d91afb22d91af
-DATA lanes<>+2952(SB)/8, $0xb22d91afb22d91af
-DATA lanes<>+2960(SB)/8, $0xb22d91afb22d91af
-DATA lanes<>+2968(SB)/8, $0xb22d91afb22d91af
-DATA lanes<>+2976(SB)/8, $0x3f81111111124db0
-DATA lanes<>+2984(SB)/8, $0x3f81111111124db0
-DATA lanes<>+2992(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3000(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3008(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3016(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3024(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3032(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3040(SB)/8, $0x3e0f40b13e0f40b1
-DATA lanes<>+3048(SB)/8, $0x3e0f40b13e0f40b1
-DATA lanes<>+3056(SB)/8, $0x3e0f40b13e0f40b1
-DATA lanes<>+3064(SB)/8, $0x3e0f40b13e0f40b1
-DATA lanes<>+3072(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3080(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3088(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3096(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3104(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+3112(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+3120(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+3128(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+3136(SB)/8, $0x3e3e33d241ea85bb
-DATA lanes<>+3144(SB)/8, $0x3e3e33d241ea85bb
-DATA lanes<>+3152(SB)/8, $0x3e3e33d241ea85bb
-DATA lanes<>+3160(SB)/8, $0x3e3e33d241ea85bb
-DATA lanes<>+3168(SB)/8, $0x3e4ceac93e4ceac9
-DATA lanes<>+3176(SB)/8, $0x3e4ceac93e4ceac9
-DATA lanes<>+3184(SB)/8, $0x3e4ceac93e4ceac9
-DATA lanes<>+3192(SB)/8, $0x3e4ceac93e4ceac9
-DATA lanes<>+3200(SB)/8, $0x3e75fdca3e75fdca
-DATA lanes<>+3208(SB)/8, $0x3e75fdca3e75fdca
-DATA lanes<>+3216(SB)/8, $0x3e75fdca3e75fdca
-DATA lanes<>+3224(SB)/8, $0x3e75fdca3e75fdca
-DATA lanes<>+3232(SB)/8, $0xbe7fffcabe7fffca
-DATA lanes<>+3240(SB)/8, $0xbe7fffcabe7fffca
-DATA lanes<>+3248(SB)/8, $0xbe7fffcabe7fffca
-DATA lanes<>+3256(SB)/8, $0xbe7fffcabe7fffca
-DATA lanes<>+3264(SB)/8, $0x3fcc71c52121fdcb
-DATA lanes<>+3272(SB)/8, $0x3fcc71c52121fdcb
-DATA lanes<>+3280(SB)/8, $0x3fcc71c52121fdcb
-DATA lanes<>+3288(SB)/8, $0x3fcc71c52121fdcb
-DATA lanes<>+3296(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+3304(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+3312(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+3320(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+3328(SB)/8, $0x3fc74663d74a98cd
-DATA lanes<>+3336(SB)/8, $0x3fc74663d74a98cd
-DATA lanes<>+3344(SB)/8, $0x3fc74663d74a98cd
-DATA lanes<>+3352(SB)/8, $0x3fc74663d74a98cd
-DATA lanes<>+3360(SB)/8, $0x3d6357cf3d6357cf
-DATA lanes<>+3368(SB)/8, $0x3d6357cf3d6357cf
-DATA lanes<>+3376(SB)/8, $0x3d6357cf3d6357cf
-DATA lanes<>+3384(SB)/8, $0x3d6357cf3d6357cf
-DATA lanes<>+3392(SB)/8, $0x2704fbd02704fbd0
-DATA lanes<>+3400(SB)/8, $0x2704fbd02704fbd0
-DATA lanes<>+3408(SB)/8, $0x2704fbd02704fbd0
-DATA lanes<>+3416(SB)/8, $0x2704fbd02704fbd0
-DATA lanes<>+3424(SB)/8, $0x3c695355baaafad3
-DATA lanes<>+3432(SB)/8, $0x3c695355baaafad3
-DATA lanes<>+3440(SB)/8, $0x3c695355baaafad3
-DATA lanes<>+3448(SB)/8, $0x3c695355baaafad3
-DATA lanes<>+3456(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+3464(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+3472(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+3480(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+3488(SB)/8, $0x3ede5bd93ede5bd9
-DATA lanes<>+3496(SB)/8, $0x3ede5bd93ede5bd9
-DATA lanes<>+3504(SB)/8, $0x3ede5bd93ede5bd9
-DATA lanes<>+3512(SB)/8, $0x3ede5bd93ede5bd9
-DATA lanes<>+3520(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+3528(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+3536(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+3544(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+3552(SB)/8, $0x3fc39a1d975653e6
-DATA lanes<>+3560(SB)/8, $0x3fc39a1d975653e6
-DATA lanes<>+3568(SB)/8, $0x3fc39a1d975653e6
-DATA lanes<>+3576(SB)/8, $0x3fc39a1d975653e6
-DATA lanes<>+3584(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+3592(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+3600(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+3608(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+3616(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+3624(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+3632(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+3640(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+3648(SB)/8, $0x3fd24924941e36f0
-DATA lanes<>+3656(SB)/8, $0x3fd24924941e36f0
-DATA lanes<>+3664(SB)/8, $0x3fd24924941e36f0
-DATA lanes<>+3672(SB)/8, $0x3fd24924941e36f0
-DATA lanes<>+3680(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+3688(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+3696(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+3704(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+3712(SB)/8, $0x3eb62c0903c797f1
-DATA lanes<>+3720(SB)/8, $0x3eb62c0903c797f1
-DATA lanes<>+3728(SB)/8, $0x3eb62c0903c797f1
-DATA lanes<>+3736(SB)/8, $0x3eb62c0903c797f1
-DATA lanes<>+3744(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+3752(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+3760(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+3768(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+3776(SB)/8, $0x3fac6b08d704a1fb
-DATA lanes<>+3784(SB)/8, $0x3fac6b08d704a1fb
-DATA lanes<>+3792(SB)/8, $0x3fac6b08d704a1fb
-DATA lanes<>+3800(SB)/8, $0x3fac6b08d704a1fb
-DATA lanes<>+3808(SB)/8, $0x3fd34413509f79fe
-DATA lanes<>+3816(SB)/8, $0x3fd34413509f79fe
-DATA lanes<>+3824(SB)/8, $0x3fd34413509f79fe
-DATA lanes<>+3832(SB)/8, $0x3fd34413509f79fe
-DATA lanes<>+3840(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+3848(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+3856(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+3864(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+3872(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+3880(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+3888(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+3896(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+3904(SB)/8, $0x43300000000003ff
-DATA lanes<>+3912(SB)/8, $0x43300000000003ff
-DATA lanes<>+3920(SB)/8, $0x43300000000003ff
-DATA lanes<>+3928(SB)/8, $0x43300000000003ff
-DATA lanes<>+3936(SB)/8, $0x3effffff3effffff
-DATA lanes<>+3944(SB)/8, $0x3effffff3effffff
-DATA lanes<>+3952(SB)/8, $0x3effffff3effffff
-DATA lanes<>+3960(SB)/8, $0x3effffff3effffff
-DATA lanes<>+3968(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+3976(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+3984(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+3992(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+4000(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+4008(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+4016(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+4024(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+4032(SB)/8, $0x4010000000000000
-DATA lanes<>+4040(SB)/8, $0x4338000000000000
-DATA lanes<>+4048(SB)/8, $0xc044000000000000
-DATA lanes<>+4056(SB)/8, $0x4049000000000000
-DATA lanes<>+4064(SB)/8, $0x4090000000000000
-DATA lanes<>+4072(SB)/8, $0xbfe0000000000000
-DATA lanes<>+4080(SB)/8, $0x3af0000000000000
-DATA lanes<>+4088(SB)/8, $0x4086300000000000
-DATA lanes<>+4096(SB)/8, $0xc087500000000000
-DATA lanes<>+4104(SB)/8, $0xc090d00000000000
-DATA lanes<>+4112(SB)/8, $0x7ff8000000000001
-DATA lanes<>+4120(SB)/8, $0x3e928aedb7c2af06
-DATA lanes<>+4128(SB)/8, $0x3fdbcb7b1526e50e
-DATA lanes<>+4136(SB)/8, $0x3e5af5da9ed7d542
-DATA lanes<>+4144(SB)/8, $0x3e5add8c438a4e5b
-DATA lanes<>+4152(SB)/8, $0xbe5add8c438a4e5b
-DATA lanes<>+4160(SB)/8, $0x3dfed11ffb5e197b
-DATA lanes<>+4168(SB)/8, $0x3dcf371966d26dad
-DATA lanes<>+4176(SB)/8, $0x3fc1b7400a82bdae
-DATA lanes<>+4184(SB)/8, $0x43380000000003af
-DATA lanes<>+4192(SB)/8, $0x3e21f4422afabeaf
-DATA lanes<>+4200(SB)/8, $0x3fc2f0463858acd9
-DATA lanes<>+4208(SB)/8, $0x43380000000003fe
-DATA lanes<>+4216(SB)/8, $0xbff71547652b82fe
-DATA lanes<>+4224(SB)/8, $0xc317000043000000
-DATA lanes<>+4232(SB)/8, $0x2b8000004b400000
-DATA lanes<>+4240(SB)/8, $0xc190000040800000
-DATA lanes<>+4248(SB)/8, $0x7fc0000042b20000
-DATA lanes<>+4256(SB)/8, $0xc2d0000041c80000
-DATA lanes<>+4264(SB)/8, $0x3ab5f60d390bd90b
-DATA lanes<>+4272(SB)/8, $0xbdffaa2f3ab5561a
-DATA lanes<>+4280(SB)/8, $0xbd3cb7994b400057
-DATA lanes<>+4288(SB)/8, $0x3284fbd03e9a209a
-GLOBL lanes<>(SB), RODATA|NOPTR, $4296
+DATA lanes<>+0(SB)/8, $0x3d3db6e200000000
+DATA lanes<>+8(SB)/8, $0x3dd45a0d3d9b103a
+DATA lanes<>+16(SB)/8, $0x3e21e1523e0689e1
+DATA lanes<>+24(SB)/8, $0x3e57b4323e3d0b84
+DATA lanes<>+32(SB)/8, $0x3e85089d3e71bd97
+DATA lanes<>+40(SB)/8, $0x3e9d807d3e9131f0
+DATA lanes<>+48(SB)/8, $0x3eb4519d3ea88c96
+DATA lanes<>+56(SB)/8, $0x3eca80f23ebf609a
+DATA lanes<>+64(SB)/8, $0x3f85aac33f800000
+DATA lanes<>+72(SB)/8, $0x3f91c3d33f8b95c2
+DATA lanes<>+80(SB)/8, $0x3f9ef5323f9837f0
+DATA lanes<>+88(SB)/8, $0x3fad583f3fa5fed7
+DATA lanes<>+96(SB)/8, $0x3fbd08a43fb504f3
+DATA lanes<>+104(SB)/8, $0x3fce248c3fc5672a
+DATA lanes<>+112(SB)/8, $0x3fe0ccdf3fd744fd
+DATA lanes<>+120(SB)/8, $0x3ff5257d3feac0c7
+DATA lanes<>+128(SB)/8, $0x3f7469cb3f800000
+DATA lanes<>+136(SB)/8, $0x3f66c92b3f6d552b
+DATA lanes<>+144(SB)/8, $0x3f5a91153f607b32
+DATA lanes<>+152(SB)/8, $0x3f4f60053f54d844
+DATA lanes<>+160(SB)/8, $0x3f456c293f4a2b32
+DATA lanes<>+168(SB)/8, $0x3f3c35ac3f40c9d6
+DATA lanes<>+176(SB)/8, $0x3f3401a23f383135
+DATA lanes<>+184(SB)/8, $0x3f2c5f903f302900
+DATA lanes<>+192(SB)/8, $0x3edf23ca3ed4c738
+DATA lanes<>+200(SB)/8, $0x3ef388b43ee9428e
+DATA lanes<>+208(SB)/8, $0x3f03b5963efda156
+DATA lanes<>+216(SB)/8, $0x3f0d067b3f083cf0
+DATA lanes<>+224(SB)/8, $0x3f15fc343f11879c
+DATA lanes<>+232(SB)/8, $0x3f1e9dd63f1a9bc5
+DATA lanes<>+240(SB)/8, $0x3f2761cd3f22d57a
+DATA lanes<>+248(SB)/8, $0x3f3172183f2b7124
+DATA lanes<>+256(SB)/8, $0x2bf259dd2be8137e
+DATA lanes<>+264(SB)/8, $0x2c0424912bfd14b1
+DATA lanes<>+272(SB)/8, $0x2c101a502c09fe49
+DATA lanes<>+280(SB)/8, $0x2c1d252c2c167b96
+DATA lanes<>+288(SB)/8, $0x2c2b5e392c241a45
+DATA lanes<>+296(SB)/8, $0x2c3ae0d12c32f486
+DATA lanes<>+304(SB)/8, $0x2c4bcac82c4326e9
+DATA lanes<>+312(SB)/8, $0x2c5e3ca42c54d094
+DATA lanes<>+320(SB)/8, $0x3f25905f3f28f2dd
+DATA lanes<>+328(SB)/8, $0x3f1f19483f2252d4
+DATA lanes<>+336(SB)/8, $0x3f1909cb3f1bfe00
+DATA lanes<>+344(SB)/8, $0x3f1391b83f165ad2
+DATA lanes<>+352(SB)/8, $0x3f0e7e643f10fed2
+DATA lanes<>+360(SB)/8, $0x3f09c4fa3f0bf183
+DATA lanes<>+368(SB)/8, $0x3f0521cd3f0784b7
+DATA lanes<>+376(SB)/8, $0x3f0000003f03098f
+DATA lanes<>+384(SB)/8, $0xffffffffffffffff
+DATA lanes<>+392(SB)/8, $0xffffffffffffffff
+DATA lanes<>+400(SB)/8, $0xffffffffffffffff
+DATA lanes<>+408(SB)/8, $0xffffffffffffffff
+DATA lanes<>+416(SB)/8, $0x0000000000000000
+DATA lanes<>+424(SB)/8, $0x0000000000000000
+DATA lanes<>+432(SB)/8, $0x0000000000000000
+DATA lanes<>+440(SB)/8, $0x0000000000000000
+DATA lanes<>+448(SB)/8, $0x0400000000000000
+DATA lanes<>+456(SB)/8, $0x0400000000000000
+DATA lanes<>+464(SB)/8, $0x0400000000000000
+DATA lanes<>+472(SB)/8, $0x0400000000000000
+DATA lanes<>+480(SB)/8, $0x4000000000000000
+DATA lanes<>+488(SB)/8, $0x4000000000000000
+DATA lanes<>+496(SB)/8, $0x4000000000000000
+DATA lanes<>+504(SB)/8, $0x4000000000000000
+DATA lanes<>+512(SB)/8, $0x8000000000000000
+DATA lanes<>+520(SB)/8, $0x8000000000000000
+DATA lanes<>+528(SB)/8, $0x8000000000000000
+DATA lanes<>+536(SB)/8, $0x8000000000000000
+DATA lanes<>+544(SB)/8, $0x0010000000000000
+DATA lanes<>+552(SB)/8, $0x0010000000000000
+DATA lanes<>+560(SB)/8, $0x0010000000000000
+DATA lanes<>+568(SB)/8, $0x0010000000000000
+DATA lanes<>+576(SB)/8, $0x4330000000000000
+DATA lanes<>+584(SB)/8, $0x4330000000000000
+DATA lanes<>+592(SB)/8, $0x4330000000000000
+DATA lanes<>+600(SB)/8, $0x4330000000000000
+DATA lanes<>+608(SB)/8, $0x404b000000000000
+DATA lanes<>+616(SB)/8, $0x404b000000000000
+DATA lanes<>+624(SB)/8, $0x404b000000000000
+DATA lanes<>+632(SB)/8, $0x404b000000000000
+DATA lanes<>+640(SB)/8, $0x4350000000000000
+DATA lanes<>+648(SB)/8, $0x4350000000000000
+DATA lanes<>+656(SB)/8, $0x4350000000000000
+DATA lanes<>+664(SB)/8, $0x4350000000000000
+DATA lanes<>+672(SB)/8, $0x3c90000000000000
+DATA lanes<>+680(SB)/8, $0x3c90000000000000
+DATA lanes<>+688(SB)/8, $0x3c90000000000000
+DATA lanes<>+696(SB)/8, $0x3c90000000000000
+DATA lanes<>+704(SB)/8, $0x3fd0000000000000
+DATA lanes<>+712(SB)/8, $0x3fd0000000000000
+DATA lanes<>+720(SB)/8, $0x3fd0000000000000
+DATA lanes<>+728(SB)/8, $0x3fd0000000000000
+DATA lanes<>+736(SB)/8, $0x3fe0000000000000
+DATA lanes<>+744(SB)/8, $0x3fe0000000000000
+DATA lanes<>+752(SB)/8, $0x3fe0000000000000
+DATA lanes<>+760(SB)/8, $0x3fe0000000000000
+DATA lanes<>+768(SB)/8, $0x3fe8000000000000
+DATA lanes<>+776(SB)/8, $0x3fe8000000000000
+DATA lanes<>+784(SB)/8, $0x3fe8000000000000
+DATA lanes<>+792(SB)/8, $0x3fe8000000000000
+DATA lanes<>+800(SB)/8, $0x3ff0000000000000
+DATA lanes<>+808(SB)/8, $0x3ff0000000000000
+DATA lanes<>+816(SB)/8, $0x3ff0000000000000
+DATA lanes<>+824(SB)/8, $0x3ff0000000000000
+DATA lanes<>+832(SB)/8, $0x7ff0000000000000
+DATA lanes<>+840(SB)/8, $0x7ff0000000000000
+DATA lanes<>+848(SB)/8, $0x7ff0000000000000
+DATA lanes<>+856(SB)/8, $0x7ff0000000000000
+DATA lanes<>+864(SB)/8, $0xbff0000000000000
+DATA lanes<>+872(SB)/8, $0xbff0000000000000
+DATA lanes<>+880(SB)/8, $0xbff0000000000000
+DATA lanes<>+888(SB)/8, $0xbff0000000000000
+DATA lanes<>+896(SB)/8, $0xfff0000000000000
+DATA lanes<>+904(SB)/8, $0xfff0000000000000
+DATA lanes<>+912(SB)/8, $0xfff0000000000000
+DATA lanes<>+920(SB)/8, $0xfff0000000000000
+DATA lanes<>+928(SB)/8, $0x1000000010000000
+DATA lanes<>+936(SB)/8, $0x1000000010000000
+DATA lanes<>+944(SB)/8, $0x1000000010000000
+DATA lanes<>+952(SB)/8, $0x1000000010000000
+DATA lanes<>+960(SB)/8, $0x3300000033000000
+DATA lanes<>+968(SB)/8, $0x3300000033000000
+DATA lanes<>+976(SB)/8, $0x3300000033000000
+DATA lanes<>+984(SB)/8, $0x3300000033000000
+DATA lanes<>+992(SB)/8, $0x3400000034000000
+DATA lanes<>+1000(SB)/8, $0x3400000034000000
+DATA lanes<>+1008(SB)/8, $0x3400000034000000
+DATA lanes<>+1016(SB)/8, $0x3400000034000000
+DATA lanes<>+1024(SB)/8, $0x3f0000003f000000
+DATA lanes<>+1032(SB)/8, $0x3f0000003f000000
+DATA lanes<>+1040(SB)/8, $0x3f0000003f000000
+DATA lanes<>+1048(SB)/8, $0x3f0000003f000000
+DATA lanes<>+1056(SB)/8, $0x4000000040000000
+DATA lanes<>+1064(SB)/8, $0x4000000040000000
+DATA lanes<>+1072(SB)/8, $0x4000000040000000
+DATA lanes<>+1080(SB)/8, $0x4000000040000000
+DATA lanes<>+1088(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1096(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1104(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1112(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1120(SB)/8, $0x8000000080000000
+DATA lanes<>+1128(SB)/8, $0x8000000080000000
+DATA lanes<>+1136(SB)/8, $0x8000000080000000
+DATA lanes<>+1144(SB)/8, $0x8000000080000000
+DATA lanes<>+1152(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1160(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1168(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1176(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1184(SB)/8, $0x4d3800004d380000
+DATA lanes<>+1192(SB)/8, $0x4d3800004d380000
+DATA lanes<>+1200(SB)/8, $0x4d3800004d380000
+DATA lanes<>+1208(SB)/8, $0x4d3800004d380000
+DATA lanes<>+1216(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1224(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1232(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1240(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1248(SB)/8, $0x0080000000800000
+DATA lanes<>+1256(SB)/8, $0x0080000000800000
+DATA lanes<>+1264(SB)/8, $0x0080000000800000
+DATA lanes<>+1272(SB)/8, $0x0080000000800000
+DATA lanes<>+1280(SB)/8, $0x3e8000003e800000
+DATA lanes<>+1288(SB)/8, $0x3e8000003e800000
+DATA lanes<>+1296(SB)/8, $0x3e8000003e800000
+DATA lanes<>+1304(SB)/8, $0x3e8000003e800000
+DATA lanes<>+1312(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1320(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1328(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1336(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1344(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1352(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1360(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1368(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1376(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1384(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1392(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1400(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1408(SB)/8, $0xff800000ff800000
+DATA lanes<>+1416(SB)/8, $0xff800000ff800000
+DATA lanes<>+1424(SB)/8, $0xff800000ff800000
+DATA lanes<>+1432(SB)/8, $0xff800000ff800000
+DATA lanes<>+1440(SB)/8, $0x0d0c090805040100
+DATA lanes<>+1448(SB)/8, $0x0d0c090805040100
+DATA lanes<>+1456(SB)/8, $0x0d0c090805040100
+DATA lanes<>+1464(SB)/8, $0x0d0c090805040100
+DATA lanes<>+1472(SB)/8, $0x3fd999999997ff02
+DATA lanes<>+1480(SB)/8, $0x3fd999999997ff02
+DATA lanes<>+1488(SB)/8, $0x3fd999999997ff02
+DATA lanes<>+1496(SB)/8, $0x3fd999999997ff02
+DATA lanes<>+1504(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1512(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1520(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1528(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1536(SB)/8, $0xbfc5555555555503
+DATA lanes<>+1544(SB)/8, $0xbfc5555555555503
+DATA lanes<>+1552(SB)/8, $0xbfc5555555555503
+DATA lanes<>+1560(SB)/8, $0xbfc5555555555503
+DATA lanes<>+1568(SB)/8, $0x3c1db4033c1db403
+DATA lanes<>+1576(SB)/8, $0x3c1db4033c1db403
+DATA lanes<>+1584(SB)/8, $0x3c1db4033c1db403
+DATA lanes<>+1592(SB)/8, $0x3c1db4033c1db403
+DATA lanes<>+1600(SB)/8, $0xbe2abf03be2abf03
+DATA lanes<>+1608(SB)/8, $0xbe2abf03be2abf03
+DATA lanes<>+1616(SB)/8, $0xbe2abf03be2abf03
+DATA lanes<>+1624(SB)/8, $0xbe2abf03be2abf03
+DATA lanes<>+1632(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1640(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1648(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1656(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1664(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1672(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1680(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1688(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1696(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1704(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1712(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1720(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1728(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1736(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1744(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1752(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1760(SB)/8, $0xbec71def4500760a
+DATA lanes<>+1768(SB)/8, $0xbec71def4500760a
+DATA lanes<>+1776(SB)/8, $0xbec71def4500760a
+DATA lanes<>+1784(SB)/8, $0xbec71def4500760a
+DATA lanes<>+1792(SB)/8, $0x3f55d87fe786ae0d
+DATA lanes<>+1800(SB)/8, $0x3f55d87fe786ae0d
+DATA lanes<>+1808(SB)/8, $0x3f55d87fe786ae0d
+DATA lanes<>+1816(SB)/8, $0x3f55d87fe786ae0d
+DATA lanes<>+1824(SB)/8, $0x3f2430912dd1b816
+DATA lanes<>+1832(SB)/8, $0x3f2430912dd1b816
+DATA lanes<>+1840(SB)/8, $0x3f2430912dd1b816
+DATA lanes<>+1848(SB)/8, $0x3f2430912dd1b816
+DATA lanes<>+1856(SB)/8, $0x3f3172183f317218
+DATA lanes<>+1864(SB)/8, $0x3f3172183f317218
+DATA lanes<>+1872(SB)/8, $0x3f3172183f317218
+DATA lanes<>+1880(SB)/8, $0x3f3172183f317218
+DATA lanes<>+1888(SB)/8, $0x33b1721833b17218
+DATA lanes<>+1896(SB)/8, $0x33b1721833b17218
+DATA lanes<>+1904(SB)/8, $0x33b1721833b17218
+DATA lanes<>+1912(SB)/8, $0x33b1721833b17218
+DATA lanes<>+1920(SB)/8, $0x3c7777d0ffda0d24
+DATA lanes<>+1928(SB)/8, $0x3c7777d0ffda0d24
+DATA lanes<>+1936(SB)/8, $0x3c7777d0ffda0d24
+DATA lanes<>+1944(SB)/8, $0x3c7777d0ffda0d24
+DATA lanes<>+1952(SB)/8, $0x3c0916273c091627
+DATA lanes<>+1960(SB)/8, $0x3c0916273c091627
+DATA lanes<>+1968(SB)/8, $0x3c0916273c091627
+DATA lanes<>+1976(SB)/8, $0x3c0916273c091627
+DATA lanes<>+1984(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+1992(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+2000(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+2008(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+2016(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2024(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2032(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2040(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2048(SB)/8, $0x3c8e623e2566b02e
+DATA lanes<>+2056(SB)/8, $0x3c8e623e2566b02e
+DATA lanes<>+2064(SB)/8, $0x3c8e623e2566b02e
+DATA lanes<>+2072(SB)/8, $0x3c8e623e2566b02e
+DATA lanes<>+2080(SB)/8, $0x3f83b2ab6fbaad31
+DATA lanes<>+2088(SB)/8, $0x3f83b2ab6fbaad31
+DATA lanes<>+2096(SB)/8, $0x3f83b2ab6fbaad31
+DATA lanes<>+2104(SB)/8, $0x3f83b2ab6fbaad31
+DATA lanes<>+2112(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2120(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2128(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2136(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2144(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+2152(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+2160(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+2168(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+2176(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2184(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2192(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2200(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2208(SB)/8, $0x3eeffcbfd7a69140
+DATA lanes<>+2216(SB)/8, $0x3eeffcbfd7a69140
+DATA lanes<>+2224(SB)/8, $0x3eeffcbfd7a69140
+DATA lanes<>+2232(SB)/8, $0x3eeffcbfd7a69140
+DATA lanes<>+2240(SB)/8, $0x3e0ffe403e0ffe40
+DATA lanes<>+2248(SB)/8, $0x3e0ffe403e0ffe40
+DATA lanes<>+2256(SB)/8, $0x3e0ffe403e0ffe40
+DATA lanes<>+2264(SB)/8, $0x3e0ffe403e0ffe40
+DATA lanes<>+2272(SB)/8, $0xbe800041be800041
+DATA lanes<>+2280(SB)/8, $0xbe800041be800041
+DATA lanes<>+2288(SB)/8, $0xbe800041be800041
+DATA lanes<>+2296(SB)/8, $0xbe800041be800041
+DATA lanes<>+2304(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2312(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2320(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2328(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2336(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2344(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2352(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2360(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2368(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2376(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2384(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2392(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2400(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+2408(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+2416(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+2424(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+2432(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2440(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2448(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2456(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2464(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2472(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2480(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2488(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2496(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+2504(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+2512(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+2520(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+2528(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+2536(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+2544(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+2552(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+2560(SB)/8, $0x3fa5555555555558
+DATA lanes<>+2568(SB)/8, $0x3fa5555555555558
+DATA lanes<>+2576(SB)/8, $0x3fa5555555555558
+DATA lanes<>+2584(SB)/8, $0x3fa5555555555558
+DATA lanes<>+2592(SB)/8, $0x3fc5555555555559
+DATA lanes<>+2600(SB)/8, $0x3fc5555555555559
+DATA lanes<>+2608(SB)/8, $0x3fc5555555555559
+DATA lanes<>+2616(SB)/8, $0x3fc5555555555559
+DATA lanes<>+2624(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+2632(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+2640(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+2648(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+2656(SB)/8, $0x32a5706032a57060
+DATA lanes<>+2664(SB)/8, $0x32a5706032a57060
+DATA lanes<>+2672(SB)/8, $0x32a5706032a57060
+DATA lanes<>+2680(SB)/8, $0x32a5706032a57060
+DATA lanes<>+2688(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+2696(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+2704(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+2712(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+2720(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+2728(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+2736(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+2744(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+2752(SB)/8, $0x3aaf7a6e3aaf7a6e
+DATA lanes<>+2760(SB)/8, $0x3aaf7a6e3aaf7a6e
+DATA lanes<>+2768(SB)/8, $0x3aaf7a6e3aaf7a6e
+DATA lanes<>+2776(SB)/8, $0x3aaf7a6e3aaf7a6e
+DATA lanes<>+2784(SB)/8, $0x3fcebfbdff82c574
+DATA lanes<>+2792(SB)/8, $0x3fcebfbdff82c574
+DATA lanes<>+2800(SB)/8, $0x3fcebfbdff82c574
+DATA lanes<>+2808(SB)/8, $0x3fcebfbdff82c574
+DATA lanes<>+2816(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+2824(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+2832(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+2840(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+2848(SB)/8, $0x3fd999999999c176
+DATA lanes<>+2856(SB)/8, $0x3fd999999999c176
+DATA lanes<>+2864(SB)/8, $0x3fd999999999c176
+DATA lanes<>+2872(SB)/8, $0x3fd999999999c176
+DATA lanes<>+2880(SB)/8, $0x3e7b522c8741ca78
+DATA lanes<>+2888(SB)/8, $0x3e7b522c8741ca78
+DATA lanes<>+2896(SB)/8, $0x3e7b522c8741ca78
+DATA lanes<>+2904(SB)/8, $0x3e7b522c8741ca78
+DATA lanes<>+2912(SB)/8, $0x3eaaaa7d3eaaaa7d
+DATA lanes<>+2920(SB)/8, $0x3eaaaa7d3eaaaa7d
+DATA lanes<>+2928(SB)/8, $0x3eaaaa7d3eaaaa7d
+DATA lanes<>+2936(SB)/8, $0x3eaaaa7d3eaaaa7d
+DATA lanes<>+2944(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+2952(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+2960(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+2968(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+2976(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+2984(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+2992(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+3000(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+3008(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+3016(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+3024(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+3032(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+3040(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3048(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3056(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3064(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3072(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3080(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3088(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3096(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3104(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+3112(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+3120(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+3128(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+3136(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+3144(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+3152(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+3160(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+3168(SB)/8, $0x3fe5555555555592
+DATA lanes<>+3176(SB)/8, $0x3fe5555555555592
+DATA lanes<>+3184(SB)/8, $0x3fe5555555555592
+DATA lanes<>+3192(SB)/8, $0x3fe5555555555592
+DATA lanes<>+3200(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3208(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3216(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3224(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3232(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+3240(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+3248(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+3256(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+3264(SB)/8, $0x331a209a331a209a
+DATA lanes<>+3272(SB)/8, $0x331a209a331a209a
+DATA lanes<>+3280(SB)/8, $0x331a209a331a209a
+DATA lanes<>+3288(SB)/8, $0x331a209a331a209a
+DATA lanes<>+3296(SB)/8, $0xbdfb5fa4bdfb5fa4
+DATA lanes<>+3304(SB)/8, $0xbdfb5fa4bdfb5fa4
+DATA lanes<>+3312(SB)/8, $0xbdfb5fa4bdfb5fa4
+DATA lanes<>+3320(SB)/8, $0xbdfb5fa4bdfb5fa4
+DATA lanes<>+3328(SB)/8, $0x3f2aaaab3f2aaaab
+DATA lanes<>+3336(SB)/8, $0x3f2aaaab3f2aaaab
+DATA lanes<>+3344(SB)/8, $0x3f2aaaab3f2aaaab
+DATA lanes<>+3352(SB)/8, $0x3f2aaaab3f2aaaab
+DATA lanes<>+3360(SB)/8, $0xb22d91afb22d91af
+DATA lanes<>+3368(SB)/8, $0xb22d91afb22d91af
+DATA lanes<>+3376(SB)/8, $0xb22d91afb22d91af
+DATA lanes<>+3384(SB)/8, $0xb22d91afb22d91af
+DATA lanes<>+3392(SB)/8, $0x3f81111111124db0
+DATA lanes<>+3400(SB)/8, $0x3f81111111124db0
+DATA lanes<>+3408(SB)/8, $0x3f81111111124db0
+DATA lanes<>+3416(SB)/8, $0x3f81111111124db0
+DATA lanes<>+3424(SB)/8, $0xbf81111111124db0
+DATA lanes<>+3432(SB)/8, $0xbf81111111124db0
+DATA lanes<>+3440(SB)/8, $0xbf81111111124db0
+DATA lanes<>+3448(SB)/8, $0xbf81111111124db0
+DATA lanes<>+3456(SB)/8, $0x3e0f40b13e0f40b1
+DATA lanes<>+3464(SB)/8, $0x3e0f40b13e0f40b1
+DATA lanes<>+3472(SB)/8, $0x3e0f40b13e0f40b1
+DATA lanes<>+3480(SB)/8, $0x3e0f40b13e0f40b1
+DATA lanes<>+3488(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+3496(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+3504(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+3512(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+3520(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+3528(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+3536(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+3544(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+3552(SB)/8, $0x3e3e33d241ea85bb
+DATA lanes<>+3560(SB)/8, $0x3e3e33d241ea85bb
+DATA lanes<>+3568(SB)/8, $0x3e3e33d241ea85bb
+DATA lanes<>+3576(SB)/8, $0x3e3e33d241ea85bb
+DATA lanes<>+3584(SB)/8, $0x3e4ceac93e4ceac9
+DATA lanes<>+3592(SB)/8, $0x3e4ceac93e4ceac9
+DATA lanes<>+3600(SB)/8, $0x3e4ceac93e4ceac9
+DATA lanes<>+3608(SB)/8, $0x3e4ceac93e4ceac9
+DATA lanes<>+3616(SB)/8, $0x3e75fdca3e75fdca
+DATA lanes<>+3624(SB)/8, $0x3e75fdca3e75fdca
+DATA lanes<>+3632(SB)/8, $0x3e75fdca3e75fdca
+DATA lanes<>+3640(SB)/8, $0x3e75fdca3e75fdca
+DATA lanes<>+3648(SB)/8, $0xbe7fffcabe7fffca
+DATA lanes<>+3656(SB)/8, $0xbe7fffcabe7fffca
+DATA lanes<>+3664(SB)/8, $0xbe7fffcabe7fffca
+DATA lanes<>+3672(SB)/8, $0xbe7fffcabe7fffca
+DATA lanes<>+3680(SB)/8, $0x3fcc71c52121fdcb
+DATA lanes<>+3688(SB)/8, $0x3fcc71c52121fdcb
+DATA lanes<>+3696(SB)/8, $0x3fcc71c52121fdcb
+DATA lanes<>+3704(SB)/8, $0x3fcc71c52121fdcb
+DATA lanes<>+3712(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+3720(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+3728(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+3736(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+3744(SB)/8, $0x3fc74663d74a98cd
+DATA lanes<>+3752(SB)/8, $0x3fc74663d74a98cd
+DATA lanes<>+3760(SB)/8, $0x3fc74663d74a98cd
+DATA lanes<>+3768(SB)/8, $0x3fc74663d74a98cd
+DATA lanes<>+3776(SB)/8, $0x3d6357cf3d6357cf
+DATA lanes<>+3784(SB)/8, $0x3d6357cf3d6357cf
+DATA lanes<>+3792(SB)/8, $0x3d6357cf3d6357cf
+DATA lanes<>+3800(SB)/8, $0x3d6357cf3d6357cf
+DATA lanes<>+3808(SB)/8, $0x2704fbd02704fbd0
+DATA lanes<>+3816(SB)/8, $0x2704fbd02704fbd0
+DATA lanes<>+3824(SB)/8, $0x2704fbd02704fbd0
+DATA lanes<>+3832(SB)/8, $0x2704fbd02704fbd0
+DATA lanes<>+3840(SB)/8, $0x3c695355baaafad3
+DATA lanes<>+3848(SB)/8, $0x3c695355baaafad3
+DATA lanes<>+3856(SB)/8, $0x3c695355baaafad3
+DATA lanes<>+3864(SB)/8, $0x3c695355baaafad3
+DATA lanes<>+3872(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+3880(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+3888(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+3896(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+3904(SB)/8, $0x3ede5bd93ede5bd9
+DATA lanes<>+3912(SB)/8, $0x3ede5bd93ede5bd9
+DATA lanes<>+3920(SB)/8, $0x3ede5bd93ede5bd9
+DATA lanes<>+3928(SB)/8, $0x3ede5bd93ede5bd9
+DATA lanes<>+3936(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+3944(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+3952(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+3960(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+3968(SB)/8, $0x3fc39a1d975653e6
+DATA lanes<>+3976(SB)/8, $0x3fc39a1d975653e6
+DATA lanes<>+3984(SB)/8, $0x3fc39a1d975653e6
+DATA lanes<>+3992(SB)/8, $0x3fc39a1d975653e6
+DATA lanes<>+4000(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4008(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4016(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4024(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4032(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4040(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4048(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4056(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4064(SB)/8, $0x3fd24924941e36f0
+DATA lanes<>+4072(SB)/8, $0x3fd24924941e36f0
+DATA lanes<>+4080(SB)/8, $0x3fd24924941e36f0
+DATA lanes<>+4088(SB)/8, $0x3fd24924941e36f0
+DATA lanes<>+4096(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4104(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4112(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4120(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4128(SB)/8, $0x3eb62c0903c797f1
+DATA lanes<>+4136(SB)/8, $0x3eb62c0903c797f1
+DATA lanes<>+4144(SB)/8, $0x3eb62c0903c797f1
+DATA lanes<>+4152(SB)/8, $0x3eb62c0903c797f1
+DATA lanes<>+4160(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+4168(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+4176(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+4184(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+4192(SB)/8, $0x3fac6b08d704a1fb
+DATA lanes<>+4200(SB)/8, $0x3fac6b08d704a1fb
+DATA lanes<>+4208(SB)/8, $0x3fac6b08d704a1fb
+DATA lanes<>+4216(SB)/8, $0x3fac6b08d704a1fb
+DATA lanes<>+4224(SB)/8, $0x3fd34413509f79fe
+DATA lanes<>+4232(SB)/8, $0x3fd34413509f79fe
+DATA lanes<>+4240(SB)/8, $0x3fd34413509f79fe
+DATA lanes<>+4248(SB)/8, $0x3fd34413509f79fe
+DATA lanes<>+4256(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4264(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4272(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4280(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4288(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+4296(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+4304(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+4312(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+4320(SB)/8, $0x43300000000003ff
+DATA lanes<>+4328(SB)/8, $0x43300000000003ff
+DATA lanes<>+4336(SB)/8, $0x43300000000003ff
+DATA lanes<>+4344(SB)/8, $0x43300000000003ff
+DATA lanes<>+4352(SB)/8, $0x3effffff3effffff
+DATA lanes<>+4360(SB)/8, $0x3effffff3effffff
+DATA lanes<>+4368(SB)/8, $0x3effffff3effffff
+DATA lanes<>+4376(SB)/8, $0x3effffff3effffff
+DATA lanes<>+4384(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+4392(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+4400(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+4408(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+4416(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+4424(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+4432(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+4440(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+4448(SB)/8, $0x4010000000000000
+DATA lanes<>+4456(SB)/8, $0x4338000000000000
+DATA lanes<>+4464(SB)/8, $0xc044000000000000
+DATA lanes<>+4472(SB)/8, $0x4049000000000000
+DATA lanes<>+4480(SB)/8, $0x4090000000000000
+DATA lanes<>+4488(SB)/8, $0xbfe0000000000000
+DATA lanes<>+4496(SB)/8, $0x3af0000000000000
+DATA lanes<>+4504(SB)/8, $0x4086300000000000
+DATA lanes<>+4512(SB)/8, $0xc087500000000000
+DATA lanes<>+4520(SB)/8, $0xc090d00000000000
+DATA lanes<>+4528(SB)/8, $0x7ff8000000000001
+DATA lanes<>+4536(SB)/8, $0x3e928aedb7c2af06
+DATA lanes<>+4544(SB)/8, $0x3fdbcb7b1526e50e
+DATA lanes<>+4552(SB)/8, $0x3e5af5da9ed7d542
+DATA lanes<>+4560(SB)/8, $0x3e5add8c438a4e5b
+DATA lanes<>+4568(SB)/8, $0xbe5add8c438a4e5b
+DATA lanes<>+4576(SB)/8, $0x3dfed11ffb5e197b
+DATA lanes<>+4584(SB)/8, $0x3dcf371966d26dad
+DATA lanes<>+4592(SB)/8, $0x3fc1b7400a82bdae
+DATA lanes<>+4600(SB)/8, $0x43380000000003af
+DATA lanes<>+4608(SB)/8, $0x3e21f4422afabeaf
+DATA lanes<>+4616(SB)/8, $0x3fc2f0463858acd9
+DATA lanes<>+4624(SB)/8, $0x43380000000003fe
+DATA lanes<>+4632(SB)/8, $0xbff71547652b82fe
+DATA lanes<>+4640(SB)/8, $0xc317000043000000
+DATA lanes<>+4648(SB)/8, $0x4940000000400000
+DATA lanes<>+4656(SB)/8, $0x408000002b800000
+DATA lanes<>+4664(SB)/8, $0x42b20000c1900000
+DATA lanes<>+4672(SB)/8, $0x41c800007fc00000
+DATA lanes<>+4680(SB)/8, $0x390bd90bc2d00000
+DATA lanes<>+4688(SB)/8, $0x3f0001103ab5f60d
+DATA lanes<>+4696(SB)/8, $0xbf000015bf000110
+DATA lanes<>+4704(SB)/8, $0x3eaaaf213ab5561a
+DATA lanes<>+4712(SB)/8, $0xbe79ca52bdffaa2f
+DATA lanes<>+4720(SB)/8, $0xbd3cb7994b400057
+DATA lanes<>+4728(SB)/8, $0x3e2aaace3e9a209a
+DATA lanes<>+4736(SB)/8, $0x00007fff3284fbd0
+GLOBL lanes<>(SB), RODATA|NOPTR, $4744
+
+TEXT ·expFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VBROADCASTSS lanes<>+4668(SB), Y0
+	VMINPS (SI)(CX*4), Y0, Y1
+	VMINPS 32(SI)(CX*4), Y0, Y2
+	VMINPS 64(SI)(CX*4), Y0, Y3
+	VMINPS 96(SI)(CX*4), Y0, Y0
+	VBROADCASTSS lanes<>+4680(SB), Y4
+	VMAXPS Y1, Y4, Y1
+	VMAXPS Y2, Y4, Y2
+	VMAXPS Y3, Y4, Y3
+	VMAXPS Y0, Y4, Y0
+	VBROADCASTSS lanes<>+2112(SB), Y4
+	VBROADCASTSS lanes<>+2944(SB), Y5
+	VFMADD231PS Y4, Y1, Y5
+	VBROADCASTSS lanes<>+2944(SB), Y6
+	VFMADD231PS Y4, Y2, Y6
+	VBROADCASTSS lanes<>+2944(SB), Y7
+	VFMADD231PS Y4, Y3, Y7
+	VFMADD213PS lanes<>+2944(SB), Y0, Y4
+	VSUBPS lanes<>+2944(SB), Y5, Y8
+	VSUBPS lanes<>+2944(SB), Y6, Y9
+	VSUBPS lanes<>+2944(SB), Y7, Y10
+	VSUBPS lanes<>+2944(SB), Y4, Y11
+	VPSLLD $23, Y5, Y5
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VPSLLD $23, Y4, Y4
+	VMOVAPS Y1, Y12
+	VFNMADD231PS lanes<>+1856(SB), Y8, Y12
+	VMOVAPS Y2, Y13
+	VFNMADD231PS lanes<>+1856(SB), Y9, Y13
+	VMOVAPS Y3, Y14
+	VFNMADD231PS lanes<>+1856(SB), Y10, Y14
+	VMOVAPS Y0, Y15
+	VFNMADD231PS lanes<>+1856(SB), Y11, Y15
+	VFNMADD231PS lanes<>+1632(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1632(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1632(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1632(SB), Y11, Y15
+	VBROADCASTSS lanes<>+4704(SB), Y8
+	VBROADCASTSS lanes<>+3072(SB), Y9
+	VFMADD231PS Y12, Y8, Y9
+	VBROADCASTSS lanes<>+3072(SB), Y10
+	VFMADD231PS Y13, Y8, Y10
+	VBROADCASTSS lanes<>+3072(SB), Y11
+	VFMADD231PS Y14, Y8, Y11
+	VFMADD213PS lanes<>+3072(SB), Y15, Y8
+	VFMADD213PS lanes<>+2016(SB), Y12, Y9
+	VFMADD213PS lanes<>+2016(SB), Y13, Y10
+	VFMADD213PS lanes<>+2016(SB), Y14, Y11
+	VFMADD213PS lanes<>+2016(SB), Y15, Y8
+	VFMADD213PS lanes<>+2368(SB), Y12, Y9
+	VFMADD213PS lanes<>+2368(SB), Y13, Y10
+	VFMADD213PS lanes<>+2368(SB), Y14, Y11
+	VFMADD213PS lanes<>+2368(SB), Y15, Y8
+	VFMADD213PS lanes<>+4288(SB), Y12, Y9
+	VFMADD213PS lanes<>+4288(SB), Y13, Y10
+	VFMADD213PS lanes<>+4288(SB), Y14, Y11
+	VFMADD213PS lanes<>+4288(SB), Y15, Y8
+	VFMADD213PS lanes<>+1312(SB), Y12, Y9
+	VFMADD213PS lanes<>+1312(SB), Y13, Y10
+	VFMADD213PS lanes<>+1312(SB), Y14, Y11
+	VFMADD213PS lanes<>+1312(SB), Y15, Y8
+	VFMADD213PS lanes<>+1312(SB), Y12, Y9
+	VFMADD213PS lanes<>+1312(SB), Y13, Y10
+	VFMADD213PS lanes<>+1312(SB), Y14, Y11
+	VFMADD213PS lanes<>+1312(SB), Y15, Y8
+	VPSRAD $31, Y1, Y1
+	VPSRAD $31, Y2, Y2
+	VPSRAD $31, Y3, Y3
+	VPSRAD $31, Y0, Y0
+	VPAND lanes<>+928(SB), Y1, Y1
+	VPAND lanes<>+928(SB), Y2, Y2
+	VPAND lanes<>+928(SB), Y3, Y3
+	VPAND lanes<>+928(SB), Y0, Y0
+	VPADDD Y1, Y5, Y5
+	VPADDD Y2, Y6, Y6
+	VPADDD Y3, Y7, Y7
+	VPADDD Y0, Y4, Y4
+	VBROADCASTSS lanes<>+484(SB), Y12
+	VPSUBD Y1, Y12, Y1
+	VPSUBD Y2, Y12, Y2
+	VPSUBD Y3, Y12, Y3
+	VPSUBD Y0, Y12, Y0
+	VMULPS Y5, Y9, Y5
+	VMULPS Y6, Y10, Y6
+	VMULPS Y7, Y11, Y7
+	VMULPS Y4, Y8, Y4
+	VMULPS Y1, Y5, Y1
+	VMULPS Y2, Y6, Y2
+	VMULPS Y3, Y7, Y3
+	VMULPS Y0, Y4, Y0
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y2, 32(DX)(CX*4)
+	VMOVNTPS Y3, 64(DX)(CX*4)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
 
 TEXT ·expFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
@@ -553,85 +723,85 @@ TEXT ·expFloat32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4248(SB), Y0
+	VBROADCASTSS lanes<>+4668(SB), Y0
 	VMINPS (SI)(CX*4), Y0, Y1
 	VMINPS 32(SI)(CX*4), Y0, Y2
 	VMINPS 64(SI)(CX*4), Y0, Y3
 	VMINPS 96(SI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4260(SB), Y4
+	VBROADCASTSS lanes<>+4680(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VBROADCASTSS lanes<>+1696(SB), Y4
-	VBROADCASTSS lanes<>+2528(SB), Y5
+	VBROADCASTSS lanes<>+2112(SB), Y4
+	VBROADCASTSS lanes<>+2944(SB), Y5
 	VFMADD231PS Y4, Y1, Y5
-	VBROADCASTSS lanes<>+2528(SB), Y6
+	VBROADCASTSS lanes<>+2944(SB), Y6
 	VFMADD231PS Y4, Y2, Y6
-	VBROADCASTSS lanes<>+2528(SB), Y7
+	VBROADCASTSS lanes<>+2944(SB), Y7
 	VFMADD231PS Y4, Y3, Y7
-	VFMADD213PS lanes<>+2528(SB), Y0, Y4
-	VSUBPS lanes<>+2528(SB), Y5, Y8
-	VSUBPS lanes<>+2528(SB), Y6, Y9
-	VSUBPS lanes<>+2528(SB), Y7, Y10
-	VSUBPS lanes<>+2528(SB), Y4, Y11
+	VFMADD213PS lanes<>+2944(SB), Y0, Y4
+	VSUBPS lanes<>+2944(SB), Y5, Y8
+	VSUBPS lanes<>+2944(SB), Y6, Y9
+	VSUBPS lanes<>+2944(SB), Y7, Y10
+	VSUBPS lanes<>+2944(SB), Y4, Y11
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y1, Y12
-	VFNMADD231PS lanes<>+1440(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1856(SB), Y8, Y12
 	VMOVAPS Y2, Y13
-	VFNMADD231PS lanes<>+1440(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1856(SB), Y9, Y13
 	VMOVAPS Y3, Y14
-	VFNMADD231PS lanes<>+1440(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1856(SB), Y10, Y14
 	VMOVAPS Y0, Y15
-	VFNMADD231PS lanes<>+1440(SB), Y11, Y15
-	VFNMADD231PS lanes<>+1216(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1216(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1216(SB), Y10, Y14
-	VFNMADD231PS lanes<>+1216(SB), Y11, Y15
-	VBROADCASTSS lanes<>+4272(SB), Y8
-	VBROADCASTSS lanes<>+2656(SB), Y9
+	VFNMADD231PS lanes<>+1856(SB), Y11, Y15
+	VFNMADD231PS lanes<>+1632(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1632(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1632(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1632(SB), Y11, Y15
+	VBROADCASTSS lanes<>+4704(SB), Y8
+	VBROADCASTSS lanes<>+3072(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VBROADCASTSS lanes<>+2656(SB), Y10
+	VBROADCASTSS lanes<>+3072(SB), Y10
 	VFMADD231PS Y13, Y8, Y10
-	VBROADCASTSS lanes<>+2656(SB), Y11
+	VBROADCASTSS lanes<>+3072(SB), Y11
 	VFMADD231PS Y14, Y8, Y11
-	VFMADD213PS lanes<>+2656(SB), Y15, Y8
-	VFMADD213PS lanes<>+1600(SB), Y12, Y9
-	VFMADD213PS lanes<>+1600(SB), Y13, Y10
-	VFMADD213PS lanes<>+1600(SB), Y14, Y11
-	VFMADD213PS lanes<>+1600(SB), Y15, Y8
-	VFMADD213PS lanes<>+1952(SB), Y12, Y9
-	VFMADD213PS lanes<>+1952(SB), Y13, Y10
-	VFMADD213PS lanes<>+1952(SB), Y14, Y11
-	VFMADD213PS lanes<>+1952(SB), Y15, Y8
-	VFMADD213PS lanes<>+3872(SB), Y12, Y9
-	VFMADD213PS lanes<>+3872(SB), Y13, Y10
-	VFMADD213PS lanes<>+3872(SB), Y14, Y11
-	VFMADD213PS lanes<>+3872(SB), Y15, Y8
-	VFMADD213PS lanes<>+928(SB), Y12, Y9
-	VFMADD213PS lanes<>+928(SB), Y13, Y10
-	VFMADD213PS lanes<>+928(SB), Y14, Y11
-	VFMADD213PS lanes<>+928(SB), Y15, Y8
-	VFMADD213PS lanes<>+928(SB), Y12, Y9
-	VFMADD213PS lanes<>+928(SB), Y13, Y10
-	VFMADD213PS lanes<>+928(SB), Y14, Y11
-	VFMADD213PS lanes<>+928(SB), Y15, Y8
+	VFMADD213PS lanes<>+3072(SB), Y15, Y8
+	VFMADD213PS lanes<>+2016(SB), Y12, Y9
+	VFMADD213PS lanes<>+2016(SB), Y13, Y10
+	VFMADD213PS lanes<>+2016(SB), Y14, Y11
+	VFMADD213PS lanes<>+2016(SB), Y15, Y8
+	VFMADD213PS lanes<>+2368(SB), Y12, Y9
+	VFMADD213PS lanes<>+2368(SB), Y13, Y10
+	VFMADD213PS lanes<>+2368(SB), Y14, Y11
+	VFMADD213PS lanes<>+2368(SB), Y15, Y8
+	VFMADD213PS lanes<>+4288(SB), Y12, Y9
+	VFMADD213PS lanes<>+4288(SB), Y13, Y10
+	VFMADD213PS lanes<>+4288(SB), Y14, Y11
+	VFMADD213PS lanes<>+4288(SB), Y15, Y8
+	VFMADD213PS lanes<>+1312(SB), Y12, Y9
+	VFMADD213PS lanes<>+1312(SB), Y13, Y10
+	VFMADD213PS lanes<>+1312(SB), Y14, Y11
+	VFMADD213PS lanes<>+1312(SB), Y15, Y8
+	VFMADD213PS lanes<>+1312(SB), Y12, Y9
+	VFMADD213PS lanes<>+1312(SB), Y13, Y10
+	VFMADD213PS lanes<>+1312(SB), Y14, Y11
+	VFMADD213PS lanes<>+1312(SB), Y15, Y8
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+544(SB), Y1, Y1
-	VPAND lanes<>+544(SB), Y2, Y2
-	VPAND lanes<>+544(SB), Y3, Y3
-	VPAND lanes<>+544(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y1, Y1
+	VPAND lanes<>+928(SB), Y2, Y2
+	VPAND lanes<>+928(SB), Y3, Y3
+	VPAND lanes<>+928(SB), Y0, Y0
 	VPADDD Y1, Y5, Y5
 	VPADDD Y2, Y6, Y6
 	VPADDD Y3, Y7, Y7
 	VPADDD Y0, Y4, Y4
-	VBROADCASTSS lanes<>+100(SB), Y12
+	VBROADCASTSS lanes<>+484(SB), Y12
 	VPSUBD Y1, Y12, Y1
 	VPSUBD Y2, Y12, Y2
 	VPSUBD Y3, Y12, Y3
@@ -657,28 +827,28 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4248(SB), Y0
+	VBROADCASTSS lanes<>+4668(SB), Y0
 	VMINPS (SI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4260(SB), Y1
+	VBROADCASTSS lanes<>+4680(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+1696(SB), Y1
-	VFMADD213PS lanes<>+2528(SB), Y0, Y1
-	VSUBPS lanes<>+2528(SB), Y1, Y2
+	VBROADCASTSS lanes<>+2112(SB), Y1
+	VFMADD213PS lanes<>+2944(SB), Y0, Y1
+	VSUBPS lanes<>+2944(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1440(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1216(SB), Y2, Y3
-	VBROADCASTSS lanes<>+4272(SB), Y2
-	VFMADD213PS lanes<>+2656(SB), Y3, Y2
-	VFMADD213PS lanes<>+1600(SB), Y3, Y2
-	VFMADD213PS lanes<>+1952(SB), Y3, Y2
-	VFMADD213PS lanes<>+3872(SB), Y3, Y2
-	VFMADD213PS lanes<>+928(SB), Y3, Y2
-	VFMADD213PS lanes<>+928(SB), Y3, Y2
+	VFNMADD231PS lanes<>+1856(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1632(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4704(SB), Y2
+	VFMADD213PS lanes<>+3072(SB), Y3, Y2
+	VFMADD213PS lanes<>+2016(SB), Y3, Y2
+	VFMADD213PS lanes<>+2368(SB), Y3, Y2
+	VFMADD213PS lanes<>+4288(SB), Y3, Y2
+	VFMADD213PS lanes<>+1312(SB), Y3, Y2
+	VFMADD213PS lanes<>+1312(SB), Y3, Y2
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+544(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
-	VBROADCASTSS lanes<>+100(SB), Y3
+	VBROADCASTSS lanes<>+484(SB), Y3
 	VPSUBD Y0, Y3, Y0
 	VMULPS Y1, Y2, Y1
 	VMULPS Y0, Y1, Y0
@@ -690,32 +860,32 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4248(SB), Y0
+	VBROADCASTSS lanes<>+4668(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4260(SB), Y1
+	VBROADCASTSS lanes<>+4680(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+1696(SB), Y1
-	VFMADD213PS lanes<>+2528(SB), Y0, Y1
-	VSUBPS lanes<>+2528(SB), Y1, Y2
+	VBROADCASTSS lanes<>+2112(SB), Y1
+	VFMADD213PS lanes<>+2944(SB), Y0, Y1
+	VSUBPS lanes<>+2944(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1440(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1216(SB), Y2, Y3
-	VBROADCASTSS lanes<>+4272(SB), Y2
-	VFMADD213PS lanes<>+2656(SB), Y3, Y2
-	VFMADD213PS lanes<>+1600(SB), Y3, Y2
-	VFMADD213PS lanes<>+1952(SB), Y3, Y2
-	VFMADD213PS lanes<>+3872(SB), Y3, Y2
-	VFMADD213PS lanes<>+928(SB), Y3, Y2
-	VFMADD213PS lanes<>+928(SB), Y3, Y2
+	VFNMADD231PS lanes<>+1856(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1632(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4704(SB), Y2
+	VFMADD213PS lanes<>+3072(SB), Y3, Y2
+	VFMADD213PS lanes<>+2016(SB), Y3, Y2
+	VFMADD213PS lanes<>+2368(SB), Y3, Y2
+	VFMADD213PS lanes<>+4288(SB), Y3, Y2
+	VFMADD213PS lanes<>+1312(SB), Y3, Y2
+	VFMADD213PS lanes<>+1312(SB), Y3, Y2
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+544(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
-	VBROADCASTSS lanes<>+100(SB), Y3
+	VBROADCASTSS lanes<>+484(SB), Y3
 	VPSUBD Y0, Y3, Y0
 	VMULPS Y1, Y2, Y1
 	VMULPS Y0, Y1, Y0
@@ -726,86 +896,184 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·expFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+4652(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z30
+	VBROADCASTSS lanes<>+2112(SB), Z29
+	VBROADCASTSS lanes<>+252(SB), Z28
+	VBROADCASTSS lanes<>+1632(SB), Z27
+	VMOVUPS lanes<>+64(SB), Z26
+	VBROADCASTSS lanes<>+4732(SB), Z25
+	VBROADCASTSS lanes<>+4692(SB), Z24
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VMOVAPS Z31, Z1
+	VFMADD231PS Z29, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VMOVAPS Z31, Z3
+	VFMADD231PS Z29, Z2, Z3
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VMOVAPS Z31, Z5
+	VFMADD231PS Z29, Z4, Z5
+	VMOVUPS 12288(SI)(CX*4), Z6
+	VMOVAPS Z31, Z7
+	VFMADD231PS Z29, Z6, Z7
+	VSUBPS Z31, Z1, Z8
+	VSUBPS Z31, Z3, Z9
+	VSUBPS Z31, Z5, Z10
+	VSUBPS Z31, Z7, Z11
+	VFNMADD231PS Z28, Z8, Z0
+	VFNMADD231PS Z28, Z9, Z2
+	VFNMADD231PS Z28, Z10, Z4
+	VFNMADD231PS Z28, Z11, Z6
+	VFNMADD231PS Z27, Z8, Z0
+	VFNMADD231PS Z27, Z9, Z2
+	VFNMADD231PS Z27, Z10, Z4
+	VFNMADD231PS Z27, Z11, Z6
+	VRANGEPS $6, Z30, Z0, Z0
+	VRANGEPS $6, Z30, Z2, Z2
+	VRANGEPS $6, Z30, Z4, Z4
+	VRANGEPS $6, Z30, Z6, Z6
+	VPERMPS Z26, Z1, Z1
+	VPERMPS Z26, Z3, Z3
+	VPERMPS Z26, Z5, Z5
+	VPERMPS Z26, Z7, Z7
+	VMOVAPS Z24, Z12
+	VFMADD231PS Z0, Z25, Z12
+	VMOVAPS Z24, Z13
+	VFMADD231PS Z2, Z25, Z13
+	VMOVAPS Z24, Z14
+	VFMADD231PS Z4, Z25, Z14
+	VMOVAPS Z24, Z15
+	VFMADD231PS Z6, Z25, Z15
+	VFMADD213PS Z30, Z0, Z12
+	VFMADD213PS Z30, Z2, Z13
+	VFMADD213PS Z30, Z4, Z14
+	VFMADD213PS Z30, Z6, Z15
+	VMULPS Z1, Z0, Z0
+	VMULPS Z3, Z2, Z2
+	VMULPS Z5, Z4, Z4
+	VMULPS Z7, Z6, Z6
+	VFMADD231PS Z12, Z0, Z1
+	VFMADD231PS Z13, Z2, Z3
+	VFMADD231PS Z14, Z4, Z5
+	VFMADD231PS Z15, Z6, Z7
+	VSCALEFPS Z8, Z1, Z0
+	VSCALEFPS Z9, Z3, Z1
+	VSCALEFPS Z10, Z5, Z2
+	VSCALEFPS Z11, Z7, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·expFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+928(SB), Z31
-	VBROADCASTSS lanes<>+4232(SB), Z30
-	VBROADCASTSS lanes<>+1696(SB), Z29
-	VBROADCASTSS lanes<>+1440(SB), Z28
-	VBROADCASTSS lanes<>+1216(SB), Z27
-	VBROADCASTSS lanes<>+4272(SB), Z26
-	VBROADCASTSS lanes<>+2656(SB), Z25
-	VBROADCASTSS lanes<>+1600(SB), Z24
-	VBROADCASTSS lanes<>+1952(SB), Z23
-	VBROADCASTSS lanes<>+3872(SB), Z22
+	VBROADCASTSS lanes<>+4652(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z30
+	VBROADCASTSS lanes<>+2112(SB), Z29
+	VBROADCASTSS lanes<>+252(SB), Z28
+	VBROADCASTSS lanes<>+1632(SB), Z27
+	VMOVUPS lanes<>+64(SB), Z26
+	VBROADCASTSS lanes<>+4732(SB), Z25
+	VBROADCASTSS lanes<>+4692(SB), Z24
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Z0
-	VMOVAPS Z30, Z1
+	VMOVAPS Z31, Z1
 	VFMADD231PS Z29, Z0, Z1
 	VMOVUPS 64(SI)(CX*4), Z2
-	VMOVAPS Z30, Z3
+	VMOVAPS Z31, Z3
 	VFMADD231PS Z29, Z2, Z3
 	VMOVUPS 128(SI)(CX*4), Z4
-	VMOVAPS Z30, Z5
+	VMOVAPS Z31, Z5
 	VFMADD231PS Z29, Z4, Z5
 	VMOVUPS 192(SI)(CX*4), Z6
-	VMOVAPS Z30, Z7
+	VMOVAPS Z31, Z7
 	VFMADD231PS Z29, Z6, Z7
-	VSUBPS Z30, Z1, Z1
-	VSUBPS Z30, Z3, Z3
-	VSUBPS Z30, Z5, Z5
-	VSUBPS Z30, Z7, Z7
-	VFNMADD231PS Z28, Z1, Z0
-	VFNMADD231PS Z28, Z3, Z2
-	VFNMADD231PS Z28, Z5, Z4
-	VFNMADD231PS Z28, Z7, Z6
-	VFNMADD231PS Z27, Z1, Z0
-	VFNMADD231PS Z27, Z3, Z2
-	VFNMADD231PS Z27, Z5, Z4
-	VFNMADD231PS Z27, Z7, Z6
-	VRANGEPS $6, Z31, Z0, Z0
-	VRANGEPS $6, Z31, Z2, Z2
-	VRANGEPS $6, Z31, Z4, Z4
-	VRANGEPS $6, Z31, Z6, Z6
-	VMOVAPS Z25, Z8
-	VFMADD231PS Z0, Z26, Z8
-	VMOVAPS Z25, Z9
-	VFMADD231PS Z2, Z26, Z9
-	VMOVAPS Z25, Z10
-	VFMADD231PS Z4, Z26, Z10
-	VMOVAPS Z25, Z11
-	VFMADD231PS Z6, Z26, Z11
-	VFMADD213PS Z24, Z0, Z8
-	VFMADD213PS Z24, Z2, Z9
-	VFMADD213PS Z24, Z4, Z10
-	VFMADD213PS Z24, Z6, Z11
-	VFMADD213PS Z23, Z0, Z8
-	VFMADD213PS Z23, Z2, Z9
-	VFMADD213PS Z23, Z4, Z10
-	VFMADD213PS Z23, Z6, Z11
-	VFMADD213PS Z22, Z0, Z8
-	VFMADD213PS Z22, Z2, Z9
-	VFMADD213PS Z22, Z4, Z10
-	VFMADD213PS Z22, Z6, Z11
-	VFMADD213PS Z31, Z0, Z8
-	VFMADD213PS Z31, Z2, Z9
-	VFMADD213PS Z31, Z4, Z10
-	VFMADD213PS Z31, Z6, Z11
-	VFMADD213PS Z31, Z0, Z8
-	VFMADD213PS Z31, Z2, Z9
-	VFMADD213PS Z31, Z4, Z10
-	VFMADD213PS Z31, Z6, Z11
-	VSCALEFPS Z1, Z8, Z0
-	VSCALEFPS Z3, Z9, Z1
-	VSCALEFPS Z5, Z10, Z2
-	VSCALEFPS Z7, Z11, Z3
+	VSUBPS Z31, Z1, Z8
+	VSUBPS Z31, Z3, Z9
+	VSUBPS Z31, Z5, Z10
+	VSUBPS Z31, Z7, Z11
+	VFNMADD231PS Z28, Z8, Z0
+	VFNMADD231PS Z28, Z9, Z2
+	VFNMADD231PS Z28, Z10, Z4
+	VFNMADD231PS Z28, Z11, Z6
+	VFNMADD231PS Z27, Z8, Z0
+	VFNMADD231PS Z27, Z9, Z2
+	VFNMADD231PS Z27, Z10, Z4
+	VFNMADD231PS Z27, Z11, Z6
+	VRANGEPS $6, Z30, Z0, Z0
+	VRANGEPS $6, Z30, Z2, Z2
+	VRANGEPS $6, Z30, Z4, Z4
+	VRANGEPS $6, Z30, Z6, Z6
+	VPERMPS Z26, Z1, Z1
+	VPERMPS Z26, Z3, Z3
+	VPERMPS Z26, Z5, Z5
+	VPERMPS Z26, Z7, Z7
+	VMOVAPS Z24, Z12
+	VFMADD231PS Z0, Z25, Z12
+	VMOVAPS Z24, Z13
+	VFMADD231PS Z2, Z25, Z13
+	VMOVAPS Z24, Z14
+	VFMADD231PS Z4, Z25, Z14
+	VMOVAPS Z24, Z15
+	VFMADD231PS Z6, Z25, Z15
+	VFMADD213PS Z30, Z0, Z12
+	VFMADD213PS Z30, Z2, Z13
+	VFMADD213PS Z30, Z4, Z14
+	VFMADD213PS Z30, Z6, Z15
+	VMULPS Z1, Z0, Z0
+	VMULPS Z3, Z2, Z2
+	VMULPS Z5, Z4, Z4
+	VMULPS Z7, Z6, Z6
+	VFMADD231PS Z12, Z0, Z1
+	VFMADD231PS Z13, Z2, Z3
+	VFMADD231PS Z14, Z4, Z5
+	VFMADD231PS Z15, Z6, Z7
+	VSCALEFPS Z8, Z1, Z0
+	VSCALEFPS Z9, Z3, Z1
+	VSCALEFPS Z10, Z5, Z2
+	VSCALEFPS Z11, Z7, Z3
 	VMOVUPS Z0, (DX)(CX*4)
 	VMOVUPS Z1, 64(DX)(CX*4)
 	VMOVUPS Z2, 128(DX)(CX*4)
@@ -822,20 +1090,19 @@ masked:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPS.Z (SI)(CX*4), K7, Z0
-	VMOVAPS Z30, Z1
+	VMOVAPS Z31, Z1
 	VFMADD231PS Z29, Z0, Z1
-	VSUBPS Z30, Z1, Z1
-	VFNMADD231PS Z28, Z1, Z0
-	VFNMADD231PS Z27, Z1, Z0
-	VRANGEPS $6, Z31, Z0, Z0
-	VMOVAPS Z25, Z2
-	VFMADD231PS Z0, Z26, Z2
-	VFMADD213PS Z24, Z0, Z2
-	VFMADD213PS Z23, Z0, Z2
-	VFMADD213PS Z22, Z0, Z2
-	VFMADD213PS Z31, Z0, Z2
-	VFMADD213PS Z31, Z0, Z2
-	VSCALEFPS Z1, Z2, Z0
+	VSUBPS Z31, Z1, Z2
+	VFNMADD231PS Z28, Z2, Z0
+	VFNMADD231PS Z27, Z2, Z0
+	VRANGEPS $6, Z30, Z0, Z0
+	VPERMPS Z26, Z1, Z1
+	VMOVAPS Z24, Z3
+	VFMADD231PS Z0, Z25, Z3
+	VFMADD213PS Z30, Z0, Z3
+	VMULPS Z1, Z0, Z0
+	VFMADD231PS Z3, Z0, Z1
+	VSCALEFPS Z2, Z1, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
@@ -849,10 +1116,10 @@ TEXT ·expFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4208(SB), Y15
-	VBROADCASTSD lanes<>+416(SB), Y14
-	VBROADCASTSD lanes<>+4088(SB), Y13
-	VBROADCASTSD lanes<>+4096(SB), Y12
+	VBROADCASTSD lanes<>+4624(SB), Y15
+	VBROADCASTSD lanes<>+800(SB), Y14
+	VBROADCASTSD lanes<>+4504(SB), Y13
+	VBROADCASTSD lanes<>+4512(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -863,41 +1130,41 @@ main:
 	VMAXPD Y0, Y12, Y0
 	VMAXPD Y1, Y12, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PD lanes<>+3840(SB), Y0, Y2
+	VFMADD231PD lanes<>+4256(SB), Y0, Y2
 	VMOVAPS Y15, Y3
-	VFMADD231PD lanes<>+3840(SB), Y1, Y3
+	VFMADD231PD lanes<>+4256(SB), Y1, Y3
 	VSUBPD Y15, Y2, Y4
 	VSUBPD Y15, Y3, Y5
 	VPSLLQ $52, Y2, Y2
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y0, Y6
-	VFNMADD231PD lanes<>+3584(SB), Y4, Y6
+	VFNMADD231PD lanes<>+4000(SB), Y4, Y6
 	VMOVAPS Y1, Y7
-	VFNMADD231PD lanes<>+3584(SB), Y5, Y7
-	VFNMADD231PD lanes<>+1760(SB), Y4, Y6
-	VFNMADD231PD lanes<>+1760(SB), Y5, Y7
+	VFNMADD231PD lanes<>+4000(SB), Y5, Y7
+	VFNMADD231PD lanes<>+2176(SB), Y4, Y6
+	VFNMADD231PD lanes<>+2176(SB), Y5, Y7
 	VMULPD Y6, Y6, Y4
 	VMULPD Y7, Y7, Y5
-	VBROADCASTSD lanes<>+4144(SB), Y8
-	VBROADCASTSD lanes<>+1312(SB), Y9
+	VBROADCASTSD lanes<>+4560(SB), Y8
+	VBROADCASTSD lanes<>+1728(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+1312(SB), Y5, Y8
-	VFMADD213PD lanes<>+2784(SB), Y4, Y9
-	VFMADD213PD lanes<>+2784(SB), Y5, Y8
-	VFMADD213PD lanes<>+2976(SB), Y4, Y9
-	VFMADD213PD lanes<>+2976(SB), Y5, Y8
-	VFMADD213PD lanes<>+1088(SB), Y4, Y9
-	VFMADD213PD lanes<>+1088(SB), Y5, Y8
-	VBROADCASTSD lanes<>+4120(SB), Y10
-	VBROADCASTSD lanes<>+2272(SB), Y11
+	VFMADD213PD lanes<>+1728(SB), Y5, Y8
+	VFMADD213PD lanes<>+3200(SB), Y4, Y9
+	VFMADD213PD lanes<>+3200(SB), Y5, Y8
+	VFMADD213PD lanes<>+3392(SB), Y4, Y9
+	VFMADD213PD lanes<>+3392(SB), Y5, Y8
+	VFMADD213PD lanes<>+1504(SB), Y4, Y9
+	VFMADD213PD lanes<>+1504(SB), Y5, Y8
+	VBROADCASTSD lanes<>+4536(SB), Y10
+	VBROADCASTSD lanes<>+2688(SB), Y11
 	VFMADD231PD Y4, Y10, Y11
-	VFMADD213PD lanes<>+2272(SB), Y5, Y10
-	VFMADD213PD lanes<>+3680(SB), Y4, Y11
-	VFMADD213PD lanes<>+3680(SB), Y5, Y10
-	VFMADD213PD lanes<>+1280(SB), Y4, Y11
-	VFMADD213PD lanes<>+1280(SB), Y5, Y10
-	VFMADD213PD lanes<>+1248(SB), Y4, Y11
-	VFMADD213PD lanes<>+1248(SB), Y5, Y10
+	VFMADD213PD lanes<>+2688(SB), Y5, Y10
+	VFMADD213PD lanes<>+4096(SB), Y4, Y11
+	VFMADD213PD lanes<>+4096(SB), Y5, Y10
+	VFMADD213PD lanes<>+1696(SB), Y4, Y11
+	VFMADD213PD lanes<>+1696(SB), Y5, Y10
+	VFMADD213PD lanes<>+1664(SB), Y4, Y11
+	VFMADD213PD lanes<>+1664(SB), Y5, Y10
 	VFMADD231PD Y6, Y9, Y11
 	VFMADD231PD Y7, Y8, Y10
 	VFMADD213PD Y14, Y6, Y11
@@ -907,11 +1174,11 @@ main:
 	VPXOR X4, X4, X4
 	VCMPPD $17, Y4, Y0, Y0
 	VCMPPD $17, Y4, Y1, Y1
-	VANDPS lanes<>+64(SB), Y0, Y0
-	VANDPS lanes<>+64(SB), Y1, Y1
+	VANDPS lanes<>+448(SB), Y0, Y0
+	VANDPS lanes<>+448(SB), Y1, Y1
 	VPADDQ Y0, Y2, Y2
 	VPADDQ Y1, Y3, Y3
-	VBROADCASTSD lanes<>+96(SB), Y4
+	VBROADCASTSD lanes<>+480(SB), Y4
 	VPSUBQ Y0, Y4, Y0
 	VPSUBQ Y1, Y4, Y1
 	VMULPD Y2, Y11, Y2
@@ -932,31 +1199,31 @@ single:
 	VMINPD (SI)(CX*8), Y13, Y0
 	VMAXPD Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PD lanes<>+3840(SB), Y0, Y1
+	VFMADD231PD lanes<>+4256(SB), Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PD lanes<>+3584(SB), Y2, Y3
-	VFNMADD231PD lanes<>+1760(SB), Y2, Y3
+	VFNMADD231PD lanes<>+4000(SB), Y2, Y3
+	VFNMADD231PD lanes<>+2176(SB), Y2, Y3
 	VMULPD Y3, Y3, Y2
-	VBROADCASTSD lanes<>+4144(SB), Y4
-	VFMADD213PD lanes<>+1312(SB), Y2, Y4
-	VFMADD213PD lanes<>+2784(SB), Y2, Y4
-	VFMADD213PD lanes<>+2976(SB), Y2, Y4
-	VFMADD213PD lanes<>+1088(SB), Y2, Y4
-	VBROADCASTSD lanes<>+4120(SB), Y5
-	VFMADD213PD lanes<>+2272(SB), Y2, Y5
-	VFMADD213PD lanes<>+3680(SB), Y2, Y5
-	VFMADD213PD lanes<>+1280(SB), Y2, Y5
-	VFMADD213PD lanes<>+1248(SB), Y2, Y5
+	VBROADCASTSD lanes<>+4560(SB), Y4
+	VFMADD213PD lanes<>+1728(SB), Y2, Y4
+	VFMADD213PD lanes<>+3200(SB), Y2, Y4
+	VFMADD213PD lanes<>+3392(SB), Y2, Y4
+	VFMADD213PD lanes<>+1504(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4536(SB), Y5
+	VFMADD213PD lanes<>+2688(SB), Y2, Y5
+	VFMADD213PD lanes<>+4096(SB), Y2, Y5
+	VFMADD213PD lanes<>+1696(SB), Y2, Y5
+	VFMADD213PD lanes<>+1664(SB), Y2, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VPXOR X2, X2, X2
 	VCMPPD $17, Y2, Y0, Y0
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+448(SB), Y0, Y0
 	VPADDQ Y0, Y1, Y1
-	VBROADCASTSD lanes<>+96(SB), Y2
+	VBROADCASTSD lanes<>+480(SB), Y2
 	VPSUBQ Y0, Y2, Y0
 	VMULPD Y1, Y5, Y1
 	VMULPD Y0, Y1, Y0
@@ -968,38 +1235,38 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
 	VMINPD Y0, Y13, Y0
 	VMAXPD Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PD lanes<>+3840(SB), Y0, Y1
+	VFMADD231PD lanes<>+4256(SB), Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PD lanes<>+3584(SB), Y2, Y3
-	VFNMADD231PD lanes<>+1760(SB), Y2, Y3
+	VFNMADD231PD lanes<>+4000(SB), Y2, Y3
+	VFNMADD231PD lanes<>+2176(SB), Y2, Y3
 	VMULPD Y3, Y3, Y2
-	VBROADCASTSD lanes<>+4144(SB), Y4
-	VFMADD213PD lanes<>+1312(SB), Y2, Y4
-	VFMADD213PD lanes<>+2784(SB), Y2, Y4
-	VFMADD213PD lanes<>+2976(SB), Y2, Y4
-	VFMADD213PD lanes<>+1088(SB), Y2, Y4
-	VBROADCASTSD lanes<>+4120(SB), Y5
-	VFMADD213PD lanes<>+2272(SB), Y2, Y5
-	VFMADD213PD lanes<>+3680(SB), Y2, Y5
-	VFMADD213PD lanes<>+1280(SB), Y2, Y5
-	VFMADD213PD lanes<>+1248(SB), Y2, Y5
+	VBROADCASTSD lanes<>+4560(SB), Y4
+	VFMADD213PD lanes<>+1728(SB), Y2, Y4
+	VFMADD213PD lanes<>+3200(SB), Y2, Y4
+	VFMADD213PD lanes<>+3392(SB), Y2, Y4
+	VFMADD213PD lanes<>+1504(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4536(SB), Y5
+	VFMADD213PD lanes<>+2688(SB), Y2, Y5
+	VFMADD213PD lanes<>+4096(SB), Y2, Y5
+	VFMADD213PD lanes<>+1696(SB), Y2, Y5
+	VFMADD213PD lanes<>+1664(SB), Y2, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VPXOR X2, X2, X2
 	VCMPPD $17, Y2, Y0, Y0
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+448(SB), Y0, Y0
 	VPADDQ Y0, Y1, Y1
-	VBROADCASTSD lanes<>+96(SB), Y2
+	VBROADCASTSD lanes<>+480(SB), Y2
 	VPSUBQ Y0, Y2, Y0
 	VMULPD Y1, Y5, Y1
 	VMULPD Y0, Y1, Y0
@@ -1015,18 +1282,18 @@ TEXT ·expFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+416(SB), Z31
-	VBROADCASTSD lanes<>+4040(SB), Z30
-	VBROADCASTSD lanes<>+3840(SB), Z29
-	VBROADCASTSD lanes<>+3584(SB), Z28
-	VBROADCASTSD lanes<>+1760(SB), Z27
-	VBROADCASTSD lanes<>+4144(SB), Z26
-	VBROADCASTSD lanes<>+1312(SB), Z25
-	VBROADCASTSD lanes<>+2784(SB), Z24
-	VBROADCASTSD lanes<>+2976(SB), Z23
-	VBROADCASTSD lanes<>+1088(SB), Z22
-	VBROADCASTSD lanes<>+4120(SB), Z21
-	VBROADCASTSD lanes<>+2272(SB), Z20
+	VBROADCASTSD lanes<>+800(SB), Z31
+	VBROADCASTSD lanes<>+4456(SB), Z30
+	VBROADCASTSD lanes<>+4256(SB), Z29
+	VBROADCASTSD lanes<>+4000(SB), Z28
+	VBROADCASTSD lanes<>+2176(SB), Z27
+	VBROADCASTSD lanes<>+4560(SB), Z26
+	VBROADCASTSD lanes<>+1728(SB), Z25
+	VBROADCASTSD lanes<>+3200(SB), Z24
+	VBROADCASTSD lanes<>+3392(SB), Z23
+	VBROADCASTSD lanes<>+1504(SB), Z22
+	VBROADCASTSD lanes<>+4536(SB), Z21
+	VBROADCASTSD lanes<>+2688(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -1092,18 +1359,18 @@ main:
 	VFMADD231PD Z10, Z21, Z18
 	VMOVAPS Z20, Z19
 	VFMADD231PD Z11, Z21, Z19
-	VFMADD213PD.BCST lanes<>+3680(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+3680(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+3680(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+3680(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+1280(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1280(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1280(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1280(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+1248(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1248(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1248(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1248(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+4096(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+4096(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+4096(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+4096(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1696(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1696(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1696(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1696(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1664(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1664(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1664(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1664(SB), Z11, Z19
 	VFMADD231PD Z0, Z12, Z16
 	VFMADD231PD Z2, Z13, Z17
 	VFMADD231PD Z4, Z14, Z18
@@ -1150,9 +1417,9 @@ masked:
 	VFMADD213PD Z22, Z2, Z3
 	VMOVAPS Z20, Z4
 	VFMADD231PD Z2, Z21, Z4
-	VFMADD213PD.BCST lanes<>+3680(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1280(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1248(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4096(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1696(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1664(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD Z31, Z0, Z4
 	VFMADD213PD Z31, Z0, Z4
@@ -1162,6 +1429,108 @@ masked:
 	SUBQ $8, AX
 	JGT masked
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·exp2Float32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VBROADCASTSS lanes<>+4640(SB), Y0
+	VMINPS (SI)(CX*4), Y0, Y1
+	VMINPS 32(SI)(CX*4), Y0, Y2
+	VMINPS 64(SI)(CX*4), Y0, Y3
+	VMINPS 96(SI)(CX*4), Y0, Y0
+	VBROADCASTSS lanes<>+4644(SB), Y4
+	VMAXPS Y1, Y4, Y1
+	VMAXPS Y2, Y4, Y2
+	VMAXPS Y3, Y4, Y3
+	VMAXPS Y0, Y4, Y0
+	VADDPS lanes<>+2944(SB), Y1, Y4
+	VADDPS lanes<>+2944(SB), Y2, Y5
+	VADDPS lanes<>+2944(SB), Y3, Y6
+	VADDPS lanes<>+2944(SB), Y0, Y7
+	VSUBPS lanes<>+2944(SB), Y4, Y8
+	VSUBPS lanes<>+2944(SB), Y5, Y9
+	VSUBPS lanes<>+2944(SB), Y6, Y10
+	VSUBPS lanes<>+2944(SB), Y7, Y11
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y5, Y5
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VSUBPS Y8, Y1, Y8
+	VSUBPS Y9, Y2, Y9
+	VSUBPS Y10, Y3, Y10
+	VSUBPS Y11, Y0, Y11
+	VBROADCASTSS lanes<>+4684(SB), Y12
+	VBROADCASTSS lanes<>+2752(SB), Y13
+	VFMADD231PS Y8, Y12, Y13
+	VBROADCASTSS lanes<>+2752(SB), Y14
+	VFMADD231PS Y9, Y12, Y14
+	VBROADCASTSS lanes<>+2752(SB), Y15
+	VFMADD231PS Y10, Y12, Y15
+	VFMADD213PS lanes<>+2752(SB), Y11, Y12
+	VFMADD213PS lanes<>+1568(SB), Y8, Y13
+	VFMADD213PS lanes<>+1568(SB), Y9, Y14
+	VFMADD213PS lanes<>+1568(SB), Y10, Y15
+	VFMADD213PS lanes<>+1568(SB), Y11, Y12
+	VFMADD213PS lanes<>+3776(SB), Y8, Y13
+	VFMADD213PS lanes<>+3776(SB), Y9, Y14
+	VFMADD213PS lanes<>+3776(SB), Y10, Y15
+	VFMADD213PS lanes<>+3776(SB), Y11, Y12
+	VFMADD213PS lanes<>+3616(SB), Y8, Y13
+	VFMADD213PS lanes<>+3616(SB), Y9, Y14
+	VFMADD213PS lanes<>+3616(SB), Y10, Y15
+	VFMADD213PS lanes<>+3616(SB), Y11, Y12
+	VFMADD213PS lanes<>+1856(SB), Y8, Y13
+	VFMADD213PS lanes<>+1856(SB), Y9, Y14
+	VFMADD213PS lanes<>+1856(SB), Y10, Y15
+	VFMADD213PS lanes<>+1856(SB), Y11, Y12
+	VFMADD213PS lanes<>+1312(SB), Y8, Y13
+	VFMADD213PS lanes<>+1312(SB), Y9, Y14
+	VFMADD213PS lanes<>+1312(SB), Y10, Y15
+	VFMADD213PS lanes<>+1312(SB), Y11, Y12
+	VPSRAD $31, Y1, Y1
+	VPSRAD $31, Y2, Y2
+	VPSRAD $31, Y3, Y3
+	VPSRAD $31, Y0, Y0
+	VPAND lanes<>+928(SB), Y1, Y1
+	VPAND lanes<>+928(SB), Y2, Y2
+	VPAND lanes<>+928(SB), Y3, Y3
+	VPAND lanes<>+928(SB), Y0, Y0
+	VPADDD Y1, Y4, Y4
+	VPADDD Y2, Y5, Y5
+	VPADDD Y3, Y6, Y6
+	VPADDD Y0, Y7, Y7
+	VBROADCASTSS lanes<>+484(SB), Y8
+	VPSUBD Y1, Y8, Y1
+	VPSUBD Y2, Y8, Y2
+	VPSUBD Y3, Y8, Y3
+	VPSUBD Y0, Y8, Y0
+	VMULPS Y4, Y13, Y4
+	VMULPS Y5, Y14, Y5
+	VMULPS Y6, Y15, Y6
+	VMULPS Y7, Y12, Y7
+	VMULPS Y1, Y4, Y1
+	VMULPS Y2, Y5, Y2
+	VMULPS Y3, Y6, Y3
+	VMULPS Y0, Y7, Y0
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y2, 32(DX)(CX*4)
+	VMOVNTPS Y3, 64(DX)(CX*4)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -1175,24 +1544,24 @@ TEXT ·exp2Float32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4224(SB), Y0
+	VBROADCASTSS lanes<>+4640(SB), Y0
 	VMINPS (SI)(CX*4), Y0, Y1
 	VMINPS 32(SI)(CX*4), Y0, Y2
 	VMINPS 64(SI)(CX*4), Y0, Y3
 	VMINPS 96(SI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4228(SB), Y4
+	VBROADCASTSS lanes<>+4644(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VADDPS lanes<>+2528(SB), Y1, Y4
-	VADDPS lanes<>+2528(SB), Y2, Y5
-	VADDPS lanes<>+2528(SB), Y3, Y6
-	VADDPS lanes<>+2528(SB), Y0, Y7
-	VSUBPS lanes<>+2528(SB), Y4, Y8
-	VSUBPS lanes<>+2528(SB), Y5, Y9
-	VSUBPS lanes<>+2528(SB), Y6, Y10
-	VSUBPS lanes<>+2528(SB), Y7, Y11
+	VADDPS lanes<>+2944(SB), Y1, Y4
+	VADDPS lanes<>+2944(SB), Y2, Y5
+	VADDPS lanes<>+2944(SB), Y3, Y6
+	VADDPS lanes<>+2944(SB), Y0, Y7
+	VSUBPS lanes<>+2944(SB), Y4, Y8
+	VSUBPS lanes<>+2944(SB), Y5, Y9
+	VSUBPS lanes<>+2944(SB), Y6, Y10
+	VSUBPS lanes<>+2944(SB), Y7, Y11
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
@@ -1201,47 +1570,47 @@ main:
 	VSUBPS Y9, Y2, Y9
 	VSUBPS Y10, Y3, Y10
 	VSUBPS Y11, Y0, Y11
-	VBROADCASTSS lanes<>+4264(SB), Y12
-	VBROADCASTSS lanes<>+2336(SB), Y13
+	VBROADCASTSS lanes<>+4684(SB), Y12
+	VBROADCASTSS lanes<>+2752(SB), Y13
 	VFMADD231PS Y8, Y12, Y13
-	VBROADCASTSS lanes<>+2336(SB), Y14
+	VBROADCASTSS lanes<>+2752(SB), Y14
 	VFMADD231PS Y9, Y12, Y14
-	VBROADCASTSS lanes<>+2336(SB), Y15
+	VBROADCASTSS lanes<>+2752(SB), Y15
 	VFMADD231PS Y10, Y12, Y15
-	VFMADD213PS lanes<>+2336(SB), Y11, Y12
-	VFMADD213PS lanes<>+1152(SB), Y8, Y13
-	VFMADD213PS lanes<>+1152(SB), Y9, Y14
-	VFMADD213PS lanes<>+1152(SB), Y10, Y15
-	VFMADD213PS lanes<>+1152(SB), Y11, Y12
-	VFMADD213PS lanes<>+3360(SB), Y8, Y13
-	VFMADD213PS lanes<>+3360(SB), Y9, Y14
-	VFMADD213PS lanes<>+3360(SB), Y10, Y15
-	VFMADD213PS lanes<>+3360(SB), Y11, Y12
-	VFMADD213PS lanes<>+3200(SB), Y8, Y13
-	VFMADD213PS lanes<>+3200(SB), Y9, Y14
-	VFMADD213PS lanes<>+3200(SB), Y10, Y15
-	VFMADD213PS lanes<>+3200(SB), Y11, Y12
-	VFMADD213PS lanes<>+1440(SB), Y8, Y13
-	VFMADD213PS lanes<>+1440(SB), Y9, Y14
-	VFMADD213PS lanes<>+1440(SB), Y10, Y15
-	VFMADD213PS lanes<>+1440(SB), Y11, Y12
-	VFMADD213PS lanes<>+928(SB), Y8, Y13
-	VFMADD213PS lanes<>+928(SB), Y9, Y14
-	VFMADD213PS lanes<>+928(SB), Y10, Y15
-	VFMADD213PS lanes<>+928(SB), Y11, Y12
+	VFMADD213PS lanes<>+2752(SB), Y11, Y12
+	VFMADD213PS lanes<>+1568(SB), Y8, Y13
+	VFMADD213PS lanes<>+1568(SB), Y9, Y14
+	VFMADD213PS lanes<>+1568(SB), Y10, Y15
+	VFMADD213PS lanes<>+1568(SB), Y11, Y12
+	VFMADD213PS lanes<>+3776(SB), Y8, Y13
+	VFMADD213PS lanes<>+3776(SB), Y9, Y14
+	VFMADD213PS lanes<>+3776(SB), Y10, Y15
+	VFMADD213PS lanes<>+3776(SB), Y11, Y12
+	VFMADD213PS lanes<>+3616(SB), Y8, Y13
+	VFMADD213PS lanes<>+3616(SB), Y9, Y14
+	VFMADD213PS lanes<>+3616(SB), Y10, Y15
+	VFMADD213PS lanes<>+3616(SB), Y11, Y12
+	VFMADD213PS lanes<>+1856(SB), Y8, Y13
+	VFMADD213PS lanes<>+1856(SB), Y9, Y14
+	VFMADD213PS lanes<>+1856(SB), Y10, Y15
+	VFMADD213PS lanes<>+1856(SB), Y11, Y12
+	VFMADD213PS lanes<>+1312(SB), Y8, Y13
+	VFMADD213PS lanes<>+1312(SB), Y9, Y14
+	VFMADD213PS lanes<>+1312(SB), Y10, Y15
+	VFMADD213PS lanes<>+1312(SB), Y11, Y12
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+544(SB), Y1, Y1
-	VPAND lanes<>+544(SB), Y2, Y2
-	VPAND lanes<>+544(SB), Y3, Y3
-	VPAND lanes<>+544(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y1, Y1
+	VPAND lanes<>+928(SB), Y2, Y2
+	VPAND lanes<>+928(SB), Y3, Y3
+	VPAND lanes<>+928(SB), Y0, Y0
 	VPADDD Y1, Y4, Y4
 	VPADDD Y2, Y5, Y5
 	VPADDD Y3, Y6, Y6
 	VPADDD Y0, Y7, Y7
-	VBROADCASTSS lanes<>+100(SB), Y8
+	VBROADCASTSS lanes<>+484(SB), Y8
 	VPSUBD Y1, Y8, Y1
 	VPSUBD Y2, Y8, Y2
 	VPSUBD Y3, Y8, Y3
@@ -1267,25 +1636,25 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4224(SB), Y0
+	VBROADCASTSS lanes<>+4640(SB), Y0
 	VMINPS (SI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4228(SB), Y1
+	VBROADCASTSS lanes<>+4644(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2528(SB), Y0, Y1
-	VSUBPS lanes<>+2528(SB), Y1, Y2
+	VADDPS lanes<>+2944(SB), Y0, Y1
+	VSUBPS lanes<>+2944(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y2, Y0, Y2
-	VBROADCASTSS lanes<>+4264(SB), Y3
-	VFMADD213PS lanes<>+2336(SB), Y2, Y3
-	VFMADD213PS lanes<>+1152(SB), Y2, Y3
-	VFMADD213PS lanes<>+3360(SB), Y2, Y3
-	VFMADD213PS lanes<>+3200(SB), Y2, Y3
-	VFMADD213PS lanes<>+1440(SB), Y2, Y3
-	VFMADD213PS lanes<>+928(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4684(SB), Y3
+	VFMADD213PS lanes<>+2752(SB), Y2, Y3
+	VFMADD213PS lanes<>+1568(SB), Y2, Y3
+	VFMADD213PS lanes<>+3776(SB), Y2, Y3
+	VFMADD213PS lanes<>+3616(SB), Y2, Y3
+	VFMADD213PS lanes<>+1856(SB), Y2, Y3
+	VFMADD213PS lanes<>+1312(SB), Y2, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+544(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
-	VBROADCASTSS lanes<>+100(SB), Y2
+	VBROADCASTSS lanes<>+484(SB), Y2
 	VPSUBD Y0, Y2, Y0
 	VMULPS Y1, Y3, Y1
 	VMULPS Y0, Y1, Y0
@@ -1297,29 +1666,29 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4224(SB), Y0
+	VBROADCASTSS lanes<>+4640(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4228(SB), Y1
+	VBROADCASTSS lanes<>+4644(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2528(SB), Y0, Y1
-	VSUBPS lanes<>+2528(SB), Y1, Y2
+	VADDPS lanes<>+2944(SB), Y0, Y1
+	VSUBPS lanes<>+2944(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y2, Y0, Y2
-	VBROADCASTSS lanes<>+4264(SB), Y3
-	VFMADD213PS lanes<>+2336(SB), Y2, Y3
-	VFMADD213PS lanes<>+1152(SB), Y2, Y3
-	VFMADD213PS lanes<>+3360(SB), Y2, Y3
-	VFMADD213PS lanes<>+3200(SB), Y2, Y3
-	VFMADD213PS lanes<>+1440(SB), Y2, Y3
-	VFMADD213PS lanes<>+928(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4684(SB), Y3
+	VFMADD213PS lanes<>+2752(SB), Y2, Y3
+	VFMADD213PS lanes<>+1568(SB), Y2, Y3
+	VFMADD213PS lanes<>+3776(SB), Y2, Y3
+	VFMADD213PS lanes<>+3616(SB), Y2, Y3
+	VFMADD213PS lanes<>+1856(SB), Y2, Y3
+	VFMADD213PS lanes<>+1312(SB), Y2, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+544(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
-	VBROADCASTSS lanes<>+100(SB), Y2
+	VBROADCASTSS lanes<>+484(SB), Y2
 	VPSUBD Y0, Y2, Y0
 	VMULPS Y1, Y3, Y1
 	VMULPS Y0, Y1, Y0
@@ -1330,21 +1699,123 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·exp2Float32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+2944(SB), Z31
+	VBROADCASTSS lanes<>+4640(SB), Z30
+	VBROADCASTSS lanes<>+4644(SB), Z29
+	VBROADCASTSS lanes<>+4684(SB), Z28
+	VBROADCASTSS lanes<>+2752(SB), Z27
+	VBROADCASTSS lanes<>+1568(SB), Z26
+	VBROADCASTSS lanes<>+3776(SB), Z25
+	VBROADCASTSS lanes<>+3616(SB), Z24
+	VBROADCASTSS lanes<>+252(SB), Z23
+	VBROADCASTSS lanes<>+64(SB), Z22
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMINPS (SI)(CX*4), Z30, Z0
+	VMINPS 4096(SI)(CX*4), Z30, Z1
+	VMINPS 8192(SI)(CX*4), Z30, Z2
+	VMINPS 12288(SI)(CX*4), Z30, Z3
+	VMAXPS Z0, Z29, Z0
+	VMAXPS Z1, Z29, Z1
+	VMAXPS Z2, Z29, Z2
+	VMAXPS Z3, Z29, Z3
+	VADDPS Z31, Z0, Z4
+	VADDPS Z31, Z1, Z5
+	VADDPS Z31, Z2, Z6
+	VADDPS Z31, Z3, Z7
+	VSUBPS Z31, Z4, Z4
+	VSUBPS Z31, Z5, Z5
+	VSUBPS Z31, Z6, Z6
+	VSUBPS Z31, Z7, Z7
+	VSUBPS Z4, Z0, Z0
+	VSUBPS Z5, Z1, Z1
+	VSUBPS Z6, Z2, Z2
+	VSUBPS Z7, Z3, Z3
+	VMOVAPS Z27, Z8
+	VFMADD231PS Z0, Z28, Z8
+	VMOVAPS Z27, Z9
+	VFMADD231PS Z1, Z28, Z9
+	VMOVAPS Z27, Z10
+	VFMADD231PS Z2, Z28, Z10
+	VMOVAPS Z27, Z11
+	VFMADD231PS Z3, Z28, Z11
+	VFMADD213PS Z26, Z0, Z8
+	VFMADD213PS Z26, Z1, Z9
+	VFMADD213PS Z26, Z2, Z10
+	VFMADD213PS Z26, Z3, Z11
+	VFMADD213PS Z25, Z0, Z8
+	VFMADD213PS Z25, Z1, Z9
+	VFMADD213PS Z25, Z2, Z10
+	VFMADD213PS Z25, Z3, Z11
+	VFMADD213PS Z24, Z0, Z8
+	VFMADD213PS Z24, Z1, Z9
+	VFMADD213PS Z24, Z2, Z10
+	VFMADD213PS Z24, Z3, Z11
+	VFMADD213PS Z23, Z0, Z8
+	VFMADD213PS Z23, Z1, Z9
+	VFMADD213PS Z23, Z2, Z10
+	VFMADD213PS Z23, Z3, Z11
+	VFMADD213PS Z22, Z0, Z8
+	VFMADD213PS Z22, Z1, Z9
+	VFMADD213PS Z22, Z2, Z10
+	VFMADD213PS Z22, Z3, Z11
+	VSCALEFPS Z4, Z8, Z0
+	VSCALEFPS Z5, Z9, Z1
+	VSCALEFPS Z6, Z10, Z2
+	VSCALEFPS Z7, Z11, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·exp2Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+2528(SB), Z31
-	VBROADCASTSS lanes<>+4224(SB), Z30
-	VBROADCASTSS lanes<>+4228(SB), Z29
-	VBROADCASTSS lanes<>+4264(SB), Z28
-	VBROADCASTSS lanes<>+2336(SB), Z27
-	VBROADCASTSS lanes<>+1152(SB), Z26
-	VBROADCASTSS lanes<>+3360(SB), Z25
-	VBROADCASTSS lanes<>+3200(SB), Z24
-	VBROADCASTSS lanes<>+1440(SB), Z23
-	VBROADCASTSS lanes<>+928(SB), Z22
+	VBROADCASTSS lanes<>+2944(SB), Z31
+	VBROADCASTSS lanes<>+4640(SB), Z30
+	VBROADCASTSS lanes<>+4644(SB), Z29
+	VBROADCASTSS lanes<>+4684(SB), Z28
+	VBROADCASTSS lanes<>+2752(SB), Z27
+	VBROADCASTSS lanes<>+1568(SB), Z26
+	VBROADCASTSS lanes<>+3776(SB), Z25
+	VBROADCASTSS lanes<>+3616(SB), Z24
+	VBROADCASTSS lanes<>+252(SB), Z23
+	VBROADCASTSS lanes<>+64(SB), Z22
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -1444,10 +1915,10 @@ TEXT ·exp2Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4208(SB), Y15
-	VBROADCASTSD lanes<>+4064(SB), Y14
-	VBROADCASTSD lanes<>+4104(SB), Y13
-	VBROADCASTSD lanes<>+4168(SB), Y12
+	VBROADCASTSD lanes<>+4624(SB), Y15
+	VBROADCASTSD lanes<>+4480(SB), Y14
+	VBROADCASTSD lanes<>+4520(SB), Y13
+	VBROADCASTSD lanes<>+4584(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -1467,42 +1938,42 @@ main:
 	VSUBPD Y5, Y1, Y5
 	VMULPD Y4, Y4, Y6
 	VMULPD Y5, Y5, Y7
-	VBROADCASTSD lanes<>+3136(SB), Y8
+	VBROADCASTSD lanes<>+3552(SB), Y8
 	VFMADD231PD Y6, Y12, Y8
-	VBROADCASTSD lanes<>+3136(SB), Y9
+	VBROADCASTSD lanes<>+3552(SB), Y9
 	VFMADD231PD Y7, Y12, Y9
-	VFMADD213PD lanes<>+3712(SB), Y6, Y8
-	VFMADD213PD lanes<>+3712(SB), Y7, Y9
-	VFMADD213PD lanes<>+1408(SB), Y6, Y8
-	VFMADD213PD lanes<>+1408(SB), Y7, Y9
-	VFMADD213PD lanes<>+1664(SB), Y6, Y8
-	VFMADD213PD lanes<>+1664(SB), Y7, Y9
-	VFMADD213PD lanes<>+2368(SB), Y6, Y8
-	VFMADD213PD lanes<>+2368(SB), Y7, Y9
-	VBROADCASTSD lanes<>+4160(SB), Y10
-	VBROADCASTSD lanes<>+2464(SB), Y11
+	VFMADD213PD lanes<>+4128(SB), Y6, Y8
+	VFMADD213PD lanes<>+4128(SB), Y7, Y9
+	VFMADD213PD lanes<>+1824(SB), Y6, Y8
+	VFMADD213PD lanes<>+1824(SB), Y7, Y9
+	VFMADD213PD lanes<>+2080(SB), Y6, Y8
+	VFMADD213PD lanes<>+2080(SB), Y7, Y9
+	VFMADD213PD lanes<>+2784(SB), Y6, Y8
+	VFMADD213PD lanes<>+2784(SB), Y7, Y9
+	VBROADCASTSD lanes<>+4576(SB), Y10
+	VBROADCASTSD lanes<>+2880(SB), Y11
 	VFMADD231PD Y6, Y10, Y11
-	VFMADD213PD lanes<>+2464(SB), Y7, Y10
+	VFMADD213PD lanes<>+2880(SB), Y7, Y10
+	VFMADD213PD lanes<>+2208(SB), Y6, Y11
+	VFMADD213PD lanes<>+2208(SB), Y7, Y10
 	VFMADD213PD lanes<>+1792(SB), Y6, Y11
 	VFMADD213PD lanes<>+1792(SB), Y7, Y10
-	VFMADD213PD lanes<>+1376(SB), Y6, Y11
-	VFMADD213PD lanes<>+1376(SB), Y7, Y10
-	VFMADD213PD lanes<>+3776(SB), Y6, Y11
-	VFMADD213PD lanes<>+3776(SB), Y7, Y10
-	VFMADD213PD lanes<>+3584(SB), Y6, Y11
-	VFMADD213PD lanes<>+3584(SB), Y7, Y10
+	VFMADD213PD lanes<>+4192(SB), Y6, Y11
+	VFMADD213PD lanes<>+4192(SB), Y7, Y10
+	VFMADD213PD lanes<>+4000(SB), Y6, Y11
+	VFMADD213PD lanes<>+4000(SB), Y7, Y10
 	VFMADD231PD Y4, Y8, Y11
 	VFMADD231PD Y5, Y9, Y10
-	VFMADD213PD lanes<>+416(SB), Y4, Y11
-	VFMADD213PD lanes<>+416(SB), Y5, Y10
+	VFMADD213PD lanes<>+800(SB), Y4, Y11
+	VFMADD213PD lanes<>+800(SB), Y5, Y10
 	VPXOR X4, X4, X4
 	VCMPPD $17, Y4, Y0, Y0
 	VCMPPD $17, Y4, Y1, Y1
-	VANDPS lanes<>+64(SB), Y0, Y0
-	VANDPS lanes<>+64(SB), Y1, Y1
+	VANDPS lanes<>+448(SB), Y0, Y0
+	VANDPS lanes<>+448(SB), Y1, Y1
 	VPADDQ Y0, Y2, Y2
 	VPADDQ Y1, Y3, Y3
-	VBROADCASTSD lanes<>+96(SB), Y4
+	VBROADCASTSD lanes<>+480(SB), Y4
 	VPSUBQ Y0, Y4, Y0
 	VPSUBQ Y1, Y4, Y1
 	VMULPD Y2, Y11, Y2
@@ -1527,25 +1998,25 @@ single:
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y2, Y0, Y2
 	VMULPD Y2, Y2, Y3
-	VBROADCASTSD lanes<>+3136(SB), Y4
+	VBROADCASTSD lanes<>+3552(SB), Y4
 	VFMADD231PD Y3, Y12, Y4
-	VFMADD213PD lanes<>+3712(SB), Y3, Y4
-	VFMADD213PD lanes<>+1408(SB), Y3, Y4
-	VFMADD213PD lanes<>+1664(SB), Y3, Y4
-	VFMADD213PD lanes<>+2368(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4160(SB), Y5
-	VFMADD213PD lanes<>+2464(SB), Y3, Y5
+	VFMADD213PD lanes<>+4128(SB), Y3, Y4
+	VFMADD213PD lanes<>+1824(SB), Y3, Y4
+	VFMADD213PD lanes<>+2080(SB), Y3, Y4
+	VFMADD213PD lanes<>+2784(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4576(SB), Y5
+	VFMADD213PD lanes<>+2880(SB), Y3, Y5
+	VFMADD213PD lanes<>+2208(SB), Y3, Y5
 	VFMADD213PD lanes<>+1792(SB), Y3, Y5
-	VFMADD213PD lanes<>+1376(SB), Y3, Y5
-	VFMADD213PD lanes<>+3776(SB), Y3, Y5
-	VFMADD213PD lanes<>+3584(SB), Y3, Y5
+	VFMADD213PD lanes<>+4192(SB), Y3, Y5
+	VFMADD213PD lanes<>+4000(SB), Y3, Y5
 	VFMADD231PD Y2, Y4, Y5
-	VFMADD213PD lanes<>+416(SB), Y2, Y5
+	VFMADD213PD lanes<>+800(SB), Y2, Y5
 	VPXOR X2, X2, X2
 	VCMPPD $17, Y2, Y0, Y0
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+448(SB), Y0, Y0
 	VPADDQ Y0, Y1, Y1
-	VBROADCASTSD lanes<>+96(SB), Y2
+	VBROADCASTSD lanes<>+480(SB), Y2
 	VPSUBQ Y0, Y2, Y0
 	VMULPD Y1, Y5, Y1
 	VMULPD Y0, Y1, Y0
@@ -1557,7 +2028,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -1568,25 +2039,25 @@ tail:
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y2, Y0, Y2
 	VMULPD Y2, Y2, Y3
-	VBROADCASTSD lanes<>+3136(SB), Y4
+	VBROADCASTSD lanes<>+3552(SB), Y4
 	VFMADD231PD Y3, Y12, Y4
-	VFMADD213PD lanes<>+3712(SB), Y3, Y4
-	VFMADD213PD lanes<>+1408(SB), Y3, Y4
-	VFMADD213PD lanes<>+1664(SB), Y3, Y4
-	VFMADD213PD lanes<>+2368(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4160(SB), Y5
-	VFMADD213PD lanes<>+2464(SB), Y3, Y5
+	VFMADD213PD lanes<>+4128(SB), Y3, Y4
+	VFMADD213PD lanes<>+1824(SB), Y3, Y4
+	VFMADD213PD lanes<>+2080(SB), Y3, Y4
+	VFMADD213PD lanes<>+2784(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4576(SB), Y5
+	VFMADD213PD lanes<>+2880(SB), Y3, Y5
+	VFMADD213PD lanes<>+2208(SB), Y3, Y5
 	VFMADD213PD lanes<>+1792(SB), Y3, Y5
-	VFMADD213PD lanes<>+1376(SB), Y3, Y5
-	VFMADD213PD lanes<>+3776(SB), Y3, Y5
-	VFMADD213PD lanes<>+3584(SB), Y3, Y5
+	VFMADD213PD lanes<>+4192(SB), Y3, Y5
+	VFMADD213PD lanes<>+4000(SB), Y3, Y5
 	VFMADD231PD Y2, Y4, Y5
-	VFMADD213PD lanes<>+416(SB), Y2, Y5
+	VFMADD213PD lanes<>+800(SB), Y2, Y5
 	VPXOR X2, X2, X2
 	VCMPPD $17, Y2, Y0, Y0
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+448(SB), Y0, Y0
 	VPADDQ Y0, Y1, Y1
-	VBROADCASTSD lanes<>+96(SB), Y2
+	VBROADCASTSD lanes<>+480(SB), Y2
 	VPSUBQ Y0, Y2, Y0
 	VMULPD Y1, Y5, Y1
 	VMULPD Y0, Y1, Y0
@@ -1602,18 +2073,18 @@ TEXT ·exp2Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4208(SB), Z31
-	VBROADCASTSD lanes<>+4064(SB), Z30
-	VBROADCASTSD lanes<>+4104(SB), Z29
-	VBROADCASTSD lanes<>+4168(SB), Z28
-	VBROADCASTSD lanes<>+3136(SB), Z27
-	VBROADCASTSD lanes<>+3712(SB), Z26
-	VBROADCASTSD lanes<>+1408(SB), Z25
-	VBROADCASTSD lanes<>+1664(SB), Z24
-	VBROADCASTSD lanes<>+2368(SB), Z23
-	VBROADCASTSD lanes<>+4160(SB), Z22
-	VBROADCASTSD lanes<>+2464(SB), Z21
-	VBROADCASTSD lanes<>+1792(SB), Z20
+	VBROADCASTSD lanes<>+4624(SB), Z31
+	VBROADCASTSD lanes<>+4480(SB), Z30
+	VBROADCASTSD lanes<>+4520(SB), Z29
+	VBROADCASTSD lanes<>+4584(SB), Z28
+	VBROADCASTSD lanes<>+3552(SB), Z27
+	VBROADCASTSD lanes<>+4128(SB), Z26
+	VBROADCASTSD lanes<>+1824(SB), Z25
+	VBROADCASTSD lanes<>+2080(SB), Z24
+	VBROADCASTSD lanes<>+2784(SB), Z23
+	VBROADCASTSD lanes<>+4576(SB), Z22
+	VBROADCASTSD lanes<>+2880(SB), Z21
+	VBROADCASTSD lanes<>+2208(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -1679,26 +2150,26 @@ main:
 	VFMADD213PD Z20, Z9, Z17
 	VFMADD213PD Z20, Z10, Z18
 	VFMADD213PD Z20, Z11, Z19
-	VFMADD213PD.BCST lanes<>+1376(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1376(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1376(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1376(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+3776(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+3776(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+3776(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+3776(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+3584(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+3584(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+3584(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+3584(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1792(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1792(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1792(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1792(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+4192(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+4192(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+4192(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+4192(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+4000(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+4000(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+4000(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+4000(SB), Z11, Z19
 	VFMADD231PD Z0, Z12, Z16
 	VFMADD231PD Z1, Z13, Z17
 	VFMADD231PD Z2, Z14, Z18
 	VFMADD231PD Z3, Z15, Z19
-	VFMADD213PD.BCST lanes<>+416(SB), Z0, Z16
-	VFMADD213PD.BCST lanes<>+416(SB), Z1, Z17
-	VFMADD213PD.BCST lanes<>+416(SB), Z2, Z18
-	VFMADD213PD.BCST lanes<>+416(SB), Z3, Z19
+	VFMADD213PD.BCST lanes<>+800(SB), Z0, Z16
+	VFMADD213PD.BCST lanes<>+800(SB), Z1, Z17
+	VFMADD213PD.BCST lanes<>+800(SB), Z2, Z18
+	VFMADD213PD.BCST lanes<>+800(SB), Z3, Z19
 	VSCALEFPD Z4, Z16, Z0
 	VSCALEFPD Z5, Z17, Z1
 	VSCALEFPD Z6, Z18, Z2
@@ -1734,17 +2205,132 @@ masked:
 	VMOVAPS Z21, Z4
 	VFMADD231PD Z2, Z22, Z4
 	VFMADD213PD Z20, Z2, Z4
-	VFMADD213PD.BCST lanes<>+1376(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+3776(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+3584(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1792(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4192(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4000(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
-	VFMADD213PD.BCST lanes<>+416(SB), Z0, Z4
+	VFMADD213PD.BCST lanes<>+800(SB), Z0, Z4
 	VSCALEFPD Z1, Z4, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
 	JGT masked
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·exp2GradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VBROADCASTSS lanes<>+4640(SB), Y0
+	VMINPS (DI)(CX*4), Y0, Y1
+	VMINPS 32(DI)(CX*4), Y0, Y2
+	VMINPS 64(DI)(CX*4), Y0, Y3
+	VMINPS 96(DI)(CX*4), Y0, Y0
+	VBROADCASTSS lanes<>+4644(SB), Y4
+	VMAXPS Y1, Y4, Y1
+	VMAXPS Y2, Y4, Y2
+	VMAXPS Y3, Y4, Y3
+	VMAXPS Y0, Y4, Y0
+	VADDPS lanes<>+2944(SB), Y1, Y4
+	VADDPS lanes<>+2944(SB), Y2, Y5
+	VADDPS lanes<>+2944(SB), Y3, Y6
+	VADDPS lanes<>+2944(SB), Y0, Y7
+	VSUBPS lanes<>+2944(SB), Y4, Y8
+	VSUBPS lanes<>+2944(SB), Y5, Y9
+	VSUBPS lanes<>+2944(SB), Y6, Y10
+	VSUBPS lanes<>+2944(SB), Y7, Y11
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y5, Y5
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VSUBPS Y8, Y1, Y8
+	VSUBPS Y9, Y2, Y9
+	VSUBPS Y10, Y3, Y10
+	VSUBPS Y11, Y0, Y11
+	VBROADCASTSS lanes<>+4684(SB), Y12
+	VBROADCASTSS lanes<>+2752(SB), Y13
+	VFMADD231PS Y8, Y12, Y13
+	VBROADCASTSS lanes<>+2752(SB), Y14
+	VFMADD231PS Y9, Y12, Y14
+	VBROADCASTSS lanes<>+2752(SB), Y15
+	VFMADD231PS Y10, Y12, Y15
+	VFMADD213PS lanes<>+2752(SB), Y11, Y12
+	VFMADD213PS lanes<>+1568(SB), Y8, Y13
+	VFMADD213PS lanes<>+1568(SB), Y9, Y14
+	VFMADD213PS lanes<>+1568(SB), Y10, Y15
+	VFMADD213PS lanes<>+1568(SB), Y11, Y12
+	VFMADD213PS lanes<>+3776(SB), Y8, Y13
+	VFMADD213PS lanes<>+3776(SB), Y9, Y14
+	VFMADD213PS lanes<>+3776(SB), Y10, Y15
+	VFMADD213PS lanes<>+3776(SB), Y11, Y12
+	VFMADD213PS lanes<>+3616(SB), Y8, Y13
+	VFMADD213PS lanes<>+3616(SB), Y9, Y14
+	VFMADD213PS lanes<>+3616(SB), Y10, Y15
+	VFMADD213PS lanes<>+3616(SB), Y11, Y12
+	VFMADD213PS lanes<>+1856(SB), Y8, Y13
+	VFMADD213PS lanes<>+1856(SB), Y9, Y14
+	VFMADD213PS lanes<>+1856(SB), Y10, Y15
+	VFMADD213PS lanes<>+1856(SB), Y11, Y12
+	VFMADD213PS lanes<>+1312(SB), Y8, Y13
+	VFMADD213PS lanes<>+1312(SB), Y9, Y14
+	VFMADD213PS lanes<>+1312(SB), Y10, Y15
+	VFMADD213PS lanes<>+1312(SB), Y11, Y12
+	VPSRAD $31, Y1, Y1
+	VPSRAD $31, Y2, Y2
+	VPSRAD $31, Y3, Y3
+	VPSRAD $31, Y0, Y0
+	VPAND lanes<>+928(SB), Y1, Y1
+	VPAND lanes<>+928(SB), Y2, Y2
+	VPAND lanes<>+928(SB), Y3, Y3
+	VPAND lanes<>+928(SB), Y0, Y0
+	VPADDD Y1, Y4, Y4
+	VPADDD Y2, Y5, Y5
+	VPADDD Y3, Y6, Y6
+	VPADDD Y0, Y7, Y7
+	VBROADCASTSS lanes<>+484(SB), Y8
+	VPSUBD Y1, Y8, Y1
+	VPSUBD Y2, Y8, Y2
+	VPSUBD Y3, Y8, Y3
+	VPSUBD Y0, Y8, Y0
+	VMULPS Y4, Y13, Y4
+	VMULPS Y5, Y14, Y5
+	VMULPS Y6, Y15, Y6
+	VMULPS Y7, Y12, Y7
+	VMULPS Y1, Y4, Y1
+	VMULPS Y2, Y5, Y2
+	VMULPS Y3, Y6, Y3
+	VMULPS Y0, Y7, Y0
+	VMULPS lanes<>+1856(SB), Y1, Y1
+	VMULPS lanes<>+1856(SB), Y2, Y2
+	VMULPS lanes<>+1856(SB), Y3, Y3
+	VMULPS lanes<>+1856(SB), Y0, Y0
+	VMULPS (SI)(CX*4), Y1, Y1
+	VMULPS 32(SI)(CX*4), Y2, Y2
+	VMULPS 64(SI)(CX*4), Y3, Y3
+	VMULPS 96(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y2, 32(DX)(CX*4)
+	VMOVNTPS Y3, 64(DX)(CX*4)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -1759,24 +2345,24 @@ TEXT ·exp2GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4224(SB), Y0
+	VBROADCASTSS lanes<>+4640(SB), Y0
 	VMINPS (DI)(CX*4), Y0, Y1
 	VMINPS 32(DI)(CX*4), Y0, Y2
 	VMINPS 64(DI)(CX*4), Y0, Y3
 	VMINPS 96(DI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4228(SB), Y4
+	VBROADCASTSS lanes<>+4644(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VADDPS lanes<>+2528(SB), Y1, Y4
-	VADDPS lanes<>+2528(SB), Y2, Y5
-	VADDPS lanes<>+2528(SB), Y3, Y6
-	VADDPS lanes<>+2528(SB), Y0, Y7
-	VSUBPS lanes<>+2528(SB), Y4, Y8
-	VSUBPS lanes<>+2528(SB), Y5, Y9
-	VSUBPS lanes<>+2528(SB), Y6, Y10
-	VSUBPS lanes<>+2528(SB), Y7, Y11
+	VADDPS lanes<>+2944(SB), Y1, Y4
+	VADDPS lanes<>+2944(SB), Y2, Y5
+	VADDPS lanes<>+2944(SB), Y3, Y6
+	VADDPS lanes<>+2944(SB), Y0, Y7
+	VSUBPS lanes<>+2944(SB), Y4, Y8
+	VSUBPS lanes<>+2944(SB), Y5, Y9
+	VSUBPS lanes<>+2944(SB), Y6, Y10
+	VSUBPS lanes<>+2944(SB), Y7, Y11
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
@@ -1785,47 +2371,47 @@ main:
 	VSUBPS Y9, Y2, Y9
 	VSUBPS Y10, Y3, Y10
 	VSUBPS Y11, Y0, Y11
-	VBROADCASTSS lanes<>+4264(SB), Y12
-	VBROADCASTSS lanes<>+2336(SB), Y13
+	VBROADCASTSS lanes<>+4684(SB), Y12
+	VBROADCASTSS lanes<>+2752(SB), Y13
 	VFMADD231PS Y8, Y12, Y13
-	VBROADCASTSS lanes<>+2336(SB), Y14
+	VBROADCASTSS lanes<>+2752(SB), Y14
 	VFMADD231PS Y9, Y12, Y14
-	VBROADCASTSS lanes<>+2336(SB), Y15
+	VBROADCASTSS lanes<>+2752(SB), Y15
 	VFMADD231PS Y10, Y12, Y15
-	VFMADD213PS lanes<>+2336(SB), Y11, Y12
-	VFMADD213PS lanes<>+1152(SB), Y8, Y13
-	VFMADD213PS lanes<>+1152(SB), Y9, Y14
-	VFMADD213PS lanes<>+1152(SB), Y10, Y15
-	VFMADD213PS lanes<>+1152(SB), Y11, Y12
-	VFMADD213PS lanes<>+3360(SB), Y8, Y13
-	VFMADD213PS lanes<>+3360(SB), Y9, Y14
-	VFMADD213PS lanes<>+3360(SB), Y10, Y15
-	VFMADD213PS lanes<>+3360(SB), Y11, Y12
-	VFMADD213PS lanes<>+3200(SB), Y8, Y13
-	VFMADD213PS lanes<>+3200(SB), Y9, Y14
-	VFMADD213PS lanes<>+3200(SB), Y10, Y15
-	VFMADD213PS lanes<>+3200(SB), Y11, Y12
-	VFMADD213PS lanes<>+1440(SB), Y8, Y13
-	VFMADD213PS lanes<>+1440(SB), Y9, Y14
-	VFMADD213PS lanes<>+1440(SB), Y10, Y15
-	VFMADD213PS lanes<>+1440(SB), Y11, Y12
-	VFMADD213PS lanes<>+928(SB), Y8, Y13
-	VFMADD213PS lanes<>+928(SB), Y9, Y14
-	VFMADD213PS lanes<>+928(SB), Y10, Y15
-	VFMADD213PS lanes<>+928(SB), Y11, Y12
+	VFMADD213PS lanes<>+2752(SB), Y11, Y12
+	VFMADD213PS lanes<>+1568(SB), Y8, Y13
+	VFMADD213PS lanes<>+1568(SB), Y9, Y14
+	VFMADD213PS lanes<>+1568(SB), Y10, Y15
+	VFMADD213PS lanes<>+1568(SB), Y11, Y12
+	VFMADD213PS lanes<>+3776(SB), Y8, Y13
+	VFMADD213PS lanes<>+3776(SB), Y9, Y14
+	VFMADD213PS lanes<>+3776(SB), Y10, Y15
+	VFMADD213PS lanes<>+3776(SB), Y11, Y12
+	VFMADD213PS lanes<>+3616(SB), Y8, Y13
+	VFMADD213PS lanes<>+3616(SB), Y9, Y14
+	VFMADD213PS lanes<>+3616(SB), Y10, Y15
+	VFMADD213PS lanes<>+3616(SB), Y11, Y12
+	VFMADD213PS lanes<>+1856(SB), Y8, Y13
+	VFMADD213PS lanes<>+1856(SB), Y9, Y14
+	VFMADD213PS lanes<>+1856(SB), Y10, Y15
+	VFMADD213PS lanes<>+1856(SB), Y11, Y12
+	VFMADD213PS lanes<>+1312(SB), Y8, Y13
+	VFMADD213PS lanes<>+1312(SB), Y9, Y14
+	VFMADD213PS lanes<>+1312(SB), Y10, Y15
+	VFMADD213PS lanes<>+1312(SB), Y11, Y12
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+544(SB), Y1, Y1
-	VPAND lanes<>+544(SB), Y2, Y2
-	VPAND lanes<>+544(SB), Y3, Y3
-	VPAND lanes<>+544(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y1, Y1
+	VPAND lanes<>+928(SB), Y2, Y2
+	VPAND lanes<>+928(SB), Y3, Y3
+	VPAND lanes<>+928(SB), Y0, Y0
 	VPADDD Y1, Y4, Y4
 	VPADDD Y2, Y5, Y5
 	VPADDD Y3, Y6, Y6
 	VPADDD Y0, Y7, Y7
-	VBROADCASTSS lanes<>+100(SB), Y8
+	VBROADCASTSS lanes<>+484(SB), Y8
 	VPSUBD Y1, Y8, Y1
 	VPSUBD Y2, Y8, Y2
 	VPSUBD Y3, Y8, Y3
@@ -1838,10 +2424,10 @@ main:
 	VMULPS Y2, Y5, Y2
 	VMULPS Y3, Y6, Y3
 	VMULPS Y0, Y7, Y0
-	VMULPS lanes<>+1440(SB), Y1, Y1
-	VMULPS lanes<>+1440(SB), Y2, Y2
-	VMULPS lanes<>+1440(SB), Y3, Y3
-	VMULPS lanes<>+1440(SB), Y0, Y0
+	VMULPS lanes<>+1856(SB), Y1, Y1
+	VMULPS lanes<>+1856(SB), Y2, Y2
+	VMULPS lanes<>+1856(SB), Y3, Y3
+	VMULPS lanes<>+1856(SB), Y0, Y0
 	VMULPS (SI)(CX*4), Y1, Y1
 	VMULPS 32(SI)(CX*4), Y2, Y2
 	VMULPS 64(SI)(CX*4), Y3, Y3
@@ -1859,29 +2445,29 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4224(SB), Y0
+	VBROADCASTSS lanes<>+4640(SB), Y0
 	VMINPS (DI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4228(SB), Y1
+	VBROADCASTSS lanes<>+4644(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2528(SB), Y0, Y1
-	VSUBPS lanes<>+2528(SB), Y1, Y2
+	VADDPS lanes<>+2944(SB), Y0, Y1
+	VSUBPS lanes<>+2944(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y2, Y0, Y2
-	VBROADCASTSS lanes<>+4264(SB), Y3
-	VFMADD213PS lanes<>+2336(SB), Y2, Y3
-	VFMADD213PS lanes<>+1152(SB), Y2, Y3
-	VFMADD213PS lanes<>+3360(SB), Y2, Y3
-	VFMADD213PS lanes<>+3200(SB), Y2, Y3
-	VFMADD213PS lanes<>+1440(SB), Y2, Y3
-	VFMADD213PS lanes<>+928(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4684(SB), Y3
+	VFMADD213PS lanes<>+2752(SB), Y2, Y3
+	VFMADD213PS lanes<>+1568(SB), Y2, Y3
+	VFMADD213PS lanes<>+3776(SB), Y2, Y3
+	VFMADD213PS lanes<>+3616(SB), Y2, Y3
+	VFMADD213PS lanes<>+1856(SB), Y2, Y3
+	VFMADD213PS lanes<>+1312(SB), Y2, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+544(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
-	VBROADCASTSS lanes<>+100(SB), Y2
+	VBROADCASTSS lanes<>+484(SB), Y2
 	VPSUBD Y0, Y2, Y0
 	VMULPS Y1, Y3, Y1
 	VMULPS Y0, Y1, Y0
-	VMULPS lanes<>+1440(SB), Y0, Y0
+	VMULPS lanes<>+1856(SB), Y0, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -1891,33 +2477,33 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4224(SB), Y0
+	VBROADCASTSS lanes<>+4640(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (DI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4228(SB), Y1
+	VBROADCASTSS lanes<>+4644(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2528(SB), Y0, Y1
-	VSUBPS lanes<>+2528(SB), Y1, Y2
+	VADDPS lanes<>+2944(SB), Y0, Y1
+	VSUBPS lanes<>+2944(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y2, Y0, Y2
-	VBROADCASTSS lanes<>+4264(SB), Y3
-	VFMADD213PS lanes<>+2336(SB), Y2, Y3
-	VFMADD213PS lanes<>+1152(SB), Y2, Y3
-	VFMADD213PS lanes<>+3360(SB), Y2, Y3
-	VFMADD213PS lanes<>+3200(SB), Y2, Y3
-	VFMADD213PS lanes<>+1440(SB), Y2, Y3
-	VFMADD213PS lanes<>+928(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4684(SB), Y3
+	VFMADD213PS lanes<>+2752(SB), Y2, Y3
+	VFMADD213PS lanes<>+1568(SB), Y2, Y3
+	VFMADD213PS lanes<>+3776(SB), Y2, Y3
+	VFMADD213PS lanes<>+3616(SB), Y2, Y3
+	VFMADD213PS lanes<>+1856(SB), Y2, Y3
+	VFMADD213PS lanes<>+1312(SB), Y2, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+544(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
-	VBROADCASTSS lanes<>+100(SB), Y2
+	VBROADCASTSS lanes<>+484(SB), Y2
 	VPSUBD Y0, Y2, Y0
 	VMULPS Y1, Y3, Y1
 	VMULPS Y0, Y1, Y0
-	VMULPS lanes<>+1440(SB), Y0, Y0
+	VMULPS lanes<>+1856(SB), Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMULPS Y0, Y1, Y0
@@ -1928,22 +2514,141 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·exp2GradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+2944(SB), Z31
+	VBROADCASTSS lanes<>+252(SB), Z30
+	VBROADCASTSS lanes<>+4640(SB), Z29
+	VBROADCASTSS lanes<>+4644(SB), Z28
+	VBROADCASTSS lanes<>+4684(SB), Z27
+	VBROADCASTSS lanes<>+2752(SB), Z26
+	VBROADCASTSS lanes<>+1568(SB), Z25
+	VBROADCASTSS lanes<>+3776(SB), Z24
+	VBROADCASTSS lanes<>+3616(SB), Z23
+	VBROADCASTSS lanes<>+64(SB), Z22
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMINPS (DI)(CX*4), Z29, Z0
+	VMINPS 4096(DI)(CX*4), Z29, Z1
+	VMINPS 8192(DI)(CX*4), Z29, Z2
+	VMINPS 12288(DI)(CX*4), Z29, Z3
+	VMAXPS Z0, Z28, Z0
+	VMAXPS Z1, Z28, Z1
+	VMAXPS Z2, Z28, Z2
+	VMAXPS Z3, Z28, Z3
+	VADDPS Z31, Z0, Z4
+	VADDPS Z31, Z1, Z5
+	VADDPS Z31, Z2, Z6
+	VADDPS Z31, Z3, Z7
+	VSUBPS Z31, Z4, Z4
+	VSUBPS Z31, Z5, Z5
+	VSUBPS Z31, Z6, Z6
+	VSUBPS Z31, Z7, Z7
+	VSUBPS Z4, Z0, Z0
+	VSUBPS Z5, Z1, Z1
+	VSUBPS Z6, Z2, Z2
+	VSUBPS Z7, Z3, Z3
+	VMOVAPS Z26, Z8
+	VFMADD231PS Z0, Z27, Z8
+	VMOVAPS Z26, Z9
+	VFMADD231PS Z1, Z27, Z9
+	VMOVAPS Z26, Z10
+	VFMADD231PS Z2, Z27, Z10
+	VMOVAPS Z26, Z11
+	VFMADD231PS Z3, Z27, Z11
+	VFMADD213PS Z25, Z0, Z8
+	VFMADD213PS Z25, Z1, Z9
+	VFMADD213PS Z25, Z2, Z10
+	VFMADD213PS Z25, Z3, Z11
+	VFMADD213PS Z24, Z0, Z8
+	VFMADD213PS Z24, Z1, Z9
+	VFMADD213PS Z24, Z2, Z10
+	VFMADD213PS Z24, Z3, Z11
+	VFMADD213PS Z23, Z0, Z8
+	VFMADD213PS Z23, Z1, Z9
+	VFMADD213PS Z23, Z2, Z10
+	VFMADD213PS Z23, Z3, Z11
+	VFMADD213PS Z30, Z0, Z8
+	VFMADD213PS Z30, Z1, Z9
+	VFMADD213PS Z30, Z2, Z10
+	VFMADD213PS Z30, Z3, Z11
+	VFMADD213PS Z22, Z0, Z8
+	VFMADD213PS Z22, Z1, Z9
+	VFMADD213PS Z22, Z2, Z10
+	VFMADD213PS Z22, Z3, Z11
+	VSCALEFPS Z4, Z8, Z0
+	VSCALEFPS Z5, Z9, Z1
+	VSCALEFPS Z6, Z10, Z2
+	VSCALEFPS Z7, Z11, Z3
+	VMULPS Z30, Z0, Z0
+	VMULPS Z30, Z1, Z1
+	VMULPS Z30, Z2, Z2
+	VMULPS Z30, Z3, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·exp2GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2528(SB), Z31
-	VBROADCASTSS lanes<>+1440(SB), Z30
-	VBROADCASTSS lanes<>+4224(SB), Z29
-	VBROADCASTSS lanes<>+4228(SB), Z28
-	VBROADCASTSS lanes<>+4264(SB), Z27
-	VBROADCASTSS lanes<>+2336(SB), Z26
-	VBROADCASTSS lanes<>+1152(SB), Z25
-	VBROADCASTSS lanes<>+3360(SB), Z24
-	VBROADCASTSS lanes<>+3200(SB), Z23
-	VBROADCASTSS lanes<>+928(SB), Z22
+	VBROADCASTSS lanes<>+2944(SB), Z31
+	VBROADCASTSS lanes<>+252(SB), Z30
+	VBROADCASTSS lanes<>+4640(SB), Z29
+	VBROADCASTSS lanes<>+4644(SB), Z28
+	VBROADCASTSS lanes<>+4684(SB), Z27
+	VBROADCASTSS lanes<>+2752(SB), Z26
+	VBROADCASTSS lanes<>+1568(SB), Z25
+	VBROADCASTSS lanes<>+3776(SB), Z24
+	VBROADCASTSS lanes<>+3616(SB), Z23
+	VBROADCASTSS lanes<>+64(SB), Z22
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -2055,10 +2760,10 @@ TEXT ·exp2GradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4208(SB), Y15
-	VBROADCASTSD lanes<>+3584(SB), Y14
-	VBROADCASTSD lanes<>+4064(SB), Y13
-	VBROADCASTSD lanes<>+4104(SB), Y12
+	VBROADCASTSD lanes<>+4624(SB), Y15
+	VBROADCASTSD lanes<>+4000(SB), Y14
+	VBROADCASTSD lanes<>+4480(SB), Y13
+	VBROADCASTSD lanes<>+4520(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -2078,42 +2783,42 @@ main:
 	VSUBPD Y5, Y1, Y5
 	VMULPD Y4, Y4, Y6
 	VMULPD Y5, Y5, Y7
-	VBROADCASTSD lanes<>+4168(SB), Y8
-	VBROADCASTSD lanes<>+3136(SB), Y9
+	VBROADCASTSD lanes<>+4584(SB), Y8
+	VBROADCASTSD lanes<>+3552(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+3136(SB), Y7, Y8
-	VFMADD213PD lanes<>+3712(SB), Y6, Y9
-	VFMADD213PD lanes<>+3712(SB), Y7, Y8
-	VFMADD213PD lanes<>+1408(SB), Y6, Y9
-	VFMADD213PD lanes<>+1408(SB), Y7, Y8
-	VFMADD213PD lanes<>+1664(SB), Y6, Y9
-	VFMADD213PD lanes<>+1664(SB), Y7, Y8
-	VFMADD213PD lanes<>+2368(SB), Y6, Y9
-	VFMADD213PD lanes<>+2368(SB), Y7, Y8
-	VBROADCASTSD lanes<>+4160(SB), Y10
-	VBROADCASTSD lanes<>+2464(SB), Y11
+	VFMADD213PD lanes<>+3552(SB), Y7, Y8
+	VFMADD213PD lanes<>+4128(SB), Y6, Y9
+	VFMADD213PD lanes<>+4128(SB), Y7, Y8
+	VFMADD213PD lanes<>+1824(SB), Y6, Y9
+	VFMADD213PD lanes<>+1824(SB), Y7, Y8
+	VFMADD213PD lanes<>+2080(SB), Y6, Y9
+	VFMADD213PD lanes<>+2080(SB), Y7, Y8
+	VFMADD213PD lanes<>+2784(SB), Y6, Y9
+	VFMADD213PD lanes<>+2784(SB), Y7, Y8
+	VBROADCASTSD lanes<>+4576(SB), Y10
+	VBROADCASTSD lanes<>+2880(SB), Y11
 	VFMADD231PD Y6, Y10, Y11
-	VFMADD213PD lanes<>+2464(SB), Y7, Y10
+	VFMADD213PD lanes<>+2880(SB), Y7, Y10
+	VFMADD213PD lanes<>+2208(SB), Y6, Y11
+	VFMADD213PD lanes<>+2208(SB), Y7, Y10
 	VFMADD213PD lanes<>+1792(SB), Y6, Y11
 	VFMADD213PD lanes<>+1792(SB), Y7, Y10
-	VFMADD213PD lanes<>+1376(SB), Y6, Y11
-	VFMADD213PD lanes<>+1376(SB), Y7, Y10
-	VFMADD213PD lanes<>+3776(SB), Y6, Y11
-	VFMADD213PD lanes<>+3776(SB), Y7, Y10
+	VFMADD213PD lanes<>+4192(SB), Y6, Y11
+	VFMADD213PD lanes<>+4192(SB), Y7, Y10
 	VFMADD213PD Y14, Y6, Y11
 	VFMADD213PD Y14, Y7, Y10
 	VFMADD231PD Y4, Y9, Y11
 	VFMADD231PD Y5, Y8, Y10
-	VFMADD213PD lanes<>+416(SB), Y4, Y11
-	VFMADD213PD lanes<>+416(SB), Y5, Y10
+	VFMADD213PD lanes<>+800(SB), Y4, Y11
+	VFMADD213PD lanes<>+800(SB), Y5, Y10
 	VPXOR X4, X4, X4
 	VCMPPD $17, Y4, Y0, Y0
 	VCMPPD $17, Y4, Y1, Y1
-	VANDPS lanes<>+64(SB), Y0, Y0
-	VANDPS lanes<>+64(SB), Y1, Y1
+	VANDPS lanes<>+448(SB), Y0, Y0
+	VANDPS lanes<>+448(SB), Y1, Y1
 	VPADDQ Y0, Y2, Y2
 	VPADDQ Y1, Y3, Y3
-	VBROADCASTSD lanes<>+96(SB), Y4
+	VBROADCASTSD lanes<>+480(SB), Y4
 	VPSUBQ Y0, Y4, Y0
 	VPSUBQ Y1, Y4, Y1
 	VMULPD Y2, Y11, Y2
@@ -2142,25 +2847,25 @@ single:
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y2, Y0, Y2
 	VMULPD Y2, Y2, Y3
-	VBROADCASTSD lanes<>+4168(SB), Y4
-	VFMADD213PD lanes<>+3136(SB), Y3, Y4
-	VFMADD213PD lanes<>+3712(SB), Y3, Y4
-	VFMADD213PD lanes<>+1408(SB), Y3, Y4
-	VFMADD213PD lanes<>+1664(SB), Y3, Y4
-	VFMADD213PD lanes<>+2368(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4160(SB), Y5
-	VFMADD213PD lanes<>+2464(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4584(SB), Y4
+	VFMADD213PD lanes<>+3552(SB), Y3, Y4
+	VFMADD213PD lanes<>+4128(SB), Y3, Y4
+	VFMADD213PD lanes<>+1824(SB), Y3, Y4
+	VFMADD213PD lanes<>+2080(SB), Y3, Y4
+	VFMADD213PD lanes<>+2784(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4576(SB), Y5
+	VFMADD213PD lanes<>+2880(SB), Y3, Y5
+	VFMADD213PD lanes<>+2208(SB), Y3, Y5
 	VFMADD213PD lanes<>+1792(SB), Y3, Y5
-	VFMADD213PD lanes<>+1376(SB), Y3, Y5
-	VFMADD213PD lanes<>+3776(SB), Y3, Y5
+	VFMADD213PD lanes<>+4192(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y2, Y4, Y5
-	VFMADD213PD lanes<>+416(SB), Y2, Y5
+	VFMADD213PD lanes<>+800(SB), Y2, Y5
 	VPXOR X2, X2, X2
 	VCMPPD $17, Y2, Y0, Y0
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+448(SB), Y0, Y0
 	VPADDQ Y0, Y1, Y1
-	VBROADCASTSD lanes<>+96(SB), Y2
+	VBROADCASTSD lanes<>+480(SB), Y2
 	VPSUBQ Y0, Y2, Y0
 	VMULPD Y1, Y5, Y1
 	VMULPD Y0, Y1, Y0
@@ -2174,7 +2879,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -2185,25 +2890,25 @@ tail:
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y2, Y0, Y2
 	VMULPD Y2, Y2, Y3
-	VBROADCASTSD lanes<>+4168(SB), Y4
-	VFMADD213PD lanes<>+3136(SB), Y3, Y4
-	VFMADD213PD lanes<>+3712(SB), Y3, Y4
-	VFMADD213PD lanes<>+1408(SB), Y3, Y4
-	VFMADD213PD lanes<>+1664(SB), Y3, Y4
-	VFMADD213PD lanes<>+2368(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4160(SB), Y5
-	VFMADD213PD lanes<>+2464(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4584(SB), Y4
+	VFMADD213PD lanes<>+3552(SB), Y3, Y4
+	VFMADD213PD lanes<>+4128(SB), Y3, Y4
+	VFMADD213PD lanes<>+1824(SB), Y3, Y4
+	VFMADD213PD lanes<>+2080(SB), Y3, Y4
+	VFMADD213PD lanes<>+2784(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4576(SB), Y5
+	VFMADD213PD lanes<>+2880(SB), Y3, Y5
+	VFMADD213PD lanes<>+2208(SB), Y3, Y5
 	VFMADD213PD lanes<>+1792(SB), Y3, Y5
-	VFMADD213PD lanes<>+1376(SB), Y3, Y5
-	VFMADD213PD lanes<>+3776(SB), Y3, Y5
+	VFMADD213PD lanes<>+4192(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y2, Y4, Y5
-	VFMADD213PD lanes<>+416(SB), Y2, Y5
+	VFMADD213PD lanes<>+800(SB), Y2, Y5
 	VPXOR X2, X2, X2
 	VCMPPD $17, Y2, Y0, Y0
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+448(SB), Y0, Y0
 	VPADDQ Y0, Y1, Y1
-	VBROADCASTSD lanes<>+96(SB), Y2
+	VBROADCASTSD lanes<>+480(SB), Y2
 	VPSUBQ Y0, Y2, Y0
 	VMULPD Y1, Y5, Y1
 	VMULPD Y0, Y1, Y0
@@ -2224,18 +2929,18 @@ TEXT ·exp2GradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4208(SB), Z31
-	VBROADCASTSD lanes<>+3584(SB), Z30
-	VBROADCASTSD lanes<>+4064(SB), Z29
-	VBROADCASTSD lanes<>+4104(SB), Z28
-	VBROADCASTSD lanes<>+4168(SB), Z27
-	VBROADCASTSD lanes<>+3136(SB), Z26
-	VBROADCASTSD lanes<>+3712(SB), Z25
-	VBROADCASTSD lanes<>+1408(SB), Z24
-	VBROADCASTSD lanes<>+1664(SB), Z23
-	VBROADCASTSD lanes<>+2368(SB), Z22
-	VBROADCASTSD lanes<>+4160(SB), Z21
-	VBROADCASTSD lanes<>+2464(SB), Z20
+	VBROADCASTSD lanes<>+4624(SB), Z31
+	VBROADCASTSD lanes<>+4000(SB), Z30
+	VBROADCASTSD lanes<>+4480(SB), Z29
+	VBROADCASTSD lanes<>+4520(SB), Z28
+	VBROADCASTSD lanes<>+4584(SB), Z27
+	VBROADCASTSD lanes<>+3552(SB), Z26
+	VBROADCASTSD lanes<>+4128(SB), Z25
+	VBROADCASTSD lanes<>+1824(SB), Z24
+	VBROADCASTSD lanes<>+2080(SB), Z23
+	VBROADCASTSD lanes<>+2784(SB), Z22
+	VBROADCASTSD lanes<>+4576(SB), Z21
+	VBROADCASTSD lanes<>+2880(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -2297,18 +3002,18 @@ main:
 	VFMADD231PD Z10, Z21, Z18
 	VMOVAPS Z20, Z19
 	VFMADD231PD Z11, Z21, Z19
+	VFMADD213PD.BCST lanes<>+2208(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+2208(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+2208(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+2208(SB), Z11, Z19
 	VFMADD213PD.BCST lanes<>+1792(SB), Z8, Z16
 	VFMADD213PD.BCST lanes<>+1792(SB), Z9, Z17
 	VFMADD213PD.BCST lanes<>+1792(SB), Z10, Z18
 	VFMADD213PD.BCST lanes<>+1792(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+1376(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1376(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1376(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1376(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+3776(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+3776(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+3776(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+3776(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+4192(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+4192(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+4192(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+4192(SB), Z11, Z19
 	VFMADD213PD Z30, Z8, Z16
 	VFMADD213PD Z30, Z9, Z17
 	VFMADD213PD Z30, Z10, Z18
@@ -2317,10 +3022,10 @@ main:
 	VFMADD231PD Z1, Z13, Z17
 	VFMADD231PD Z2, Z14, Z18
 	VFMADD231PD Z3, Z15, Z19
-	VFMADD213PD.BCST lanes<>+416(SB), Z0, Z16
-	VFMADD213PD.BCST lanes<>+416(SB), Z1, Z17
-	VFMADD213PD.BCST lanes<>+416(SB), Z2, Z18
-	VFMADD213PD.BCST lanes<>+416(SB), Z3, Z19
+	VFMADD213PD.BCST lanes<>+800(SB), Z0, Z16
+	VFMADD213PD.BCST lanes<>+800(SB), Z1, Z17
+	VFMADD213PD.BCST lanes<>+800(SB), Z2, Z18
+	VFMADD213PD.BCST lanes<>+800(SB), Z3, Z19
 	VSCALEFPD Z4, Z16, Z0
 	VSCALEFPD Z5, Z17, Z1
 	VSCALEFPD Z6, Z18, Z2
@@ -2363,12 +3068,12 @@ masked:
 	VFMADD213PD Z22, Z2, Z3
 	VMOVAPS Z20, Z4
 	VFMADD231PD Z2, Z21, Z4
+	VFMADD213PD.BCST lanes<>+2208(SB), Z2, Z4
 	VFMADD213PD.BCST lanes<>+1792(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1376(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+3776(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4192(SB), Z2, Z4
 	VFMADD213PD Z30, Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
-	VFMADD213PD.BCST lanes<>+416(SB), Z0, Z4
+	VFMADD213PD.BCST lanes<>+800(SB), Z0, Z4
 	VSCALEFPD Z1, Z4, Z0
 	VMULPD Z30, Z0, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1
@@ -2378,6 +3083,129 @@ masked:
 	SUBQ $8, AX
 	JGT masked
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·expGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VBROADCASTSS lanes<>+4668(SB), Y0
+	VMINPS (DI)(CX*4), Y0, Y1
+	VMINPS 32(DI)(CX*4), Y0, Y2
+	VMINPS 64(DI)(CX*4), Y0, Y3
+	VMINPS 96(DI)(CX*4), Y0, Y0
+	VBROADCASTSS lanes<>+4680(SB), Y4
+	VMAXPS Y1, Y4, Y1
+	VMAXPS Y2, Y4, Y2
+	VMAXPS Y3, Y4, Y3
+	VMAXPS Y0, Y4, Y0
+	VBROADCASTSS lanes<>+2112(SB), Y4
+	VBROADCASTSS lanes<>+2944(SB), Y5
+	VFMADD231PS Y4, Y1, Y5
+	VBROADCASTSS lanes<>+2944(SB), Y6
+	VFMADD231PS Y4, Y2, Y6
+	VBROADCASTSS lanes<>+2944(SB), Y7
+	VFMADD231PS Y4, Y3, Y7
+	VFMADD213PS lanes<>+2944(SB), Y0, Y4
+	VSUBPS lanes<>+2944(SB), Y5, Y8
+	VSUBPS lanes<>+2944(SB), Y6, Y9
+	VSUBPS lanes<>+2944(SB), Y7, Y10
+	VSUBPS lanes<>+2944(SB), Y4, Y11
+	VPSLLD $23, Y5, Y5
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VPSLLD $23, Y4, Y4
+	VMOVAPS Y1, Y12
+	VFNMADD231PS lanes<>+1856(SB), Y8, Y12
+	VMOVAPS Y2, Y13
+	VFNMADD231PS lanes<>+1856(SB), Y9, Y13
+	VMOVAPS Y3, Y14
+	VFNMADD231PS lanes<>+1856(SB), Y10, Y14
+	VMOVAPS Y0, Y15
+	VFNMADD231PS lanes<>+1856(SB), Y11, Y15
+	VFNMADD231PS lanes<>+1632(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1632(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1632(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1632(SB), Y11, Y15
+	VBROADCASTSS lanes<>+4704(SB), Y8
+	VBROADCASTSS lanes<>+3072(SB), Y9
+	VFMADD231PS Y12, Y8, Y9
+	VBROADCASTSS lanes<>+3072(SB), Y10
+	VFMADD231PS Y13, Y8, Y10
+	VBROADCASTSS lanes<>+3072(SB), Y11
+	VFMADD231PS Y14, Y8, Y11
+	VFMADD213PS lanes<>+3072(SB), Y15, Y8
+	VFMADD213PS lanes<>+2016(SB), Y12, Y9
+	VFMADD213PS lanes<>+2016(SB), Y13, Y10
+	VFMADD213PS lanes<>+2016(SB), Y14, Y11
+	VFMADD213PS lanes<>+2016(SB), Y15, Y8
+	VFMADD213PS lanes<>+2368(SB), Y12, Y9
+	VFMADD213PS lanes<>+2368(SB), Y13, Y10
+	VFMADD213PS lanes<>+2368(SB), Y14, Y11
+	VFMADD213PS lanes<>+2368(SB), Y15, Y8
+	VFMADD213PS lanes<>+4288(SB), Y12, Y9
+	VFMADD213PS lanes<>+4288(SB), Y13, Y10
+	VFMADD213PS lanes<>+4288(SB), Y14, Y11
+	VFMADD213PS lanes<>+4288(SB), Y15, Y8
+	VFMADD213PS lanes<>+1312(SB), Y12, Y9
+	VFMADD213PS lanes<>+1312(SB), Y13, Y10
+	VFMADD213PS lanes<>+1312(SB), Y14, Y11
+	VFMADD213PS lanes<>+1312(SB), Y15, Y8
+	VFMADD213PS lanes<>+1312(SB), Y12, Y9
+	VFMADD213PS lanes<>+1312(SB), Y13, Y10
+	VFMADD213PS lanes<>+1312(SB), Y14, Y11
+	VFMADD213PS lanes<>+1312(SB), Y15, Y8
+	VPSRAD $31, Y1, Y1
+	VPSRAD $31, Y2, Y2
+	VPSRAD $31, Y3, Y3
+	VPSRAD $31, Y0, Y0
+	VPAND lanes<>+928(SB), Y1, Y1
+	VPAND lanes<>+928(SB), Y2, Y2
+	VPAND lanes<>+928(SB), Y3, Y3
+	VPAND lanes<>+928(SB), Y0, Y0
+	VPADDD Y1, Y5, Y5
+	VPADDD Y2, Y6, Y6
+	VPADDD Y3, Y7, Y7
+	VPADDD Y0, Y4, Y4
+	VBROADCASTSS lanes<>+484(SB), Y12
+	VPSUBD Y1, Y12, Y1
+	VPSUBD Y2, Y12, Y2
+	VPSUBD Y3, Y12, Y3
+	VPSUBD Y0, Y12, Y0
+	VMULPS Y5, Y9, Y5
+	VMULPS Y6, Y10, Y6
+	VMULPS Y7, Y11, Y7
+	VMULPS Y4, Y8, Y4
+	VMULPS Y1, Y5, Y1
+	VMULPS Y2, Y6, Y2
+	VMULPS Y3, Y7, Y3
+	VMULPS Y0, Y4, Y0
+	VMULPS (SI)(CX*4), Y1, Y1
+	VMULPS 32(SI)(CX*4), Y2, Y2
+	VMULPS 64(SI)(CX*4), Y3, Y3
+	VMULPS 96(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y2, 32(DX)(CX*4)
+	VMOVNTPS Y3, 64(DX)(CX*4)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -2392,85 +3220,85 @@ TEXT ·expGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4248(SB), Y0
+	VBROADCASTSS lanes<>+4668(SB), Y0
 	VMINPS (DI)(CX*4), Y0, Y1
 	VMINPS 32(DI)(CX*4), Y0, Y2
 	VMINPS 64(DI)(CX*4), Y0, Y3
 	VMINPS 96(DI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4260(SB), Y4
+	VBROADCASTSS lanes<>+4680(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VBROADCASTSS lanes<>+1696(SB), Y4
-	VBROADCASTSS lanes<>+2528(SB), Y5
+	VBROADCASTSS lanes<>+2112(SB), Y4
+	VBROADCASTSS lanes<>+2944(SB), Y5
 	VFMADD231PS Y4, Y1, Y5
-	VBROADCASTSS lanes<>+2528(SB), Y6
+	VBROADCASTSS lanes<>+2944(SB), Y6
 	VFMADD231PS Y4, Y2, Y6
-	VBROADCASTSS lanes<>+2528(SB), Y7
+	VBROADCASTSS lanes<>+2944(SB), Y7
 	VFMADD231PS Y4, Y3, Y7
-	VFMADD213PS lanes<>+2528(SB), Y0, Y4
-	VSUBPS lanes<>+2528(SB), Y5, Y8
-	VSUBPS lanes<>+2528(SB), Y6, Y9
-	VSUBPS lanes<>+2528(SB), Y7, Y10
-	VSUBPS lanes<>+2528(SB), Y4, Y11
+	VFMADD213PS lanes<>+2944(SB), Y0, Y4
+	VSUBPS lanes<>+2944(SB), Y5, Y8
+	VSUBPS lanes<>+2944(SB), Y6, Y9
+	VSUBPS lanes<>+2944(SB), Y7, Y10
+	VSUBPS lanes<>+2944(SB), Y4, Y11
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y1, Y12
-	VFNMADD231PS lanes<>+1440(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1856(SB), Y8, Y12
 	VMOVAPS Y2, Y13
-	VFNMADD231PS lanes<>+1440(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1856(SB), Y9, Y13
 	VMOVAPS Y3, Y14
-	VFNMADD231PS lanes<>+1440(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1856(SB), Y10, Y14
 	VMOVAPS Y0, Y15
-	VFNMADD231PS lanes<>+1440(SB), Y11, Y15
-	VFNMADD231PS lanes<>+1216(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1216(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1216(SB), Y10, Y14
-	VFNMADD231PS lanes<>+1216(SB), Y11, Y15
-	VBROADCASTSS lanes<>+4272(SB), Y8
-	VBROADCASTSS lanes<>+2656(SB), Y9
+	VFNMADD231PS lanes<>+1856(SB), Y11, Y15
+	VFNMADD231PS lanes<>+1632(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1632(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1632(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1632(SB), Y11, Y15
+	VBROADCASTSS lanes<>+4704(SB), Y8
+	VBROADCASTSS lanes<>+3072(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VBROADCASTSS lanes<>+2656(SB), Y10
+	VBROADCASTSS lanes<>+3072(SB), Y10
 	VFMADD231PS Y13, Y8, Y10
-	VBROADCASTSS lanes<>+2656(SB), Y11
+	VBROADCASTSS lanes<>+3072(SB), Y11
 	VFMADD231PS Y14, Y8, Y11
-	VFMADD213PS lanes<>+2656(SB), Y15, Y8
-	VFMADD213PS lanes<>+1600(SB), Y12, Y9
-	VFMADD213PS lanes<>+1600(SB), Y13, Y10
-	VFMADD213PS lanes<>+1600(SB), Y14, Y11
-	VFMADD213PS lanes<>+1600(SB), Y15, Y8
-	VFMADD213PS lanes<>+1952(SB), Y12, Y9
-	VFMADD213PS lanes<>+1952(SB), Y13, Y10
-	VFMADD213PS lanes<>+1952(SB), Y14, Y11
-	VFMADD213PS lanes<>+1952(SB), Y15, Y8
-	VFMADD213PS lanes<>+3872(SB), Y12, Y9
-	VFMADD213PS lanes<>+3872(SB), Y13, Y10
-	VFMADD213PS lanes<>+3872(SB), Y14, Y11
-	VFMADD213PS lanes<>+3872(SB), Y15, Y8
-	VFMADD213PS lanes<>+928(SB), Y12, Y9
-	VFMADD213PS lanes<>+928(SB), Y13, Y10
-	VFMADD213PS lanes<>+928(SB), Y14, Y11
-	VFMADD213PS lanes<>+928(SB), Y15, Y8
-	VFMADD213PS lanes<>+928(SB), Y12, Y9
-	VFMADD213PS lanes<>+928(SB), Y13, Y10
-	VFMADD213PS lanes<>+928(SB), Y14, Y11
-	VFMADD213PS lanes<>+928(SB), Y15, Y8
+	VFMADD213PS lanes<>+3072(SB), Y15, Y8
+	VFMADD213PS lanes<>+2016(SB), Y12, Y9
+	VFMADD213PS lanes<>+2016(SB), Y13, Y10
+	VFMADD213PS lanes<>+2016(SB), Y14, Y11
+	VFMADD213PS lanes<>+2016(SB), Y15, Y8
+	VFMADD213PS lanes<>+2368(SB), Y12, Y9
+	VFMADD213PS lanes<>+2368(SB), Y13, Y10
+	VFMADD213PS lanes<>+2368(SB), Y14, Y11
+	VFMADD213PS lanes<>+2368(SB), Y15, Y8
+	VFMADD213PS lanes<>+4288(SB), Y12, Y9
+	VFMADD213PS lanes<>+4288(SB), Y13, Y10
+	VFMADD213PS lanes<>+4288(SB), Y14, Y11
+	VFMADD213PS lanes<>+4288(SB), Y15, Y8
+	VFMADD213PS lanes<>+1312(SB), Y12, Y9
+	VFMADD213PS lanes<>+1312(SB), Y13, Y10
+	VFMADD213PS lanes<>+1312(SB), Y14, Y11
+	VFMADD213PS lanes<>+1312(SB), Y15, Y8
+	VFMADD213PS lanes<>+1312(SB), Y12, Y9
+	VFMADD213PS lanes<>+1312(SB), Y13, Y10
+	VFMADD213PS lanes<>+1312(SB), Y14, Y11
+	VFMADD213PS lanes<>+1312(SB), Y15, Y8
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+544(SB), Y1, Y1
-	VPAND lanes<>+544(SB), Y2, Y2
-	VPAND lanes<>+544(SB), Y3, Y3
-	VPAND lanes<>+544(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y1, Y1
+	VPAND lanes<>+928(SB), Y2, Y2
+	VPAND lanes<>+928(SB), Y3, Y3
+	VPAND lanes<>+928(SB), Y0, Y0
 	VPADDD Y1, Y5, Y5
 	VPADDD Y2, Y6, Y6
 	VPADDD Y3, Y7, Y7
 	VPADDD Y0, Y4, Y4
-	VBROADCASTSS lanes<>+100(SB), Y12
+	VBROADCASTSS lanes<>+484(SB), Y12
 	VPSUBD Y1, Y12, Y1
 	VPSUBD Y2, Y12, Y2
 	VPSUBD Y3, Y12, Y3
@@ -2500,28 +3328,28 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4248(SB), Y0
+	VBROADCASTSS lanes<>+4668(SB), Y0
 	VMINPS (DI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4260(SB), Y1
+	VBROADCASTSS lanes<>+4680(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+1696(SB), Y1
-	VFMADD213PS lanes<>+2528(SB), Y0, Y1
-	VSUBPS lanes<>+2528(SB), Y1, Y2
+	VBROADCASTSS lanes<>+2112(SB), Y1
+	VFMADD213PS lanes<>+2944(SB), Y0, Y1
+	VSUBPS lanes<>+2944(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1440(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1216(SB), Y2, Y3
-	VBROADCASTSS lanes<>+4272(SB), Y2
-	VFMADD213PS lanes<>+2656(SB), Y3, Y2
-	VFMADD213PS lanes<>+1600(SB), Y3, Y2
-	VFMADD213PS lanes<>+1952(SB), Y3, Y2
-	VFMADD213PS lanes<>+3872(SB), Y3, Y2
-	VFMADD213PS lanes<>+928(SB), Y3, Y2
-	VFMADD213PS lanes<>+928(SB), Y3, Y2
+	VFNMADD231PS lanes<>+1856(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1632(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4704(SB), Y2
+	VFMADD213PS lanes<>+3072(SB), Y3, Y2
+	VFMADD213PS lanes<>+2016(SB), Y3, Y2
+	VFMADD213PS lanes<>+2368(SB), Y3, Y2
+	VFMADD213PS lanes<>+4288(SB), Y3, Y2
+	VFMADD213PS lanes<>+1312(SB), Y3, Y2
+	VFMADD213PS lanes<>+1312(SB), Y3, Y2
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+544(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
-	VBROADCASTSS lanes<>+100(SB), Y3
+	VBROADCASTSS lanes<>+484(SB), Y3
 	VPSUBD Y0, Y3, Y0
 	VMULPS Y1, Y2, Y1
 	VMULPS Y0, Y1, Y0
@@ -2534,32 +3362,32 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4248(SB), Y0
+	VBROADCASTSS lanes<>+4668(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (DI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4260(SB), Y1
+	VBROADCASTSS lanes<>+4680(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+1696(SB), Y1
-	VFMADD213PS lanes<>+2528(SB), Y0, Y1
-	VSUBPS lanes<>+2528(SB), Y1, Y2
+	VBROADCASTSS lanes<>+2112(SB), Y1
+	VFMADD213PS lanes<>+2944(SB), Y0, Y1
+	VSUBPS lanes<>+2944(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1440(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1216(SB), Y2, Y3
-	VBROADCASTSS lanes<>+4272(SB), Y2
-	VFMADD213PS lanes<>+2656(SB), Y3, Y2
-	VFMADD213PS lanes<>+1600(SB), Y3, Y2
-	VFMADD213PS lanes<>+1952(SB), Y3, Y2
-	VFMADD213PS lanes<>+3872(SB), Y3, Y2
-	VFMADD213PS lanes<>+928(SB), Y3, Y2
-	VFMADD213PS lanes<>+928(SB), Y3, Y2
+	VFNMADD231PS lanes<>+1856(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1632(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4704(SB), Y2
+	VFMADD213PS lanes<>+3072(SB), Y3, Y2
+	VFMADD213PS lanes<>+2016(SB), Y3, Y2
+	VFMADD213PS lanes<>+2368(SB), Y3, Y2
+	VFMADD213PS lanes<>+4288(SB), Y3, Y2
+	VFMADD213PS lanes<>+1312(SB), Y3, Y2
+	VFMADD213PS lanes<>+1312(SB), Y3, Y2
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+544(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
-	VBROADCASTSS lanes<>+100(SB), Y3
+	VBROADCASTSS lanes<>+484(SB), Y3
 	VPSUBD Y0, Y3, Y0
 	VMULPS Y1, Y2, Y1
 	VMULPS Y0, Y1, Y0
@@ -2573,87 +3401,198 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·expGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+4652(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z30
+	VBROADCASTSS lanes<>+2112(SB), Z29
+	VBROADCASTSS lanes<>+252(SB), Z28
+	VBROADCASTSS lanes<>+1632(SB), Z27
+	VMOVUPS lanes<>+64(SB), Z26
+	VBROADCASTSS lanes<>+4732(SB), Z25
+	VBROADCASTSS lanes<>+4692(SB), Z24
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VMOVAPS Z31, Z1
+	VFMADD231PS Z29, Z0, Z1
+	VMOVUPS 4096(DI)(CX*4), Z2
+	VMOVAPS Z31, Z3
+	VFMADD231PS Z29, Z2, Z3
+	VMOVUPS 8192(DI)(CX*4), Z4
+	VMOVAPS Z31, Z5
+	VFMADD231PS Z29, Z4, Z5
+	VMOVUPS 12288(DI)(CX*4), Z6
+	VMOVAPS Z31, Z7
+	VFMADD231PS Z29, Z6, Z7
+	VSUBPS Z31, Z1, Z8
+	VSUBPS Z31, Z3, Z9
+	VSUBPS Z31, Z5, Z10
+	VSUBPS Z31, Z7, Z11
+	VFNMADD231PS Z28, Z8, Z0
+	VFNMADD231PS Z28, Z9, Z2
+	VFNMADD231PS Z28, Z10, Z4
+	VFNMADD231PS Z28, Z11, Z6
+	VFNMADD231PS Z27, Z8, Z0
+	VFNMADD231PS Z27, Z9, Z2
+	VFNMADD231PS Z27, Z10, Z4
+	VFNMADD231PS Z27, Z11, Z6
+	VRANGEPS $6, Z30, Z0, Z0
+	VRANGEPS $6, Z30, Z2, Z2
+	VRANGEPS $6, Z30, Z4, Z4
+	VRANGEPS $6, Z30, Z6, Z6
+	VPERMPS Z26, Z1, Z1
+	VPERMPS Z26, Z3, Z3
+	VPERMPS Z26, Z5, Z5
+	VPERMPS Z26, Z7, Z7
+	VMOVAPS Z24, Z12
+	VFMADD231PS Z0, Z25, Z12
+	VMOVAPS Z24, Z13
+	VFMADD231PS Z2, Z25, Z13
+	VMOVAPS Z24, Z14
+	VFMADD231PS Z4, Z25, Z14
+	VMOVAPS Z24, Z15
+	VFMADD231PS Z6, Z25, Z15
+	VFMADD213PS Z30, Z0, Z12
+	VFMADD213PS Z30, Z2, Z13
+	VFMADD213PS Z30, Z4, Z14
+	VFMADD213PS Z30, Z6, Z15
+	VMULPS Z1, Z0, Z0
+	VMULPS Z3, Z2, Z2
+	VMULPS Z5, Z4, Z4
+	VMULPS Z7, Z6, Z6
+	VFMADD231PS Z12, Z0, Z1
+	VFMADD231PS Z13, Z2, Z3
+	VFMADD231PS Z14, Z4, Z5
+	VFMADD231PS Z15, Z6, Z7
+	VSCALEFPS Z8, Z1, Z0
+	VSCALEFPS Z9, Z3, Z1
+	VSCALEFPS Z10, Z5, Z2
+	VSCALEFPS Z11, Z7, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·expGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+928(SB), Z31
-	VBROADCASTSS lanes<>+4232(SB), Z30
-	VBROADCASTSS lanes<>+1696(SB), Z29
-	VBROADCASTSS lanes<>+1440(SB), Z28
-	VBROADCASTSS lanes<>+1216(SB), Z27
-	VBROADCASTSS lanes<>+4272(SB), Z26
-	VBROADCASTSS lanes<>+2656(SB), Z25
-	VBROADCASTSS lanes<>+1600(SB), Z24
-	VBROADCASTSS lanes<>+1952(SB), Z23
-	VBROADCASTSS lanes<>+3872(SB), Z22
+	VBROADCASTSS lanes<>+4652(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z30
+	VBROADCASTSS lanes<>+2112(SB), Z29
+	VBROADCASTSS lanes<>+252(SB), Z28
+	VBROADCASTSS lanes<>+1632(SB), Z27
+	VMOVUPS lanes<>+64(SB), Z26
+	VBROADCASTSS lanes<>+4732(SB), Z25
+	VBROADCASTSS lanes<>+4692(SB), Z24
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
 	PCALIGN $32
 main:
 	VMOVUPS (DI)(CX*4), Z0
-	VMOVAPS Z30, Z1
+	VMOVAPS Z31, Z1
 	VFMADD231PS Z29, Z0, Z1
 	VMOVUPS 64(DI)(CX*4), Z2
-	VMOVAPS Z30, Z3
+	VMOVAPS Z31, Z3
 	VFMADD231PS Z29, Z2, Z3
 	VMOVUPS 128(DI)(CX*4), Z4
-	VMOVAPS Z30, Z5
+	VMOVAPS Z31, Z5
 	VFMADD231PS Z29, Z4, Z5
 	VMOVUPS 192(DI)(CX*4), Z6
-	VMOVAPS Z30, Z7
+	VMOVAPS Z31, Z7
 	VFMADD231PS Z29, Z6, Z7
-	VSUBPS Z30, Z1, Z1
-	VSUBPS Z30, Z3, Z3
-	VSUBPS Z30, Z5, Z5
-	VSUBPS Z30, Z7, Z7
-	VFNMADD231PS Z28, Z1, Z0
-	VFNMADD231PS Z28, Z3, Z2
-	VFNMADD231PS Z28, Z5, Z4
-	VFNMADD231PS Z28, Z7, Z6
-	VFNMADD231PS Z27, Z1, Z0
-	VFNMADD231PS Z27, Z3, Z2
-	VFNMADD231PS Z27, Z5, Z4
-	VFNMADD231PS Z27, Z7, Z6
-	VRANGEPS $6, Z31, Z0, Z0
-	VRANGEPS $6, Z31, Z2, Z2
-	VRANGEPS $6, Z31, Z4, Z4
-	VRANGEPS $6, Z31, Z6, Z6
-	VMOVAPS Z25, Z8
-	VFMADD231PS Z0, Z26, Z8
-	VMOVAPS Z25, Z9
-	VFMADD231PS Z2, Z26, Z9
-	VMOVAPS Z25, Z10
-	VFMADD231PS Z4, Z26, Z10
-	VMOVAPS Z25, Z11
-	VFMADD231PS Z6, Z26, Z11
-	VFMADD213PS Z24, Z0, Z8
-	VFMADD213PS Z24, Z2, Z9
-	VFMADD213PS Z24, Z4, Z10
-	VFMADD213PS Z24, Z6, Z11
-	VFMADD213PS Z23, Z0, Z8
-	VFMADD213PS Z23, Z2, Z9
-	VFMADD213PS Z23, Z4, Z10
-	VFMADD213PS Z23, Z6, Z11
-	VFMADD213PS Z22, Z0, Z8
-	VFMADD213PS Z22, Z2, Z9
-	VFMADD213PS Z22, Z4, Z10
-	VFMADD213PS Z22, Z6, Z11
-	VFMADD213PS Z31, Z0, Z8
-	VFMADD213PS Z31, Z2, Z9
-	VFMADD213PS Z31, Z4, Z10
-	VFMADD213PS Z31, Z6, Z11
-	VFMADD213PS Z31, Z0, Z8
-	VFMADD213PS Z31, Z2, Z9
-	VFMADD213PS Z31, Z4, Z10
-	VFMADD213PS Z31, Z6, Z11
-	VSCALEFPS Z1, Z8, Z0
-	VSCALEFPS Z3, Z9, Z1
-	VSCALEFPS Z5, Z10, Z2
-	VSCALEFPS Z7, Z11, Z3
+	VSUBPS Z31, Z1, Z8
+	VSUBPS Z31, Z3, Z9
+	VSUBPS Z31, Z5, Z10
+	VSUBPS Z31, Z7, Z11
+	VFNMADD231PS Z28, Z8, Z0
+	VFNMADD231PS Z28, Z9, Z2
+	VFNMADD231PS Z28, Z10, Z4
+	VFNMADD231PS Z28, Z11, Z6
+	VFNMADD231PS Z27, Z8, Z0
+	VFNMADD231PS Z27, Z9, Z2
+	VFNMADD231PS Z27, Z10, Z4
+	VFNMADD231PS Z27, Z11, Z6
+	VRANGEPS $6, Z30, Z0, Z0
+	VRANGEPS $6, Z30, Z2, Z2
+	VRANGEPS $6, Z30, Z4, Z4
+	VRANGEPS $6, Z30, Z6, Z6
+	VPERMPS Z26, Z1, Z1
+	VPERMPS Z26, Z3, Z3
+	VPERMPS Z26, Z5, Z5
+	VPERMPS Z26, Z7, Z7
+	VMOVAPS Z24, Z12
+	VFMADD231PS Z0, Z25, Z12
+	VMOVAPS Z24, Z13
+	VFMADD231PS Z2, Z25, Z13
+	VMOVAPS Z24, Z14
+	VFMADD231PS Z4, Z25, Z14
+	VMOVAPS Z24, Z15
+	VFMADD231PS Z6, Z25, Z15
+	VFMADD213PS Z30, Z0, Z12
+	VFMADD213PS Z30, Z2, Z13
+	VFMADD213PS Z30, Z4, Z14
+	VFMADD213PS Z30, Z6, Z15
+	VMULPS Z1, Z0, Z0
+	VMULPS Z3, Z2, Z2
+	VMULPS Z5, Z4, Z4
+	VMULPS Z7, Z6, Z6
+	VFMADD231PS Z12, Z0, Z1
+	VFMADD231PS Z13, Z2, Z3
+	VFMADD231PS Z14, Z4, Z5
+	VFMADD231PS Z15, Z6, Z7
+	VSCALEFPS Z8, Z1, Z0
+	VSCALEFPS Z9, Z3, Z1
+	VSCALEFPS Z10, Z5, Z2
+	VSCALEFPS Z11, Z7, Z3
 	VMULPS (SI)(CX*4), Z0, Z0
 	VMULPS 64(SI)(CX*4), Z1, Z1
 	VMULPS 128(SI)(CX*4), Z2, Z2
@@ -2674,20 +3613,19 @@ masked:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPS.Z (DI)(CX*4), K7, Z0
-	VMOVAPS Z30, Z1
+	VMOVAPS Z31, Z1
 	VFMADD231PS Z29, Z0, Z1
-	VSUBPS Z30, Z1, Z1
-	VFNMADD231PS Z28, Z1, Z0
-	VFNMADD231PS Z27, Z1, Z0
-	VRANGEPS $6, Z31, Z0, Z0
-	VMOVAPS Z25, Z2
-	VFMADD231PS Z0, Z26, Z2
-	VFMADD213PS Z24, Z0, Z2
-	VFMADD213PS Z23, Z0, Z2
-	VFMADD213PS Z22, Z0, Z2
-	VFMADD213PS Z31, Z0, Z2
-	VFMADD213PS Z31, Z0, Z2
-	VSCALEFPS Z1, Z2, Z0
+	VSUBPS Z31, Z1, Z2
+	VFNMADD231PS Z28, Z2, Z0
+	VFNMADD231PS Z27, Z2, Z0
+	VRANGEPS $6, Z30, Z0, Z0
+	VPERMPS Z26, Z1, Z1
+	VMOVAPS Z24, Z3
+	VFMADD231PS Z0, Z25, Z3
+	VFMADD213PS Z30, Z0, Z3
+	VMULPS Z1, Z0, Z0
+	VFMADD231PS Z3, Z0, Z1
+	VSCALEFPS Z2, Z1, Z0
 	VMOVUPS.Z (SI)(CX*4), K7, Z1
 	VMULPS Z0, Z1, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
@@ -2704,10 +3642,10 @@ TEXT ·expGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4208(SB), Y15
-	VBROADCASTSD lanes<>+416(SB), Y14
-	VBROADCASTSD lanes<>+4088(SB), Y13
-	VBROADCASTSD lanes<>+4096(SB), Y12
+	VBROADCASTSD lanes<>+4624(SB), Y15
+	VBROADCASTSD lanes<>+800(SB), Y14
+	VBROADCASTSD lanes<>+4504(SB), Y13
+	VBROADCASTSD lanes<>+4512(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -2718,41 +3656,41 @@ main:
 	VMAXPD Y0, Y12, Y0
 	VMAXPD Y1, Y12, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PD lanes<>+3840(SB), Y0, Y2
+	VFMADD231PD lanes<>+4256(SB), Y0, Y2
 	VMOVAPS Y15, Y3
-	VFMADD231PD lanes<>+3840(SB), Y1, Y3
+	VFMADD231PD lanes<>+4256(SB), Y1, Y3
 	VSUBPD Y15, Y2, Y4
 	VSUBPD Y15, Y3, Y5
 	VPSLLQ $52, Y2, Y2
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y0, Y6
-	VFNMADD231PD lanes<>+3584(SB), Y4, Y6
+	VFNMADD231PD lanes<>+4000(SB), Y4, Y6
 	VMOVAPS Y1, Y7
-	VFNMADD231PD lanes<>+3584(SB), Y5, Y7
-	VFNMADD231PD lanes<>+1760(SB), Y4, Y6
-	VFNMADD231PD lanes<>+1760(SB), Y5, Y7
+	VFNMADD231PD lanes<>+4000(SB), Y5, Y7
+	VFNMADD231PD lanes<>+2176(SB), Y4, Y6
+	VFNMADD231PD lanes<>+2176(SB), Y5, Y7
 	VMULPD Y6, Y6, Y4
 	VMULPD Y7, Y7, Y5
-	VBROADCASTSD lanes<>+4144(SB), Y8
-	VBROADCASTSD lanes<>+1312(SB), Y9
+	VBROADCASTSD lanes<>+4560(SB), Y8
+	VBROADCASTSD lanes<>+1728(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+1312(SB), Y5, Y8
-	VFMADD213PD lanes<>+2784(SB), Y4, Y9
-	VFMADD213PD lanes<>+2784(SB), Y5, Y8
-	VFMADD213PD lanes<>+2976(SB), Y4, Y9
-	VFMADD213PD lanes<>+2976(SB), Y5, Y8
-	VFMADD213PD lanes<>+1088(SB), Y4, Y9
-	VFMADD213PD lanes<>+1088(SB), Y5, Y8
-	VBROADCASTSD lanes<>+4120(SB), Y10
-	VBROADCASTSD lanes<>+2272(SB), Y11
+	VFMADD213PD lanes<>+1728(SB), Y5, Y8
+	VFMADD213PD lanes<>+3200(SB), Y4, Y9
+	VFMADD213PD lanes<>+3200(SB), Y5, Y8
+	VFMADD213PD lanes<>+3392(SB), Y4, Y9
+	VFMADD213PD lanes<>+3392(SB), Y5, Y8
+	VFMADD213PD lanes<>+1504(SB), Y4, Y9
+	VFMADD213PD lanes<>+1504(SB), Y5, Y8
+	VBROADCASTSD lanes<>+4536(SB), Y10
+	VBROADCASTSD lanes<>+2688(SB), Y11
 	VFMADD231PD Y4, Y10, Y11
-	VFMADD213PD lanes<>+2272(SB), Y5, Y10
-	VFMADD213PD lanes<>+3680(SB), Y4, Y11
-	VFMADD213PD lanes<>+3680(SB), Y5, Y10
-	VFMADD213PD lanes<>+1280(SB), Y4, Y11
-	VFMADD213PD lanes<>+1280(SB), Y5, Y10
-	VFMADD213PD lanes<>+1248(SB), Y4, Y11
-	VFMADD213PD lanes<>+1248(SB), Y5, Y10
+	VFMADD213PD lanes<>+2688(SB), Y5, Y10
+	VFMADD213PD lanes<>+4096(SB), Y4, Y11
+	VFMADD213PD lanes<>+4096(SB), Y5, Y10
+	VFMADD213PD lanes<>+1696(SB), Y4, Y11
+	VFMADD213PD lanes<>+1696(SB), Y5, Y10
+	VFMADD213PD lanes<>+1664(SB), Y4, Y11
+	VFMADD213PD lanes<>+1664(SB), Y5, Y10
 	VFMADD231PD Y6, Y9, Y11
 	VFMADD231PD Y7, Y8, Y10
 	VFMADD213PD Y14, Y6, Y11
@@ -2762,11 +3700,11 @@ main:
 	VPXOR X4, X4, X4
 	VCMPPD $17, Y4, Y0, Y0
 	VCMPPD $17, Y4, Y1, Y1
-	VANDPS lanes<>+64(SB), Y0, Y0
-	VANDPS lanes<>+64(SB), Y1, Y1
+	VANDPS lanes<>+448(SB), Y0, Y0
+	VANDPS lanes<>+448(SB), Y1, Y1
 	VPADDQ Y0, Y2, Y2
 	VPADDQ Y1, Y3, Y3
-	VBROADCASTSD lanes<>+96(SB), Y4
+	VBROADCASTSD lanes<>+480(SB), Y4
 	VPSUBQ Y0, Y4, Y0
 	VPSUBQ Y1, Y4, Y1
 	VMULPD Y2, Y11, Y2
@@ -2789,31 +3727,31 @@ single:
 	VMINPD (DI)(CX*8), Y13, Y0
 	VMAXPD Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PD lanes<>+3840(SB), Y0, Y1
+	VFMADD231PD lanes<>+4256(SB), Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PD lanes<>+3584(SB), Y2, Y3
-	VFNMADD231PD lanes<>+1760(SB), Y2, Y3
+	VFNMADD231PD lanes<>+4000(SB), Y2, Y3
+	VFNMADD231PD lanes<>+2176(SB), Y2, Y3
 	VMULPD Y3, Y3, Y2
-	VBROADCASTSD lanes<>+4144(SB), Y4
-	VFMADD213PD lanes<>+1312(SB), Y2, Y4
-	VFMADD213PD lanes<>+2784(SB), Y2, Y4
-	VFMADD213PD lanes<>+2976(SB), Y2, Y4
-	VFMADD213PD lanes<>+1088(SB), Y2, Y4
-	VBROADCASTSD lanes<>+4120(SB), Y5
-	VFMADD213PD lanes<>+2272(SB), Y2, Y5
-	VFMADD213PD lanes<>+3680(SB), Y2, Y5
-	VFMADD213PD lanes<>+1280(SB), Y2, Y5
-	VFMADD213PD lanes<>+1248(SB), Y2, Y5
+	VBROADCASTSD lanes<>+4560(SB), Y4
+	VFMADD213PD lanes<>+1728(SB), Y2, Y4
+	VFMADD213PD lanes<>+3200(SB), Y2, Y4
+	VFMADD213PD lanes<>+3392(SB), Y2, Y4
+	VFMADD213PD lanes<>+1504(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4536(SB), Y5
+	VFMADD213PD lanes<>+2688(SB), Y2, Y5
+	VFMADD213PD lanes<>+4096(SB), Y2, Y5
+	VFMADD213PD lanes<>+1696(SB), Y2, Y5
+	VFMADD213PD lanes<>+1664(SB), Y2, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VPXOR X2, X2, X2
 	VCMPPD $17, Y2, Y0, Y0
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+448(SB), Y0, Y0
 	VPADDQ Y0, Y1, Y1
-	VBROADCASTSD lanes<>+96(SB), Y2
+	VBROADCASTSD lanes<>+480(SB), Y2
 	VPSUBQ Y0, Y2, Y0
 	VMULPD Y1, Y5, Y1
 	VMULPD Y0, Y1, Y0
@@ -2826,38 +3764,38 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
 	VMINPD Y0, Y13, Y0
 	VMAXPD Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PD lanes<>+3840(SB), Y0, Y1
+	VFMADD231PD lanes<>+4256(SB), Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PD lanes<>+3584(SB), Y2, Y3
-	VFNMADD231PD lanes<>+1760(SB), Y2, Y3
+	VFNMADD231PD lanes<>+4000(SB), Y2, Y3
+	VFNMADD231PD lanes<>+2176(SB), Y2, Y3
 	VMULPD Y3, Y3, Y2
-	VBROADCASTSD lanes<>+4144(SB), Y4
-	VFMADD213PD lanes<>+1312(SB), Y2, Y4
-	VFMADD213PD lanes<>+2784(SB), Y2, Y4
-	VFMADD213PD lanes<>+2976(SB), Y2, Y4
-	VFMADD213PD lanes<>+1088(SB), Y2, Y4
-	VBROADCASTSD lanes<>+4120(SB), Y5
-	VFMADD213PD lanes<>+2272(SB), Y2, Y5
-	VFMADD213PD lanes<>+3680(SB), Y2, Y5
-	VFMADD213PD lanes<>+1280(SB), Y2, Y5
-	VFMADD213PD lanes<>+1248(SB), Y2, Y5
+	VBROADCASTSD lanes<>+4560(SB), Y4
+	VFMADD213PD lanes<>+1728(SB), Y2, Y4
+	VFMADD213PD lanes<>+3200(SB), Y2, Y4
+	VFMADD213PD lanes<>+3392(SB), Y2, Y4
+	VFMADD213PD lanes<>+1504(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4536(SB), Y5
+	VFMADD213PD lanes<>+2688(SB), Y2, Y5
+	VFMADD213PD lanes<>+4096(SB), Y2, Y5
+	VFMADD213PD lanes<>+1696(SB), Y2, Y5
+	VFMADD213PD lanes<>+1664(SB), Y2, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VPXOR X2, X2, X2
 	VCMPPD $17, Y2, Y0, Y0
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+448(SB), Y0, Y0
 	VPADDQ Y0, Y1, Y1
-	VBROADCASTSD lanes<>+96(SB), Y2
+	VBROADCASTSD lanes<>+480(SB), Y2
 	VPSUBQ Y0, Y2, Y0
 	VMULPD Y1, Y5, Y1
 	VMULPD Y0, Y1, Y0
@@ -2877,18 +3815,18 @@ TEXT ·expGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+416(SB), Z31
-	VBROADCASTSD lanes<>+4040(SB), Z30
-	VBROADCASTSD lanes<>+3840(SB), Z29
-	VBROADCASTSD lanes<>+3584(SB), Z28
-	VBROADCASTSD lanes<>+1760(SB), Z27
-	VBROADCASTSD lanes<>+4144(SB), Z26
-	VBROADCASTSD lanes<>+1312(SB), Z25
-	VBROADCASTSD lanes<>+2784(SB), Z24
-	VBROADCASTSD lanes<>+2976(SB), Z23
-	VBROADCASTSD lanes<>+1088(SB), Z22
-	VBROADCASTSD lanes<>+4120(SB), Z21
-	VBROADCASTSD lanes<>+2272(SB), Z20
+	VBROADCASTSD lanes<>+800(SB), Z31
+	VBROADCASTSD lanes<>+4456(SB), Z30
+	VBROADCASTSD lanes<>+4256(SB), Z29
+	VBROADCASTSD lanes<>+4000(SB), Z28
+	VBROADCASTSD lanes<>+2176(SB), Z27
+	VBROADCASTSD lanes<>+4560(SB), Z26
+	VBROADCASTSD lanes<>+1728(SB), Z25
+	VBROADCASTSD lanes<>+3200(SB), Z24
+	VBROADCASTSD lanes<>+3392(SB), Z23
+	VBROADCASTSD lanes<>+1504(SB), Z22
+	VBROADCASTSD lanes<>+4536(SB), Z21
+	VBROADCASTSD lanes<>+2688(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -2954,18 +3892,18 @@ main:
 	VFMADD231PD Z10, Z21, Z18
 	VMOVAPS Z20, Z19
 	VFMADD231PD Z11, Z21, Z19
-	VFMADD213PD.BCST lanes<>+3680(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+3680(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+3680(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+3680(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+1280(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1280(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1280(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1280(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+1248(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1248(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1248(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1248(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+4096(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+4096(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+4096(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+4096(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1696(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1696(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1696(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1696(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1664(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1664(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1664(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1664(SB), Z11, Z19
 	VFMADD231PD Z0, Z12, Z16
 	VFMADD231PD Z2, Z13, Z17
 	VFMADD231PD Z4, Z14, Z18
@@ -3016,9 +3954,9 @@ masked:
 	VFMADD213PD Z22, Z2, Z3
 	VMOVAPS Z20, Z4
 	VFMADD231PD Z2, Z21, Z4
-	VFMADD213PD.BCST lanes<>+3680(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1280(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1248(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4096(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1696(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1664(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD Z31, Z0, Z4
 	VFMADD213PD Z31, Z0, Z4
@@ -3033,6 +3971,123 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·expm1Float32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VBROADCASTSS lanes<>+4668(SB), Y0
+	VMOVUPS (SI)(CX*4), Y1
+	VMINPS Y1, Y0, Y2
+	VMOVUPS 32(SI)(CX*4), Y3
+	VMINPS Y3, Y0, Y4
+	VMOVUPS 64(SI)(CX*4), Y5
+	VMINPS Y5, Y0, Y6
+	VMOVUPS 96(SI)(CX*4), Y7
+	VMINPS Y7, Y0, Y0
+	VBROADCASTSS lanes<>+4664(SB), Y8
+	VMAXPS Y2, Y8, Y2
+	VMAXPS Y4, Y8, Y4
+	VMAXPS Y6, Y8, Y6
+	VMAXPS Y0, Y8, Y0
+	VBROADCASTSS lanes<>+2112(SB), Y8
+	VBROADCASTSS lanes<>+2944(SB), Y9
+	VFMADD231PS Y8, Y2, Y9
+	VBROADCASTSS lanes<>+2944(SB), Y10
+	VFMADD231PS Y8, Y4, Y10
+	VBROADCASTSS lanes<>+2944(SB), Y11
+	VFMADD231PS Y8, Y6, Y11
+	VFMADD213PS lanes<>+2944(SB), Y0, Y8
+	VSUBPS lanes<>+2944(SB), Y9, Y12
+	VSUBPS lanes<>+2944(SB), Y10, Y13
+	VSUBPS lanes<>+2944(SB), Y11, Y14
+	VSUBPS lanes<>+2944(SB), Y8, Y15
+	VPSLLD $23, Y9, Y9
+	VPSLLD $23, Y10, Y10
+	VPSLLD $23, Y11, Y11
+	VPSLLD $23, Y8, Y8
+	VFNMADD231PS lanes<>+1856(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1856(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1856(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1856(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1632(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1632(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1632(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1632(SB), Y15, Y0
+	VMULPS Y2, Y2, Y12
+	VMULPS Y4, Y4, Y13
+	VMULPS Y6, Y6, Y14
+	VMULPS Y0, Y0, Y15
+	VBROADCASTSS lanes<>+4688(SB), Y7
+	VBROADCASTSS lanes<>+1952(SB), Y5
+	VFMADD231PS Y2, Y7, Y5
+	VBROADCASTSS lanes<>+1952(SB), Y3
+	VFMADD231PS Y4, Y7, Y3
+	VBROADCASTSS lanes<>+1952(SB), Y1
+	VFMADD231PS Y6, Y7, Y1
+	VFMADD213PS lanes<>+1952(SB), Y0, Y7
+	VFMADD213PS lanes<>+2720(SB), Y2, Y5
+	VFMADD213PS lanes<>+2720(SB), Y4, Y3
+	VFMADD213PS lanes<>+2720(SB), Y6, Y1
+	VFMADD213PS lanes<>+2720(SB), Y0, Y7
+	VFMADD213PS lanes<>+2528(SB), Y2, Y5
+	VFMADD213PS lanes<>+2528(SB), Y4, Y3
+	VFMADD213PS lanes<>+2528(SB), Y6, Y1
+	VFMADD213PS lanes<>+2528(SB), Y0, Y7
+	VFMADD213PS lanes<>+4352(SB), Y2, Y5
+	VFMADD213PS lanes<>+4352(SB), Y4, Y3
+	VFMADD213PS lanes<>+4352(SB), Y6, Y1
+	VFMADD213PS lanes<>+4352(SB), Y0, Y7
+	VFMADD231PS Y5, Y12, Y2
+	VFMADD231PS Y3, Y13, Y4
+	VFMADD231PS Y1, Y14, Y6
+	VFMADD231PS Y7, Y15, Y0
+	VSUBPS lanes<>+1024(SB), Y9, Y1
+	VSUBPS lanes<>+1024(SB), Y10, Y3
+	VSUBPS lanes<>+1024(SB), Y11, Y5
+	VSUBPS lanes<>+1024(SB), Y8, Y7
+	VFMADD231PS Y2, Y9, Y1
+	VFMADD231PS Y4, Y10, Y3
+	VFMADD231PS Y6, Y11, Y5
+	VFMADD231PS Y0, Y8, Y7
+	VMOVUPS (SI)(CX*4), Y0
+	VANDPS lanes<>+4384(SB), Y0, Y2
+	VMOVUPS 32(SI)(CX*4), Y4
+	VANDPS lanes<>+4384(SB), Y4, Y6
+	VMOVUPS 64(SI)(CX*4), Y8
+	VANDPS lanes<>+4384(SB), Y8, Y9
+	VMOVUPS 96(SI)(CX*4), Y10
+	VANDPS lanes<>+4384(SB), Y10, Y11
+	VCMPPS $17, lanes<>+960(SB), Y2, Y2
+	VCMPPS $17, lanes<>+960(SB), Y6, Y6
+	VCMPPS $17, lanes<>+960(SB), Y9, Y9
+	VCMPPS $17, lanes<>+960(SB), Y11, Y11
+	VADDPS Y1, Y1, Y1
+	VADDPS Y3, Y3, Y3
+	VADDPS Y5, Y5, Y5
+	VADDPS Y7, Y7, Y7
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VBLENDVPS Y6, Y4, Y3, Y1
+	VBLENDVPS Y9, Y8, Y5, Y2
+	VBLENDVPS Y11, Y10, Y7, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·expm1Float32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -3043,7 +4098,7 @@ TEXT ·expm1Float32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4248(SB), Y0
+	VBROADCASTSS lanes<>+4668(SB), Y0
 	VMOVUPS (SI)(CX*4), Y1
 	VMINPS Y1, Y0, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
@@ -3052,83 +4107,83 @@ main:
 	VMINPS Y5, Y0, Y6
 	VMOVUPS 96(SI)(CX*4), Y7
 	VMINPS Y7, Y0, Y0
-	VBROADCASTSS lanes<>+4244(SB), Y8
+	VBROADCASTSS lanes<>+4664(SB), Y8
 	VMAXPS Y2, Y8, Y2
 	VMAXPS Y4, Y8, Y4
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y0, Y8, Y0
-	VBROADCASTSS lanes<>+1696(SB), Y8
-	VBROADCASTSS lanes<>+2528(SB), Y9
+	VBROADCASTSS lanes<>+2112(SB), Y8
+	VBROADCASTSS lanes<>+2944(SB), Y9
 	VFMADD231PS Y8, Y2, Y9
-	VBROADCASTSS lanes<>+2528(SB), Y10
+	VBROADCASTSS lanes<>+2944(SB), Y10
 	VFMADD231PS Y8, Y4, Y10
-	VBROADCASTSS lanes<>+2528(SB), Y11
+	VBROADCASTSS lanes<>+2944(SB), Y11
 	VFMADD231PS Y8, Y6, Y11
-	VFMADD213PS lanes<>+2528(SB), Y0, Y8
-	VSUBPS lanes<>+2528(SB), Y9, Y12
-	VSUBPS lanes<>+2528(SB), Y10, Y13
-	VSUBPS lanes<>+2528(SB), Y11, Y14
-	VSUBPS lanes<>+2528(SB), Y8, Y15
+	VFMADD213PS lanes<>+2944(SB), Y0, Y8
+	VSUBPS lanes<>+2944(SB), Y9, Y12
+	VSUBPS lanes<>+2944(SB), Y10, Y13
+	VSUBPS lanes<>+2944(SB), Y11, Y14
+	VSUBPS lanes<>+2944(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+1440(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1440(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1440(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1440(SB), Y15, Y0
-	VFNMADD231PS lanes<>+1216(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1216(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1216(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1216(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1856(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1856(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1856(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1856(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1632(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1632(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1632(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1632(SB), Y15, Y0
 	VMULPS Y2, Y2, Y12
 	VMULPS Y4, Y4, Y13
 	VMULPS Y6, Y6, Y14
 	VMULPS Y0, Y0, Y15
-	VBROADCASTSS lanes<>+4268(SB), Y7
-	VBROADCASTSS lanes<>+1536(SB), Y5
+	VBROADCASTSS lanes<>+4688(SB), Y7
+	VBROADCASTSS lanes<>+1952(SB), Y5
 	VFMADD231PS Y2, Y7, Y5
-	VBROADCASTSS lanes<>+1536(SB), Y3
+	VBROADCASTSS lanes<>+1952(SB), Y3
 	VFMADD231PS Y4, Y7, Y3
-	VBROADCASTSS lanes<>+1536(SB), Y1
+	VBROADCASTSS lanes<>+1952(SB), Y1
 	VFMADD231PS Y6, Y7, Y1
-	VFMADD213PS lanes<>+1536(SB), Y0, Y7
-	VFMADD213PS lanes<>+2304(SB), Y2, Y5
-	VFMADD213PS lanes<>+2304(SB), Y4, Y3
-	VFMADD213PS lanes<>+2304(SB), Y6, Y1
-	VFMADD213PS lanes<>+2304(SB), Y0, Y7
-	VFMADD213PS lanes<>+2112(SB), Y2, Y5
-	VFMADD213PS lanes<>+2112(SB), Y4, Y3
-	VFMADD213PS lanes<>+2112(SB), Y6, Y1
-	VFMADD213PS lanes<>+2112(SB), Y0, Y7
-	VFMADD213PS lanes<>+3936(SB), Y2, Y5
-	VFMADD213PS lanes<>+3936(SB), Y4, Y3
-	VFMADD213PS lanes<>+3936(SB), Y6, Y1
-	VFMADD213PS lanes<>+3936(SB), Y0, Y7
+	VFMADD213PS lanes<>+1952(SB), Y0, Y7
+	VFMADD213PS lanes<>+2720(SB), Y2, Y5
+	VFMADD213PS lanes<>+2720(SB), Y4, Y3
+	VFMADD213PS lanes<>+2720(SB), Y6, Y1
+	VFMADD213PS lanes<>+2720(SB), Y0, Y7
+	VFMADD213PS lanes<>+2528(SB), Y2, Y5
+	VFMADD213PS lanes<>+2528(SB), Y4, Y3
+	VFMADD213PS lanes<>+2528(SB), Y6, Y1
+	VFMADD213PS lanes<>+2528(SB), Y0, Y7
+	VFMADD213PS lanes<>+4352(SB), Y2, Y5
+	VFMADD213PS lanes<>+4352(SB), Y4, Y3
+	VFMADD213PS lanes<>+4352(SB), Y6, Y1
+	VFMADD213PS lanes<>+4352(SB), Y0, Y7
 	VFMADD231PS Y5, Y12, Y2
 	VFMADD231PS Y3, Y13, Y4
 	VFMADD231PS Y1, Y14, Y6
 	VFMADD231PS Y7, Y15, Y0
-	VSUBPS lanes<>+640(SB), Y9, Y1
-	VSUBPS lanes<>+640(SB), Y10, Y3
-	VSUBPS lanes<>+640(SB), Y11, Y5
-	VSUBPS lanes<>+640(SB), Y8, Y7
+	VSUBPS lanes<>+1024(SB), Y9, Y1
+	VSUBPS lanes<>+1024(SB), Y10, Y3
+	VSUBPS lanes<>+1024(SB), Y11, Y5
+	VSUBPS lanes<>+1024(SB), Y8, Y7
 	VFMADD231PS Y2, Y9, Y1
 	VFMADD231PS Y4, Y10, Y3
 	VFMADD231PS Y6, Y11, Y5
 	VFMADD231PS Y0, Y8, Y7
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+3968(SB), Y0, Y2
+	VANDPS lanes<>+4384(SB), Y0, Y2
 	VMOVUPS 32(SI)(CX*4), Y4
-	VANDPS lanes<>+3968(SB), Y4, Y6
+	VANDPS lanes<>+4384(SB), Y4, Y6
 	VMOVUPS 64(SI)(CX*4), Y8
-	VANDPS lanes<>+3968(SB), Y8, Y9
+	VANDPS lanes<>+4384(SB), Y8, Y9
 	VMOVUPS 96(SI)(CX*4), Y10
-	VANDPS lanes<>+3968(SB), Y10, Y11
-	VCMPPS $17, lanes<>+576(SB), Y2, Y2
-	VCMPPS $17, lanes<>+576(SB), Y6, Y6
-	VCMPPS $17, lanes<>+576(SB), Y9, Y9
-	VCMPPS $17, lanes<>+576(SB), Y11, Y11
+	VANDPS lanes<>+4384(SB), Y10, Y11
+	VCMPPS $17, lanes<>+960(SB), Y2, Y2
+	VCMPPS $17, lanes<>+960(SB), Y6, Y6
+	VCMPPS $17, lanes<>+960(SB), Y9, Y9
+	VCMPPS $17, lanes<>+960(SB), Y11, Y11
 	VADDPS Y1, Y1, Y1
 	VADDPS Y3, Y3, Y3
 	VADDPS Y5, Y5, Y5
@@ -3150,28 +4205,28 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4248(SB), Y0
+	VBROADCASTSS lanes<>+4668(SB), Y0
 	VMOVUPS (SI)(CX*4), Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4244(SB), Y2
+	VBROADCASTSS lanes<>+4664(SB), Y2
 	VMAXPS Y0, Y2, Y0
-	VBROADCASTSS lanes<>+1696(SB), Y2
-	VFMADD213PS lanes<>+2528(SB), Y0, Y2
-	VSUBPS lanes<>+2528(SB), Y2, Y3
+	VBROADCASTSS lanes<>+2112(SB), Y2
+	VFMADD213PS lanes<>+2944(SB), Y0, Y2
+	VSUBPS lanes<>+2944(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1440(SB), Y3, Y0
-	VFNMADD231PS lanes<>+1216(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1856(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1632(SB), Y3, Y0
 	VMULPS Y0, Y0, Y3
-	VBROADCASTSS lanes<>+4268(SB), Y4
-	VFMADD213PS lanes<>+1536(SB), Y0, Y4
-	VFMADD213PS lanes<>+2304(SB), Y0, Y4
-	VFMADD213PS lanes<>+2112(SB), Y0, Y4
-	VFMADD213PS lanes<>+3936(SB), Y0, Y4
+	VBROADCASTSS lanes<>+4688(SB), Y4
+	VFMADD213PS lanes<>+1952(SB), Y0, Y4
+	VFMADD213PS lanes<>+2720(SB), Y0, Y4
+	VFMADD213PS lanes<>+2528(SB), Y0, Y4
+	VFMADD213PS lanes<>+4352(SB), Y0, Y4
 	VFMADD231PS Y4, Y3, Y0
-	VSUBPS lanes<>+640(SB), Y2, Y3
+	VSUBPS lanes<>+1024(SB), Y2, Y3
 	VFMADD231PS Y0, Y2, Y3
-	VANDPS lanes<>+3968(SB), Y1, Y0
-	VCMPPS $17, lanes<>+576(SB), Y0, Y0
+	VANDPS lanes<>+4384(SB), Y1, Y0
+	VCMPPS $17, lanes<>+960(SB), Y0, Y0
 	VADDPS Y3, Y3, Y2
 	VBLENDVPS Y0, Y1, Y2, Y0
 	VMOVUPS Y0, (DX)(CX*4)
@@ -3182,31 +4237,31 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4248(SB), Y0
+	VBROADCASTSS lanes<>+4668(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4244(SB), Y2
+	VBROADCASTSS lanes<>+4664(SB), Y2
 	VMAXPS Y0, Y2, Y0
-	VBROADCASTSS lanes<>+1696(SB), Y2
-	VFMADD213PS lanes<>+2528(SB), Y0, Y2
-	VSUBPS lanes<>+2528(SB), Y2, Y3
+	VBROADCASTSS lanes<>+2112(SB), Y2
+	VFMADD213PS lanes<>+2944(SB), Y0, Y2
+	VSUBPS lanes<>+2944(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1440(SB), Y3, Y0
-	VFNMADD231PS lanes<>+1216(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1856(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1632(SB), Y3, Y0
 	VMULPS Y0, Y0, Y3
-	VBROADCASTSS lanes<>+4268(SB), Y4
-	VFMADD213PS lanes<>+1536(SB), Y0, Y4
-	VFMADD213PS lanes<>+2304(SB), Y0, Y4
-	VFMADD213PS lanes<>+2112(SB), Y0, Y4
-	VFMADD213PS lanes<>+3936(SB), Y0, Y4
+	VBROADCASTSS lanes<>+4688(SB), Y4
+	VFMADD213PS lanes<>+1952(SB), Y0, Y4
+	VFMADD213PS lanes<>+2720(SB), Y0, Y4
+	VFMADD213PS lanes<>+2528(SB), Y0, Y4
+	VFMADD213PS lanes<>+4352(SB), Y0, Y4
 	VFMADD231PS Y4, Y3, Y0
-	VSUBPS lanes<>+640(SB), Y2, Y3
+	VSUBPS lanes<>+1024(SB), Y2, Y3
 	VFMADD231PS Y0, Y2, Y3
-	VANDPS lanes<>+3968(SB), Y1, Y0
-	VCMPPS $17, lanes<>+576(SB), Y0, Y0
+	VANDPS lanes<>+4384(SB), Y1, Y0
+	VCMPPS $17, lanes<>+960(SB), Y0, Y0
 	VADDPS Y3, Y3, Y2
 	VBLENDVPS Y0, Y1, Y2, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
@@ -3216,25 +4271,165 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·expm1Float32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+2944(SB), Z31
+	VBROADCASTSS lanes<>+4668(SB), Z30
+	VBROADCASTSS lanes<>+4664(SB), Z29
+	VBROADCASTSS lanes<>+2112(SB), Z28
+	VBROADCASTSS lanes<>+252(SB), Z27
+	VBROADCASTSS lanes<>+1632(SB), Z26
+	VBROADCASTSS lanes<>+4688(SB), Z25
+	VBROADCASTSS lanes<>+1952(SB), Z24
+	VBROADCASTSS lanes<>+2720(SB), Z23
+	VBROADCASTSS lanes<>+2528(SB), Z22
+	VBROADCASTSS lanes<>+4352(SB), Z21
+	VBROADCASTSS lanes<>+380(SB), Z20
+	VBROADCASTSS lanes<>+4384(SB), Z19
+	VBROADCASTSS lanes<>+960(SB), Z18
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VMINPS Z0, Z30, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VMINPS Z2, Z30, Z3
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VMINPS Z4, Z30, Z5
+	VMOVUPS 12288(SI)(CX*4), Z6
+	VMINPS Z6, Z30, Z7
+	VMAXPS Z1, Z29, Z1
+	VMAXPS Z3, Z29, Z3
+	VMAXPS Z5, Z29, Z5
+	VMAXPS Z7, Z29, Z7
+	VMOVAPS Z31, Z8
+	VFMADD231PS Z28, Z1, Z8
+	VMOVAPS Z31, Z9
+	VFMADD231PS Z28, Z3, Z9
+	VMOVAPS Z31, Z10
+	VFMADD231PS Z28, Z5, Z10
+	VMOVAPS Z31, Z11
+	VFMADD231PS Z28, Z7, Z11
+	VSUBPS Z31, Z8, Z12
+	VSUBPS Z31, Z9, Z13
+	VSUBPS Z31, Z10, Z14
+	VSUBPS Z31, Z11, Z15
+	VPSLLD $23, Z8, Z8
+	VPSLLD $23, Z9, Z9
+	VPSLLD $23, Z10, Z10
+	VPSLLD $23, Z11, Z11
+	VFNMADD231PS Z27, Z12, Z1
+	VFNMADD231PS Z27, Z13, Z3
+	VFNMADD231PS Z27, Z14, Z5
+	VFNMADD231PS Z27, Z15, Z7
+	VFNMADD231PS Z26, Z12, Z1
+	VFNMADD231PS Z26, Z13, Z3
+	VFNMADD231PS Z26, Z14, Z5
+	VFNMADD231PS Z26, Z15, Z7
+	VMULPS Z1, Z1, Z12
+	VMULPS Z3, Z3, Z13
+	VMULPS Z5, Z5, Z14
+	VMULPS Z7, Z7, Z15
+	VMOVAPS Z24, Z16
+	VFMADD231PS Z1, Z25, Z16
+	VMOVAPS Z24, Z17
+	VFMADD231PS Z3, Z25, Z17
+	VMOVAPS Z24, Z6
+	VFMADD231PS Z5, Z25, Z6
+	VMOVAPS Z24, Z4
+	VFMADD231PS Z7, Z25, Z4
+	VFMADD213PS Z23, Z1, Z16
+	VFMADD213PS Z23, Z3, Z17
+	VFMADD213PS Z23, Z5, Z6
+	VFMADD213PS Z23, Z7, Z4
+	VFMADD213PS Z22, Z1, Z16
+	VFMADD213PS Z22, Z3, Z17
+	VFMADD213PS Z22, Z5, Z6
+	VFMADD213PS Z22, Z7, Z4
+	VFMADD213PS Z21, Z1, Z16
+	VFMADD213PS Z21, Z3, Z17
+	VFMADD213PS Z21, Z5, Z6
+	VFMADD213PS Z21, Z7, Z4
+	VFMADD231PS Z16, Z12, Z1
+	VFMADD231PS Z17, Z13, Z3
+	VFMADD231PS Z6, Z14, Z5
+	VFMADD231PS Z4, Z15, Z7
+	VSUBPS Z20, Z8, Z4
+	VSUBPS Z20, Z9, Z6
+	VSUBPS Z20, Z10, Z12
+	VSUBPS Z20, Z11, Z13
+	VFMADD231PS Z1, Z8, Z4
+	VFMADD231PS Z3, Z9, Z6
+	VFMADD231PS Z5, Z10, Z12
+	VFMADD231PS Z7, Z11, Z13
+	VANDPS Z19, Z0, Z1
+	VANDPS Z19, Z2, Z3
+	VMOVUPS 8192(SI)(CX*4), Z5
+	VANDPS Z19, Z5, Z7
+	VMOVUPS 12288(SI)(CX*4), Z8
+	VANDPS Z19, Z8, Z9
+	VCMPPS $21, Z18, Z1, K1
+	VCMPPS $21, Z18, Z3, K2
+	VCMPPS $21, Z18, Z7, K3
+	VCMPPS $21, Z18, Z9, K4
+	VADDPS Z4, Z4, K1, Z0
+	VADDPS Z6, Z6, K2, Z2
+	VADDPS Z12, Z12, K3, Z5
+	VADDPS Z13, Z13, K4, Z8
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z2, 4096(DX)(CX*4)
+	VMOVNTPS Z5, 8192(DX)(CX*4)
+	VMOVNTPS Z8, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·expm1Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+2528(SB), Z31
-	VBROADCASTSS lanes<>+4248(SB), Z30
-	VBROADCASTSS lanes<>+4244(SB), Z29
-	VBROADCASTSS lanes<>+1696(SB), Z28
-	VBROADCASTSS lanes<>+1440(SB), Z27
-	VBROADCASTSS lanes<>+1216(SB), Z26
-	VBROADCASTSS lanes<>+4268(SB), Z25
-	VBROADCASTSS lanes<>+1536(SB), Z24
-	VBROADCASTSS lanes<>+2304(SB), Z23
-	VBROADCASTSS lanes<>+2112(SB), Z22
-	VBROADCASTSS lanes<>+3936(SB), Z21
-	VBROADCASTSS lanes<>+640(SB), Z20
-	VBROADCASTSS lanes<>+3968(SB), Z19
-	VBROADCASTSS lanes<>+576(SB), Z18
+	VBROADCASTSS lanes<>+2944(SB), Z31
+	VBROADCASTSS lanes<>+4668(SB), Z30
+	VBROADCASTSS lanes<>+4664(SB), Z29
+	VBROADCASTSS lanes<>+2112(SB), Z28
+	VBROADCASTSS lanes<>+252(SB), Z27
+	VBROADCASTSS lanes<>+1632(SB), Z26
+	VBROADCASTSS lanes<>+4688(SB), Z25
+	VBROADCASTSS lanes<>+1952(SB), Z24
+	VBROADCASTSS lanes<>+2720(SB), Z23
+	VBROADCASTSS lanes<>+2528(SB), Z22
+	VBROADCASTSS lanes<>+4352(SB), Z21
+	VBROADCASTSS lanes<>+380(SB), Z20
+	VBROADCASTSS lanes<>+4384(SB), Z19
+	VBROADCASTSS lanes<>+960(SB), Z18
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -3375,12 +4570,12 @@ TEXT ·expm1Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4208(SB), Y15
-	VBROADCASTSD lanes<>+352(SB), Y14
-	VBROADCASTSD lanes<>+4088(SB), Y13
-	VBROADCASTSD lanes<>+4048(SB), Y12
-	VBROADCASTSD lanes<>+3840(SB), Y11
-	VBROADCASTSD lanes<>+3584(SB), Y10
+	VBROADCASTSD lanes<>+4624(SB), Y15
+	VBROADCASTSD lanes<>+736(SB), Y14
+	VBROADCASTSD lanes<>+4504(SB), Y13
+	VBROADCASTSD lanes<>+4464(SB), Y12
+	VBROADCASTSD lanes<>+4256(SB), Y11
+	VBROADCASTSD lanes<>+4000(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -3402,30 +4597,30 @@ main:
 	VPSLLQ $52, Y5, Y5
 	VFNMADD231PD Y10, Y6, Y1
 	VFNMADD231PD Y10, Y7, Y3
-	VFNMADD231PD lanes<>+1760(SB), Y6, Y1
-	VFNMADD231PD lanes<>+1760(SB), Y7, Y3
+	VFNMADD231PD lanes<>+2176(SB), Y6, Y1
+	VFNMADD231PD lanes<>+2176(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+4136(SB), Y8
-	VBROADCASTSD lanes<>+2560(SB), Y9
+	VBROADCASTSD lanes<>+4552(SB), Y8
+	VBROADCASTSD lanes<>+2976(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+2560(SB), Y7, Y8
-	VFMADD213PD lanes<>+3520(SB), Y6, Y9
-	VFMADD213PD lanes<>+3520(SB), Y7, Y8
-	VFMADD213PD lanes<>+3744(SB), Y6, Y9
-	VFMADD213PD lanes<>+3744(SB), Y7, Y8
-	VFMADD213PD lanes<>+2176(SB), Y6, Y9
-	VFMADD213PD lanes<>+2176(SB), Y7, Y8
-	VBROADCASTSD lanes<>+4192(SB), Y2
-	VBROADCASTSD lanes<>+2080(SB), Y0
+	VFMADD213PD lanes<>+2976(SB), Y7, Y8
+	VFMADD213PD lanes<>+3936(SB), Y6, Y9
+	VFMADD213PD lanes<>+3936(SB), Y7, Y8
+	VFMADD213PD lanes<>+4160(SB), Y6, Y9
+	VFMADD213PD lanes<>+4160(SB), Y7, Y8
+	VFMADD213PD lanes<>+2592(SB), Y6, Y9
+	VFMADD213PD lanes<>+2592(SB), Y7, Y8
+	VBROADCASTSD lanes<>+4608(SB), Y2
+	VBROADCASTSD lanes<>+2496(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+2080(SB), Y7, Y2
-	VFMADD213PD lanes<>+2720(SB), Y6, Y0
-	VFMADD213PD lanes<>+2720(SB), Y7, Y2
-	VFMADD213PD lanes<>+3104(SB), Y6, Y0
-	VFMADD213PD lanes<>+3104(SB), Y7, Y2
-	VFMADD213PD lanes<>+2144(SB), Y6, Y0
-	VFMADD213PD lanes<>+2144(SB), Y7, Y2
+	VFMADD213PD lanes<>+2496(SB), Y7, Y2
+	VFMADD213PD lanes<>+3136(SB), Y6, Y0
+	VFMADD213PD lanes<>+3136(SB), Y7, Y2
+	VFMADD213PD lanes<>+3520(SB), Y6, Y0
+	VFMADD213PD lanes<>+3520(SB), Y7, Y2
+	VFMADD213PD lanes<>+2560(SB), Y6, Y0
+	VFMADD213PD lanes<>+2560(SB), Y7, Y2
 	VFMADD213PD Y14, Y6, Y0
 	VFMADD213PD Y14, Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
@@ -3437,11 +4632,11 @@ main:
 	VFMADD231PD Y1, Y4, Y0
 	VFMADD231PD Y3, Y5, Y2
 	VMOVUPS (SI)(CX*8), Y1
-	VANDPD lanes<>+4000(SB), Y1, Y3
+	VANDPD lanes<>+4416(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*8), Y4
-	VANDPD lanes<>+4000(SB), Y4, Y5
-	VCMPPD $17, lanes<>+288(SB), Y3, Y3
-	VCMPPD $17, lanes<>+288(SB), Y5, Y5
+	VANDPD lanes<>+4416(SB), Y4, Y5
+	VCMPPD $17, lanes<>+672(SB), Y3, Y3
+	VCMPPD $17, lanes<>+672(SB), Y5, Y5
 	VADDPD Y0, Y0, Y0
 	VADDPD Y2, Y2, Y2
 	VBLENDVPD Y3, Y1, Y0, Y0
@@ -3465,25 +4660,25 @@ single:
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
 	VFNMADD231PD Y10, Y3, Y1
-	VFNMADD231PD lanes<>+1760(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2176(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+4136(SB), Y4
-	VFMADD213PD lanes<>+2560(SB), Y3, Y4
-	VFMADD213PD lanes<>+3520(SB), Y3, Y4
-	VFMADD213PD lanes<>+3744(SB), Y3, Y4
-	VFMADD213PD lanes<>+2176(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4192(SB), Y5
-	VFMADD213PD lanes<>+2080(SB), Y3, Y5
-	VFMADD213PD lanes<>+2720(SB), Y3, Y5
-	VFMADD213PD lanes<>+3104(SB), Y3, Y5
-	VFMADD213PD lanes<>+2144(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4552(SB), Y4
+	VFMADD213PD lanes<>+2976(SB), Y3, Y4
+	VFMADD213PD lanes<>+3936(SB), Y3, Y4
+	VFMADD213PD lanes<>+4160(SB), Y3, Y4
+	VFMADD213PD lanes<>+2592(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4608(SB), Y5
+	VFMADD213PD lanes<>+2496(SB), Y3, Y5
+	VFMADD213PD lanes<>+3136(SB), Y3, Y5
+	VFMADD213PD lanes<>+3520(SB), Y3, Y5
+	VFMADD213PD lanes<>+2560(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
 	VSUBPD Y14, Y2, Y3
 	VFMADD231PD Y1, Y2, Y3
-	VANDPD lanes<>+4000(SB), Y0, Y1
-	VCMPPD $17, lanes<>+288(SB), Y1, Y1
+	VANDPD lanes<>+4416(SB), Y0, Y1
+	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VADDPD Y3, Y3, Y2
 	VBLENDVPD Y1, Y0, Y2, Y0
 	VMOVUPS Y0, (DX)(CX*8)
@@ -3494,7 +4689,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -3505,25 +4700,25 @@ tail:
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
 	VFNMADD231PD Y10, Y3, Y1
-	VFNMADD231PD lanes<>+1760(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2176(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+4136(SB), Y4
-	VFMADD213PD lanes<>+2560(SB), Y3, Y4
-	VFMADD213PD lanes<>+3520(SB), Y3, Y4
-	VFMADD213PD lanes<>+3744(SB), Y3, Y4
-	VFMADD213PD lanes<>+2176(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4192(SB), Y5
-	VFMADD213PD lanes<>+2080(SB), Y3, Y5
-	VFMADD213PD lanes<>+2720(SB), Y3, Y5
-	VFMADD213PD lanes<>+3104(SB), Y3, Y5
-	VFMADD213PD lanes<>+2144(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4552(SB), Y4
+	VFMADD213PD lanes<>+2976(SB), Y3, Y4
+	VFMADD213PD lanes<>+3936(SB), Y3, Y4
+	VFMADD213PD lanes<>+4160(SB), Y3, Y4
+	VFMADD213PD lanes<>+2592(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4608(SB), Y5
+	VFMADD213PD lanes<>+2496(SB), Y3, Y5
+	VFMADD213PD lanes<>+3136(SB), Y3, Y5
+	VFMADD213PD lanes<>+3520(SB), Y3, Y5
+	VFMADD213PD lanes<>+2560(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
 	VSUBPD Y14, Y2, Y3
 	VFMADD231PD Y1, Y2, Y3
-	VANDPD lanes<>+4000(SB), Y0, Y1
-	VCMPPD $17, lanes<>+288(SB), Y1, Y1
+	VANDPD lanes<>+4416(SB), Y0, Y1
+	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VADDPD Y3, Y3, Y2
 	VBLENDVPD Y1, Y0, Y2, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
@@ -3538,18 +4733,18 @@ TEXT ·expm1Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4208(SB), Z31
-	VBROADCASTSD lanes<>+352(SB), Z30
-	VBROADCASTSD lanes<>+4088(SB), Z29
-	VBROADCASTSD lanes<>+4048(SB), Z28
-	VBROADCASTSD lanes<>+3840(SB), Z27
-	VBROADCASTSD lanes<>+3584(SB), Z26
-	VBROADCASTSD lanes<>+1760(SB), Z25
-	VBROADCASTSD lanes<>+4136(SB), Z24
-	VBROADCASTSD lanes<>+2560(SB), Z23
-	VBROADCASTSD lanes<>+3520(SB), Z22
-	VBROADCASTSD lanes<>+3744(SB), Z21
-	VBROADCASTSD lanes<>+2176(SB), Z20
+	VBROADCASTSD lanes<>+4624(SB), Z31
+	VBROADCASTSD lanes<>+736(SB), Z30
+	VBROADCASTSD lanes<>+4504(SB), Z29
+	VBROADCASTSD lanes<>+4464(SB), Z28
+	VBROADCASTSD lanes<>+4256(SB), Z27
+	VBROADCASTSD lanes<>+4000(SB), Z26
+	VBROADCASTSD lanes<>+2176(SB), Z25
+	VBROADCASTSD lanes<>+4552(SB), Z24
+	VBROADCASTSD lanes<>+2976(SB), Z23
+	VBROADCASTSD lanes<>+3936(SB), Z22
+	VBROADCASTSD lanes<>+4160(SB), Z21
+	VBROADCASTSD lanes<>+2592(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -3615,26 +4810,26 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VBROADCASTSD lanes<>+4192(SB), Z6
-	VBROADCASTSD lanes<>+2080(SB), Z4
+	VBROADCASTSD lanes<>+4608(SB), Z6
+	VBROADCASTSD lanes<>+2496(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+2080(SB), Z2
+	VBROADCASTSD lanes<>+2496(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+2080(SB), Z0
+	VBROADCASTSD lanes<>+2496(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2080(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+2720(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+2720(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+2720(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2720(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3104(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3104(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3104(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3104(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+2144(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+2144(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+2144(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2144(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+2496(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3136(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3136(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3136(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3136(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3520(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3520(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3520(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3520(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+2560(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+2560(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+2560(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2560(SB), Z15, Z6
 	VFMADD213PD Z30, Z12, Z4
 	VFMADD213PD Z30, Z13, Z2
 	VFMADD213PD Z30, Z14, Z0
@@ -3656,17 +4851,17 @@ main:
 	VFMADD231PD Z5, Z10, Z4
 	VFMADD231PD Z7, Z11, Z6
 	VMOVUPS (SI)(CX*8), Z1
-	VANDPD.BCST lanes<>+4000(SB), Z1, Z3
+	VANDPD.BCST lanes<>+4416(SB), Z1, Z3
 	VMOVUPS 64(SI)(CX*8), Z5
-	VANDPD.BCST lanes<>+4000(SB), Z5, Z7
+	VANDPD.BCST lanes<>+4416(SB), Z5, Z7
 	VMOVUPS 128(SI)(CX*8), Z8
-	VANDPD.BCST lanes<>+4000(SB), Z8, Z9
+	VANDPD.BCST lanes<>+4416(SB), Z8, Z9
 	VMOVUPS 192(SI)(CX*8), Z10
-	VANDPD.BCST lanes<>+4000(SB), Z10, Z11
-	VCMPPD.BCST $21, lanes<>+288(SB), Z3, K1
-	VCMPPD.BCST $21, lanes<>+288(SB), Z7, K2
-	VCMPPD.BCST $21, lanes<>+288(SB), Z9, K3
-	VCMPPD.BCST $21, lanes<>+288(SB), Z11, K4
+	VANDPD.BCST lanes<>+4416(SB), Z10, Z11
+	VCMPPD.BCST $21, lanes<>+672(SB), Z3, K1
+	VCMPPD.BCST $21, lanes<>+672(SB), Z7, K2
+	VCMPPD.BCST $21, lanes<>+672(SB), Z9, K3
+	VCMPPD.BCST $21, lanes<>+672(SB), Z11, K4
 	VADDPD Z0, Z0, K1, Z1
 	VADDPD Z2, Z2, K2, Z5
 	VADDPD Z4, Z4, K3, Z8
@@ -3701,24 +4896,154 @@ masked:
 	VFMADD213PD Z22, Z3, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VBROADCASTSD lanes<>+4192(SB), Z5
-	VFMADD213PD.BCST lanes<>+2080(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2720(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3104(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2144(SB), Z3, Z5
+	VBROADCASTSD lanes<>+4608(SB), Z5
+	VFMADD213PD.BCST lanes<>+2496(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3136(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3520(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+2560(SB), Z3, Z5
 	VFMADD213PD Z30, Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFMADD231PD Z5, Z3, Z1
 	VSUBPD Z30, Z2, Z3
 	VFMADD231PD Z1, Z2, Z3
-	VANDPD.BCST lanes<>+4000(SB), Z0, Z1
-	VCMPPD.BCST $21, lanes<>+288(SB), Z1, K1
+	VANDPD.BCST lanes<>+4416(SB), Z0, Z1
+	VCMPPD.BCST $21, lanes<>+672(SB), Z1, K1
 	VADDPD Z3, Z3, K1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
 	JGT masked
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·expm1GradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VBROADCASTSS lanes<>+4668(SB), Y0
+	VMOVUPS (DI)(CX*4), Y1
+	VMINPS Y1, Y0, Y2
+	VMOVUPS 32(DI)(CX*4), Y3
+	VMINPS Y3, Y0, Y4
+	VMOVUPS 64(DI)(CX*4), Y5
+	VMINPS Y5, Y0, Y6
+	VMOVUPS 96(DI)(CX*4), Y7
+	VMINPS Y7, Y0, Y0
+	VBROADCASTSS lanes<>+4664(SB), Y8
+	VMAXPS Y2, Y8, Y2
+	VMAXPS Y4, Y8, Y4
+	VMAXPS Y6, Y8, Y6
+	VMAXPS Y0, Y8, Y0
+	VBROADCASTSS lanes<>+2112(SB), Y8
+	VBROADCASTSS lanes<>+2944(SB), Y9
+	VFMADD231PS Y8, Y2, Y9
+	VBROADCASTSS lanes<>+2944(SB), Y10
+	VFMADD231PS Y8, Y4, Y10
+	VBROADCASTSS lanes<>+2944(SB), Y11
+	VFMADD231PS Y8, Y6, Y11
+	VFMADD213PS lanes<>+2944(SB), Y0, Y8
+	VSUBPS lanes<>+2944(SB), Y9, Y12
+	VSUBPS lanes<>+2944(SB), Y10, Y13
+	VSUBPS lanes<>+2944(SB), Y11, Y14
+	VSUBPS lanes<>+2944(SB), Y8, Y15
+	VPSLLD $23, Y9, Y9
+	VPSLLD $23, Y10, Y10
+	VPSLLD $23, Y11, Y11
+	VPSLLD $23, Y8, Y8
+	VFNMADD231PS lanes<>+1856(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1856(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1856(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1856(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1632(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1632(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1632(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1632(SB), Y15, Y0
+	VMULPS Y2, Y2, Y12
+	VMULPS Y4, Y4, Y13
+	VMULPS Y6, Y6, Y14
+	VMULPS Y0, Y0, Y15
+	VBROADCASTSS lanes<>+4688(SB), Y7
+	VBROADCASTSS lanes<>+1952(SB), Y5
+	VFMADD231PS Y2, Y7, Y5
+	VBROADCASTSS lanes<>+1952(SB), Y3
+	VFMADD231PS Y4, Y7, Y3
+	VBROADCASTSS lanes<>+1952(SB), Y1
+	VFMADD231PS Y6, Y7, Y1
+	VFMADD213PS lanes<>+1952(SB), Y0, Y7
+	VFMADD213PS lanes<>+2720(SB), Y2, Y5
+	VFMADD213PS lanes<>+2720(SB), Y4, Y3
+	VFMADD213PS lanes<>+2720(SB), Y6, Y1
+	VFMADD213PS lanes<>+2720(SB), Y0, Y7
+	VFMADD213PS lanes<>+2528(SB), Y2, Y5
+	VFMADD213PS lanes<>+2528(SB), Y4, Y3
+	VFMADD213PS lanes<>+2528(SB), Y6, Y1
+	VFMADD213PS lanes<>+2528(SB), Y0, Y7
+	VFMADD213PS lanes<>+4352(SB), Y2, Y5
+	VFMADD213PS lanes<>+4352(SB), Y4, Y3
+	VFMADD213PS lanes<>+4352(SB), Y6, Y1
+	VFMADD213PS lanes<>+4352(SB), Y0, Y7
+	VFMADD231PS Y5, Y12, Y2
+	VFMADD231PS Y3, Y13, Y4
+	VFMADD231PS Y1, Y14, Y6
+	VFMADD231PS Y7, Y15, Y0
+	VSUBPS lanes<>+1024(SB), Y9, Y1
+	VSUBPS lanes<>+1024(SB), Y10, Y3
+	VSUBPS lanes<>+1024(SB), Y11, Y5
+	VSUBPS lanes<>+1024(SB), Y8, Y7
+	VFMADD231PS Y2, Y9, Y1
+	VFMADD231PS Y4, Y10, Y3
+	VFMADD231PS Y6, Y11, Y5
+	VFMADD231PS Y0, Y8, Y7
+	VMOVUPS (DI)(CX*4), Y0
+	VANDPS lanes<>+4384(SB), Y0, Y2
+	VMOVUPS 32(DI)(CX*4), Y4
+	VANDPS lanes<>+4384(SB), Y4, Y6
+	VMOVUPS 64(DI)(CX*4), Y8
+	VANDPS lanes<>+4384(SB), Y8, Y9
+	VMOVUPS 96(DI)(CX*4), Y10
+	VANDPS lanes<>+4384(SB), Y10, Y11
+	VCMPPS $17, lanes<>+960(SB), Y2, Y2
+	VCMPPS $17, lanes<>+960(SB), Y6, Y6
+	VCMPPS $17, lanes<>+960(SB), Y9, Y9
+	VCMPPS $17, lanes<>+960(SB), Y11, Y11
+	VADDPS Y1, Y1, Y1
+	VADDPS Y3, Y3, Y3
+	VADDPS Y5, Y5, Y5
+	VADDPS Y7, Y7, Y7
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VBLENDVPS Y6, Y4, Y3, Y1
+	VBLENDVPS Y9, Y8, Y5, Y2
+	VBLENDVPS Y11, Y10, Y7, Y3
+	VADDPS lanes<>+1312(SB), Y0, Y0
+	VADDPS lanes<>+1312(SB), Y1, Y1
+	VADDPS lanes<>+1312(SB), Y2, Y2
+	VADDPS lanes<>+1312(SB), Y3, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -3733,7 +5058,7 @@ TEXT ·expm1GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4248(SB), Y0
+	VBROADCASTSS lanes<>+4668(SB), Y0
 	VMOVUPS (DI)(CX*4), Y1
 	VMINPS Y1, Y0, Y2
 	VMOVUPS 32(DI)(CX*4), Y3
@@ -3742,83 +5067,83 @@ main:
 	VMINPS Y5, Y0, Y6
 	VMOVUPS 96(DI)(CX*4), Y7
 	VMINPS Y7, Y0, Y0
-	VBROADCASTSS lanes<>+4244(SB), Y8
+	VBROADCASTSS lanes<>+4664(SB), Y8
 	VMAXPS Y2, Y8, Y2
 	VMAXPS Y4, Y8, Y4
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y0, Y8, Y0
-	VBROADCASTSS lanes<>+1696(SB), Y8
-	VBROADCASTSS lanes<>+2528(SB), Y9
+	VBROADCASTSS lanes<>+2112(SB), Y8
+	VBROADCASTSS lanes<>+2944(SB), Y9
 	VFMADD231PS Y8, Y2, Y9
-	VBROADCASTSS lanes<>+2528(SB), Y10
+	VBROADCASTSS lanes<>+2944(SB), Y10
 	VFMADD231PS Y8, Y4, Y10
-	VBROADCASTSS lanes<>+2528(SB), Y11
+	VBROADCASTSS lanes<>+2944(SB), Y11
 	VFMADD231PS Y8, Y6, Y11
-	VFMADD213PS lanes<>+2528(SB), Y0, Y8
-	VSUBPS lanes<>+2528(SB), Y9, Y12
-	VSUBPS lanes<>+2528(SB), Y10, Y13
-	VSUBPS lanes<>+2528(SB), Y11, Y14
-	VSUBPS lanes<>+2528(SB), Y8, Y15
+	VFMADD213PS lanes<>+2944(SB), Y0, Y8
+	VSUBPS lanes<>+2944(SB), Y9, Y12
+	VSUBPS lanes<>+2944(SB), Y10, Y13
+	VSUBPS lanes<>+2944(SB), Y11, Y14
+	VSUBPS lanes<>+2944(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+1440(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1440(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1440(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1440(SB), Y15, Y0
-	VFNMADD231PS lanes<>+1216(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1216(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1216(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1216(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1856(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1856(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1856(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1856(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1632(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1632(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1632(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1632(SB), Y15, Y0
 	VMULPS Y2, Y2, Y12
 	VMULPS Y4, Y4, Y13
 	VMULPS Y6, Y6, Y14
 	VMULPS Y0, Y0, Y15
-	VBROADCASTSS lanes<>+4268(SB), Y7
-	VBROADCASTSS lanes<>+1536(SB), Y5
+	VBROADCASTSS lanes<>+4688(SB), Y7
+	VBROADCASTSS lanes<>+1952(SB), Y5
 	VFMADD231PS Y2, Y7, Y5
-	VBROADCASTSS lanes<>+1536(SB), Y3
+	VBROADCASTSS lanes<>+1952(SB), Y3
 	VFMADD231PS Y4, Y7, Y3
-	VBROADCASTSS lanes<>+1536(SB), Y1
+	VBROADCASTSS lanes<>+1952(SB), Y1
 	VFMADD231PS Y6, Y7, Y1
-	VFMADD213PS lanes<>+1536(SB), Y0, Y7
-	VFMADD213PS lanes<>+2304(SB), Y2, Y5
-	VFMADD213PS lanes<>+2304(SB), Y4, Y3
-	VFMADD213PS lanes<>+2304(SB), Y6, Y1
-	VFMADD213PS lanes<>+2304(SB), Y0, Y7
-	VFMADD213PS lanes<>+2112(SB), Y2, Y5
-	VFMADD213PS lanes<>+2112(SB), Y4, Y3
-	VFMADD213PS lanes<>+2112(SB), Y6, Y1
-	VFMADD213PS lanes<>+2112(SB), Y0, Y7
-	VFMADD213PS lanes<>+3936(SB), Y2, Y5
-	VFMADD213PS lanes<>+3936(SB), Y4, Y3
-	VFMADD213PS lanes<>+3936(SB), Y6, Y1
-	VFMADD213PS lanes<>+3936(SB), Y0, Y7
+	VFMADD213PS lanes<>+1952(SB), Y0, Y7
+	VFMADD213PS lanes<>+2720(SB), Y2, Y5
+	VFMADD213PS lanes<>+2720(SB), Y4, Y3
+	VFMADD213PS lanes<>+2720(SB), Y6, Y1
+	VFMADD213PS lanes<>+2720(SB), Y0, Y7
+	VFMADD213PS lanes<>+2528(SB), Y2, Y5
+	VFMADD213PS lanes<>+2528(SB), Y4, Y3
+	VFMADD213PS lanes<>+2528(SB), Y6, Y1
+	VFMADD213PS lanes<>+2528(SB), Y0, Y7
+	VFMADD213PS lanes<>+4352(SB), Y2, Y5
+	VFMADD213PS lanes<>+4352(SB), Y4, Y3
+	VFMADD213PS lanes<>+4352(SB), Y6, Y1
+	VFMADD213PS lanes<>+4352(SB), Y0, Y7
 	VFMADD231PS Y5, Y12, Y2
 	VFMADD231PS Y3, Y13, Y4
 	VFMADD231PS Y1, Y14, Y6
 	VFMADD231PS Y7, Y15, Y0
-	VSUBPS lanes<>+640(SB), Y9, Y1
-	VSUBPS lanes<>+640(SB), Y10, Y3
-	VSUBPS lanes<>+640(SB), Y11, Y5
-	VSUBPS lanes<>+640(SB), Y8, Y7
+	VSUBPS lanes<>+1024(SB), Y9, Y1
+	VSUBPS lanes<>+1024(SB), Y10, Y3
+	VSUBPS lanes<>+1024(SB), Y11, Y5
+	VSUBPS lanes<>+1024(SB), Y8, Y7
 	VFMADD231PS Y2, Y9, Y1
 	VFMADD231PS Y4, Y10, Y3
 	VFMADD231PS Y6, Y11, Y5
 	VFMADD231PS Y0, Y8, Y7
 	VMOVUPS (DI)(CX*4), Y0
-	VANDPS lanes<>+3968(SB), Y0, Y2
+	VANDPS lanes<>+4384(SB), Y0, Y2
 	VMOVUPS 32(DI)(CX*4), Y4
-	VANDPS lanes<>+3968(SB), Y4, Y6
+	VANDPS lanes<>+4384(SB), Y4, Y6
 	VMOVUPS 64(DI)(CX*4), Y8
-	VANDPS lanes<>+3968(SB), Y8, Y9
+	VANDPS lanes<>+4384(SB), Y8, Y9
 	VMOVUPS 96(DI)(CX*4), Y10
-	VANDPS lanes<>+3968(SB), Y10, Y11
-	VCMPPS $17, lanes<>+576(SB), Y2, Y2
-	VCMPPS $17, lanes<>+576(SB), Y6, Y6
-	VCMPPS $17, lanes<>+576(SB), Y9, Y9
-	VCMPPS $17, lanes<>+576(SB), Y11, Y11
+	VANDPS lanes<>+4384(SB), Y10, Y11
+	VCMPPS $17, lanes<>+960(SB), Y2, Y2
+	VCMPPS $17, lanes<>+960(SB), Y6, Y6
+	VCMPPS $17, lanes<>+960(SB), Y9, Y9
+	VCMPPS $17, lanes<>+960(SB), Y11, Y11
 	VADDPS Y1, Y1, Y1
 	VADDPS Y3, Y3, Y3
 	VADDPS Y5, Y5, Y5
@@ -3827,10 +5152,10 @@ main:
 	VBLENDVPS Y6, Y4, Y3, Y1
 	VBLENDVPS Y9, Y8, Y5, Y2
 	VBLENDVPS Y11, Y10, Y7, Y3
-	VADDPS lanes<>+928(SB), Y0, Y0
-	VADDPS lanes<>+928(SB), Y1, Y1
-	VADDPS lanes<>+928(SB), Y2, Y2
-	VADDPS lanes<>+928(SB), Y3, Y3
+	VADDPS lanes<>+1312(SB), Y0, Y0
+	VADDPS lanes<>+1312(SB), Y1, Y1
+	VADDPS lanes<>+1312(SB), Y2, Y2
+	VADDPS lanes<>+1312(SB), Y3, Y3
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMULPS 32(SI)(CX*4), Y1, Y1
 	VMULPS 64(SI)(CX*4), Y2, Y2
@@ -3848,31 +5173,31 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4248(SB), Y0
+	VBROADCASTSS lanes<>+4668(SB), Y0
 	VMOVUPS (DI)(CX*4), Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4244(SB), Y2
+	VBROADCASTSS lanes<>+4664(SB), Y2
 	VMAXPS Y0, Y2, Y0
-	VBROADCASTSS lanes<>+1696(SB), Y2
-	VFMADD213PS lanes<>+2528(SB), Y0, Y2
-	VSUBPS lanes<>+2528(SB), Y2, Y3
+	VBROADCASTSS lanes<>+2112(SB), Y2
+	VFMADD213PS lanes<>+2944(SB), Y0, Y2
+	VSUBPS lanes<>+2944(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1440(SB), Y3, Y0
-	VFNMADD231PS lanes<>+1216(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1856(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1632(SB), Y3, Y0
 	VMULPS Y0, Y0, Y3
-	VBROADCASTSS lanes<>+4268(SB), Y4
-	VFMADD213PS lanes<>+1536(SB), Y0, Y4
-	VFMADD213PS lanes<>+2304(SB), Y0, Y4
-	VFMADD213PS lanes<>+2112(SB), Y0, Y4
-	VFMADD213PS lanes<>+3936(SB), Y0, Y4
+	VBROADCASTSS lanes<>+4688(SB), Y4
+	VFMADD213PS lanes<>+1952(SB), Y0, Y4
+	VFMADD213PS lanes<>+2720(SB), Y0, Y4
+	VFMADD213PS lanes<>+2528(SB), Y0, Y4
+	VFMADD213PS lanes<>+4352(SB), Y0, Y4
 	VFMADD231PS Y4, Y3, Y0
-	VSUBPS lanes<>+640(SB), Y2, Y3
+	VSUBPS lanes<>+1024(SB), Y2, Y3
 	VFMADD231PS Y0, Y2, Y3
-	VANDPS lanes<>+3968(SB), Y1, Y0
-	VCMPPS $17, lanes<>+576(SB), Y0, Y0
+	VANDPS lanes<>+4384(SB), Y1, Y0
+	VCMPPS $17, lanes<>+960(SB), Y0, Y0
 	VADDPS Y3, Y3, Y2
 	VBLENDVPS Y0, Y1, Y2, Y0
-	VADDPS lanes<>+928(SB), Y0, Y0
+	VADDPS lanes<>+1312(SB), Y0, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -3882,34 +5207,34 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4248(SB), Y0
+	VBROADCASTSS lanes<>+4668(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (DI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4244(SB), Y2
+	VBROADCASTSS lanes<>+4664(SB), Y2
 	VMAXPS Y0, Y2, Y0
-	VBROADCASTSS lanes<>+1696(SB), Y2
-	VFMADD213PS lanes<>+2528(SB), Y0, Y2
-	VSUBPS lanes<>+2528(SB), Y2, Y3
+	VBROADCASTSS lanes<>+2112(SB), Y2
+	VFMADD213PS lanes<>+2944(SB), Y0, Y2
+	VSUBPS lanes<>+2944(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1440(SB), Y3, Y0
-	VFNMADD231PS lanes<>+1216(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1856(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1632(SB), Y3, Y0
 	VMULPS Y0, Y0, Y3
-	VBROADCASTSS lanes<>+4268(SB), Y4
-	VFMADD213PS lanes<>+1536(SB), Y0, Y4
-	VFMADD213PS lanes<>+2304(SB), Y0, Y4
-	VFMADD213PS lanes<>+2112(SB), Y0, Y4
-	VFMADD213PS lanes<>+3936(SB), Y0, Y4
+	VBROADCASTSS lanes<>+4688(SB), Y4
+	VFMADD213PS lanes<>+1952(SB), Y0, Y4
+	VFMADD213PS lanes<>+2720(SB), Y0, Y4
+	VFMADD213PS lanes<>+2528(SB), Y0, Y4
+	VFMADD213PS lanes<>+4352(SB), Y0, Y4
 	VFMADD231PS Y4, Y3, Y0
-	VSUBPS lanes<>+640(SB), Y2, Y3
+	VSUBPS lanes<>+1024(SB), Y2, Y3
 	VFMADD231PS Y0, Y2, Y3
-	VANDPS lanes<>+3968(SB), Y1, Y0
-	VCMPPS $17, lanes<>+576(SB), Y0, Y0
+	VANDPS lanes<>+4384(SB), Y1, Y0
+	VCMPPS $17, lanes<>+960(SB), Y0, Y0
 	VADDPS Y3, Y3, Y2
 	VBLENDVPS Y0, Y1, Y2, Y0
-	VADDPS lanes<>+928(SB), Y0, Y0
+	VADDPS lanes<>+1312(SB), Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMULPS Y0, Y1, Y0
@@ -3920,27 +5245,186 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·expm1GradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+2944(SB), Z31
+	VBROADCASTSS lanes<>+4668(SB), Z30
+	VBROADCASTSS lanes<>+4664(SB), Z29
+	VBROADCASTSS lanes<>+2112(SB), Z28
+	VBROADCASTSS lanes<>+252(SB), Z27
+	VBROADCASTSS lanes<>+1632(SB), Z26
+	VBROADCASTSS lanes<>+4688(SB), Z25
+	VBROADCASTSS lanes<>+1952(SB), Z24
+	VBROADCASTSS lanes<>+2720(SB), Z23
+	VBROADCASTSS lanes<>+2528(SB), Z22
+	VBROADCASTSS lanes<>+4352(SB), Z21
+	VBROADCASTSS lanes<>+380(SB), Z20
+	VBROADCASTSS lanes<>+4384(SB), Z19
+	VBROADCASTSS lanes<>+960(SB), Z18
+	VBROADCASTSS lanes<>+64(SB), Z17
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VMINPS Z0, Z30, Z1
+	VMOVUPS 4096(DI)(CX*4), Z2
+	VMINPS Z2, Z30, Z3
+	VMOVUPS 8192(DI)(CX*4), Z4
+	VMINPS Z4, Z30, Z5
+	VMOVUPS 12288(DI)(CX*4), Z6
+	VMINPS Z6, Z30, Z7
+	VMAXPS Z1, Z29, Z1
+	VMAXPS Z3, Z29, Z3
+	VMAXPS Z5, Z29, Z5
+	VMAXPS Z7, Z29, Z7
+	VMOVAPS Z31, Z8
+	VFMADD231PS Z28, Z1, Z8
+	VMOVAPS Z31, Z9
+	VFMADD231PS Z28, Z3, Z9
+	VMOVAPS Z31, Z10
+	VFMADD231PS Z28, Z5, Z10
+	VMOVAPS Z31, Z11
+	VFMADD231PS Z28, Z7, Z11
+	VSUBPS Z31, Z8, Z12
+	VSUBPS Z31, Z9, Z13
+	VSUBPS Z31, Z10, Z14
+	VSUBPS Z31, Z11, Z15
+	VPSLLD $23, Z8, Z8
+	VPSLLD $23, Z9, Z9
+	VPSLLD $23, Z10, Z10
+	VPSLLD $23, Z11, Z11
+	VFNMADD231PS Z27, Z12, Z1
+	VFNMADD231PS Z27, Z13, Z3
+	VFNMADD231PS Z27, Z14, Z5
+	VFNMADD231PS Z27, Z15, Z7
+	VFNMADD231PS Z26, Z12, Z1
+	VFNMADD231PS Z26, Z13, Z3
+	VFNMADD231PS Z26, Z14, Z5
+	VFNMADD231PS Z26, Z15, Z7
+	VMULPS Z1, Z1, Z12
+	VMULPS Z3, Z3, Z13
+	VMULPS Z5, Z5, Z14
+	VMULPS Z7, Z7, Z15
+	VMOVAPS Z24, Z16
+	VFMADD231PS Z1, Z25, Z16
+	VMOVAPS Z24, Z6
+	VFMADD231PS Z3, Z25, Z6
+	VMOVAPS Z24, Z4
+	VFMADD231PS Z5, Z25, Z4
+	VMOVAPS Z24, Z2
+	VFMADD231PS Z7, Z25, Z2
+	VFMADD213PS Z23, Z1, Z16
+	VFMADD213PS Z23, Z3, Z6
+	VFMADD213PS Z23, Z5, Z4
+	VFMADD213PS Z23, Z7, Z2
+	VFMADD213PS Z22, Z1, Z16
+	VFMADD213PS Z22, Z3, Z6
+	VFMADD213PS Z22, Z5, Z4
+	VFMADD213PS Z22, Z7, Z2
+	VFMADD213PS Z21, Z1, Z16
+	VFMADD213PS Z21, Z3, Z6
+	VFMADD213PS Z21, Z5, Z4
+	VFMADD213PS Z21, Z7, Z2
+	VFMADD231PS Z16, Z12, Z1
+	VFMADD231PS Z6, Z13, Z3
+	VFMADD231PS Z4, Z14, Z5
+	VFMADD231PS Z2, Z15, Z7
+	VSUBPS Z20, Z8, Z2
+	VSUBPS Z20, Z9, Z4
+	VSUBPS Z20, Z10, Z6
+	VSUBPS Z20, Z11, Z12
+	VFMADD231PS Z1, Z8, Z2
+	VFMADD231PS Z3, Z9, Z4
+	VFMADD231PS Z5, Z10, Z6
+	VFMADD231PS Z7, Z11, Z12
+	VANDPS Z19, Z0, Z1
+	VMOVUPS 4096(DI)(CX*4), Z3
+	VANDPS Z19, Z3, Z5
+	VMOVUPS 8192(DI)(CX*4), Z7
+	VANDPS Z19, Z7, Z8
+	VMOVUPS 12288(DI)(CX*4), Z9
+	VANDPS Z19, Z9, Z10
+	VCMPPS $21, Z18, Z1, K1
+	VCMPPS $21, Z18, Z5, K2
+	VCMPPS $21, Z18, Z8, K3
+	VCMPPS $21, Z18, Z10, K4
+	VADDPS Z2, Z2, K1, Z0
+	VADDPS Z4, Z4, K2, Z3
+	VADDPS Z6, Z6, K3, Z7
+	VADDPS Z12, Z12, K4, Z9
+	VADDPS Z17, Z0, Z0
+	VADDPS Z17, Z3, Z1
+	VADDPS Z17, Z7, Z2
+	VADDPS Z17, Z9, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·expm1GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2528(SB), Z31
-	VBROADCASTSS lanes<>+4248(SB), Z30
-	VBROADCASTSS lanes<>+4244(SB), Z29
-	VBROADCASTSS lanes<>+1696(SB), Z28
-	VBROADCASTSS lanes<>+1440(SB), Z27
-	VBROADCASTSS lanes<>+1216(SB), Z26
-	VBROADCASTSS lanes<>+4268(SB), Z25
-	VBROADCASTSS lanes<>+1536(SB), Z24
-	VBROADCASTSS lanes<>+2304(SB), Z23
-	VBROADCASTSS lanes<>+2112(SB), Z22
-	VBROADCASTSS lanes<>+3936(SB), Z21
-	VBROADCASTSS lanes<>+640(SB), Z20
-	VBROADCASTSS lanes<>+3968(SB), Z19
-	VBROADCASTSS lanes<>+576(SB), Z18
-	VBROADCASTSS lanes<>+928(SB), Z17
+	VBROADCASTSS lanes<>+2944(SB), Z31
+	VBROADCASTSS lanes<>+4668(SB), Z30
+	VBROADCASTSS lanes<>+4664(SB), Z29
+	VBROADCASTSS lanes<>+2112(SB), Z28
+	VBROADCASTSS lanes<>+252(SB), Z27
+	VBROADCASTSS lanes<>+1632(SB), Z26
+	VBROADCASTSS lanes<>+4688(SB), Z25
+	VBROADCASTSS lanes<>+1952(SB), Z24
+	VBROADCASTSS lanes<>+2720(SB), Z23
+	VBROADCASTSS lanes<>+2528(SB), Z22
+	VBROADCASTSS lanes<>+4352(SB), Z21
+	VBROADCASTSS lanes<>+380(SB), Z20
+	VBROADCASTSS lanes<>+4384(SB), Z19
+	VBROADCASTSS lanes<>+960(SB), Z18
+	VBROADCASTSS lanes<>+64(SB), Z17
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -4094,12 +5578,12 @@ TEXT ·expm1GradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4208(SB), Y15
-	VBROADCASTSD lanes<>+352(SB), Y14
-	VBROADCASTSD lanes<>+4088(SB), Y13
-	VBROADCASTSD lanes<>+4048(SB), Y12
-	VBROADCASTSD lanes<>+3840(SB), Y11
-	VBROADCASTSD lanes<>+3584(SB), Y10
+	VBROADCASTSD lanes<>+4624(SB), Y15
+	VBROADCASTSD lanes<>+736(SB), Y14
+	VBROADCASTSD lanes<>+4504(SB), Y13
+	VBROADCASTSD lanes<>+4464(SB), Y12
+	VBROADCASTSD lanes<>+4256(SB), Y11
+	VBROADCASTSD lanes<>+4000(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -4121,30 +5605,30 @@ main:
 	VPSLLQ $52, Y5, Y5
 	VFNMADD231PD Y10, Y6, Y1
 	VFNMADD231PD Y10, Y7, Y3
-	VFNMADD231PD lanes<>+1760(SB), Y6, Y1
-	VFNMADD231PD lanes<>+1760(SB), Y7, Y3
+	VFNMADD231PD lanes<>+2176(SB), Y6, Y1
+	VFNMADD231PD lanes<>+2176(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+4136(SB), Y8
-	VBROADCASTSD lanes<>+2560(SB), Y9
+	VBROADCASTSD lanes<>+4552(SB), Y8
+	VBROADCASTSD lanes<>+2976(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+2560(SB), Y7, Y8
-	VFMADD213PD lanes<>+3520(SB), Y6, Y9
-	VFMADD213PD lanes<>+3520(SB), Y7, Y8
-	VFMADD213PD lanes<>+3744(SB), Y6, Y9
-	VFMADD213PD lanes<>+3744(SB), Y7, Y8
-	VFMADD213PD lanes<>+2176(SB), Y6, Y9
-	VFMADD213PD lanes<>+2176(SB), Y7, Y8
-	VBROADCASTSD lanes<>+4192(SB), Y2
-	VBROADCASTSD lanes<>+2080(SB), Y0
+	VFMADD213PD lanes<>+2976(SB), Y7, Y8
+	VFMADD213PD lanes<>+3936(SB), Y6, Y9
+	VFMADD213PD lanes<>+3936(SB), Y7, Y8
+	VFMADD213PD lanes<>+4160(SB), Y6, Y9
+	VFMADD213PD lanes<>+4160(SB), Y7, Y8
+	VFMADD213PD lanes<>+2592(SB), Y6, Y9
+	VFMADD213PD lanes<>+2592(SB), Y7, Y8
+	VBROADCASTSD lanes<>+4608(SB), Y2
+	VBROADCASTSD lanes<>+2496(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+2080(SB), Y7, Y2
-	VFMADD213PD lanes<>+2720(SB), Y6, Y0
-	VFMADD213PD lanes<>+2720(SB), Y7, Y2
-	VFMADD213PD lanes<>+3104(SB), Y6, Y0
-	VFMADD213PD lanes<>+3104(SB), Y7, Y2
-	VFMADD213PD lanes<>+2144(SB), Y6, Y0
-	VFMADD213PD lanes<>+2144(SB), Y7, Y2
+	VFMADD213PD lanes<>+2496(SB), Y7, Y2
+	VFMADD213PD lanes<>+3136(SB), Y6, Y0
+	VFMADD213PD lanes<>+3136(SB), Y7, Y2
+	VFMADD213PD lanes<>+3520(SB), Y6, Y0
+	VFMADD213PD lanes<>+3520(SB), Y7, Y2
+	VFMADD213PD lanes<>+2560(SB), Y6, Y0
+	VFMADD213PD lanes<>+2560(SB), Y7, Y2
 	VFMADD213PD Y14, Y6, Y0
 	VFMADD213PD Y14, Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
@@ -4156,17 +5640,17 @@ main:
 	VFMADD231PD Y1, Y4, Y0
 	VFMADD231PD Y3, Y5, Y2
 	VMOVUPS (DI)(CX*8), Y1
-	VANDPD lanes<>+4000(SB), Y1, Y3
+	VANDPD lanes<>+4416(SB), Y1, Y3
 	VMOVUPS 32(DI)(CX*8), Y4
-	VANDPD lanes<>+4000(SB), Y4, Y5
-	VCMPPD $17, lanes<>+288(SB), Y3, Y3
-	VCMPPD $17, lanes<>+288(SB), Y5, Y5
+	VANDPD lanes<>+4416(SB), Y4, Y5
+	VCMPPD $17, lanes<>+672(SB), Y3, Y3
+	VCMPPD $17, lanes<>+672(SB), Y5, Y5
 	VADDPD Y0, Y0, Y0
 	VADDPD Y2, Y2, Y2
 	VBLENDVPD Y3, Y1, Y0, Y0
 	VBLENDVPD Y5, Y4, Y2, Y1
-	VADDPD lanes<>+416(SB), Y0, Y0
-	VADDPD lanes<>+416(SB), Y1, Y1
+	VADDPD lanes<>+800(SB), Y0, Y0
+	VADDPD lanes<>+800(SB), Y1, Y1
 	VMULPD (SI)(CX*8), Y0, Y0
 	VMULPD 32(SI)(CX*8), Y1, Y1
 	VMOVUPS Y0, (DX)(CX*8)
@@ -4188,28 +5672,28 @@ single:
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
 	VFNMADD231PD Y10, Y3, Y1
-	VFNMADD231PD lanes<>+1760(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2176(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+4136(SB), Y4
-	VFMADD213PD lanes<>+2560(SB), Y3, Y4
-	VFMADD213PD lanes<>+3520(SB), Y3, Y4
-	VFMADD213PD lanes<>+3744(SB), Y3, Y4
-	VFMADD213PD lanes<>+2176(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4192(SB), Y5
-	VFMADD213PD lanes<>+2080(SB), Y3, Y5
-	VFMADD213PD lanes<>+2720(SB), Y3, Y5
-	VFMADD213PD lanes<>+3104(SB), Y3, Y5
-	VFMADD213PD lanes<>+2144(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4552(SB), Y4
+	VFMADD213PD lanes<>+2976(SB), Y3, Y4
+	VFMADD213PD lanes<>+3936(SB), Y3, Y4
+	VFMADD213PD lanes<>+4160(SB), Y3, Y4
+	VFMADD213PD lanes<>+2592(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4608(SB), Y5
+	VFMADD213PD lanes<>+2496(SB), Y3, Y5
+	VFMADD213PD lanes<>+3136(SB), Y3, Y5
+	VFMADD213PD lanes<>+3520(SB), Y3, Y5
+	VFMADD213PD lanes<>+2560(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
 	VSUBPD Y14, Y2, Y3
 	VFMADD231PD Y1, Y2, Y3
-	VANDPD lanes<>+4000(SB), Y0, Y1
-	VCMPPD $17, lanes<>+288(SB), Y1, Y1
+	VANDPD lanes<>+4416(SB), Y0, Y1
+	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VADDPD Y3, Y3, Y2
 	VBLENDVPD Y1, Y0, Y2, Y0
-	VADDPD lanes<>+416(SB), Y0, Y0
+	VADDPD lanes<>+800(SB), Y0, Y0
 	VMULPD (SI)(CX*8), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
@@ -4219,7 +5703,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -4230,28 +5714,28 @@ tail:
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
 	VFNMADD231PD Y10, Y3, Y1
-	VFNMADD231PD lanes<>+1760(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2176(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+4136(SB), Y4
-	VFMADD213PD lanes<>+2560(SB), Y3, Y4
-	VFMADD213PD lanes<>+3520(SB), Y3, Y4
-	VFMADD213PD lanes<>+3744(SB), Y3, Y4
-	VFMADD213PD lanes<>+2176(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4192(SB), Y5
-	VFMADD213PD lanes<>+2080(SB), Y3, Y5
-	VFMADD213PD lanes<>+2720(SB), Y3, Y5
-	VFMADD213PD lanes<>+3104(SB), Y3, Y5
-	VFMADD213PD lanes<>+2144(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4552(SB), Y4
+	VFMADD213PD lanes<>+2976(SB), Y3, Y4
+	VFMADD213PD lanes<>+3936(SB), Y3, Y4
+	VFMADD213PD lanes<>+4160(SB), Y3, Y4
+	VFMADD213PD lanes<>+2592(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4608(SB), Y5
+	VFMADD213PD lanes<>+2496(SB), Y3, Y5
+	VFMADD213PD lanes<>+3136(SB), Y3, Y5
+	VFMADD213PD lanes<>+3520(SB), Y3, Y5
+	VFMADD213PD lanes<>+2560(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
 	VSUBPD Y14, Y2, Y3
 	VFMADD231PD Y1, Y2, Y3
-	VANDPD lanes<>+4000(SB), Y0, Y1
-	VCMPPD $17, lanes<>+288(SB), Y1, Y1
+	VANDPD lanes<>+4416(SB), Y0, Y1
+	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VADDPD Y3, Y3, Y2
 	VBLENDVPD Y1, Y0, Y2, Y0
-	VADDPD lanes<>+416(SB), Y0, Y0
+	VADDPD lanes<>+800(SB), Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD (SI)(CX*8), Y1, Y1
 	VMULPD Y0, Y1, Y0
@@ -4268,18 +5752,18 @@ TEXT ·expm1GradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4208(SB), Z31
-	VBROADCASTSD lanes<>+352(SB), Z30
-	VBROADCASTSD lanes<>+4088(SB), Z29
-	VBROADCASTSD lanes<>+4048(SB), Z28
-	VBROADCASTSD lanes<>+3840(SB), Z27
-	VBROADCASTSD lanes<>+3584(SB), Z26
-	VBROADCASTSD lanes<>+1760(SB), Z25
-	VBROADCASTSD lanes<>+4136(SB), Z24
-	VBROADCASTSD lanes<>+2560(SB), Z23
-	VBROADCASTSD lanes<>+3520(SB), Z22
-	VBROADCASTSD lanes<>+3744(SB), Z21
-	VBROADCASTSD lanes<>+2176(SB), Z20
+	VBROADCASTSD lanes<>+4624(SB), Z31
+	VBROADCASTSD lanes<>+736(SB), Z30
+	VBROADCASTSD lanes<>+4504(SB), Z29
+	VBROADCASTSD lanes<>+4464(SB), Z28
+	VBROADCASTSD lanes<>+4256(SB), Z27
+	VBROADCASTSD lanes<>+4000(SB), Z26
+	VBROADCASTSD lanes<>+2176(SB), Z25
+	VBROADCASTSD lanes<>+4552(SB), Z24
+	VBROADCASTSD lanes<>+2976(SB), Z23
+	VBROADCASTSD lanes<>+3936(SB), Z22
+	VBROADCASTSD lanes<>+4160(SB), Z21
+	VBROADCASTSD lanes<>+2592(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -4345,26 +5829,26 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VBROADCASTSD lanes<>+4192(SB), Z6
-	VBROADCASTSD lanes<>+2080(SB), Z4
+	VBROADCASTSD lanes<>+4608(SB), Z6
+	VBROADCASTSD lanes<>+2496(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+2080(SB), Z2
+	VBROADCASTSD lanes<>+2496(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+2080(SB), Z0
+	VBROADCASTSD lanes<>+2496(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2080(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+2720(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+2720(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+2720(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2720(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3104(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3104(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3104(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3104(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+2144(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+2144(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+2144(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2144(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+2496(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3136(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3136(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3136(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3136(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3520(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3520(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3520(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3520(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+2560(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+2560(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+2560(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2560(SB), Z15, Z6
 	VFMADD213PD Z30, Z12, Z4
 	VFMADD213PD Z30, Z13, Z2
 	VFMADD213PD Z30, Z14, Z0
@@ -4386,25 +5870,25 @@ main:
 	VFMADD231PD Z5, Z10, Z4
 	VFMADD231PD Z7, Z11, Z6
 	VMOVUPS (DI)(CX*8), Z1
-	VANDPD.BCST lanes<>+4000(SB), Z1, Z3
+	VANDPD.BCST lanes<>+4416(SB), Z1, Z3
 	VMOVUPS 64(DI)(CX*8), Z5
-	VANDPD.BCST lanes<>+4000(SB), Z5, Z7
+	VANDPD.BCST lanes<>+4416(SB), Z5, Z7
 	VMOVUPS 128(DI)(CX*8), Z8
-	VANDPD.BCST lanes<>+4000(SB), Z8, Z9
+	VANDPD.BCST lanes<>+4416(SB), Z8, Z9
 	VMOVUPS 192(DI)(CX*8), Z10
-	VANDPD.BCST lanes<>+4000(SB), Z10, Z11
-	VCMPPD.BCST $21, lanes<>+288(SB), Z3, K1
-	VCMPPD.BCST $21, lanes<>+288(SB), Z7, K2
-	VCMPPD.BCST $21, lanes<>+288(SB), Z9, K3
-	VCMPPD.BCST $21, lanes<>+288(SB), Z11, K4
+	VANDPD.BCST lanes<>+4416(SB), Z10, Z11
+	VCMPPD.BCST $21, lanes<>+672(SB), Z3, K1
+	VCMPPD.BCST $21, lanes<>+672(SB), Z7, K2
+	VCMPPD.BCST $21, lanes<>+672(SB), Z9, K3
+	VCMPPD.BCST $21, lanes<>+672(SB), Z11, K4
 	VADDPD Z0, Z0, K1, Z1
 	VADDPD Z2, Z2, K2, Z5
 	VADDPD Z4, Z4, K3, Z8
 	VADDPD Z6, Z6, K4, Z10
-	VADDPD.BCST lanes<>+416(SB), Z1, Z0
-	VADDPD.BCST lanes<>+416(SB), Z5, Z1
-	VADDPD.BCST lanes<>+416(SB), Z8, Z2
-	VADDPD.BCST lanes<>+416(SB), Z10, Z3
+	VADDPD.BCST lanes<>+800(SB), Z1, Z0
+	VADDPD.BCST lanes<>+800(SB), Z5, Z1
+	VADDPD.BCST lanes<>+800(SB), Z8, Z2
+	VADDPD.BCST lanes<>+800(SB), Z10, Z3
 	VMULPD (SI)(CX*8), Z0, Z0
 	VMULPD 64(SI)(CX*8), Z1, Z1
 	VMULPD 128(SI)(CX*8), Z2, Z2
@@ -4439,20 +5923,20 @@ masked:
 	VFMADD213PD Z22, Z3, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VBROADCASTSD lanes<>+4192(SB), Z5
-	VFMADD213PD.BCST lanes<>+2080(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2720(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3104(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2144(SB), Z3, Z5
+	VBROADCASTSD lanes<>+4608(SB), Z5
+	VFMADD213PD.BCST lanes<>+2496(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3136(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3520(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+2560(SB), Z3, Z5
 	VFMADD213PD Z30, Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFMADD231PD Z5, Z3, Z1
 	VSUBPD Z30, Z2, Z3
 	VFMADD231PD Z1, Z2, Z3
-	VANDPD.BCST lanes<>+4000(SB), Z0, Z1
-	VCMPPD.BCST $21, lanes<>+288(SB), Z1, K1
+	VANDPD.BCST lanes<>+4416(SB), Z0, Z1
+	VCMPPD.BCST $21, lanes<>+672(SB), Z1, K1
 	VADDPD Z3, Z3, K1, Z0
-	VADDPD.BCST lanes<>+416(SB), Z0, Z0
+	VADDPD.BCST lanes<>+800(SB), Z0, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1
 	VMULPD Z0, Z1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
@@ -4460,6 +5944,152 @@ masked:
 	SUBQ $8, AX
 	JGT masked
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·logFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $17, lanes<>+1248(SB), Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VCMPPS $17, lanes<>+1248(SB), Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VCMPPS $17, lanes<>+1248(SB), Y6, Y7
+	VMULPS lanes<>+1088(SB), Y0, Y8
+	VMULPS lanes<>+1088(SB), Y2, Y9
+	VMULPS lanes<>+1088(SB), Y4, Y10
+	VMULPS lanes<>+1088(SB), Y6, Y11
+	VBLENDVPS Y1, Y8, Y0, Y8
+	VBLENDVPS Y3, Y9, Y2, Y9
+	VBLENDVPS Y5, Y10, Y4, Y10
+	VBLENDVPS Y7, Y11, Y6, Y11
+	VPSUBD lanes<>+3328(SB), Y8, Y12
+	VPSUBD lanes<>+3328(SB), Y9, Y13
+	VPSUBD lanes<>+3328(SB), Y10, Y14
+	VPSUBD lanes<>+3328(SB), Y11, Y15
+	VPAND lanes<>+1408(SB), Y12, Y12
+	VPAND lanes<>+1408(SB), Y13, Y13
+	VPAND lanes<>+1408(SB), Y14, Y14
+	VPAND lanes<>+1408(SB), Y15, Y15
+	VPSUBD Y12, Y8, Y8
+	VPSUBD Y13, Y9, Y9
+	VPSUBD Y14, Y10, Y10
+	VPSUBD Y15, Y11, Y11
+	VSUBPS lanes<>+1312(SB), Y8, Y8
+	VSUBPS lanes<>+1312(SB), Y9, Y9
+	VSUBPS lanes<>+1312(SB), Y10, Y10
+	VSUBPS lanes<>+1312(SB), Y11, Y11
+	VCVTDQ2PS Y12, Y12
+	VCVTDQ2PS Y13, Y13
+	VCVTDQ2PS Y14, Y14
+	VCVTDQ2PS Y15, Y15
+	VANDPS lanes<>+1184(SB), Y1, Y1
+	VANDPS lanes<>+1184(SB), Y3, Y3
+	VANDPS lanes<>+1184(SB), Y5, Y5
+	VANDPS lanes<>+1184(SB), Y7, Y7
+	VSUBPS Y1, Y12, Y1
+	VSUBPS Y3, Y13, Y3
+	VSUBPS Y5, Y14, Y5
+	VSUBPS Y7, Y15, Y7
+	VMULPS Y8, Y8, Y12
+	VMULPS Y9, Y9, Y13
+	VMULPS Y10, Y10, Y14
+	VMULPS Y11, Y11, Y15
+	VBROADCASTSS lanes<>+4712(SB), Y6
+	VBROADCASTSS lanes<>+2240(SB), Y4
+	VFMADD231PS Y8, Y6, Y4
+	VBROADCASTSS lanes<>+2240(SB), Y2
+	VFMADD231PS Y9, Y6, Y2
+	VBROADCASTSS lanes<>+2240(SB), Y0
+	VFMADD231PS Y10, Y6, Y0
+	VFMADD213PS lanes<>+2240(SB), Y11, Y6
+	VFMADD213PS lanes<>+3296(SB), Y8, Y4
+	VFMADD213PS lanes<>+3296(SB), Y9, Y2
+	VFMADD213PS lanes<>+3296(SB), Y10, Y0
+	VFMADD213PS lanes<>+3296(SB), Y11, Y6
+	VFMADD213PS lanes<>+3456(SB), Y8, Y4
+	VFMADD213PS lanes<>+3456(SB), Y9, Y2
+	VFMADD213PS lanes<>+3456(SB), Y10, Y0
+	VFMADD213PS lanes<>+3456(SB), Y11, Y6
+	VFMADD213PS lanes<>+1600(SB), Y8, Y4
+	VFMADD213PS lanes<>+1600(SB), Y9, Y2
+	VFMADD213PS lanes<>+1600(SB), Y10, Y0
+	VFMADD213PS lanes<>+1600(SB), Y11, Y6
+	VFMADD213PS lanes<>+3584(SB), Y8, Y4
+	VFMADD213PS lanes<>+3584(SB), Y9, Y2
+	VFMADD213PS lanes<>+3584(SB), Y10, Y0
+	VFMADD213PS lanes<>+3584(SB), Y11, Y6
+	VFMADD213PS lanes<>+3648(SB), Y8, Y4
+	VFMADD213PS lanes<>+3648(SB), Y9, Y2
+	VFMADD213PS lanes<>+3648(SB), Y10, Y0
+	VFMADD213PS lanes<>+3648(SB), Y11, Y6
+	VFMADD213PS lanes<>+2912(SB), Y8, Y4
+	VFMADD213PS lanes<>+2912(SB), Y9, Y2
+	VFMADD213PS lanes<>+2912(SB), Y10, Y0
+	VFMADD213PS lanes<>+2912(SB), Y11, Y6
+	VFMADD213PS lanes<>+1152(SB), Y8, Y4
+	VFMADD213PS lanes<>+1152(SB), Y9, Y2
+	VFMADD213PS lanes<>+1152(SB), Y10, Y0
+	VFMADD213PS lanes<>+1152(SB), Y11, Y6
+	VFMADD231PS lanes<>+1888(SB), Y1, Y8
+	VFMADD231PS lanes<>+1888(SB), Y3, Y9
+	VFMADD231PS lanes<>+1888(SB), Y5, Y10
+	VFMADD231PS lanes<>+1888(SB), Y7, Y11
+	VFMADD231PS Y4, Y12, Y8
+	VFMADD231PS Y2, Y13, Y9
+	VFMADD231PS Y0, Y14, Y10
+	VFMADD231PS Y6, Y15, Y11
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $17, lanes<>+1344(SB), Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VCMPPS $17, lanes<>+1344(SB), Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VCMPPS $17, lanes<>+1344(SB), Y6, Y7
+	VBLENDVPS Y1, Y8, Y0, Y1
+	VBLENDVPS Y3, Y9, Y2, Y3
+	VBLENDVPS Y5, Y10, Y4, Y5
+	VBLENDVPS Y7, Y11, Y6, Y7
+	VPXOR X8, X8, X8
+	VCMPPS $0, Y8, Y0, Y9
+	VCMPPS $0, Y8, Y2, Y10
+	VCMPPS $0, Y8, Y4, Y11
+	VCMPPS $0, Y8, Y6, Y12
+	VBROADCASTSS lanes<>+4672(SB), Y13
+	VBROADCASTSS lanes<>+1408(SB), Y14
+	VBLENDVPS Y9, Y14, Y13, Y9
+	VBLENDVPS Y10, Y14, Y13, Y10
+	VBLENDVPS Y11, Y14, Y13, Y11
+	VBLENDVPS Y12, Y14, Y13, Y12
+	VCMPPS $30, Y8, Y0, Y0
+	VCMPPS $30, Y8, Y2, Y2
+	VCMPPS $30, Y8, Y4, Y4
+	VCMPPS $30, Y8, Y6, Y6
+	VBLENDVPS Y0, Y1, Y9, Y0
+	VBLENDVPS Y2, Y3, Y10, Y1
+	VBLENDVPS Y4, Y5, Y11, Y2
+	VBLENDVPS Y6, Y7, Y12, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -4474,45 +6104,45 @@ TEXT ·logFloat32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+864(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+864(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1248(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+864(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1248(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+864(SB), Y6, Y7
-	VMULPS lanes<>+704(SB), Y0, Y8
-	VMULPS lanes<>+704(SB), Y2, Y9
-	VMULPS lanes<>+704(SB), Y4, Y10
-	VMULPS lanes<>+704(SB), Y6, Y11
+	VCMPPS $17, lanes<>+1248(SB), Y6, Y7
+	VMULPS lanes<>+1088(SB), Y0, Y8
+	VMULPS lanes<>+1088(SB), Y2, Y9
+	VMULPS lanes<>+1088(SB), Y4, Y10
+	VMULPS lanes<>+1088(SB), Y6, Y11
 	VBLENDVPS Y1, Y8, Y0, Y8
 	VBLENDVPS Y3, Y9, Y2, Y9
 	VBLENDVPS Y5, Y10, Y4, Y10
 	VBLENDVPS Y7, Y11, Y6, Y11
-	VPSUBD lanes<>+2912(SB), Y8, Y12
-	VPSUBD lanes<>+2912(SB), Y9, Y13
-	VPSUBD lanes<>+2912(SB), Y10, Y14
-	VPSUBD lanes<>+2912(SB), Y11, Y15
-	VPAND lanes<>+1024(SB), Y12, Y12
-	VPAND lanes<>+1024(SB), Y13, Y13
-	VPAND lanes<>+1024(SB), Y14, Y14
-	VPAND lanes<>+1024(SB), Y15, Y15
+	VPSUBD lanes<>+3328(SB), Y8, Y12
+	VPSUBD lanes<>+3328(SB), Y9, Y13
+	VPSUBD lanes<>+3328(SB), Y10, Y14
+	VPSUBD lanes<>+3328(SB), Y11, Y15
+	VPAND lanes<>+1408(SB), Y12, Y12
+	VPAND lanes<>+1408(SB), Y13, Y13
+	VPAND lanes<>+1408(SB), Y14, Y14
+	VPAND lanes<>+1408(SB), Y15, Y15
 	VPSUBD Y12, Y8, Y8
 	VPSUBD Y13, Y9, Y9
 	VPSUBD Y14, Y10, Y10
 	VPSUBD Y15, Y11, Y11
-	VSUBPS lanes<>+928(SB), Y8, Y8
-	VSUBPS lanes<>+928(SB), Y9, Y9
-	VSUBPS lanes<>+928(SB), Y10, Y10
-	VSUBPS lanes<>+928(SB), Y11, Y11
+	VSUBPS lanes<>+1312(SB), Y8, Y8
+	VSUBPS lanes<>+1312(SB), Y9, Y9
+	VSUBPS lanes<>+1312(SB), Y10, Y10
+	VSUBPS lanes<>+1312(SB), Y11, Y11
 	VCVTDQ2PS Y12, Y12
 	VCVTDQ2PS Y13, Y13
 	VCVTDQ2PS Y14, Y14
 	VCVTDQ2PS Y15, Y15
-	VANDPS lanes<>+800(SB), Y1, Y1
-	VANDPS lanes<>+800(SB), Y3, Y3
-	VANDPS lanes<>+800(SB), Y5, Y5
-	VANDPS lanes<>+800(SB), Y7, Y7
+	VANDPS lanes<>+1184(SB), Y1, Y1
+	VANDPS lanes<>+1184(SB), Y3, Y3
+	VANDPS lanes<>+1184(SB), Y5, Y5
+	VANDPS lanes<>+1184(SB), Y7, Y7
 	VSUBPS Y1, Y12, Y1
 	VSUBPS Y3, Y13, Y3
 	VSUBPS Y5, Y14, Y5
@@ -4521,58 +6151,58 @@ main:
 	VMULPS Y9, Y9, Y13
 	VMULPS Y10, Y10, Y14
 	VMULPS Y11, Y11, Y15
-	VBROADCASTSS lanes<>+4276(SB), Y6
-	VBROADCASTSS lanes<>+1824(SB), Y4
+	VBROADCASTSS lanes<>+4712(SB), Y6
+	VBROADCASTSS lanes<>+2240(SB), Y4
 	VFMADD231PS Y8, Y6, Y4
-	VBROADCASTSS lanes<>+1824(SB), Y2
+	VBROADCASTSS lanes<>+2240(SB), Y2
 	VFMADD231PS Y9, Y6, Y2
-	VBROADCASTSS lanes<>+1824(SB), Y0
+	VBROADCASTSS lanes<>+2240(SB), Y0
 	VFMADD231PS Y10, Y6, Y0
-	VFMADD213PS lanes<>+1824(SB), Y11, Y6
-	VFMADD213PS lanes<>+2880(SB), Y8, Y4
-	VFMADD213PS lanes<>+2880(SB), Y9, Y2
-	VFMADD213PS lanes<>+2880(SB), Y10, Y0
-	VFMADD213PS lanes<>+2880(SB), Y11, Y6
-	VFMADD213PS lanes<>+3040(SB), Y8, Y4
-	VFMADD213PS lanes<>+3040(SB), Y9, Y2
-	VFMADD213PS lanes<>+3040(SB), Y10, Y0
-	VFMADD213PS lanes<>+3040(SB), Y11, Y6
-	VFMADD213PS lanes<>+1184(SB), Y8, Y4
-	VFMADD213PS lanes<>+1184(SB), Y9, Y2
-	VFMADD213PS lanes<>+1184(SB), Y10, Y0
-	VFMADD213PS lanes<>+1184(SB), Y11, Y6
-	VFMADD213PS lanes<>+3168(SB), Y8, Y4
-	VFMADD213PS lanes<>+3168(SB), Y9, Y2
-	VFMADD213PS lanes<>+3168(SB), Y10, Y0
-	VFMADD213PS lanes<>+3168(SB), Y11, Y6
-	VFMADD213PS lanes<>+3232(SB), Y8, Y4
-	VFMADD213PS lanes<>+3232(SB), Y9, Y2
-	VFMADD213PS lanes<>+3232(SB), Y10, Y0
-	VFMADD213PS lanes<>+3232(SB), Y11, Y6
-	VFMADD213PS lanes<>+2496(SB), Y8, Y4
-	VFMADD213PS lanes<>+2496(SB), Y9, Y2
-	VFMADD213PS lanes<>+2496(SB), Y10, Y0
-	VFMADD213PS lanes<>+2496(SB), Y11, Y6
-	VFMADD213PS lanes<>+768(SB), Y8, Y4
-	VFMADD213PS lanes<>+768(SB), Y9, Y2
-	VFMADD213PS lanes<>+768(SB), Y10, Y0
-	VFMADD213PS lanes<>+768(SB), Y11, Y6
-	VFMADD231PS lanes<>+1472(SB), Y1, Y8
-	VFMADD231PS lanes<>+1472(SB), Y3, Y9
-	VFMADD231PS lanes<>+1472(SB), Y5, Y10
-	VFMADD231PS lanes<>+1472(SB), Y7, Y11
+	VFMADD213PS lanes<>+2240(SB), Y11, Y6
+	VFMADD213PS lanes<>+3296(SB), Y8, Y4
+	VFMADD213PS lanes<>+3296(SB), Y9, Y2
+	VFMADD213PS lanes<>+3296(SB), Y10, Y0
+	VFMADD213PS lanes<>+3296(SB), Y11, Y6
+	VFMADD213PS lanes<>+3456(SB), Y8, Y4
+	VFMADD213PS lanes<>+3456(SB), Y9, Y2
+	VFMADD213PS lanes<>+3456(SB), Y10, Y0
+	VFMADD213PS lanes<>+3456(SB), Y11, Y6
+	VFMADD213PS lanes<>+1600(SB), Y8, Y4
+	VFMADD213PS lanes<>+1600(SB), Y9, Y2
+	VFMADD213PS lanes<>+1600(SB), Y10, Y0
+	VFMADD213PS lanes<>+1600(SB), Y11, Y6
+	VFMADD213PS lanes<>+3584(SB), Y8, Y4
+	VFMADD213PS lanes<>+3584(SB), Y9, Y2
+	VFMADD213PS lanes<>+3584(SB), Y10, Y0
+	VFMADD213PS lanes<>+3584(SB), Y11, Y6
+	VFMADD213PS lanes<>+3648(SB), Y8, Y4
+	VFMADD213PS lanes<>+3648(SB), Y9, Y2
+	VFMADD213PS lanes<>+3648(SB), Y10, Y0
+	VFMADD213PS lanes<>+3648(SB), Y11, Y6
+	VFMADD213PS lanes<>+2912(SB), Y8, Y4
+	VFMADD213PS lanes<>+2912(SB), Y9, Y2
+	VFMADD213PS lanes<>+2912(SB), Y10, Y0
+	VFMADD213PS lanes<>+2912(SB), Y11, Y6
+	VFMADD213PS lanes<>+1152(SB), Y8, Y4
+	VFMADD213PS lanes<>+1152(SB), Y9, Y2
+	VFMADD213PS lanes<>+1152(SB), Y10, Y0
+	VFMADD213PS lanes<>+1152(SB), Y11, Y6
+	VFMADD231PS lanes<>+1888(SB), Y1, Y8
+	VFMADD231PS lanes<>+1888(SB), Y3, Y9
+	VFMADD231PS lanes<>+1888(SB), Y5, Y10
+	VFMADD231PS lanes<>+1888(SB), Y7, Y11
 	VFMADD231PS Y4, Y12, Y8
 	VFMADD231PS Y2, Y13, Y9
 	VFMADD231PS Y0, Y14, Y10
 	VFMADD231PS Y6, Y15, Y11
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+960(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+960(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1344(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+960(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1344(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+960(SB), Y6, Y7
+	VCMPPS $17, lanes<>+1344(SB), Y6, Y7
 	VBLENDVPS Y1, Y8, Y0, Y1
 	VBLENDVPS Y3, Y9, Y2, Y3
 	VBLENDVPS Y5, Y10, Y4, Y5
@@ -4582,8 +6212,8 @@ main:
 	VCMPPS $0, Y8, Y2, Y10
 	VCMPPS $0, Y8, Y4, Y11
 	VCMPPS $0, Y8, Y6, Y12
-	VBROADCASTSS lanes<>+4252(SB), Y13
-	VBROADCASTSS lanes<>+1024(SB), Y14
+	VBROADCASTSS lanes<>+4672(SB), Y13
+	VBROADCASTSS lanes<>+1408(SB), Y14
 	VBLENDVPS Y9, Y14, Y13, Y9
 	VBLENDVPS Y10, Y14, Y13, Y10
 	VBLENDVPS Y11, Y14, Y13, Y11
@@ -4610,34 +6240,34 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+864(SB), Y0, Y1
-	VMULPS lanes<>+704(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
+	VMULPS lanes<>+1088(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+2912(SB), Y2, Y3
-	VPAND lanes<>+1024(SB), Y3, Y3
+	VPSUBD lanes<>+3328(SB), Y2, Y3
+	VPAND lanes<>+1408(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+928(SB), Y2, Y2
+	VSUBPS lanes<>+1312(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+800(SB), Y1, Y1
+	VANDPS lanes<>+1184(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4276(SB), Y4
-	VFMADD213PS lanes<>+1824(SB), Y2, Y4
-	VFMADD213PS lanes<>+2880(SB), Y2, Y4
-	VFMADD213PS lanes<>+3040(SB), Y2, Y4
-	VFMADD213PS lanes<>+1184(SB), Y2, Y4
-	VFMADD213PS lanes<>+3168(SB), Y2, Y4
-	VFMADD213PS lanes<>+3232(SB), Y2, Y4
-	VFMADD213PS lanes<>+2496(SB), Y2, Y4
-	VFMADD213PS lanes<>+768(SB), Y2, Y4
-	VFMADD231PS lanes<>+1472(SB), Y1, Y2
+	VBROADCASTSS lanes<>+4712(SB), Y4
+	VFMADD213PS lanes<>+2240(SB), Y2, Y4
+	VFMADD213PS lanes<>+3296(SB), Y2, Y4
+	VFMADD213PS lanes<>+3456(SB), Y2, Y4
+	VFMADD213PS lanes<>+1600(SB), Y2, Y4
+	VFMADD213PS lanes<>+3584(SB), Y2, Y4
+	VFMADD213PS lanes<>+3648(SB), Y2, Y4
+	VFMADD213PS lanes<>+2912(SB), Y2, Y4
+	VFMADD213PS lanes<>+1152(SB), Y2, Y4
+	VFMADD231PS lanes<>+1888(SB), Y1, Y2
 	VFMADD231PS Y4, Y3, Y2
-	VCMPPS $17, lanes<>+960(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y1
 	VBLENDVPS Y1, Y2, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4252(SB), Y4
-	VBROADCASTSS lanes<>+1024(SB), Y5
+	VBROADCASTSS lanes<>+4672(SB), Y4
+	VBROADCASTSS lanes<>+1408(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -4649,38 +6279,38 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VCMPPS $17, lanes<>+864(SB), Y0, Y1
-	VMULPS lanes<>+704(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
+	VMULPS lanes<>+1088(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+2912(SB), Y2, Y3
-	VPAND lanes<>+1024(SB), Y3, Y3
+	VPSUBD lanes<>+3328(SB), Y2, Y3
+	VPAND lanes<>+1408(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+928(SB), Y2, Y2
+	VSUBPS lanes<>+1312(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+800(SB), Y1, Y1
+	VANDPS lanes<>+1184(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4276(SB), Y4
-	VFMADD213PS lanes<>+1824(SB), Y2, Y4
-	VFMADD213PS lanes<>+2880(SB), Y2, Y4
-	VFMADD213PS lanes<>+3040(SB), Y2, Y4
-	VFMADD213PS lanes<>+1184(SB), Y2, Y4
-	VFMADD213PS lanes<>+3168(SB), Y2, Y4
-	VFMADD213PS lanes<>+3232(SB), Y2, Y4
-	VFMADD213PS lanes<>+2496(SB), Y2, Y4
-	VFMADD213PS lanes<>+768(SB), Y2, Y4
-	VFMADD231PS lanes<>+1472(SB), Y1, Y2
+	VBROADCASTSS lanes<>+4712(SB), Y4
+	VFMADD213PS lanes<>+2240(SB), Y2, Y4
+	VFMADD213PS lanes<>+3296(SB), Y2, Y4
+	VFMADD213PS lanes<>+3456(SB), Y2, Y4
+	VFMADD213PS lanes<>+1600(SB), Y2, Y4
+	VFMADD213PS lanes<>+3584(SB), Y2, Y4
+	VFMADD213PS lanes<>+3648(SB), Y2, Y4
+	VFMADD213PS lanes<>+2912(SB), Y2, Y4
+	VFMADD213PS lanes<>+1152(SB), Y2, Y4
+	VFMADD231PS lanes<>+1888(SB), Y1, Y2
 	VFMADD231PS Y4, Y3, Y2
-	VCMPPS $17, lanes<>+960(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y1
 	VBLENDVPS Y1, Y2, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4252(SB), Y4
-	VBROADCASTSS lanes<>+1024(SB), Y5
+	VBROADCASTSS lanes<>+4672(SB), Y4
+	VBROADCASTSS lanes<>+1408(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -4691,103 +6321,190 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·logFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VMOVUPS lanes<>+128(SB), Z30
+	VMOVUPS lanes<>+320(SB), Z29
+	VMOVUPS lanes<>+0(SB), Z28
+	VMOVUPS lanes<>+192(SB), Z27
+	VBROADCASTSS lanes<>+252(SB), Z26
+	VBROADCASTSS lanes<>+4716(SB), Z25
+	VBROADCASTSS lanes<>+4708(SB), Z24
+	VBROADCASTSS lanes<>+4700(SB), Z23
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VGETMANTPS $8, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VGETMANTPS $8, Z2, Z3
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VGETMANTPS $8, Z4, Z5
+	VMOVUPS 12288(SI)(CX*4), Z6
+	VGETMANTPS $8, Z6, Z7
+	VPSRLD $18, Z1, Z8
+	VPSRLD $18, Z3, Z9
+	VPSRLD $18, Z5, Z10
+	VPSRLD $18, Z7, Z11
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z29, Z30, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z29, Z30, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z29, Z30, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z29, Z30, Z15
+	VFMSUB213PS Z31, Z12, Z1
+	VFMSUB213PS Z31, Z13, Z3
+	VFMSUB213PS Z31, Z14, Z5
+	VFMSUB213PS Z31, Z15, Z7
+	VGETEXPPS Z0, Z0
+	VGETEXPPS Z2, Z2
+	VGETEXPPS Z4, Z4
+	VGETEXPPS Z6, Z6
+	VPERMI2PS Z27, Z28, Z8
+	VPERMI2PS Z27, Z28, Z9
+	VPERMI2PS Z27, Z28, Z10
+	VPERMI2PS Z27, Z28, Z11
+	VFMADD231PS Z26, Z0, Z8
+	VFMADD231PS Z26, Z2, Z9
+	VFMADD231PS Z26, Z4, Z10
+	VFMADD231PS Z26, Z6, Z11
+	VMOVAPS Z24, Z0
+	VFMADD231PS Z1, Z25, Z0
+	VMOVAPS Z24, Z2
+	VFMADD231PS Z3, Z25, Z2
+	VMOVAPS Z24, Z4
+	VFMADD231PS Z5, Z25, Z4
+	VMOVAPS Z24, Z6
+	VFMADD231PS Z7, Z25, Z6
+	VFMADD213PS Z23, Z1, Z0
+	VFMADD213PS Z23, Z3, Z2
+	VFMADD213PS Z23, Z5, Z4
+	VFMADD213PS Z23, Z7, Z6
+	VFMADD213PS Z31, Z1, Z0
+	VFMADD213PS Z31, Z3, Z2
+	VFMADD213PS Z31, Z5, Z4
+	VFMADD213PS Z31, Z7, Z6
+	VFMADD231PS Z1, Z0, Z8
+	VFMADD231PS Z3, Z2, Z9
+	VFMADD231PS Z5, Z4, Z10
+	VFMADD231PS Z7, Z6, Z11
+	VMOVNTPS Z8, (DX)(CX*4)
+	VMOVNTPS Z9, 4096(DX)(CX*4)
+	VMOVNTPS Z10, 8192(DX)(CX*4)
+	VMOVNTPS Z11, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·logFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+928(SB), Z31
-	VBROADCASTSS lanes<>+4284(SB), Z30
-	VBROADCASTSS lanes<>+1568(SB), Z29
-	VBROADCASTSS lanes<>+2016(SB), Z28
-	VBROADCASTSS lanes<>+3072(SB), Z27
-	VBROADCASTSS lanes<>+1888(SB), Z26
-	VBROADCASTSS lanes<>+2624(SB), Z25
-	VBROADCASTSS lanes<>+1856(SB), Z24
-	VBROADCASTSS lanes<>+3456(SB), Z23
-	VBROADCASTSS lanes<>+768(SB), Z22
-	VBROADCASTSS lanes<>+1440(SB), Z21
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VMOVUPS lanes<>+128(SB), Z30
+	VMOVUPS lanes<>+320(SB), Z29
+	VMOVUPS lanes<>+0(SB), Z28
+	VMOVUPS lanes<>+192(SB), Z27
+	VBROADCASTSS lanes<>+252(SB), Z26
+	VBROADCASTSS lanes<>+4716(SB), Z25
+	VBROADCASTSS lanes<>+4708(SB), Z24
+	VBROADCASTSS lanes<>+4700(SB), Z23
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Z0
-	VGETMANTPS $11, Z0, Z1
+	VGETMANTPS $8, Z0, Z1
 	VMOVUPS 64(SI)(CX*4), Z2
-	VGETMANTPS $11, Z2, Z3
+	VGETMANTPS $8, Z2, Z3
 	VMOVUPS 128(SI)(CX*4), Z4
-	VGETMANTPS $11, Z4, Z5
+	VGETMANTPS $8, Z4, Z5
 	VMOVUPS 192(SI)(CX*4), Z6
-	VGETMANTPS $11, Z6, Z7
-	VCMPPS $17, Z31, Z1, K1
-	VCMPPS $17, Z31, Z3, K2
-	VCMPPS $17, Z31, Z5, K3
-	VCMPPS $17, Z31, Z7, K4
+	VGETMANTPS $8, Z6, Z7
+	VPSRLD $18, Z1, Z8
+	VPSRLD $18, Z3, Z9
+	VPSRLD $18, Z5, Z10
+	VPSRLD $18, Z7, Z11
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z29, Z30, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z29, Z30, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z29, Z30, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z29, Z30, Z15
+	VFMSUB213PS Z31, Z12, Z1
+	VFMSUB213PS Z31, Z13, Z3
+	VFMSUB213PS Z31, Z14, Z5
+	VFMSUB213PS Z31, Z15, Z7
 	VGETEXPPS Z0, Z0
 	VGETEXPPS Z2, Z2
 	VGETEXPPS Z4, Z4
 	VGETEXPPS Z6, Z6
-	VSUBPS Z31, Z1, Z1
-	VSUBPS Z31, Z3, Z3
-	VSUBPS Z31, Z5, Z5
-	VSUBPS Z31, Z7, Z7
-	VADDPS Z31, Z0, K1, Z0
-	VADDPS Z31, Z2, K2, Z2
-	VADDPS Z31, Z4, K3, Z4
-	VADDPS Z31, Z6, K4, Z6
-	VMULPS Z1, Z1, Z8
-	VMULPS Z3, Z3, Z9
-	VMULPS Z5, Z5, Z10
-	VMULPS Z7, Z7, Z11
-	VMOVAPS Z29, Z12
-	VFMADD231PS Z1, Z30, Z12
-	VMOVAPS Z29, Z13
-	VFMADD231PS Z3, Z30, Z13
-	VMOVAPS Z29, Z14
-	VFMADD231PS Z5, Z30, Z14
-	VMOVAPS Z29, Z15
-	VFMADD231PS Z7, Z30, Z15
-	VFMADD213PS Z28, Z1, Z12
-	VFMADD213PS Z28, Z3, Z13
-	VFMADD213PS Z28, Z5, Z14
-	VFMADD213PS Z28, Z7, Z15
-	VFMADD213PS Z27, Z1, Z12
-	VFMADD213PS Z27, Z3, Z13
-	VFMADD213PS Z27, Z5, Z14
-	VFMADD213PS Z27, Z7, Z15
-	VFMADD213PS Z26, Z1, Z12
-	VFMADD213PS Z26, Z3, Z13
-	VFMADD213PS Z26, Z5, Z14
-	VFMADD213PS Z26, Z7, Z15
-	VFMADD213PS Z25, Z1, Z12
-	VFMADD213PS Z25, Z3, Z13
-	VFMADD213PS Z25, Z5, Z14
-	VFMADD213PS Z25, Z7, Z15
-	VFMADD213PS Z24, Z1, Z12
-	VFMADD213PS Z24, Z3, Z13
-	VFMADD213PS Z24, Z5, Z14
-	VFMADD213PS Z24, Z7, Z15
-	VFMADD213PS Z23, Z1, Z12
-	VFMADD213PS Z23, Z3, Z13
-	VFMADD213PS Z23, Z5, Z14
-	VFMADD213PS Z23, Z7, Z15
-	VFMADD213PS Z22, Z1, Z12
-	VFMADD213PS Z22, Z3, Z13
-	VFMADD213PS Z22, Z5, Z14
-	VFMADD213PS Z22, Z7, Z15
-	VFMADD231PS Z21, Z0, Z1
-	VFMADD231PS Z21, Z2, Z3
-	VFMADD231PS Z21, Z4, Z5
-	VFMADD231PS Z21, Z6, Z7
-	VFMADD231PS Z12, Z8, Z1
-	VFMADD231PS Z13, Z9, Z3
-	VFMADD231PS Z14, Z10, Z5
-	VFMADD231PS Z15, Z11, Z7
-	VMOVUPS Z1, (DX)(CX*4)
-	VMOVUPS Z3, 64(DX)(CX*4)
-	VMOVUPS Z5, 128(DX)(CX*4)
-	VMOVUPS Z7, 192(DX)(CX*4)
+	VPERMI2PS Z27, Z28, Z8
+	VPERMI2PS Z27, Z28, Z9
+	VPERMI2PS Z27, Z28, Z10
+	VPERMI2PS Z27, Z28, Z11
+	VFMADD231PS Z26, Z0, Z8
+	VFMADD231PS Z26, Z2, Z9
+	VFMADD231PS Z26, Z4, Z10
+	VFMADD231PS Z26, Z6, Z11
+	VMOVAPS Z24, Z0
+	VFMADD231PS Z1, Z25, Z0
+	VMOVAPS Z24, Z2
+	VFMADD231PS Z3, Z25, Z2
+	VMOVAPS Z24, Z4
+	VFMADD231PS Z5, Z25, Z4
+	VMOVAPS Z24, Z6
+	VFMADD231PS Z7, Z25, Z6
+	VFMADD213PS Z23, Z1, Z0
+	VFMADD213PS Z23, Z3, Z2
+	VFMADD213PS Z23, Z5, Z4
+	VFMADD213PS Z23, Z7, Z6
+	VFMADD213PS Z31, Z1, Z0
+	VFMADD213PS Z31, Z3, Z2
+	VFMADD213PS Z31, Z5, Z4
+	VFMADD213PS Z31, Z7, Z6
+	VFMADD231PS Z1, Z0, Z8
+	VFMADD231PS Z3, Z2, Z9
+	VFMADD231PS Z5, Z4, Z10
+	VFMADD231PS Z7, Z6, Z11
+	VMOVUPS Z8, (DX)(CX*4)
+	VMOVUPS Z9, 64(DX)(CX*4)
+	VMOVUPS Z10, 128(DX)(CX*4)
+	VMOVUPS Z11, 192(DX)(CX*4)
 	ADDQ $64, CX
 	CMPQ CX, AX
 	JLE main
@@ -4800,24 +6517,20 @@ masked:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPS.Z (SI)(CX*4), K7, Z0
-	VGETMANTPS $11, Z0, Z1
-	VCMPPS $17, Z31, Z1, K1
+	VGETMANTPS $8, Z0, Z1
+	VPSRLD $18, Z1, Z2
+	VMOVAPS Z2, Z3
+	VPERMI2PS Z29, Z30, Z3
+	VFMSUB213PS Z31, Z3, Z1
 	VGETEXPPS Z0, Z0
-	VSUBPS Z31, Z1, Z1
-	VADDPS Z31, Z0, K1, Z0
-	VMULPS Z1, Z1, Z2
-	VMOVAPS Z29, Z3
-	VFMADD231PS Z1, Z30, Z3
-	VFMADD213PS Z28, Z1, Z3
-	VFMADD213PS Z27, Z1, Z3
-	VFMADD213PS Z26, Z1, Z3
-	VFMADD213PS Z25, Z1, Z3
-	VFMADD213PS Z24, Z1, Z3
-	VFMADD213PS Z23, Z1, Z3
-	VFMADD213PS Z22, Z1, Z3
-	VFMADD231PS Z21, Z0, Z1
-	VFMADD231PS Z3, Z2, Z1
-	VMOVUPS Z1, K7, (DX)(CX*4)
+	VPERMI2PS Z27, Z28, Z2
+	VFMADD231PS Z26, Z0, Z2
+	VMOVAPS Z24, Z0
+	VFMADD231PS Z1, Z25, Z0
+	VFMADD213PS Z23, Z1, Z0
+	VFMADD213PS Z31, Z1, Z0
+	VFMADD231PS Z1, Z0, Z2
+	VMOVUPS Z2, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
 	JGT masked
@@ -4830,10 +6543,10 @@ TEXT ·logFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+512(SB), Y15
-	VBROADCASTSD lanes<>+416(SB), Y14
+	VBROADCASTSD lanes<>+896(SB), Y15
+	VBROADCASTSD lanes<>+800(SB), Y14
 	VPXOR X13, X13, X13
-	VBROADCASTSD lanes<>+160(SB), Y12
+	VBROADCASTSD lanes<>+544(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -4843,12 +6556,12 @@ main:
 	VCMPPD $17, Y12, Y0, Y1
 	VMOVUPS 32(SI)(CX*8), Y2
 	VCMPPD $17, Y12, Y2, Y3
-	VMULPD lanes<>+256(SB), Y0, Y4
-	VMULPD lanes<>+256(SB), Y2, Y5
+	VMULPD lanes<>+640(SB), Y0, Y4
+	VMULPD lanes<>+640(SB), Y2, Y5
 	VBLENDVPD Y1, Y4, Y0, Y4
 	VBLENDVPD Y3, Y5, Y2, Y5
-	VPSUBQ lanes<>+3296(SB), Y4, Y6
-	VPSUBQ lanes<>+3296(SB), Y5, Y7
+	VPSUBQ lanes<>+3712(SB), Y4, Y6
+	VPSUBQ lanes<>+3712(SB), Y5, Y7
 	VPAND Y15, Y6, Y6
 	VPAND Y15, Y7, Y7
 	VPSUBQ Y6, Y4, Y4
@@ -4859,57 +6572,57 @@ main:
 	VPADDQ Y14, Y7, Y7
 	VPSRLQ $52, Y6, Y6
 	VPSRLQ $52, Y7, Y7
-	VPOR lanes<>+192(SB), Y6, Y6
-	VPOR lanes<>+192(SB), Y7, Y7
-	VSUBPD lanes<>+3904(SB), Y6, Y6
-	VSUBPD lanes<>+3904(SB), Y7, Y7
-	VANDPS lanes<>+224(SB), Y1, Y1
-	VANDPS lanes<>+224(SB), Y3, Y3
+	VPOR lanes<>+576(SB), Y6, Y6
+	VPOR lanes<>+576(SB), Y7, Y7
+	VSUBPD lanes<>+4320(SB), Y6, Y6
+	VSUBPD lanes<>+4320(SB), Y7, Y7
+	VANDPS lanes<>+608(SB), Y1, Y1
+	VANDPS lanes<>+608(SB), Y3, Y3
 	VSUBPD Y1, Y6, Y1
 	VSUBPD Y3, Y7, Y3
 	VMULPD Y4, Y4, Y6
 	VMULPD Y5, Y5, Y7
-	VADDPD lanes<>+96(SB), Y4, Y8
-	VADDPD lanes<>+96(SB), Y5, Y9
+	VADDPD lanes<>+480(SB), Y4, Y8
+	VADDPD lanes<>+480(SB), Y5, Y9
 	VDIVPD Y8, Y4, Y8
 	VDIVPD Y9, Y5, Y9
 	VMULPD Y8, Y8, Y10
 	VMULPD Y9, Y9, Y11
-	VMULPD lanes<>+352(SB), Y6, Y6
-	VMULPD lanes<>+352(SB), Y7, Y7
-	VBROADCASTSD lanes<>+4200(SB), Y2
-	VBROADCASTSD lanes<>+3552(SB), Y0
+	VMULPD lanes<>+736(SB), Y6, Y6
+	VMULPD lanes<>+736(SB), Y7, Y7
+	VBROADCASTSD lanes<>+4616(SB), Y2
+	VBROADCASTSD lanes<>+3968(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+3552(SB), Y11, Y2
-	VFMADD213PD lanes<>+3328(SB), Y10, Y0
-	VFMADD213PD lanes<>+3328(SB), Y11, Y2
-	VFMADD213PD lanes<>+3264(SB), Y10, Y0
-	VFMADD213PD lanes<>+3264(SB), Y11, Y2
-	VFMADD213PD lanes<>+3648(SB), Y10, Y0
-	VFMADD213PD lanes<>+3648(SB), Y11, Y2
-	VFMADD213PD lanes<>+1056(SB), Y10, Y0
-	VFMADD213PD lanes<>+1056(SB), Y11, Y2
-	VFMADD213PD lanes<>+2752(SB), Y10, Y0
-	VFMADD213PD lanes<>+2752(SB), Y11, Y2
+	VFMADD213PD lanes<>+3968(SB), Y11, Y2
+	VFMADD213PD lanes<>+3744(SB), Y10, Y0
+	VFMADD213PD lanes<>+3744(SB), Y11, Y2
+	VFMADD213PD lanes<>+3680(SB), Y10, Y0
+	VFMADD213PD lanes<>+3680(SB), Y11, Y2
+	VFMADD213PD lanes<>+4064(SB), Y10, Y0
+	VFMADD213PD lanes<>+4064(SB), Y11, Y2
+	VFMADD213PD lanes<>+1472(SB), Y10, Y0
+	VFMADD213PD lanes<>+1472(SB), Y11, Y2
+	VFMADD213PD lanes<>+3168(SB), Y10, Y0
+	VFMADD213PD lanes<>+3168(SB), Y11, Y2
 	VFMADD213PD Y6, Y0, Y10
 	VFMADD213PD Y7, Y2, Y11
 	VFMSUB231PD Y10, Y8, Y6
 	VFMSUB231PD Y11, Y9, Y7
-	VFMADD231PD lanes<>+1760(SB), Y1, Y6
-	VFMADD231PD lanes<>+1760(SB), Y3, Y7
+	VFMADD231PD lanes<>+2176(SB), Y1, Y6
+	VFMADD231PD lanes<>+2176(SB), Y3, Y7
 	VADDPD Y4, Y6, Y0
 	VADDPD Y5, Y7, Y2
-	VFMADD231PD lanes<>+3584(SB), Y1, Y0
-	VFMADD231PD lanes<>+3584(SB), Y3, Y2
+	VFMADD231PD lanes<>+4000(SB), Y1, Y0
+	VFMADD231PD lanes<>+4000(SB), Y3, Y2
 	VMOVUPS (SI)(CX*8), Y1
-	VCMPPD $17, lanes<>+448(SB), Y1, Y3
+	VCMPPD $17, lanes<>+832(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*8), Y4
-	VCMPPD $17, lanes<>+448(SB), Y4, Y5
+	VCMPPD $17, lanes<>+832(SB), Y4, Y5
 	VBLENDVPD Y3, Y0, Y1, Y0
 	VBLENDVPD Y5, Y2, Y4, Y2
 	VCMPPD $0, Y13, Y1, Y3
 	VCMPPD $0, Y13, Y4, Y5
-	VBROADCASTSD lanes<>+4112(SB), Y6
+	VBROADCASTSD lanes<>+4528(SB), Y6
 	VBLENDVPD Y3, Y15, Y6, Y3
 	VBLENDVPD Y5, Y15, Y6, Y5
 	VCMPPD $30, Y13, Y1, Y1
@@ -4929,39 +6642,39 @@ singles:
 single:
 	VMOVUPS (SI)(CX*8), Y0
 	VCMPPD $17, Y12, Y0, Y1
-	VMULPD lanes<>+256(SB), Y0, Y2
+	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3296(SB), Y2, Y3
+	VPSUBQ lanes<>+3712(SB), Y2, Y3
 	VPAND Y15, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y14, Y2, Y2
 	VPADDQ Y14, Y3, Y3
 	VPSRLQ $52, Y3, Y3
-	VPOR lanes<>+192(SB), Y3, Y3
-	VSUBPD lanes<>+3904(SB), Y3, Y3
-	VANDPS lanes<>+224(SB), Y1, Y1
+	VPOR lanes<>+576(SB), Y3, Y3
+	VSUBPD lanes<>+4320(SB), Y3, Y3
+	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
-	VADDPD lanes<>+96(SB), Y2, Y4
+	VADDPD lanes<>+480(SB), Y2, Y4
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
-	VMULPD lanes<>+352(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4200(SB), Y6
-	VFMADD213PD lanes<>+3552(SB), Y5, Y6
-	VFMADD213PD lanes<>+3328(SB), Y5, Y6
-	VFMADD213PD lanes<>+3264(SB), Y5, Y6
-	VFMADD213PD lanes<>+3648(SB), Y5, Y6
-	VFMADD213PD lanes<>+1056(SB), Y5, Y6
-	VFMADD213PD lanes<>+2752(SB), Y5, Y6
+	VMULPD lanes<>+736(SB), Y3, Y3
+	VBROADCASTSD lanes<>+4616(SB), Y6
+	VFMADD213PD lanes<>+3968(SB), Y5, Y6
+	VFMADD213PD lanes<>+3744(SB), Y5, Y6
+	VFMADD213PD lanes<>+3680(SB), Y5, Y6
+	VFMADD213PD lanes<>+4064(SB), Y5, Y6
+	VFMADD213PD lanes<>+1472(SB), Y5, Y6
+	VFMADD213PD lanes<>+3168(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
-	VFMADD231PD lanes<>+1760(SB), Y1, Y3
+	VFMADD231PD lanes<>+2176(SB), Y1, Y3
 	VADDPD Y2, Y3, Y2
-	VFMADD231PD lanes<>+3584(SB), Y1, Y2
-	VCMPPD $17, lanes<>+448(SB), Y0, Y1
+	VFMADD231PD lanes<>+4000(SB), Y1, Y2
+	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y2, Y0, Y1
 	VCMPPD $0, Y13, Y0, Y2
-	VBROADCASTSD lanes<>+4112(SB), Y3
+	VBROADCASTSD lanes<>+4528(SB), Y3
 	VBLENDVPD Y2, Y15, Y3, Y2
 	VCMPPD $30, Y13, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -4973,44 +6686,44 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
 	VCMPPD $17, Y12, Y0, Y1
-	VMULPD lanes<>+256(SB), Y0, Y2
+	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3296(SB), Y2, Y3
+	VPSUBQ lanes<>+3712(SB), Y2, Y3
 	VPAND Y15, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y14, Y2, Y2
 	VPADDQ Y14, Y3, Y3
 	VPSRLQ $52, Y3, Y3
-	VPOR lanes<>+192(SB), Y3, Y3
-	VSUBPD lanes<>+3904(SB), Y3, Y3
-	VANDPS lanes<>+224(SB), Y1, Y1
+	VPOR lanes<>+576(SB), Y3, Y3
+	VSUBPD lanes<>+4320(SB), Y3, Y3
+	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
-	VADDPD lanes<>+96(SB), Y2, Y4
+	VADDPD lanes<>+480(SB), Y2, Y4
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
-	VMULPD lanes<>+352(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4200(SB), Y6
-	VFMADD213PD lanes<>+3552(SB), Y5, Y6
-	VFMADD213PD lanes<>+3328(SB), Y5, Y6
-	VFMADD213PD lanes<>+3264(SB), Y5, Y6
-	VFMADD213PD lanes<>+3648(SB), Y5, Y6
-	VFMADD213PD lanes<>+1056(SB), Y5, Y6
-	VFMADD213PD lanes<>+2752(SB), Y5, Y6
+	VMULPD lanes<>+736(SB), Y3, Y3
+	VBROADCASTSD lanes<>+4616(SB), Y6
+	VFMADD213PD lanes<>+3968(SB), Y5, Y6
+	VFMADD213PD lanes<>+3744(SB), Y5, Y6
+	VFMADD213PD lanes<>+3680(SB), Y5, Y6
+	VFMADD213PD lanes<>+4064(SB), Y5, Y6
+	VFMADD213PD lanes<>+1472(SB), Y5, Y6
+	VFMADD213PD lanes<>+3168(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
-	VFMADD231PD lanes<>+1760(SB), Y1, Y3
+	VFMADD231PD lanes<>+2176(SB), Y1, Y3
 	VADDPD Y2, Y3, Y2
-	VFMADD231PD lanes<>+3584(SB), Y1, Y2
-	VCMPPD $17, lanes<>+448(SB), Y0, Y1
+	VFMADD231PD lanes<>+4000(SB), Y1, Y2
+	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y2, Y0, Y1
 	VCMPPD $0, Y13, Y0, Y2
-	VBROADCASTSD lanes<>+4112(SB), Y3
+	VBROADCASTSD lanes<>+4528(SB), Y3
 	VBLENDVPD Y2, Y15, Y3, Y2
 	VCMPPD $30, Y13, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -5026,14 +6739,14 @@ TEXT ·logFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+416(SB), Z31
-	VBROADCASTSD lanes<>+96(SB), Z30
-	VBROADCASTSD lanes<>+352(SB), Z29
-	VBROADCASTSD lanes<>+4176(SB), Z28
-	VBROADCASTSD lanes<>+2592(SB), Z27
-	VBROADCASTSD lanes<>+2208(SB), Z26
-	VBROADCASTSD lanes<>+1920(SB), Z25
-	VBROADCASTSD lanes<>+3616(SB), Z24
+	VBROADCASTSD lanes<>+800(SB), Z31
+	VBROADCASTSD lanes<>+480(SB), Z30
+	VBROADCASTSD lanes<>+736(SB), Z29
+	VBROADCASTSD lanes<>+4592(SB), Z28
+	VBROADCASTSD lanes<>+3008(SB), Z27
+	VBROADCASTSD lanes<>+2624(SB), Z26
+	VBROADCASTSD lanes<>+2336(SB), Z25
+	VBROADCASTSD lanes<>+4032(SB), Z24
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -5103,18 +6816,18 @@ main:
 	VFMADD213PD Z24, Z17, Z21
 	VFMADD213PD Z24, Z18, Z22
 	VFMADD213PD Z24, Z19, Z23
-	VFMADD213PD.BCST lanes<>+2400(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2400(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2400(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2400(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2432(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2432(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2432(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2432(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2048(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2048(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2048(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2048(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2816(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2816(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2816(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2816(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2848(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2848(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2848(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2848(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2464(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2464(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2464(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2464(SB), Z19, Z23
 	VFMADD213PD Z8, Z20, Z16
 	VFMADD213PD Z9, Z21, Z17
 	VFMADD213PD Z10, Z22, Z18
@@ -5123,18 +6836,18 @@ main:
 	VFMSUB231PD Z17, Z13, Z9
 	VFMSUB231PD Z18, Z14, Z10
 	VFMSUB231PD Z19, Z15, Z11
-	VFMADD231PD.BCST lanes<>+1760(SB), Z0, Z8
-	VFMADD231PD.BCST lanes<>+1760(SB), Z2, Z9
-	VFMADD231PD.BCST lanes<>+1760(SB), Z4, Z10
-	VFMADD231PD.BCST lanes<>+1760(SB), Z6, Z11
+	VFMADD231PD.BCST lanes<>+2176(SB), Z0, Z8
+	VFMADD231PD.BCST lanes<>+2176(SB), Z2, Z9
+	VFMADD231PD.BCST lanes<>+2176(SB), Z4, Z10
+	VFMADD231PD.BCST lanes<>+2176(SB), Z6, Z11
 	VADDPD Z1, Z8, Z1
 	VADDPD Z3, Z9, Z3
 	VADDPD Z5, Z10, Z5
 	VADDPD Z7, Z11, Z7
-	VFMADD231PD.BCST lanes<>+3584(SB), Z0, Z1
-	VFMADD231PD.BCST lanes<>+3584(SB), Z2, Z3
-	VFMADD231PD.BCST lanes<>+3584(SB), Z4, Z5
-	VFMADD231PD.BCST lanes<>+3584(SB), Z6, Z7
+	VFMADD231PD.BCST lanes<>+4000(SB), Z0, Z1
+	VFMADD231PD.BCST lanes<>+4000(SB), Z2, Z3
+	VFMADD231PD.BCST lanes<>+4000(SB), Z4, Z5
+	VFMADD231PD.BCST lanes<>+4000(SB), Z6, Z7
 	VMOVUPS Z1, (DX)(CX*8)
 	VMOVUPS Z3, 64(DX)(CX*8)
 	VMOVUPS Z5, 128(DX)(CX*8)
@@ -5166,19 +6879,181 @@ masked:
 	VFMADD213PD Z26, Z4, Z5
 	VFMADD213PD Z25, Z4, Z5
 	VFMADD213PD Z24, Z4, Z5
-	VFMADD213PD.BCST lanes<>+2400(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2432(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2048(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2816(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2848(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2464(SB), Z4, Z5
 	VFMADD213PD Z2, Z5, Z4
 	VFMSUB231PD Z4, Z3, Z2
-	VFMADD231PD.BCST lanes<>+1760(SB), Z0, Z2
+	VFMADD231PD.BCST lanes<>+2176(SB), Z0, Z2
 	VADDPD Z1, Z2, Z1
-	VFMADD231PD.BCST lanes<>+3584(SB), Z0, Z1
+	VFMADD231PD.BCST lanes<>+4000(SB), Z0, Z1
 	VMOVUPD Z1, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
 	JGT masked
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·log10Float32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $17, lanes<>+1248(SB), Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VCMPPS $17, lanes<>+1248(SB), Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VCMPPS $17, lanes<>+1248(SB), Y6, Y7
+	VMULPS lanes<>+1088(SB), Y0, Y8
+	VMULPS lanes<>+1088(SB), Y2, Y9
+	VMULPS lanes<>+1088(SB), Y4, Y10
+	VMULPS lanes<>+1088(SB), Y6, Y11
+	VBLENDVPS Y1, Y8, Y0, Y8
+	VBLENDVPS Y3, Y9, Y2, Y9
+	VBLENDVPS Y5, Y10, Y4, Y10
+	VBLENDVPS Y7, Y11, Y6, Y11
+	VPSUBD lanes<>+3328(SB), Y8, Y12
+	VPSUBD lanes<>+3328(SB), Y9, Y13
+	VPSUBD lanes<>+3328(SB), Y10, Y14
+	VPSUBD lanes<>+3328(SB), Y11, Y15
+	VPAND lanes<>+1408(SB), Y12, Y12
+	VPAND lanes<>+1408(SB), Y13, Y13
+	VPAND lanes<>+1408(SB), Y14, Y14
+	VPAND lanes<>+1408(SB), Y15, Y15
+	VPSUBD Y12, Y8, Y8
+	VPSUBD Y13, Y9, Y9
+	VPSUBD Y14, Y10, Y10
+	VPSUBD Y15, Y11, Y11
+	VSUBPS lanes<>+1312(SB), Y8, Y8
+	VSUBPS lanes<>+1312(SB), Y9, Y9
+	VSUBPS lanes<>+1312(SB), Y10, Y10
+	VSUBPS lanes<>+1312(SB), Y11, Y11
+	VCVTDQ2PS Y12, Y12
+	VCVTDQ2PS Y13, Y13
+	VCVTDQ2PS Y14, Y14
+	VCVTDQ2PS Y15, Y15
+	VANDPS lanes<>+1184(SB), Y1, Y1
+	VANDPS lanes<>+1184(SB), Y3, Y3
+	VANDPS lanes<>+1184(SB), Y5, Y5
+	VANDPS lanes<>+1184(SB), Y7, Y7
+	VSUBPS Y1, Y12, Y1
+	VSUBPS Y3, Y13, Y3
+	VSUBPS Y5, Y14, Y5
+	VSUBPS Y7, Y15, Y7
+	VMULPS Y8, Y8, Y12
+	VMULPS Y9, Y9, Y13
+	VMULPS Y10, Y10, Y14
+	VMULPS Y11, Y11, Y15
+	VBROADCASTSS lanes<>+4712(SB), Y6
+	VBROADCASTSS lanes<>+2240(SB), Y4
+	VFMADD231PS Y8, Y6, Y4
+	VBROADCASTSS lanes<>+2240(SB), Y2
+	VFMADD231PS Y9, Y6, Y2
+	VBROADCASTSS lanes<>+2240(SB), Y0
+	VFMADD231PS Y10, Y6, Y0
+	VFMADD213PS lanes<>+2240(SB), Y11, Y6
+	VFMADD213PS lanes<>+3296(SB), Y8, Y4
+	VFMADD213PS lanes<>+3296(SB), Y9, Y2
+	VFMADD213PS lanes<>+3296(SB), Y10, Y0
+	VFMADD213PS lanes<>+3296(SB), Y11, Y6
+	VFMADD213PS lanes<>+3456(SB), Y8, Y4
+	VFMADD213PS lanes<>+3456(SB), Y9, Y2
+	VFMADD213PS lanes<>+3456(SB), Y10, Y0
+	VFMADD213PS lanes<>+3456(SB), Y11, Y6
+	VFMADD213PS lanes<>+1600(SB), Y8, Y4
+	VFMADD213PS lanes<>+1600(SB), Y9, Y2
+	VFMADD213PS lanes<>+1600(SB), Y10, Y0
+	VFMADD213PS lanes<>+1600(SB), Y11, Y6
+	VFMADD213PS lanes<>+3584(SB), Y8, Y4
+	VFMADD213PS lanes<>+3584(SB), Y9, Y2
+	VFMADD213PS lanes<>+3584(SB), Y10, Y0
+	VFMADD213PS lanes<>+3584(SB), Y11, Y6
+	VFMADD213PS lanes<>+3648(SB), Y8, Y4
+	VFMADD213PS lanes<>+3648(SB), Y9, Y2
+	VFMADD213PS lanes<>+3648(SB), Y10, Y0
+	VFMADD213PS lanes<>+3648(SB), Y11, Y6
+	VFMADD213PS lanes<>+2912(SB), Y8, Y4
+	VFMADD213PS lanes<>+2912(SB), Y9, Y2
+	VFMADD213PS lanes<>+2912(SB), Y10, Y0
+	VFMADD213PS lanes<>+2912(SB), Y11, Y6
+	VFMADD213PS lanes<>+1152(SB), Y8, Y4
+	VFMADD213PS lanes<>+1152(SB), Y9, Y2
+	VFMADD213PS lanes<>+1152(SB), Y10, Y0
+	VFMADD213PS lanes<>+1152(SB), Y11, Y6
+	VMULPS Y4, Y12, Y4
+	VMULPS Y2, Y13, Y2
+	VMULPS Y0, Y14, Y0
+	VMULPS Y6, Y15, Y6
+	VMULPS lanes<>+3904(SB), Y4, Y4
+	VMULPS lanes<>+3904(SB), Y2, Y2
+	VMULPS lanes<>+3904(SB), Y0, Y0
+	VMULPS lanes<>+3904(SB), Y6, Y6
+	VFMADD231PS lanes<>+3360(SB), Y8, Y4
+	VFMADD231PS lanes<>+3360(SB), Y9, Y2
+	VFMADD231PS lanes<>+3360(SB), Y10, Y0
+	VFMADD231PS lanes<>+3360(SB), Y11, Y6
+	VFMADD231PS lanes<>+3808(SB), Y1, Y4
+	VFMADD231PS lanes<>+3808(SB), Y3, Y2
+	VFMADD231PS lanes<>+3808(SB), Y5, Y0
+	VFMADD231PS lanes<>+3808(SB), Y7, Y6
+	VFMADD231PS lanes<>+3904(SB), Y8, Y4
+	VFMADD231PS lanes<>+3904(SB), Y9, Y2
+	VFMADD231PS lanes<>+3904(SB), Y10, Y0
+	VFMADD231PS lanes<>+3904(SB), Y11, Y6
+	VFMADD231PS lanes<>+3264(SB), Y1, Y4
+	VFMADD231PS lanes<>+3264(SB), Y3, Y2
+	VFMADD231PS lanes<>+3264(SB), Y5, Y0
+	VFMADD231PS lanes<>+3264(SB), Y7, Y6
+	VMOVUPS (SI)(CX*4), Y1
+	VCMPPS $17, lanes<>+1344(SB), Y1, Y3
+	VMOVUPS 32(SI)(CX*4), Y5
+	VCMPPS $17, lanes<>+1344(SB), Y5, Y7
+	VMOVUPS 64(SI)(CX*4), Y8
+	VCMPPS $17, lanes<>+1344(SB), Y8, Y9
+	VMOVUPS 96(SI)(CX*4), Y10
+	VCMPPS $17, lanes<>+1344(SB), Y10, Y11
+	VBLENDVPS Y3, Y4, Y1, Y3
+	VBLENDVPS Y7, Y2, Y5, Y2
+	VBLENDVPS Y9, Y0, Y8, Y0
+	VBLENDVPS Y11, Y6, Y10, Y4
+	VPXOR X6, X6, X6
+	VCMPPS $0, Y6, Y1, Y7
+	VCMPPS $0, Y6, Y5, Y9
+	VCMPPS $0, Y6, Y8, Y11
+	VCMPPS $0, Y6, Y10, Y12
+	VBROADCASTSS lanes<>+4672(SB), Y13
+	VBROADCASTSS lanes<>+1408(SB), Y14
+	VBLENDVPS Y7, Y14, Y13, Y7
+	VBLENDVPS Y9, Y14, Y13, Y9
+	VBLENDVPS Y11, Y14, Y13, Y11
+	VBLENDVPS Y12, Y14, Y13, Y12
+	VCMPPS $30, Y6, Y1, Y1
+	VCMPPS $30, Y6, Y5, Y5
+	VCMPPS $30, Y6, Y8, Y8
+	VCMPPS $30, Y6, Y10, Y6
+	VBLENDVPS Y1, Y3, Y7, Y1
+	VBLENDVPS Y5, Y2, Y9, Y2
+	VBLENDVPS Y8, Y0, Y11, Y0
+	VBLENDVPS Y6, Y4, Y12, Y3
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y2, 32(DX)(CX*4)
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -5193,45 +7068,45 @@ TEXT ·log10Float32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+864(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+864(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1248(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+864(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1248(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+864(SB), Y6, Y7
-	VMULPS lanes<>+704(SB), Y0, Y8
-	VMULPS lanes<>+704(SB), Y2, Y9
-	VMULPS lanes<>+704(SB), Y4, Y10
-	VMULPS lanes<>+704(SB), Y6, Y11
+	VCMPPS $17, lanes<>+1248(SB), Y6, Y7
+	VMULPS lanes<>+1088(SB), Y0, Y8
+	VMULPS lanes<>+1088(SB), Y2, Y9
+	VMULPS lanes<>+1088(SB), Y4, Y10
+	VMULPS lanes<>+1088(SB), Y6, Y11
 	VBLENDVPS Y1, Y8, Y0, Y8
 	VBLENDVPS Y3, Y9, Y2, Y9
 	VBLENDVPS Y5, Y10, Y4, Y10
 	VBLENDVPS Y7, Y11, Y6, Y11
-	VPSUBD lanes<>+2912(SB), Y8, Y12
-	VPSUBD lanes<>+2912(SB), Y9, Y13
-	VPSUBD lanes<>+2912(SB), Y10, Y14
-	VPSUBD lanes<>+2912(SB), Y11, Y15
-	VPAND lanes<>+1024(SB), Y12, Y12
-	VPAND lanes<>+1024(SB), Y13, Y13
-	VPAND lanes<>+1024(SB), Y14, Y14
-	VPAND lanes<>+1024(SB), Y15, Y15
+	VPSUBD lanes<>+3328(SB), Y8, Y12
+	VPSUBD lanes<>+3328(SB), Y9, Y13
+	VPSUBD lanes<>+3328(SB), Y10, Y14
+	VPSUBD lanes<>+3328(SB), Y11, Y15
+	VPAND lanes<>+1408(SB), Y12, Y12
+	VPAND lanes<>+1408(SB), Y13, Y13
+	VPAND lanes<>+1408(SB), Y14, Y14
+	VPAND lanes<>+1408(SB), Y15, Y15
 	VPSUBD Y12, Y8, Y8
 	VPSUBD Y13, Y9, Y9
 	VPSUBD Y14, Y10, Y10
 	VPSUBD Y15, Y11, Y11
-	VSUBPS lanes<>+928(SB), Y8, Y8
-	VSUBPS lanes<>+928(SB), Y9, Y9
-	VSUBPS lanes<>+928(SB), Y10, Y10
-	VSUBPS lanes<>+928(SB), Y11, Y11
+	VSUBPS lanes<>+1312(SB), Y8, Y8
+	VSUBPS lanes<>+1312(SB), Y9, Y9
+	VSUBPS lanes<>+1312(SB), Y10, Y10
+	VSUBPS lanes<>+1312(SB), Y11, Y11
 	VCVTDQ2PS Y12, Y12
 	VCVTDQ2PS Y13, Y13
 	VCVTDQ2PS Y14, Y14
 	VCVTDQ2PS Y15, Y15
-	VANDPS lanes<>+800(SB), Y1, Y1
-	VANDPS lanes<>+800(SB), Y3, Y3
-	VANDPS lanes<>+800(SB), Y5, Y5
-	VANDPS lanes<>+800(SB), Y7, Y7
+	VANDPS lanes<>+1184(SB), Y1, Y1
+	VANDPS lanes<>+1184(SB), Y3, Y3
+	VANDPS lanes<>+1184(SB), Y5, Y5
+	VANDPS lanes<>+1184(SB), Y7, Y7
 	VSUBPS Y1, Y12, Y1
 	VSUBPS Y3, Y13, Y3
 	VSUBPS Y5, Y14, Y5
@@ -5240,74 +7115,74 @@ main:
 	VMULPS Y9, Y9, Y13
 	VMULPS Y10, Y10, Y14
 	VMULPS Y11, Y11, Y15
-	VBROADCASTSS lanes<>+4276(SB), Y6
-	VBROADCASTSS lanes<>+1824(SB), Y4
+	VBROADCASTSS lanes<>+4712(SB), Y6
+	VBROADCASTSS lanes<>+2240(SB), Y4
 	VFMADD231PS Y8, Y6, Y4
-	VBROADCASTSS lanes<>+1824(SB), Y2
+	VBROADCASTSS lanes<>+2240(SB), Y2
 	VFMADD231PS Y9, Y6, Y2
-	VBROADCASTSS lanes<>+1824(SB), Y0
+	VBROADCASTSS lanes<>+2240(SB), Y0
 	VFMADD231PS Y10, Y6, Y0
-	VFMADD213PS lanes<>+1824(SB), Y11, Y6
-	VFMADD213PS lanes<>+2880(SB), Y8, Y4
-	VFMADD213PS lanes<>+2880(SB), Y9, Y2
-	VFMADD213PS lanes<>+2880(SB), Y10, Y0
-	VFMADD213PS lanes<>+2880(SB), Y11, Y6
-	VFMADD213PS lanes<>+3040(SB), Y8, Y4
-	VFMADD213PS lanes<>+3040(SB), Y9, Y2
-	VFMADD213PS lanes<>+3040(SB), Y10, Y0
-	VFMADD213PS lanes<>+3040(SB), Y11, Y6
-	VFMADD213PS lanes<>+1184(SB), Y8, Y4
-	VFMADD213PS lanes<>+1184(SB), Y9, Y2
-	VFMADD213PS lanes<>+1184(SB), Y10, Y0
-	VFMADD213PS lanes<>+1184(SB), Y11, Y6
-	VFMADD213PS lanes<>+3168(SB), Y8, Y4
-	VFMADD213PS lanes<>+3168(SB), Y9, Y2
-	VFMADD213PS lanes<>+3168(SB), Y10, Y0
-	VFMADD213PS lanes<>+3168(SB), Y11, Y6
-	VFMADD213PS lanes<>+3232(SB), Y8, Y4
-	VFMADD213PS lanes<>+3232(SB), Y9, Y2
-	VFMADD213PS lanes<>+3232(SB), Y10, Y0
-	VFMADD213PS lanes<>+3232(SB), Y11, Y6
-	VFMADD213PS lanes<>+2496(SB), Y8, Y4
-	VFMADD213PS lanes<>+2496(SB), Y9, Y2
-	VFMADD213PS lanes<>+2496(SB), Y10, Y0
-	VFMADD213PS lanes<>+2496(SB), Y11, Y6
-	VFMADD213PS lanes<>+768(SB), Y8, Y4
-	VFMADD213PS lanes<>+768(SB), Y9, Y2
-	VFMADD213PS lanes<>+768(SB), Y10, Y0
-	VFMADD213PS lanes<>+768(SB), Y11, Y6
+	VFMADD213PS lanes<>+2240(SB), Y11, Y6
+	VFMADD213PS lanes<>+3296(SB), Y8, Y4
+	VFMADD213PS lanes<>+3296(SB), Y9, Y2
+	VFMADD213PS lanes<>+3296(SB), Y10, Y0
+	VFMADD213PS lanes<>+3296(SB), Y11, Y6
+	VFMADD213PS lanes<>+3456(SB), Y8, Y4
+	VFMADD213PS lanes<>+3456(SB), Y9, Y2
+	VFMADD213PS lanes<>+3456(SB), Y10, Y0
+	VFMADD213PS lanes<>+3456(SB), Y11, Y6
+	VFMADD213PS lanes<>+1600(SB), Y8, Y4
+	VFMADD213PS lanes<>+1600(SB), Y9, Y2
+	VFMADD213PS lanes<>+1600(SB), Y10, Y0
+	VFMADD213PS lanes<>+1600(SB), Y11, Y6
+	VFMADD213PS lanes<>+3584(SB), Y8, Y4
+	VFMADD213PS lanes<>+3584(SB), Y9, Y2
+	VFMADD213PS lanes<>+3584(SB), Y10, Y0
+	VFMADD213PS lanes<>+3584(SB), Y11, Y6
+	VFMADD213PS lanes<>+3648(SB), Y8, Y4
+	VFMADD213PS lanes<>+3648(SB), Y9, Y2
+	VFMADD213PS lanes<>+3648(SB), Y10, Y0
+	VFMADD213PS lanes<>+3648(SB), Y11, Y6
+	VFMADD213PS lanes<>+2912(SB), Y8, Y4
+	VFMADD213PS lanes<>+2912(SB), Y9, Y2
+	VFMADD213PS lanes<>+2912(SB), Y10, Y0
+	VFMADD213PS lanes<>+2912(SB), Y11, Y6
+	VFMADD213PS lanes<>+1152(SB), Y8, Y4
+	VFMADD213PS lanes<>+1152(SB), Y9, Y2
+	VFMADD213PS lanes<>+1152(SB), Y10, Y0
+	VFMADD213PS lanes<>+1152(SB), Y11, Y6
 	VMULPS Y4, Y12, Y4
 	VMULPS Y2, Y13, Y2
 	VMULPS Y0, Y14, Y0
 	VMULPS Y6, Y15, Y6
-	VMULPS lanes<>+3488(SB), Y4, Y4
-	VMULPS lanes<>+3488(SB), Y2, Y2
-	VMULPS lanes<>+3488(SB), Y0, Y0
-	VMULPS lanes<>+3488(SB), Y6, Y6
-	VFMADD231PS lanes<>+2944(SB), Y8, Y4
-	VFMADD231PS lanes<>+2944(SB), Y9, Y2
-	VFMADD231PS lanes<>+2944(SB), Y10, Y0
-	VFMADD231PS lanes<>+2944(SB), Y11, Y6
-	VFMADD231PS lanes<>+3392(SB), Y1, Y4
-	VFMADD231PS lanes<>+3392(SB), Y3, Y2
-	VFMADD231PS lanes<>+3392(SB), Y5, Y0
-	VFMADD231PS lanes<>+3392(SB), Y7, Y6
-	VFMADD231PS lanes<>+3488(SB), Y8, Y4
-	VFMADD231PS lanes<>+3488(SB), Y9, Y2
-	VFMADD231PS lanes<>+3488(SB), Y10, Y0
-	VFMADD231PS lanes<>+3488(SB), Y11, Y6
-	VFMADD231PS lanes<>+2848(SB), Y1, Y4
-	VFMADD231PS lanes<>+2848(SB), Y3, Y2
-	VFMADD231PS lanes<>+2848(SB), Y5, Y0
-	VFMADD231PS lanes<>+2848(SB), Y7, Y6
+	VMULPS lanes<>+3904(SB), Y4, Y4
+	VMULPS lanes<>+3904(SB), Y2, Y2
+	VMULPS lanes<>+3904(SB), Y0, Y0
+	VMULPS lanes<>+3904(SB), Y6, Y6
+	VFMADD231PS lanes<>+3360(SB), Y8, Y4
+	VFMADD231PS lanes<>+3360(SB), Y9, Y2
+	VFMADD231PS lanes<>+3360(SB), Y10, Y0
+	VFMADD231PS lanes<>+3360(SB), Y11, Y6
+	VFMADD231PS lanes<>+3808(SB), Y1, Y4
+	VFMADD231PS lanes<>+3808(SB), Y3, Y2
+	VFMADD231PS lanes<>+3808(SB), Y5, Y0
+	VFMADD231PS lanes<>+3808(SB), Y7, Y6
+	VFMADD231PS lanes<>+3904(SB), Y8, Y4
+	VFMADD231PS lanes<>+3904(SB), Y9, Y2
+	VFMADD231PS lanes<>+3904(SB), Y10, Y0
+	VFMADD231PS lanes<>+3904(SB), Y11, Y6
+	VFMADD231PS lanes<>+3264(SB), Y1, Y4
+	VFMADD231PS lanes<>+3264(SB), Y3, Y2
+	VFMADD231PS lanes<>+3264(SB), Y5, Y0
+	VFMADD231PS lanes<>+3264(SB), Y7, Y6
 	VMOVUPS (SI)(CX*4), Y1
-	VCMPPS $17, lanes<>+960(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1344(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*4), Y5
-	VCMPPS $17, lanes<>+960(SB), Y5, Y7
+	VCMPPS $17, lanes<>+1344(SB), Y5, Y7
 	VMOVUPS 64(SI)(CX*4), Y8
-	VCMPPS $17, lanes<>+960(SB), Y8, Y9
+	VCMPPS $17, lanes<>+1344(SB), Y8, Y9
 	VMOVUPS 96(SI)(CX*4), Y10
-	VCMPPS $17, lanes<>+960(SB), Y10, Y11
+	VCMPPS $17, lanes<>+1344(SB), Y10, Y11
 	VBLENDVPS Y3, Y4, Y1, Y3
 	VBLENDVPS Y7, Y2, Y5, Y2
 	VBLENDVPS Y9, Y0, Y8, Y0
@@ -5317,8 +7192,8 @@ main:
 	VCMPPS $0, Y6, Y5, Y9
 	VCMPPS $0, Y6, Y8, Y11
 	VCMPPS $0, Y6, Y10, Y12
-	VBROADCASTSS lanes<>+4252(SB), Y13
-	VBROADCASTSS lanes<>+1024(SB), Y14
+	VBROADCASTSS lanes<>+4672(SB), Y13
+	VBROADCASTSS lanes<>+1408(SB), Y14
 	VBLENDVPS Y7, Y14, Y13, Y7
 	VBLENDVPS Y9, Y14, Y13, Y9
 	VBLENDVPS Y11, Y14, Y13, Y11
@@ -5345,38 +7220,38 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+864(SB), Y0, Y1
-	VMULPS lanes<>+704(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
+	VMULPS lanes<>+1088(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+2912(SB), Y2, Y3
-	VPAND lanes<>+1024(SB), Y3, Y3
+	VPSUBD lanes<>+3328(SB), Y2, Y3
+	VPAND lanes<>+1408(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+928(SB), Y2, Y2
+	VSUBPS lanes<>+1312(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+800(SB), Y1, Y1
+	VANDPS lanes<>+1184(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4276(SB), Y4
-	VFMADD213PS lanes<>+1824(SB), Y2, Y4
-	VFMADD213PS lanes<>+2880(SB), Y2, Y4
-	VFMADD213PS lanes<>+3040(SB), Y2, Y4
-	VFMADD213PS lanes<>+1184(SB), Y2, Y4
-	VFMADD213PS lanes<>+3168(SB), Y2, Y4
-	VFMADD213PS lanes<>+3232(SB), Y2, Y4
-	VFMADD213PS lanes<>+2496(SB), Y2, Y4
-	VFMADD213PS lanes<>+768(SB), Y2, Y4
+	VBROADCASTSS lanes<>+4712(SB), Y4
+	VFMADD213PS lanes<>+2240(SB), Y2, Y4
+	VFMADD213PS lanes<>+3296(SB), Y2, Y4
+	VFMADD213PS lanes<>+3456(SB), Y2, Y4
+	VFMADD213PS lanes<>+1600(SB), Y2, Y4
+	VFMADD213PS lanes<>+3584(SB), Y2, Y4
+	VFMADD213PS lanes<>+3648(SB), Y2, Y4
+	VFMADD213PS lanes<>+2912(SB), Y2, Y4
+	VFMADD213PS lanes<>+1152(SB), Y2, Y4
 	VMULPS Y4, Y3, Y3
-	VMULPS lanes<>+3488(SB), Y3, Y3
-	VFMADD231PS lanes<>+2944(SB), Y2, Y3
-	VFMADD231PS lanes<>+3392(SB), Y1, Y3
-	VFMADD231PS lanes<>+3488(SB), Y2, Y3
-	VFMADD231PS lanes<>+2848(SB), Y1, Y3
-	VCMPPS $17, lanes<>+960(SB), Y0, Y1
+	VMULPS lanes<>+3904(SB), Y3, Y3
+	VFMADD231PS lanes<>+3360(SB), Y2, Y3
+	VFMADD231PS lanes<>+3808(SB), Y1, Y3
+	VFMADD231PS lanes<>+3904(SB), Y2, Y3
+	VFMADD231PS lanes<>+3264(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y1
 	VBLENDVPS Y1, Y3, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4252(SB), Y4
-	VBROADCASTSS lanes<>+1024(SB), Y5
+	VBROADCASTSS lanes<>+4672(SB), Y4
+	VBROADCASTSS lanes<>+1408(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -5388,42 +7263,42 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VCMPPS $17, lanes<>+864(SB), Y0, Y1
-	VMULPS lanes<>+704(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
+	VMULPS lanes<>+1088(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+2912(SB), Y2, Y3
-	VPAND lanes<>+1024(SB), Y3, Y3
+	VPSUBD lanes<>+3328(SB), Y2, Y3
+	VPAND lanes<>+1408(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+928(SB), Y2, Y2
+	VSUBPS lanes<>+1312(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+800(SB), Y1, Y1
+	VANDPS lanes<>+1184(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4276(SB), Y4
-	VFMADD213PS lanes<>+1824(SB), Y2, Y4
-	VFMADD213PS lanes<>+2880(SB), Y2, Y4
-	VFMADD213PS lanes<>+3040(SB), Y2, Y4
-	VFMADD213PS lanes<>+1184(SB), Y2, Y4
-	VFMADD213PS lanes<>+3168(SB), Y2, Y4
-	VFMADD213PS lanes<>+3232(SB), Y2, Y4
-	VFMADD213PS lanes<>+2496(SB), Y2, Y4
-	VFMADD213PS lanes<>+768(SB), Y2, Y4
+	VBROADCASTSS lanes<>+4712(SB), Y4
+	VFMADD213PS lanes<>+2240(SB), Y2, Y4
+	VFMADD213PS lanes<>+3296(SB), Y2, Y4
+	VFMADD213PS lanes<>+3456(SB), Y2, Y4
+	VFMADD213PS lanes<>+1600(SB), Y2, Y4
+	VFMADD213PS lanes<>+3584(SB), Y2, Y4
+	VFMADD213PS lanes<>+3648(SB), Y2, Y4
+	VFMADD213PS lanes<>+2912(SB), Y2, Y4
+	VFMADD213PS lanes<>+1152(SB), Y2, Y4
 	VMULPS Y4, Y3, Y3
-	VMULPS lanes<>+3488(SB), Y3, Y3
-	VFMADD231PS lanes<>+2944(SB), Y2, Y3
-	VFMADD231PS lanes<>+3392(SB), Y1, Y3
-	VFMADD231PS lanes<>+3488(SB), Y2, Y3
-	VFMADD231PS lanes<>+2848(SB), Y1, Y3
-	VCMPPS $17, lanes<>+960(SB), Y0, Y1
+	VMULPS lanes<>+3904(SB), Y3, Y3
+	VFMADD231PS lanes<>+3360(SB), Y2, Y3
+	VFMADD231PS lanes<>+3808(SB), Y1, Y3
+	VFMADD231PS lanes<>+3904(SB), Y2, Y3
+	VFMADD231PS lanes<>+3264(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y1
 	VBLENDVPS Y1, Y3, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4252(SB), Y4
-	VBROADCASTSS lanes<>+1024(SB), Y5
+	VBROADCASTSS lanes<>+4672(SB), Y4
+	VBROADCASTSS lanes<>+1408(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -5434,25 +7309,167 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·log10Float32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+3904(SB), Z30
+	VBROADCASTSS lanes<>+4724(SB), Z29
+	VBROADCASTSS lanes<>+1984(SB), Z28
+	VBROADCASTSS lanes<>+2432(SB), Z27
+	VBROADCASTSS lanes<>+3488(SB), Z26
+	VBROADCASTSS lanes<>+2304(SB), Z25
+	VBROADCASTSS lanes<>+3040(SB), Z24
+	VBROADCASTSS lanes<>+2272(SB), Z23
+	VBROADCASTSS lanes<>+3872(SB), Z22
+	VBROADCASTSS lanes<>+1152(SB), Z21
+	VBROADCASTSS lanes<>+3360(SB), Z20
+	VBROADCASTSS lanes<>+4736(SB), Z19
+	VBROADCASTSS lanes<>+4728(SB), Z18
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VGETMANTPS $11, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VGETMANTPS $11, Z2, Z3
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VGETMANTPS $11, Z4, Z5
+	VMOVUPS 12288(SI)(CX*4), Z6
+	VGETMANTPS $11, Z6, Z7
+	VCMPPS $17, Z31, Z1, K1
+	VCMPPS $17, Z31, Z3, K2
+	VCMPPS $17, Z31, Z5, K3
+	VCMPPS $17, Z31, Z7, K4
+	VGETEXPPS Z0, Z0
+	VGETEXPPS Z2, Z2
+	VGETEXPPS Z4, Z4
+	VGETEXPPS Z6, Z6
+	VSUBPS Z31, Z1, Z1
+	VSUBPS Z31, Z3, Z3
+	VSUBPS Z31, Z5, Z5
+	VSUBPS Z31, Z7, Z7
+	VADDPS Z31, Z0, K1, Z0
+	VADDPS Z31, Z2, K2, Z2
+	VADDPS Z31, Z4, K3, Z4
+	VADDPS Z31, Z6, K4, Z6
+	VMULPS Z1, Z1, Z8
+	VMULPS Z3, Z3, Z9
+	VMULPS Z5, Z5, Z10
+	VMULPS Z7, Z7, Z11
+	VMOVAPS Z28, Z12
+	VFMADD231PS Z1, Z29, Z12
+	VMOVAPS Z28, Z13
+	VFMADD231PS Z3, Z29, Z13
+	VMOVAPS Z28, Z14
+	VFMADD231PS Z5, Z29, Z14
+	VMOVAPS Z28, Z15
+	VFMADD231PS Z7, Z29, Z15
+	VFMADD213PS Z27, Z1, Z12
+	VFMADD213PS Z27, Z3, Z13
+	VFMADD213PS Z27, Z5, Z14
+	VFMADD213PS Z27, Z7, Z15
+	VFMADD213PS Z26, Z1, Z12
+	VFMADD213PS Z26, Z3, Z13
+	VFMADD213PS Z26, Z5, Z14
+	VFMADD213PS Z26, Z7, Z15
+	VFMADD213PS Z25, Z1, Z12
+	VFMADD213PS Z25, Z3, Z13
+	VFMADD213PS Z25, Z5, Z14
+	VFMADD213PS Z25, Z7, Z15
+	VFMADD213PS Z24, Z1, Z12
+	VFMADD213PS Z24, Z3, Z13
+	VFMADD213PS Z24, Z5, Z14
+	VFMADD213PS Z24, Z7, Z15
+	VFMADD213PS Z23, Z1, Z12
+	VFMADD213PS Z23, Z3, Z13
+	VFMADD213PS Z23, Z5, Z14
+	VFMADD213PS Z23, Z7, Z15
+	VFMADD213PS Z22, Z1, Z12
+	VFMADD213PS Z22, Z3, Z13
+	VFMADD213PS Z22, Z5, Z14
+	VFMADD213PS Z22, Z7, Z15
+	VFMADD213PS Z21, Z1, Z12
+	VFMADD213PS Z21, Z3, Z13
+	VFMADD213PS Z21, Z5, Z14
+	VFMADD213PS Z21, Z7, Z15
+	VMULPS Z12, Z8, Z8
+	VMULPS Z13, Z9, Z9
+	VMULPS Z14, Z10, Z10
+	VMULPS Z15, Z11, Z11
+	VMULPS Z30, Z8, Z8
+	VMULPS Z30, Z9, Z9
+	VMULPS Z30, Z10, Z10
+	VMULPS Z30, Z11, Z11
+	VFMADD231PS Z20, Z1, Z8
+	VFMADD231PS Z20, Z3, Z9
+	VFMADD231PS Z20, Z5, Z10
+	VFMADD231PS Z20, Z7, Z11
+	VFMADD231PS Z19, Z0, Z8
+	VFMADD231PS Z19, Z2, Z9
+	VFMADD231PS Z19, Z4, Z10
+	VFMADD231PS Z19, Z6, Z11
+	VFMADD231PS Z30, Z1, Z8
+	VFMADD231PS Z30, Z3, Z9
+	VFMADD231PS Z30, Z5, Z10
+	VFMADD231PS Z30, Z7, Z11
+	VFMADD231PS Z18, Z0, Z8
+	VFMADD231PS Z18, Z2, Z9
+	VFMADD231PS Z18, Z4, Z10
+	VFMADD231PS Z18, Z6, Z11
+	VMOVNTPS Z8, (DX)(CX*4)
+	VMOVNTPS Z9, 4096(DX)(CX*4)
+	VMOVNTPS Z10, 8192(DX)(CX*4)
+	VMOVNTPS Z11, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·log10Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+928(SB), Z31
-	VBROADCASTSS lanes<>+3488(SB), Z30
-	VBROADCASTSS lanes<>+4284(SB), Z29
-	VBROADCASTSS lanes<>+1568(SB), Z28
-	VBROADCASTSS lanes<>+2016(SB), Z27
-	VBROADCASTSS lanes<>+3072(SB), Z26
-	VBROADCASTSS lanes<>+1888(SB), Z25
-	VBROADCASTSS lanes<>+2624(SB), Z24
-	VBROADCASTSS lanes<>+1856(SB), Z23
-	VBROADCASTSS lanes<>+3456(SB), Z22
-	VBROADCASTSS lanes<>+768(SB), Z21
-	VBROADCASTSS lanes<>+2944(SB), Z20
-	VBROADCASTSS lanes<>+4292(SB), Z19
-	VBROADCASTSS lanes<>+4288(SB), Z18
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+3904(SB), Z30
+	VBROADCASTSS lanes<>+4724(SB), Z29
+	VBROADCASTSS lanes<>+1984(SB), Z28
+	VBROADCASTSS lanes<>+2432(SB), Z27
+	VBROADCASTSS lanes<>+3488(SB), Z26
+	VBROADCASTSS lanes<>+2304(SB), Z25
+	VBROADCASTSS lanes<>+3040(SB), Z24
+	VBROADCASTSS lanes<>+2272(SB), Z23
+	VBROADCASTSS lanes<>+3872(SB), Z22
+	VBROADCASTSS lanes<>+1152(SB), Z21
+	VBROADCASTSS lanes<>+3360(SB), Z20
+	VBROADCASTSS lanes<>+4736(SB), Z19
+	VBROADCASTSS lanes<>+4728(SB), Z18
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -5596,9 +7613,9 @@ TEXT ·log10Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+512(SB), Y15
-	VBROADCASTSD lanes<>+416(SB), Y14
-	VBROADCASTSD lanes<>+4128(SB), Y13
+	VBROADCASTSD lanes<>+896(SB), Y15
+	VBROADCASTSD lanes<>+800(SB), Y14
+	VBROADCASTSD lanes<>+4544(SB), Y13
 	VPXOR X12, X12, X12
 	XORQ CX, CX
 	SUBQ $8, AX
@@ -5606,15 +7623,15 @@ TEXT ·log10Float64AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*8), Y0
-	VCMPPD $17, lanes<>+160(SB), Y0, Y1
+	VCMPPD $17, lanes<>+544(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*8), Y2
-	VCMPPD $17, lanes<>+160(SB), Y2, Y3
-	VMULPD lanes<>+256(SB), Y0, Y4
-	VMULPD lanes<>+256(SB), Y2, Y5
+	VCMPPD $17, lanes<>+544(SB), Y2, Y3
+	VMULPD lanes<>+640(SB), Y0, Y4
+	VMULPD lanes<>+640(SB), Y2, Y5
 	VBLENDVPD Y1, Y4, Y0, Y4
 	VBLENDVPD Y3, Y5, Y2, Y5
-	VPSUBQ lanes<>+3296(SB), Y4, Y6
-	VPSUBQ lanes<>+3296(SB), Y5, Y7
+	VPSUBQ lanes<>+3712(SB), Y4, Y6
+	VPSUBQ lanes<>+3712(SB), Y5, Y7
 	VPAND Y15, Y6, Y6
 	VPAND Y15, Y7, Y7
 	VPSUBQ Y6, Y4, Y4
@@ -5625,61 +7642,61 @@ main:
 	VPADDQ Y14, Y7, Y7
 	VPSRLQ $52, Y6, Y6
 	VPSRLQ $52, Y7, Y7
-	VPOR lanes<>+192(SB), Y6, Y6
-	VPOR lanes<>+192(SB), Y7, Y7
-	VSUBPD lanes<>+3904(SB), Y6, Y6
-	VSUBPD lanes<>+3904(SB), Y7, Y7
-	VANDPS lanes<>+224(SB), Y1, Y1
-	VANDPS lanes<>+224(SB), Y3, Y3
+	VPOR lanes<>+576(SB), Y6, Y6
+	VPOR lanes<>+576(SB), Y7, Y7
+	VSUBPD lanes<>+4320(SB), Y6, Y6
+	VSUBPD lanes<>+4320(SB), Y7, Y7
+	VANDPS lanes<>+608(SB), Y1, Y1
+	VANDPS lanes<>+608(SB), Y3, Y3
 	VSUBPD Y1, Y6, Y1
 	VSUBPD Y3, Y7, Y3
 	VMULPD Y4, Y4, Y6
 	VMULPD Y5, Y5, Y7
-	VADDPD lanes<>+96(SB), Y4, Y8
-	VADDPD lanes<>+96(SB), Y5, Y9
+	VADDPD lanes<>+480(SB), Y4, Y8
+	VADDPD lanes<>+480(SB), Y5, Y9
 	VDIVPD Y8, Y4, Y8
 	VDIVPD Y9, Y5, Y9
 	VMULPD Y8, Y8, Y10
 	VMULPD Y9, Y9, Y11
-	VMULPD lanes<>+352(SB), Y6, Y6
-	VMULPD lanes<>+352(SB), Y7, Y7
-	VBROADCASTSD lanes<>+4200(SB), Y2
-	VBROADCASTSD lanes<>+3552(SB), Y0
+	VMULPD lanes<>+736(SB), Y6, Y6
+	VMULPD lanes<>+736(SB), Y7, Y7
+	VBROADCASTSD lanes<>+4616(SB), Y2
+	VBROADCASTSD lanes<>+3968(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+3552(SB), Y11, Y2
-	VFMADD213PD lanes<>+3328(SB), Y10, Y0
-	VFMADD213PD lanes<>+3328(SB), Y11, Y2
-	VFMADD213PD lanes<>+3264(SB), Y10, Y0
-	VFMADD213PD lanes<>+3264(SB), Y11, Y2
-	VFMADD213PD lanes<>+3648(SB), Y10, Y0
-	VFMADD213PD lanes<>+3648(SB), Y11, Y2
-	VFMADD213PD lanes<>+1056(SB), Y10, Y0
-	VFMADD213PD lanes<>+1056(SB), Y11, Y2
-	VFMADD213PD lanes<>+2752(SB), Y10, Y0
-	VFMADD213PD lanes<>+2752(SB), Y11, Y2
+	VFMADD213PD lanes<>+3968(SB), Y11, Y2
+	VFMADD213PD lanes<>+3744(SB), Y10, Y0
+	VFMADD213PD lanes<>+3744(SB), Y11, Y2
+	VFMADD213PD lanes<>+3680(SB), Y10, Y0
+	VFMADD213PD lanes<>+3680(SB), Y11, Y2
+	VFMADD213PD lanes<>+4064(SB), Y10, Y0
+	VFMADD213PD lanes<>+4064(SB), Y11, Y2
+	VFMADD213PD lanes<>+1472(SB), Y10, Y0
+	VFMADD213PD lanes<>+1472(SB), Y11, Y2
+	VFMADD213PD lanes<>+3168(SB), Y10, Y0
+	VFMADD213PD lanes<>+3168(SB), Y11, Y2
 	VFMADD213PD Y6, Y0, Y10
 	VFMADD213PD Y7, Y2, Y11
 	VFMSUB231PD Y10, Y8, Y6
 	VFMSUB231PD Y11, Y9, Y7
 	VMULPD Y13, Y6, Y0
 	VMULPD Y13, Y7, Y2
-	VFMADD231PD lanes<>+3424(SB), Y4, Y0
-	VFMADD231PD lanes<>+3424(SB), Y5, Y2
-	VFMADD231PD lanes<>+1632(SB), Y1, Y0
-	VFMADD231PD lanes<>+1632(SB), Y3, Y2
+	VFMADD231PD lanes<>+3840(SB), Y4, Y0
+	VFMADD231PD lanes<>+3840(SB), Y5, Y2
+	VFMADD231PD lanes<>+2048(SB), Y1, Y0
+	VFMADD231PD lanes<>+2048(SB), Y3, Y2
 	VFMADD231PD Y13, Y4, Y0
 	VFMADD231PD Y13, Y5, Y2
-	VFMADD231PD lanes<>+3808(SB), Y1, Y0
-	VFMADD231PD lanes<>+3808(SB), Y3, Y2
+	VFMADD231PD lanes<>+4224(SB), Y1, Y0
+	VFMADD231PD lanes<>+4224(SB), Y3, Y2
 	VMOVUPS (SI)(CX*8), Y1
-	VCMPPD $17, lanes<>+448(SB), Y1, Y3
+	VCMPPD $17, lanes<>+832(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*8), Y4
-	VCMPPD $17, lanes<>+448(SB), Y4, Y5
+	VCMPPD $17, lanes<>+832(SB), Y4, Y5
 	VBLENDVPD Y3, Y0, Y1, Y0
 	VBLENDVPD Y5, Y2, Y4, Y2
 	VCMPPD $0, Y12, Y1, Y3
 	VCMPPD $0, Y12, Y4, Y5
-	VBROADCASTSD lanes<>+4112(SB), Y6
+	VBROADCASTSD lanes<>+4528(SB), Y6
 	VBLENDVPD Y3, Y15, Y6, Y3
 	VBLENDVPD Y5, Y15, Y6, Y5
 	VCMPPD $30, Y12, Y1, Y1
@@ -5698,42 +7715,42 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*8), Y0
-	VCMPPD $17, lanes<>+160(SB), Y0, Y1
-	VMULPD lanes<>+256(SB), Y0, Y2
+	VCMPPD $17, lanes<>+544(SB), Y0, Y1
+	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3296(SB), Y2, Y3
+	VPSUBQ lanes<>+3712(SB), Y2, Y3
 	VPAND Y15, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y14, Y2, Y2
 	VPADDQ Y14, Y3, Y3
 	VPSRLQ $52, Y3, Y3
-	VPOR lanes<>+192(SB), Y3, Y3
-	VSUBPD lanes<>+3904(SB), Y3, Y3
-	VANDPS lanes<>+224(SB), Y1, Y1
+	VPOR lanes<>+576(SB), Y3, Y3
+	VSUBPD lanes<>+4320(SB), Y3, Y3
+	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
-	VADDPD lanes<>+96(SB), Y2, Y4
+	VADDPD lanes<>+480(SB), Y2, Y4
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
-	VMULPD lanes<>+352(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4200(SB), Y6
-	VFMADD213PD lanes<>+3552(SB), Y5, Y6
-	VFMADD213PD lanes<>+3328(SB), Y5, Y6
-	VFMADD213PD lanes<>+3264(SB), Y5, Y6
-	VFMADD213PD lanes<>+3648(SB), Y5, Y6
-	VFMADD213PD lanes<>+1056(SB), Y5, Y6
-	VFMADD213PD lanes<>+2752(SB), Y5, Y6
+	VMULPD lanes<>+736(SB), Y3, Y3
+	VBROADCASTSD lanes<>+4616(SB), Y6
+	VFMADD213PD lanes<>+3968(SB), Y5, Y6
+	VFMADD213PD lanes<>+3744(SB), Y5, Y6
+	VFMADD213PD lanes<>+3680(SB), Y5, Y6
+	VFMADD213PD lanes<>+4064(SB), Y5, Y6
+	VFMADD213PD lanes<>+1472(SB), Y5, Y6
+	VFMADD213PD lanes<>+3168(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
 	VMULPD Y13, Y3, Y3
-	VFMADD231PD lanes<>+3424(SB), Y2, Y3
-	VFMADD231PD lanes<>+1632(SB), Y1, Y3
+	VFMADD231PD lanes<>+3840(SB), Y2, Y3
+	VFMADD231PD lanes<>+2048(SB), Y1, Y3
 	VFMADD231PD Y13, Y2, Y3
-	VFMADD231PD lanes<>+3808(SB), Y1, Y3
-	VCMPPD $17, lanes<>+448(SB), Y0, Y1
+	VFMADD231PD lanes<>+4224(SB), Y1, Y3
+	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y3, Y0, Y1
 	VCMPPD $0, Y12, Y0, Y2
-	VBROADCASTSD lanes<>+4112(SB), Y3
+	VBROADCASTSD lanes<>+4528(SB), Y3
 	VBLENDVPD Y2, Y15, Y3, Y2
 	VCMPPD $30, Y12, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -5745,46 +7762,46 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
-	VCMPPD $17, lanes<>+160(SB), Y0, Y1
-	VMULPD lanes<>+256(SB), Y0, Y2
+	VCMPPD $17, lanes<>+544(SB), Y0, Y1
+	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3296(SB), Y2, Y3
+	VPSUBQ lanes<>+3712(SB), Y2, Y3
 	VPAND Y15, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y14, Y2, Y2
 	VPADDQ Y14, Y3, Y3
 	VPSRLQ $52, Y3, Y3
-	VPOR lanes<>+192(SB), Y3, Y3
-	VSUBPD lanes<>+3904(SB), Y3, Y3
-	VANDPS lanes<>+224(SB), Y1, Y1
+	VPOR lanes<>+576(SB), Y3, Y3
+	VSUBPD lanes<>+4320(SB), Y3, Y3
+	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
-	VADDPD lanes<>+96(SB), Y2, Y4
+	VADDPD lanes<>+480(SB), Y2, Y4
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
-	VMULPD lanes<>+352(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4200(SB), Y6
-	VFMADD213PD lanes<>+3552(SB), Y5, Y6
-	VFMADD213PD lanes<>+3328(SB), Y5, Y6
-	VFMADD213PD lanes<>+3264(SB), Y5, Y6
-	VFMADD213PD lanes<>+3648(SB), Y5, Y6
-	VFMADD213PD lanes<>+1056(SB), Y5, Y6
-	VFMADD213PD lanes<>+2752(SB), Y5, Y6
+	VMULPD lanes<>+736(SB), Y3, Y3
+	VBROADCASTSD lanes<>+4616(SB), Y6
+	VFMADD213PD lanes<>+3968(SB), Y5, Y6
+	VFMADD213PD lanes<>+3744(SB), Y5, Y6
+	VFMADD213PD lanes<>+3680(SB), Y5, Y6
+	VFMADD213PD lanes<>+4064(SB), Y5, Y6
+	VFMADD213PD lanes<>+1472(SB), Y5, Y6
+	VFMADD213PD lanes<>+3168(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
 	VMULPD Y13, Y3, Y3
-	VFMADD231PD lanes<>+3424(SB), Y2, Y3
-	VFMADD231PD lanes<>+1632(SB), Y1, Y3
+	VFMADD231PD lanes<>+3840(SB), Y2, Y3
+	VFMADD231PD lanes<>+2048(SB), Y1, Y3
 	VFMADD231PD Y13, Y2, Y3
-	VFMADD231PD lanes<>+3808(SB), Y1, Y3
-	VCMPPD $17, lanes<>+448(SB), Y0, Y1
+	VFMADD231PD lanes<>+4224(SB), Y1, Y3
+	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y3, Y0, Y1
 	VCMPPD $0, Y12, Y0, Y2
-	VBROADCASTSD lanes<>+4112(SB), Y3
+	VBROADCASTSD lanes<>+4528(SB), Y3
 	VBLENDVPD Y2, Y15, Y3, Y2
 	VCMPPD $30, Y12, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -5800,14 +7817,14 @@ TEXT ·log10Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+416(SB), Z31
-	VBROADCASTSD lanes<>+4128(SB), Z30
-	VBROADCASTSD lanes<>+96(SB), Z29
-	VBROADCASTSD lanes<>+352(SB), Z28
-	VBROADCASTSD lanes<>+4176(SB), Z27
-	VBROADCASTSD lanes<>+2592(SB), Z26
-	VBROADCASTSD lanes<>+2208(SB), Z25
-	VBROADCASTSD lanes<>+1920(SB), Z24
+	VBROADCASTSD lanes<>+800(SB), Z31
+	VBROADCASTSD lanes<>+4544(SB), Z30
+	VBROADCASTSD lanes<>+480(SB), Z29
+	VBROADCASTSD lanes<>+736(SB), Z28
+	VBROADCASTSD lanes<>+4592(SB), Z27
+	VBROADCASTSD lanes<>+3008(SB), Z26
+	VBROADCASTSD lanes<>+2624(SB), Z25
+	VBROADCASTSD lanes<>+2336(SB), Z24
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -5873,22 +7890,22 @@ main:
 	VFMADD213PD Z24, Z17, Z21
 	VFMADD213PD Z24, Z18, Z22
 	VFMADD213PD Z24, Z19, Z23
-	VFMADD213PD.BCST lanes<>+3616(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+3616(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+3616(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+3616(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2400(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2400(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2400(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2400(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2432(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2432(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2432(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2432(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2048(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2048(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2048(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2048(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+4032(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+4032(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+4032(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+4032(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2816(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2816(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2816(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2816(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2848(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2848(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2848(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2848(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2464(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2464(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2464(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2464(SB), Z19, Z23
 	VFMADD213PD Z8, Z20, Z16
 	VFMADD213PD Z9, Z21, Z17
 	VFMADD213PD Z10, Z22, Z18
@@ -5901,22 +7918,22 @@ main:
 	VMULPD Z30, Z9, Z9
 	VMULPD Z30, Z10, Z10
 	VMULPD Z30, Z11, Z11
-	VFMADD231PD.BCST lanes<>+3424(SB), Z1, Z8
-	VFMADD231PD.BCST lanes<>+3424(SB), Z3, Z9
-	VFMADD231PD.BCST lanes<>+3424(SB), Z5, Z10
-	VFMADD231PD.BCST lanes<>+3424(SB), Z7, Z11
-	VFMADD231PD.BCST lanes<>+1632(SB), Z0, Z8
-	VFMADD231PD.BCST lanes<>+1632(SB), Z2, Z9
-	VFMADD231PD.BCST lanes<>+1632(SB), Z4, Z10
-	VFMADD231PD.BCST lanes<>+1632(SB), Z6, Z11
+	VFMADD231PD.BCST lanes<>+3840(SB), Z1, Z8
+	VFMADD231PD.BCST lanes<>+3840(SB), Z3, Z9
+	VFMADD231PD.BCST lanes<>+3840(SB), Z5, Z10
+	VFMADD231PD.BCST lanes<>+3840(SB), Z7, Z11
+	VFMADD231PD.BCST lanes<>+2048(SB), Z0, Z8
+	VFMADD231PD.BCST lanes<>+2048(SB), Z2, Z9
+	VFMADD231PD.BCST lanes<>+2048(SB), Z4, Z10
+	VFMADD231PD.BCST lanes<>+2048(SB), Z6, Z11
 	VFMADD231PD Z30, Z1, Z8
 	VFMADD231PD Z30, Z3, Z9
 	VFMADD231PD Z30, Z5, Z10
 	VFMADD231PD Z30, Z7, Z11
-	VFMADD231PD.BCST lanes<>+3808(SB), Z0, Z8
-	VFMADD231PD.BCST lanes<>+3808(SB), Z2, Z9
-	VFMADD231PD.BCST lanes<>+3808(SB), Z4, Z10
-	VFMADD231PD.BCST lanes<>+3808(SB), Z6, Z11
+	VFMADD231PD.BCST lanes<>+4224(SB), Z0, Z8
+	VFMADD231PD.BCST lanes<>+4224(SB), Z2, Z9
+	VFMADD231PD.BCST lanes<>+4224(SB), Z4, Z10
+	VFMADD231PD.BCST lanes<>+4224(SB), Z6, Z11
 	VMOVUPS Z8, (DX)(CX*8)
 	VMOVUPS Z9, 64(DX)(CX*8)
 	VMOVUPS Z10, 128(DX)(CX*8)
@@ -5947,21 +7964,337 @@ masked:
 	VFMADD231PD Z4, Z27, Z5
 	VFMADD213PD Z25, Z4, Z5
 	VFMADD213PD Z24, Z4, Z5
-	VFMADD213PD.BCST lanes<>+3616(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2400(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2432(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2048(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+4032(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2816(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2848(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2464(SB), Z4, Z5
 	VFMADD213PD Z2, Z5, Z4
 	VFMSUB231PD Z4, Z3, Z2
 	VMULPD Z30, Z2, Z2
-	VFMADD231PD.BCST lanes<>+3424(SB), Z1, Z2
-	VFMADD231PD.BCST lanes<>+1632(SB), Z0, Z2
+	VFMADD231PD.BCST lanes<>+3840(SB), Z1, Z2
+	VFMADD231PD.BCST lanes<>+2048(SB), Z0, Z2
 	VFMADD231PD Z30, Z1, Z2
-	VFMADD231PD.BCST lanes<>+3808(SB), Z0, Z2
+	VFMADD231PD.BCST lanes<>+4224(SB), Z0, Z2
 	VMOVUPD Z2, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
 	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·log10GradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+3904(SB), Y15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VDIVPS (DI)(CX*4), Y15, Y0
+	VDIVPS 32(DI)(CX*4), Y15, Y1
+	VDIVPS 64(DI)(CX*4), Y15, Y2
+	VDIVPS 96(DI)(CX*4), Y15, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·log10GradXFloat32Float16AVX2(SB), 0, $96-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+3904(SB), Y15
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VCVTPH2PS (SI)(CX*2), Y0
+	VCVTPH2PS 16(SI)(CX*2), Y1
+	VCVTPH2PS 32(SI)(CX*2), Y2
+	VCVTPH2PS 48(SI)(CX*2), Y3
+	VCVTPH2PS (DI)(CX*2), Y4
+	VCVTPH2PS 16(DI)(CX*2), Y5
+	VCVTPH2PS 32(DI)(CX*2), Y6
+	VCVTPH2PS 48(DI)(CX*2), Y7
+	VDIVPS Y4, Y15, Y4
+	VDIVPS Y5, Y15, Y5
+	VDIVPS Y6, Y15, Y6
+	VDIVPS Y7, Y15, Y7
+	VMULPS Y4, Y0, Y0
+	VMULPS Y5, Y1, Y1
+	VMULPS Y6, Y2, Y2
+	VMULPS Y7, Y3, Y3
+	VCVTPS2PH $0, Y0, X0
+	VCVTPS2PH $0, Y1, X1
+	VCVTPS2PH $0, Y2, X2
+	VCVTPS2PH $0, Y3, X3
+	VMOVUPS X0, (DX)(CX*2)
+	VMOVUPS X1, 16(DX)(CX*2)
+	VMOVUPS X2, 32(DX)(CX*2)
+	VMOVUPS X3, 48(DX)(CX*2)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VCVTPH2PS (SI)(CX*2), Y0
+	VCVTPH2PS (DI)(CX*2), Y1
+	VDIVPS Y1, Y15, Y1
+	VMULPS Y1, Y0, Y0
+	VCVTPS2PH $0, Y0, X0
+	VMOVUPS X0, (DX)(CX*2)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	LEAQ (DI)(CX*2), R13
+	MOVQ $0, 64(SP)
+	MOVQ $0, 72(SP)
+	MOVQ $0, 80(SP)
+	MOVQ $0, 88(SP)
+	XORL R12, R12
+in2:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 64(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in2
+	VMOVUPS 32(SP), X0
+	VCVTPH2PS X0, Y0
+	VMOVUPS 64(SP), X1
+	VCVTPH2PS X1, Y1
+	VDIVPS Y1, Y15, Y1
+	VMULPS Y1, Y0, Y0
+	VCVTPS2PH $0, Y0, X0
+	VMOVUPS X0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·log10GradXFloat32BFloat16AVX2(SB), 0, $96-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+3904(SB), Y15
+	VBROADCASTSS lanes<>+4528(SB), Y14
+	VBROADCASTSS lanes<>+4740(SB), Y13
+	VBROADCASTSS lanes<>+4648(SB), Y12
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VPMOVSXWD (SI)(CX*2), Y0
+	VPMOVSXWD 16(SI)(CX*2), Y1
+	VPMOVSXWD 32(SI)(CX*2), Y2
+	VPMOVSXWD 48(SI)(CX*2), Y3
+	VPSLLD $16, Y0, Y0
+	VPSLLD $16, Y1, Y1
+	VPSLLD $16, Y2, Y2
+	VPSLLD $16, Y3, Y3
+	VPMOVSXWD (DI)(CX*2), Y4
+	VPMOVSXWD 16(DI)(CX*2), Y5
+	VPMOVSXWD 32(DI)(CX*2), Y6
+	VPMOVSXWD 48(DI)(CX*2), Y7
+	VPSLLD $16, Y4, Y4
+	VPSLLD $16, Y5, Y5
+	VPSLLD $16, Y6, Y6
+	VPSLLD $16, Y7, Y7
+	VDIVPS Y4, Y15, Y4
+	VDIVPS Y5, Y15, Y5
+	VDIVPS Y6, Y15, Y6
+	VDIVPS Y7, Y15, Y7
+	VMULPS Y4, Y0, Y0
+	VMULPS Y5, Y1, Y1
+	VMULPS Y6, Y2, Y2
+	VMULPS Y7, Y3, Y3
+	VPSRLD $16, Y0, Y4
+	VPSRLD $16, Y1, Y5
+	VPSRLD $16, Y2, Y6
+	VPSRLD $16, Y3, Y7
+	VPAND Y14, Y4, Y4
+	VPAND Y14, Y5, Y5
+	VPAND Y14, Y6, Y6
+	VPAND Y14, Y7, Y7
+	VPADDD Y13, Y0, Y8
+	VPADDD Y13, Y1, Y9
+	VPADDD Y13, Y2, Y10
+	VPADDD Y13, Y3, Y11
+	VPADDD Y4, Y8, Y4
+	VPADDD Y5, Y9, Y5
+	VPADDD Y6, Y10, Y6
+	VPADDD Y7, Y11, Y7
+	VPOR Y12, Y0, Y8
+	VPOR Y12, Y1, Y9
+	VPOR Y12, Y2, Y10
+	VPOR Y12, Y3, Y11
+	VCMPPS $3, Y0, Y0, Y0
+	VCMPPS $3, Y1, Y1, Y1
+	VCMPPS $3, Y2, Y2, Y2
+	VCMPPS $3, Y3, Y3, Y3
+	VBLENDVPS Y0, Y8, Y4, Y0
+	VBLENDVPS Y1, Y9, Y5, Y1
+	VBLENDVPS Y2, Y10, Y6, Y2
+	VBLENDVPS Y3, Y11, Y7, Y3
+	VPSRLD $16, Y0, Y0
+	VPSRLD $16, Y1, Y1
+	VPSRLD $16, Y2, Y2
+	VPSRLD $16, Y3, Y3
+	VPSHUFB lanes<>+1440(SB), Y0, Y0
+	VPSHUFB lanes<>+1440(SB), Y1, Y1
+	VPSHUFB lanes<>+1440(SB), Y2, Y2
+	VPSHUFB lanes<>+1440(SB), Y3, Y3
+	VEXTRACTI128 $1, Y0, X4
+	VEXTRACTI128 $1, Y1, X5
+	VEXTRACTI128 $1, Y2, X6
+	VEXTRACTI128 $1, Y3, X7
+	VPUNPCKLQDQ X4, X0, X0
+	VPUNPCKLQDQ X5, X1, X1
+	VPUNPCKLQDQ X6, X2, X2
+	VPUNPCKLQDQ X7, X3, X3
+	VMOVUPS X0, (DX)(CX*2)
+	VMOVUPS X1, 16(DX)(CX*2)
+	VMOVUPS X2, 32(DX)(CX*2)
+	VMOVUPS X3, 48(DX)(CX*2)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VPMOVSXWD (SI)(CX*2), Y0
+	VPSLLD $16, Y0, Y0
+	VPMOVSXWD (DI)(CX*2), Y1
+	VPSLLD $16, Y1, Y1
+	VDIVPS Y1, Y15, Y1
+	VMULPS Y1, Y0, Y0
+	VPSRLD $16, Y0, Y1
+	VPAND Y14, Y1, Y1
+	VPADDD Y13, Y0, Y2
+	VPADDD Y1, Y2, Y1
+	VPOR Y12, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y0
+	VBLENDVPS Y0, Y2, Y1, Y0
+	VPSRLD $16, Y0, Y0
+	VPSHUFB lanes<>+1440(SB), Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VMOVUPS X0, (DX)(CX*2)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	LEAQ (DI)(CX*2), R13
+	MOVQ $0, 64(SP)
+	MOVQ $0, 72(SP)
+	MOVQ $0, 80(SP)
+	MOVQ $0, 88(SP)
+	XORL R12, R12
+in2:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 64(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in2
+	VMOVUPS 32(SP), X0
+	VPMOVSXWD X0, Y0
+	VPSLLD $16, Y0, Y0
+	VMOVUPS 64(SP), X1
+	VPMOVSXWD X1, Y1
+	VPSLLD $16, Y1, Y1
+	VDIVPS Y1, Y15, Y1
+	VMULPS Y1, Y0, Y0
+	VPSRLD $16, Y0, Y1
+	VPAND Y14, Y1, Y1
+	VPADDD Y13, Y0, Y2
+	VPADDD Y1, Y2, Y1
+	VPOR Y12, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y0
+	VBLENDVPS Y0, Y2, Y1, Y0
+	VPSRLD $16, Y0, Y0
+	VPSHUFB lanes<>+1440(SB), Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VMOVUPS X0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
 done:
 	VZEROUPPER
 	RET
@@ -5972,7 +8305,7 @@ TEXT ·log10GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3488(SB), Y15
+	VBROADCASTSS lanes<>+3904(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -6009,7 +8342,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -6024,13 +8357,243 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·log10GradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+3904(SB), Z31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VDIVPS (DI)(CX*4), Z31, Z0
+	VDIVPS 4096(DI)(CX*4), Z31, Z1
+	VDIVPS 8192(DI)(CX*4), Z31, Z2
+	VDIVPS 12288(DI)(CX*4), Z31, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·log10GradXFloat32Float16AVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+3904(SB), Z31
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VCVTPH2PS (SI)(CX*2), Z0
+	VCVTPH2PS 32(SI)(CX*2), Z1
+	VCVTPH2PS 64(SI)(CX*2), Z2
+	VCVTPH2PS 96(SI)(CX*2), Z3
+	VCVTPH2PS (DI)(CX*2), Z4
+	VCVTPH2PS 32(DI)(CX*2), Z5
+	VCVTPH2PS 64(DI)(CX*2), Z6
+	VCVTPH2PS 96(DI)(CX*2), Z7
+	VDIVPS Z4, Z31, Z4
+	VDIVPS Z5, Z31, Z5
+	VDIVPS Z6, Z31, Z6
+	VDIVPS Z7, Z31, Z7
+	VMULPS Z4, Z0, Z0
+	VMULPS Z5, Z1, Z1
+	VMULPS Z6, Z2, Z2
+	VMULPS Z7, Z3, Z3
+	VCVTPS2PH $0, Z0, Y0
+	VCVTPS2PH $0, Z1, Y1
+	VCVTPS2PH $0, Z2, Y2
+	VCVTPS2PH $0, Z3, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Y0
+	VCVTPH2PS Y0, Z0
+	VMOVDQU16.Z (DI)(CX*2), K7, Y1
+	VCVTPH2PS Y1, Z1
+	VDIVPS Z1, Z31, Z1
+	VMULPS Z1, Z0, Z0
+	VCVTPS2PH $0, Z0, Y0
+	VMOVDQU16 Y0, K7, (DX)(CX*2)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·log10GradXFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+3904(SB), Z31
+	VBROADCASTSS lanes<>+4528(SB), Z30
+	VBROADCASTSS lanes<>+4740(SB), Z29
+	VBROADCASTSS lanes<>+4648(SB), Z28
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VPMOVSXWD (SI)(CX*2), Z0
+	VPMOVSXWD 32(SI)(CX*2), Z1
+	VPMOVSXWD 64(SI)(CX*2), Z2
+	VPMOVSXWD 96(SI)(CX*2), Z3
+	VPSLLD $16, Z0, Z0
+	VPSLLD $16, Z1, Z1
+	VPSLLD $16, Z2, Z2
+	VPSLLD $16, Z3, Z3
+	VPMOVSXWD (DI)(CX*2), Z4
+	VPMOVSXWD 32(DI)(CX*2), Z5
+	VPMOVSXWD 64(DI)(CX*2), Z6
+	VPMOVSXWD 96(DI)(CX*2), Z7
+	VPSLLD $16, Z4, Z4
+	VPSLLD $16, Z5, Z5
+	VPSLLD $16, Z6, Z6
+	VPSLLD $16, Z7, Z7
+	VDIVPS Z4, Z31, Z4
+	VDIVPS Z5, Z31, Z5
+	VDIVPS Z6, Z31, Z6
+	VDIVPS Z7, Z31, Z7
+	VMULPS Z4, Z0, Z0
+	VMULPS Z5, Z1, Z1
+	VMULPS Z6, Z2, Z2
+	VMULPS Z7, Z3, Z3
+	VPSRLD $16, Z0, Z4
+	VPSRLD $16, Z1, Z5
+	VPSRLD $16, Z2, Z6
+	VPSRLD $16, Z3, Z7
+	VPANDD Z30, Z4, Z4
+	VPANDD Z30, Z5, Z5
+	VPANDD Z30, Z6, Z6
+	VPANDD Z30, Z7, Z7
+	VPADDD Z29, Z0, Z8
+	VPADDD Z29, Z1, Z9
+	VPADDD Z29, Z2, Z10
+	VPADDD Z29, Z3, Z11
+	VPORD Z28, Z0, Z12
+	VPORD Z28, Z1, Z13
+	VPORD Z28, Z2, Z14
+	VPORD Z28, Z3, Z15
+	VCMPPS $7, Z0, Z0, K1
+	VCMPPS $7, Z1, Z1, K2
+	VCMPPS $7, Z2, Z2, K3
+	VCMPPS $7, Z3, Z3, K4
+	VPADDD Z4, Z8, K1, Z12
+	VPADDD Z5, Z9, K2, Z13
+	VPADDD Z6, Z10, K3, Z14
+	VPADDD Z7, Z11, K4, Z15
+	VPSRLD $16, Z12, Z0
+	VPSRLD $16, Z13, Z1
+	VPSRLD $16, Z14, Z2
+	VPSRLD $16, Z15, Z3
+	VPMOVDW Z0, Y0
+	VPMOVDW Z1, Y1
+	VPMOVDW Z2, Y2
+	VPMOVDW Z3, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Y0
+	VPMOVSXWD Y0, Z0
+	VPSLLD $16, Z0, Z0
+	VMOVDQU16.Z (DI)(CX*2), K7, Y1
+	VPMOVSXWD Y1, Z1
+	VPSLLD $16, Z1, Z1
+	VDIVPS Z1, Z31, Z1
+	VMULPS Z1, Z0, Z0
+	VPSRLD $16, Z0, Z1
+	VPANDD Z30, Z1, Z1
+	VPADDD Z29, Z0, Z2
+	VPORD Z28, Z0, Z3
+	VCMPPS $7, Z0, Z0, K1
+	VPADDD Z1, Z2, K1, Z3
+	VPSRLD $16, Z3, Z0
+	VPMOVDW Z0, Y0
+	VMOVDQU16 Y0, K7, (DX)(CX*2)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
 TEXT ·log10GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3488(SB), Z31
+	VBROADCASTSS lanes<>+3904(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -6077,7 +8640,7 @@ TEXT ·log10GradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4128(SB), Y15
+	VBROADCASTSD lanes<>+4544(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -6114,7 +8677,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -6135,7 +8698,7 @@ TEXT ·log10GradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4128(SB), Z31
+	VBROADCASTSD lanes<>+4544(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -6176,18 +8739,178 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·log1pFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+1408(SB), Y14
+	VBROADCASTSS lanes<>+1280(SB), Y13
+	VBROADCASTSS lanes<>+1376(SB), Y12
+	VBROADCASTSS lanes<>+1216(SB), Y11
+	VBROADCASTSS lanes<>+4660(SB), Y10
+	VBROADCASTSS lanes<>+4724(SB), Y9
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VADDPS Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VADDPS Y15, Y2, Y3
+	VPSUBD Y11, Y1, Y1
+	VPSUBD Y11, Y3, Y3
+	VPAND Y14, Y1, Y1
+	VPAND Y14, Y3, Y3
+	VPSUBD Y1, Y10, Y4
+	VPSUBD Y3, Y10, Y5
+	VMULPS Y13, Y0, Y6
+	VMULPS Y13, Y2, Y7
+	VMOVAPS Y15, Y8
+	VFMSUB231PS Y13, Y4, Y8
+	VMOVAPS Y15, Y2
+	VFMSUB231PS Y13, Y5, Y2
+	VFMADD231PS Y4, Y6, Y8
+	VFMADD231PS Y5, Y7, Y2
+	VCVTDQ2PS Y1, Y1
+	VCVTDQ2PS Y3, Y3
+	VMULPS Y8, Y8, Y4
+	VMULPS Y2, Y2, Y5
+	VBROADCASTSS lanes<>+1984(SB), Y6
+	VFMADD231PS Y8, Y9, Y6
+	VBROADCASTSS lanes<>+1984(SB), Y7
+	VFMADD231PS Y2, Y9, Y7
+	VFMADD213PS lanes<>+2432(SB), Y8, Y6
+	VFMADD213PS lanes<>+2432(SB), Y2, Y7
+	VFMADD213PS lanes<>+3488(SB), Y8, Y6
+	VFMADD213PS lanes<>+3488(SB), Y2, Y7
+	VFMADD213PS lanes<>+2304(SB), Y8, Y6
+	VFMADD213PS lanes<>+2304(SB), Y2, Y7
+	VFMADD213PS lanes<>+3040(SB), Y8, Y6
+	VFMADD213PS lanes<>+3040(SB), Y2, Y7
+	VFMADD213PS lanes<>+2272(SB), Y8, Y6
+	VFMADD213PS lanes<>+2272(SB), Y2, Y7
+	VFMADD213PS lanes<>+3872(SB), Y8, Y6
+	VFMADD213PS lanes<>+3872(SB), Y2, Y7
+	VFMADD213PS lanes<>+1152(SB), Y8, Y6
+	VFMADD213PS lanes<>+1152(SB), Y2, Y7
+	VFMADD231PS lanes<>+1888(SB), Y1, Y8
+	VFMADD231PS lanes<>+1888(SB), Y3, Y2
+	VFMADD231PS Y6, Y4, Y8
+	VFMADD231PS Y7, Y5, Y2
+	VANDPS lanes<>+4384(SB), Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y3
+	VANDPS lanes<>+4384(SB), Y3, Y4
+	VCMPPS $17, lanes<>+960(SB), Y1, Y1
+	VCMPPS $17, lanes<>+960(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y5
+	VCMPPS $17, lanes<>+1344(SB), Y3, Y6
+	VBLENDVPS Y5, Y8, Y0, Y5
+	VBLENDVPS Y6, Y2, Y3, Y2
+	VCMPPS $0, Y12, Y0, Y6
+	VCMPPS $0, Y12, Y3, Y7
+	VBROADCASTSS lanes<>+4672(SB), Y8
+	VBLENDVPS Y6, Y14, Y8, Y6
+	VBLENDVPS Y7, Y14, Y8, Y7
+	VCMPPS $30, Y12, Y0, Y8
+	VCMPPS $30, Y12, Y3, Y0
+	VBLENDVPS Y8, Y5, Y6, Y5
+	VBLENDVPS Y0, Y2, Y7, Y0
+	VMOVUPS (SI)(CX*4), Y2
+	VBLENDVPS Y1, Y2, Y5, Y1
+	VBLENDVPS Y4, Y3, Y0, Y0
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VADDPS Y15, Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VADDPS Y15, Y2, Y3
+	VPSUBD Y11, Y1, Y1
+	VPSUBD Y11, Y3, Y3
+	VPAND Y14, Y1, Y1
+	VPAND Y14, Y3, Y3
+	VPSUBD Y1, Y10, Y4
+	VPSUBD Y3, Y10, Y5
+	VMULPS Y13, Y0, Y6
+	VMULPS Y13, Y2, Y7
+	VMOVAPS Y15, Y8
+	VFMSUB231PS Y13, Y4, Y8
+	VMOVAPS Y15, Y2
+	VFMSUB231PS Y13, Y5, Y2
+	VFMADD231PS Y4, Y6, Y8
+	VFMADD231PS Y5, Y7, Y2
+	VCVTDQ2PS Y1, Y1
+	VCVTDQ2PS Y3, Y3
+	VMULPS Y8, Y8, Y4
+	VMULPS Y2, Y2, Y5
+	VBROADCASTSS lanes<>+1984(SB), Y6
+	VFMADD231PS Y8, Y9, Y6
+	VBROADCASTSS lanes<>+1984(SB), Y7
+	VFMADD231PS Y2, Y9, Y7
+	VFMADD213PS lanes<>+2432(SB), Y8, Y6
+	VFMADD213PS lanes<>+2432(SB), Y2, Y7
+	VFMADD213PS lanes<>+3488(SB), Y8, Y6
+	VFMADD213PS lanes<>+3488(SB), Y2, Y7
+	VFMADD213PS lanes<>+2304(SB), Y8, Y6
+	VFMADD213PS lanes<>+2304(SB), Y2, Y7
+	VFMADD213PS lanes<>+3040(SB), Y8, Y6
+	VFMADD213PS lanes<>+3040(SB), Y2, Y7
+	VFMADD213PS lanes<>+2272(SB), Y8, Y6
+	VFMADD213PS lanes<>+2272(SB), Y2, Y7
+	VFMADD213PS lanes<>+3872(SB), Y8, Y6
+	VFMADD213PS lanes<>+3872(SB), Y2, Y7
+	VFMADD213PS lanes<>+1152(SB), Y8, Y6
+	VFMADD213PS lanes<>+1152(SB), Y2, Y7
+	VFMADD231PS lanes<>+1888(SB), Y1, Y8
+	VFMADD231PS lanes<>+1888(SB), Y3, Y2
+	VFMADD231PS Y6, Y4, Y8
+	VFMADD231PS Y7, Y5, Y2
+	VANDPS lanes<>+4384(SB), Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y3
+	VANDPS lanes<>+4384(SB), Y3, Y4
+	VCMPPS $17, lanes<>+960(SB), Y1, Y1
+	VCMPPS $17, lanes<>+960(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y5
+	VCMPPS $17, lanes<>+1344(SB), Y3, Y6
+	VBLENDVPS Y5, Y8, Y0, Y5
+	VBLENDVPS Y6, Y2, Y3, Y2
+	VCMPPS $0, Y12, Y0, Y6
+	VCMPPS $0, Y12, Y3, Y7
+	VBROADCASTSS lanes<>+4672(SB), Y8
+	VBLENDVPS Y6, Y14, Y8, Y6
+	VBLENDVPS Y7, Y14, Y8, Y7
+	VCMPPS $30, Y12, Y0, Y8
+	VCMPPS $30, Y12, Y3, Y0
+	VBLENDVPS Y8, Y5, Y6, Y5
+	VBLENDVPS Y0, Y2, Y7, Y0
+	VMOVUPS 64(SI)(CX*4), Y2
+	VBLENDVPS Y1, Y2, Y5, Y1
+	VBLENDVPS Y4, Y3, Y0, Y0
+	VMOVNTPS Y1, 64(DX)(CX*4)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·log1pFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+928(SB), Y15
-	VBROADCASTSS lanes<>+1024(SB), Y14
-	VBROADCASTSS lanes<>+896(SB), Y13
-	VBROADCASTSS lanes<>+992(SB), Y12
-	VBROADCASTSS lanes<>+832(SB), Y11
-	VBROADCASTSS lanes<>+4240(SB), Y10
-	VBROADCASTSS lanes<>+4284(SB), Y9
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+1408(SB), Y14
+	VBROADCASTSS lanes<>+1280(SB), Y13
+	VBROADCASTSS lanes<>+1376(SB), Y12
+	VBROADCASTSS lanes<>+1216(SB), Y11
+	VBROADCASTSS lanes<>+4660(SB), Y10
+	VBROADCASTSS lanes<>+4724(SB), Y9
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -6215,40 +8938,40 @@ main:
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y8, Y8, Y4
 	VMULPS Y2, Y2, Y5
-	VBROADCASTSS lanes<>+1568(SB), Y6
+	VBROADCASTSS lanes<>+1984(SB), Y6
 	VFMADD231PS Y8, Y9, Y6
-	VBROADCASTSS lanes<>+1568(SB), Y7
+	VBROADCASTSS lanes<>+1984(SB), Y7
 	VFMADD231PS Y2, Y9, Y7
-	VFMADD213PS lanes<>+2016(SB), Y8, Y6
-	VFMADD213PS lanes<>+2016(SB), Y2, Y7
-	VFMADD213PS lanes<>+3072(SB), Y8, Y6
-	VFMADD213PS lanes<>+3072(SB), Y2, Y7
-	VFMADD213PS lanes<>+1888(SB), Y8, Y6
-	VFMADD213PS lanes<>+1888(SB), Y2, Y7
-	VFMADD213PS lanes<>+2624(SB), Y8, Y6
-	VFMADD213PS lanes<>+2624(SB), Y2, Y7
-	VFMADD213PS lanes<>+1856(SB), Y8, Y6
-	VFMADD213PS lanes<>+1856(SB), Y2, Y7
-	VFMADD213PS lanes<>+3456(SB), Y8, Y6
-	VFMADD213PS lanes<>+3456(SB), Y2, Y7
-	VFMADD213PS lanes<>+768(SB), Y8, Y6
-	VFMADD213PS lanes<>+768(SB), Y2, Y7
-	VFMADD231PS lanes<>+1472(SB), Y1, Y8
-	VFMADD231PS lanes<>+1472(SB), Y3, Y2
+	VFMADD213PS lanes<>+2432(SB), Y8, Y6
+	VFMADD213PS lanes<>+2432(SB), Y2, Y7
+	VFMADD213PS lanes<>+3488(SB), Y8, Y6
+	VFMADD213PS lanes<>+3488(SB), Y2, Y7
+	VFMADD213PS lanes<>+2304(SB), Y8, Y6
+	VFMADD213PS lanes<>+2304(SB), Y2, Y7
+	VFMADD213PS lanes<>+3040(SB), Y8, Y6
+	VFMADD213PS lanes<>+3040(SB), Y2, Y7
+	VFMADD213PS lanes<>+2272(SB), Y8, Y6
+	VFMADD213PS lanes<>+2272(SB), Y2, Y7
+	VFMADD213PS lanes<>+3872(SB), Y8, Y6
+	VFMADD213PS lanes<>+3872(SB), Y2, Y7
+	VFMADD213PS lanes<>+1152(SB), Y8, Y6
+	VFMADD213PS lanes<>+1152(SB), Y2, Y7
+	VFMADD231PS lanes<>+1888(SB), Y1, Y8
+	VFMADD231PS lanes<>+1888(SB), Y3, Y2
 	VFMADD231PS Y6, Y4, Y8
 	VFMADD231PS Y7, Y5, Y2
-	VANDPS lanes<>+3968(SB), Y0, Y1
+	VANDPS lanes<>+4384(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+3968(SB), Y3, Y4
-	VCMPPS $17, lanes<>+576(SB), Y1, Y1
-	VCMPPS $17, lanes<>+576(SB), Y4, Y4
-	VCMPPS $17, lanes<>+960(SB), Y0, Y5
-	VCMPPS $17, lanes<>+960(SB), Y3, Y6
+	VANDPS lanes<>+4384(SB), Y3, Y4
+	VCMPPS $17, lanes<>+960(SB), Y1, Y1
+	VCMPPS $17, lanes<>+960(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y5
+	VCMPPS $17, lanes<>+1344(SB), Y3, Y6
 	VBLENDVPS Y5, Y8, Y0, Y5
 	VBLENDVPS Y6, Y2, Y3, Y2
 	VCMPPS $0, Y12, Y0, Y6
 	VCMPPS $0, Y12, Y3, Y7
-	VBROADCASTSS lanes<>+4252(SB), Y8
+	VBROADCASTSS lanes<>+4672(SB), Y8
 	VBLENDVPS Y6, Y14, Y8, Y6
 	VBLENDVPS Y7, Y14, Y8, Y7
 	VCMPPS $30, Y12, Y0, Y8
@@ -6280,23 +9003,23 @@ single:
 	VFMADD231PS Y2, Y3, Y4
 	VCVTDQ2PS Y1, Y1
 	VMULPS Y4, Y4, Y2
-	VBROADCASTSS lanes<>+1568(SB), Y3
+	VBROADCASTSS lanes<>+1984(SB), Y3
 	VFMADD231PS Y4, Y9, Y3
-	VFMADD213PS lanes<>+2016(SB), Y4, Y3
-	VFMADD213PS lanes<>+3072(SB), Y4, Y3
-	VFMADD213PS lanes<>+1888(SB), Y4, Y3
-	VFMADD213PS lanes<>+2624(SB), Y4, Y3
-	VFMADD213PS lanes<>+1856(SB), Y4, Y3
-	VFMADD213PS lanes<>+3456(SB), Y4, Y3
-	VFMADD213PS lanes<>+768(SB), Y4, Y3
-	VFMADD231PS lanes<>+1472(SB), Y1, Y4
+	VFMADD213PS lanes<>+2432(SB), Y4, Y3
+	VFMADD213PS lanes<>+3488(SB), Y4, Y3
+	VFMADD213PS lanes<>+2304(SB), Y4, Y3
+	VFMADD213PS lanes<>+3040(SB), Y4, Y3
+	VFMADD213PS lanes<>+2272(SB), Y4, Y3
+	VFMADD213PS lanes<>+3872(SB), Y4, Y3
+	VFMADD213PS lanes<>+1152(SB), Y4, Y3
+	VFMADD231PS lanes<>+1888(SB), Y1, Y4
 	VFMADD231PS Y3, Y2, Y4
-	VANDPS lanes<>+3968(SB), Y0, Y1
-	VCMPPS $17, lanes<>+576(SB), Y1, Y1
-	VCMPPS $17, lanes<>+960(SB), Y0, Y2
+	VANDPS lanes<>+4384(SB), Y0, Y1
+	VCMPPS $17, lanes<>+960(SB), Y1, Y1
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y2
 	VBLENDVPS Y2, Y4, Y0, Y2
 	VCMPPS $0, Y12, Y0, Y3
-	VBROADCASTSS lanes<>+4252(SB), Y4
+	VBROADCASTSS lanes<>+4672(SB), Y4
 	VBLENDVPS Y3, Y14, Y4, Y3
 	VCMPPS $30, Y12, Y0, Y4
 	VBLENDVPS Y4, Y2, Y3, Y2
@@ -6309,7 +9032,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -6323,23 +9046,23 @@ tail:
 	VFMADD231PS Y2, Y3, Y4
 	VCVTDQ2PS Y1, Y1
 	VMULPS Y4, Y4, Y2
-	VBROADCASTSS lanes<>+1568(SB), Y3
+	VBROADCASTSS lanes<>+1984(SB), Y3
 	VFMADD231PS Y4, Y9, Y3
-	VFMADD213PS lanes<>+2016(SB), Y4, Y3
-	VFMADD213PS lanes<>+3072(SB), Y4, Y3
-	VFMADD213PS lanes<>+1888(SB), Y4, Y3
-	VFMADD213PS lanes<>+2624(SB), Y4, Y3
-	VFMADD213PS lanes<>+1856(SB), Y4, Y3
-	VFMADD213PS lanes<>+3456(SB), Y4, Y3
-	VFMADD213PS lanes<>+768(SB), Y4, Y3
-	VFMADD231PS lanes<>+1472(SB), Y1, Y4
+	VFMADD213PS lanes<>+2432(SB), Y4, Y3
+	VFMADD213PS lanes<>+3488(SB), Y4, Y3
+	VFMADD213PS lanes<>+2304(SB), Y4, Y3
+	VFMADD213PS lanes<>+3040(SB), Y4, Y3
+	VFMADD213PS lanes<>+2272(SB), Y4, Y3
+	VFMADD213PS lanes<>+3872(SB), Y4, Y3
+	VFMADD213PS lanes<>+1152(SB), Y4, Y3
+	VFMADD231PS lanes<>+1888(SB), Y1, Y4
 	VFMADD231PS Y3, Y2, Y4
-	VANDPS lanes<>+3968(SB), Y0, Y1
-	VCMPPS $17, lanes<>+576(SB), Y1, Y1
-	VCMPPS $17, lanes<>+960(SB), Y0, Y2
+	VANDPS lanes<>+4384(SB), Y0, Y1
+	VCMPPS $17, lanes<>+960(SB), Y1, Y1
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y2
 	VBLENDVPS Y2, Y4, Y0, Y2
 	VCMPPS $0, Y12, Y0, Y3
-	VBROADCASTSS lanes<>+4252(SB), Y4
+	VBROADCASTSS lanes<>+4672(SB), Y4
 	VBLENDVPS Y3, Y14, Y4, Y3
 	VCMPPS $30, Y12, Y0, Y4
 	VBLENDVPS Y4, Y2, Y3, Y2
@@ -6351,31 +9074,215 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·log1pFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+1408(SB), Z30
+	VBROADCASTSS lanes<>+1280(SB), Z29
+	VBROADCASTSS lanes<>+1376(SB), Z28
+	VBROADCASTSS lanes<>+1216(SB), Z27
+	VBROADCASTSS lanes<>+4660(SB), Z26
+	VBROADCASTSS lanes<>+4724(SB), Z25
+	VBROADCASTSS lanes<>+1984(SB), Z24
+	VBROADCASTSS lanes<>+2432(SB), Z23
+	VBROADCASTSS lanes<>+3488(SB), Z22
+	VBROADCASTSS lanes<>+2304(SB), Z21
+	VBROADCASTSS lanes<>+3040(SB), Z20
+	VBROADCASTSS lanes<>+2272(SB), Z19
+	VBROADCASTSS lanes<>+3872(SB), Z18
+	VBROADCASTSS lanes<>+1152(SB), Z17
+	VBROADCASTSS lanes<>+1888(SB), Z16
+	VBROADCASTSS lanes<>+4384(SB), Z15
+	VBROADCASTSS lanes<>+960(SB), Z14
+	VBROADCASTSS lanes<>+1344(SB), Z13
+	VBROADCASTSS lanes<>+4672(SB), Z12
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VADDPS Z31, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VADDPS Z31, Z2, Z3
+	VPSUBD Z27, Z1, Z1
+	VPSUBD Z27, Z3, Z3
+	VPANDD Z30, Z1, Z1
+	VPANDD Z30, Z3, Z3
+	VPSUBD Z1, Z26, Z4
+	VPSUBD Z3, Z26, Z5
+	VMULPS Z29, Z0, Z6
+	VMULPS Z29, Z2, Z7
+	VMOVAPS Z31, Z8
+	VFMSUB231PS Z29, Z4, Z8
+	VMOVAPS Z31, Z9
+	VFMSUB231PS Z29, Z5, Z9
+	VFMADD231PS Z4, Z6, Z8
+	VFMADD231PS Z5, Z7, Z9
+	VCVTDQ2PS Z1, Z1
+	VCVTDQ2PS Z3, Z3
+	VMULPS Z8, Z8, Z4
+	VMULPS Z9, Z9, Z5
+	VMOVAPS Z24, Z6
+	VFMADD231PS Z8, Z25, Z6
+	VMOVAPS Z24, Z7
+	VFMADD231PS Z9, Z25, Z7
+	VFMADD213PS Z23, Z8, Z6
+	VFMADD213PS Z23, Z9, Z7
+	VFMADD213PS Z22, Z8, Z6
+	VFMADD213PS Z22, Z9, Z7
+	VFMADD213PS Z21, Z8, Z6
+	VFMADD213PS Z21, Z9, Z7
+	VFMADD213PS Z20, Z8, Z6
+	VFMADD213PS Z20, Z9, Z7
+	VFMADD213PS Z19, Z8, Z6
+	VFMADD213PS Z19, Z9, Z7
+	VFMADD213PS Z18, Z8, Z6
+	VFMADD213PS Z18, Z9, Z7
+	VFMADD213PS Z17, Z8, Z6
+	VFMADD213PS Z17, Z9, Z7
+	VFMADD231PS Z16, Z1, Z8
+	VFMADD231PS Z16, Z3, Z9
+	VFMADD231PS Z6, Z4, Z8
+	VFMADD231PS Z7, Z5, Z9
+	VANDPS Z15, Z0, Z1
+	VANDPS Z15, Z2, Z3
+	VCMPPS $17, Z14, Z1, K1
+	VCMPPS $17, Z14, Z3, K2
+	VCMPPS $17, Z13, Z0, K3
+	VCMPPS $17, Z13, Z2, K4
+	VBLENDMPS Z8, Z0, K3, Z1
+	VBLENDMPS Z9, Z2, K4, Z3
+	VCMPPS $0, Z28, Z0, K3
+	VCMPPS $0, Z28, Z2, K4
+	VBLENDMPS Z30, Z12, K3, Z4
+	VBLENDMPS Z30, Z12, K4, Z5
+	VCMPPS $30, Z28, Z0, K3
+	VCMPPS $30, Z28, Z2, K4
+	VBLENDMPS Z1, Z4, K3, Z1
+	VBLENDMPS Z3, Z5, K4, Z3
+	VBLENDMPS Z0, Z1, K1, Z0
+	VBLENDMPS Z2, Z3, K2, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VADDPS Z31, Z0, Z1
+	VMOVUPS 12288(SI)(CX*4), Z2
+	VADDPS Z31, Z2, Z3
+	VPSUBD Z27, Z1, Z1
+	VPSUBD Z27, Z3, Z3
+	VPANDD Z30, Z1, Z1
+	VPANDD Z30, Z3, Z3
+	VPSUBD Z1, Z26, Z4
+	VPSUBD Z3, Z26, Z5
+	VMULPS Z29, Z0, Z6
+	VMULPS Z29, Z2, Z7
+	VMOVAPS Z31, Z8
+	VFMSUB231PS Z29, Z4, Z8
+	VMOVAPS Z31, Z9
+	VFMSUB231PS Z29, Z5, Z9
+	VFMADD231PS Z4, Z6, Z8
+	VFMADD231PS Z5, Z7, Z9
+	VCVTDQ2PS Z1, Z1
+	VCVTDQ2PS Z3, Z3
+	VMULPS Z8, Z8, Z4
+	VMULPS Z9, Z9, Z5
+	VMOVAPS Z24, Z6
+	VFMADD231PS Z8, Z25, Z6
+	VMOVAPS Z24, Z7
+	VFMADD231PS Z9, Z25, Z7
+	VFMADD213PS Z23, Z8, Z6
+	VFMADD213PS Z23, Z9, Z7
+	VFMADD213PS Z22, Z8, Z6
+	VFMADD213PS Z22, Z9, Z7
+	VFMADD213PS Z21, Z8, Z6
+	VFMADD213PS Z21, Z9, Z7
+	VFMADD213PS Z20, Z8, Z6
+	VFMADD213PS Z20, Z9, Z7
+	VFMADD213PS Z19, Z8, Z6
+	VFMADD213PS Z19, Z9, Z7
+	VFMADD213PS Z18, Z8, Z6
+	VFMADD213PS Z18, Z9, Z7
+	VFMADD213PS Z17, Z8, Z6
+	VFMADD213PS Z17, Z9, Z7
+	VFMADD231PS Z16, Z1, Z8
+	VFMADD231PS Z16, Z3, Z9
+	VFMADD231PS Z6, Z4, Z8
+	VFMADD231PS Z7, Z5, Z9
+	VANDPS Z15, Z0, Z1
+	VANDPS Z15, Z2, Z3
+	VCMPPS $17, Z14, Z1, K1
+	VCMPPS $17, Z14, Z3, K2
+	VCMPPS $17, Z13, Z0, K3
+	VCMPPS $17, Z13, Z2, K4
+	VBLENDMPS Z8, Z0, K3, Z1
+	VBLENDMPS Z9, Z2, K4, Z3
+	VCMPPS $0, Z28, Z0, K3
+	VCMPPS $0, Z28, Z2, K4
+	VBLENDMPS Z30, Z12, K3, Z4
+	VBLENDMPS Z30, Z12, K4, Z5
+	VCMPPS $30, Z28, Z0, K3
+	VCMPPS $30, Z28, Z2, K4
+	VBLENDMPS Z1, Z4, K3, Z1
+	VBLENDMPS Z3, Z5, K4, Z3
+	VBLENDMPS Z0, Z1, K1, Z0
+	VBLENDMPS Z2, Z3, K2, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·log1pFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+928(SB), Z31
-	VBROADCASTSS lanes<>+1024(SB), Z30
-	VBROADCASTSS lanes<>+896(SB), Z29
-	VBROADCASTSS lanes<>+992(SB), Z28
-	VBROADCASTSS lanes<>+832(SB), Z27
-	VBROADCASTSS lanes<>+4240(SB), Z26
-	VBROADCASTSS lanes<>+4284(SB), Z25
-	VBROADCASTSS lanes<>+1568(SB), Z24
-	VBROADCASTSS lanes<>+2016(SB), Z23
-	VBROADCASTSS lanes<>+3072(SB), Z22
-	VBROADCASTSS lanes<>+1888(SB), Z21
-	VBROADCASTSS lanes<>+2624(SB), Z20
-	VBROADCASTSS lanes<>+1856(SB), Z19
-	VBROADCASTSS lanes<>+3456(SB), Z18
-	VBROADCASTSS lanes<>+768(SB), Z17
-	VBROADCASTSS lanes<>+1472(SB), Z16
-	VBROADCASTSS lanes<>+3968(SB), Z15
-	VBROADCASTSS lanes<>+576(SB), Z14
-	VBROADCASTSS lanes<>+960(SB), Z13
-	VBROADCASTSS lanes<>+4252(SB), Z12
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+1408(SB), Z30
+	VBROADCASTSS lanes<>+1280(SB), Z29
+	VBROADCASTSS lanes<>+1376(SB), Z28
+	VBROADCASTSS lanes<>+1216(SB), Z27
+	VBROADCASTSS lanes<>+4660(SB), Z26
+	VBROADCASTSS lanes<>+4724(SB), Z25
+	VBROADCASTSS lanes<>+1984(SB), Z24
+	VBROADCASTSS lanes<>+2432(SB), Z23
+	VBROADCASTSS lanes<>+3488(SB), Z22
+	VBROADCASTSS lanes<>+2304(SB), Z21
+	VBROADCASTSS lanes<>+3040(SB), Z20
+	VBROADCASTSS lanes<>+2272(SB), Z19
+	VBROADCASTSS lanes<>+3872(SB), Z18
+	VBROADCASTSS lanes<>+1152(SB), Z17
+	VBROADCASTSS lanes<>+1888(SB), Z16
+	VBROADCASTSS lanes<>+4384(SB), Z15
+	VBROADCASTSS lanes<>+960(SB), Z14
+	VBROADCASTSS lanes<>+1344(SB), Z13
+	VBROADCASTSS lanes<>+4672(SB), Z12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -6500,10 +9407,10 @@ TEXT ·log1pFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+416(SB), Y15
-	VBROADCASTSD lanes<>+512(SB), Y14
-	VBROADCASTSD lanes<>+320(SB), Y13
-	VBROADCASTSD lanes<>+480(SB), Y12
+	VBROADCASTSD lanes<>+800(SB), Y15
+	VBROADCASTSD lanes<>+896(SB), Y14
+	VBROADCASTSD lanes<>+704(SB), Y13
+	VBROADCASTSD lanes<>+864(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -6513,11 +9420,11 @@ main:
 	VADDPD Y15, Y0, Y1
 	VMOVUPS 32(SI)(CX*8), Y2
 	VADDPD Y15, Y2, Y3
-	VPSUBQ lanes<>+384(SB), Y1, Y1
-	VPSUBQ lanes<>+384(SB), Y3, Y3
+	VPSUBQ lanes<>+768(SB), Y1, Y1
+	VPSUBQ lanes<>+768(SB), Y3, Y3
 	VPAND Y14, Y1, Y1
 	VPAND Y14, Y3, Y3
-	VBROADCASTSD lanes<>+4032(SB), Y4
+	VBROADCASTSD lanes<>+4448(SB), Y4
 	VPSUBQ Y1, Y4, Y5
 	VPSUBQ Y3, Y4, Y4
 	VMULPD Y13, Y0, Y6
@@ -6532,59 +9439,59 @@ main:
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y1, Y1
 	VPSRLQ $52, Y3, Y3
-	VPOR lanes<>+192(SB), Y1, Y1
-	VPOR lanes<>+192(SB), Y3, Y3
-	VSUBPD lanes<>+3904(SB), Y1, Y1
-	VSUBPD lanes<>+3904(SB), Y3, Y3
+	VPOR lanes<>+576(SB), Y1, Y1
+	VPOR lanes<>+576(SB), Y3, Y3
+	VSUBPD lanes<>+4320(SB), Y1, Y1
+	VSUBPD lanes<>+4320(SB), Y3, Y3
 	VMULPD Y8, Y8, Y4
 	VMULPD Y9, Y9, Y5
-	VADDPD lanes<>+96(SB), Y8, Y6
-	VADDPD lanes<>+96(SB), Y9, Y7
+	VADDPD lanes<>+480(SB), Y8, Y6
+	VADDPD lanes<>+480(SB), Y9, Y7
 	VDIVPD Y6, Y8, Y6
 	VDIVPD Y7, Y9, Y7
 	VMULPD Y6, Y6, Y10
 	VMULPD Y7, Y7, Y11
-	VMULPD lanes<>+352(SB), Y4, Y4
-	VMULPD lanes<>+352(SB), Y5, Y5
-	VBROADCASTSD lanes<>+4176(SB), Y2
-	VBROADCASTSD lanes<>+2592(SB), Y0
+	VMULPD lanes<>+736(SB), Y4, Y4
+	VMULPD lanes<>+736(SB), Y5, Y5
+	VBROADCASTSD lanes<>+4592(SB), Y2
+	VBROADCASTSD lanes<>+3008(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+2592(SB), Y11, Y2
-	VFMADD213PD lanes<>+2208(SB), Y10, Y0
-	VFMADD213PD lanes<>+2208(SB), Y11, Y2
-	VFMADD213PD lanes<>+1920(SB), Y10, Y0
-	VFMADD213PD lanes<>+1920(SB), Y11, Y2
-	VFMADD213PD lanes<>+3616(SB), Y10, Y0
-	VFMADD213PD lanes<>+3616(SB), Y11, Y2
-	VFMADD213PD lanes<>+2400(SB), Y10, Y0
-	VFMADD213PD lanes<>+2400(SB), Y11, Y2
-	VFMADD213PD lanes<>+2432(SB), Y10, Y0
-	VFMADD213PD lanes<>+2432(SB), Y11, Y2
-	VFMADD213PD lanes<>+2048(SB), Y10, Y0
-	VFMADD213PD lanes<>+2048(SB), Y11, Y2
+	VFMADD213PD lanes<>+3008(SB), Y11, Y2
+	VFMADD213PD lanes<>+2624(SB), Y10, Y0
+	VFMADD213PD lanes<>+2624(SB), Y11, Y2
+	VFMADD213PD lanes<>+2336(SB), Y10, Y0
+	VFMADD213PD lanes<>+2336(SB), Y11, Y2
+	VFMADD213PD lanes<>+4032(SB), Y10, Y0
+	VFMADD213PD lanes<>+4032(SB), Y11, Y2
+	VFMADD213PD lanes<>+2816(SB), Y10, Y0
+	VFMADD213PD lanes<>+2816(SB), Y11, Y2
+	VFMADD213PD lanes<>+2848(SB), Y10, Y0
+	VFMADD213PD lanes<>+2848(SB), Y11, Y2
+	VFMADD213PD lanes<>+2464(SB), Y10, Y0
+	VFMADD213PD lanes<>+2464(SB), Y11, Y2
 	VFMADD213PD Y4, Y0, Y10
 	VFMADD213PD Y5, Y2, Y11
 	VFMSUB231PD Y10, Y6, Y4
 	VFMSUB231PD Y11, Y7, Y5
-	VFMADD231PD lanes<>+1760(SB), Y1, Y4
-	VFMADD231PD lanes<>+1760(SB), Y3, Y5
+	VFMADD231PD lanes<>+2176(SB), Y1, Y4
+	VFMADD231PD lanes<>+2176(SB), Y3, Y5
 	VADDPD Y8, Y4, Y0
 	VADDPD Y9, Y5, Y2
-	VFMADD231PD lanes<>+3584(SB), Y1, Y0
-	VFMADD231PD lanes<>+3584(SB), Y3, Y2
+	VFMADD231PD lanes<>+4000(SB), Y1, Y0
+	VFMADD231PD lanes<>+4000(SB), Y3, Y2
 	VMOVUPS (SI)(CX*8), Y1
-	VANDPD lanes<>+4000(SB), Y1, Y3
+	VANDPD lanes<>+4416(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*8), Y4
-	VANDPD lanes<>+4000(SB), Y4, Y5
-	VCMPPD $17, lanes<>+288(SB), Y3, Y3
-	VCMPPD $17, lanes<>+288(SB), Y5, Y5
-	VCMPPD $17, lanes<>+448(SB), Y1, Y6
-	VCMPPD $17, lanes<>+448(SB), Y4, Y7
+	VANDPD lanes<>+4416(SB), Y4, Y5
+	VCMPPD $17, lanes<>+672(SB), Y3, Y3
+	VCMPPD $17, lanes<>+672(SB), Y5, Y5
+	VCMPPD $17, lanes<>+832(SB), Y1, Y6
+	VCMPPD $17, lanes<>+832(SB), Y4, Y7
 	VBLENDVPD Y6, Y0, Y1, Y0
 	VBLENDVPD Y7, Y2, Y4, Y2
 	VCMPPD $0, Y12, Y1, Y6
 	VCMPPD $0, Y12, Y4, Y7
-	VBROADCASTSD lanes<>+4112(SB), Y8
+	VBROADCASTSD lanes<>+4528(SB), Y8
 	VBLENDVPD Y6, Y14, Y8, Y6
 	VBLENDVPD Y7, Y14, Y8, Y7
 	VCMPPD $30, Y12, Y1, Y8
@@ -6606,9 +9513,9 @@ singles:
 single:
 	VMOVUPS (SI)(CX*8), Y0
 	VADDPD Y15, Y0, Y1
-	VPSUBQ lanes<>+384(SB), Y1, Y1
+	VPSUBQ lanes<>+768(SB), Y1, Y1
 	VPAND Y14, Y1, Y1
-	VBROADCASTSD lanes<>+4032(SB), Y2
+	VBROADCASTSD lanes<>+4448(SB), Y2
 	VPSUBQ Y1, Y2, Y2
 	VMULPD Y13, Y0, Y3
 	VMOVAPS Y15, Y4
@@ -6616,32 +9523,32 @@ single:
 	VFMADD231PD Y2, Y3, Y4
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
-	VPOR lanes<>+192(SB), Y1, Y1
-	VSUBPD lanes<>+3904(SB), Y1, Y1
+	VPOR lanes<>+576(SB), Y1, Y1
+	VSUBPD lanes<>+4320(SB), Y1, Y1
 	VMULPD Y4, Y4, Y2
-	VADDPD lanes<>+96(SB), Y4, Y3
+	VADDPD lanes<>+480(SB), Y4, Y3
 	VDIVPD Y3, Y4, Y3
 	VMULPD Y3, Y3, Y5
-	VMULPD lanes<>+352(SB), Y2, Y2
-	VBROADCASTSD lanes<>+4176(SB), Y6
-	VFMADD213PD lanes<>+2592(SB), Y5, Y6
-	VFMADD213PD lanes<>+2208(SB), Y5, Y6
-	VFMADD213PD lanes<>+1920(SB), Y5, Y6
-	VFMADD213PD lanes<>+3616(SB), Y5, Y6
-	VFMADD213PD lanes<>+2400(SB), Y5, Y6
-	VFMADD213PD lanes<>+2432(SB), Y5, Y6
-	VFMADD213PD lanes<>+2048(SB), Y5, Y6
+	VMULPD lanes<>+736(SB), Y2, Y2
+	VBROADCASTSD lanes<>+4592(SB), Y6
+	VFMADD213PD lanes<>+3008(SB), Y5, Y6
+	VFMADD213PD lanes<>+2624(SB), Y5, Y6
+	VFMADD213PD lanes<>+2336(SB), Y5, Y6
+	VFMADD213PD lanes<>+4032(SB), Y5, Y6
+	VFMADD213PD lanes<>+2816(SB), Y5, Y6
+	VFMADD213PD lanes<>+2848(SB), Y5, Y6
+	VFMADD213PD lanes<>+2464(SB), Y5, Y6
 	VFMADD213PD Y2, Y6, Y5
 	VFMSUB231PD Y5, Y3, Y2
-	VFMADD231PD lanes<>+1760(SB), Y1, Y2
+	VFMADD231PD lanes<>+2176(SB), Y1, Y2
 	VADDPD Y4, Y2, Y2
-	VFMADD231PD lanes<>+3584(SB), Y1, Y2
-	VANDPD lanes<>+4000(SB), Y0, Y1
-	VCMPPD $17, lanes<>+288(SB), Y1, Y1
-	VCMPPD $17, lanes<>+448(SB), Y0, Y3
+	VFMADD231PD lanes<>+4000(SB), Y1, Y2
+	VANDPD lanes<>+4416(SB), Y0, Y1
+	VCMPPD $17, lanes<>+672(SB), Y1, Y1
+	VCMPPD $17, lanes<>+832(SB), Y0, Y3
 	VBLENDVPD Y3, Y2, Y0, Y2
 	VCMPPD $0, Y12, Y0, Y3
-	VBROADCASTSD lanes<>+4112(SB), Y4
+	VBROADCASTSD lanes<>+4528(SB), Y4
 	VBLENDVPD Y3, Y14, Y4, Y3
 	VCMPPD $30, Y12, Y0, Y4
 	VBLENDVPD Y4, Y2, Y3, Y2
@@ -6654,14 +9561,14 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
 	VADDPD Y15, Y0, Y1
-	VPSUBQ lanes<>+384(SB), Y1, Y1
+	VPSUBQ lanes<>+768(SB), Y1, Y1
 	VPAND Y14, Y1, Y1
-	VBROADCASTSD lanes<>+4032(SB), Y2
+	VBROADCASTSD lanes<>+4448(SB), Y2
 	VPSUBQ Y1, Y2, Y2
 	VMULPD Y13, Y0, Y3
 	VMOVAPS Y15, Y4
@@ -6669,32 +9576,32 @@ tail:
 	VFMADD231PD Y2, Y3, Y4
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
-	VPOR lanes<>+192(SB), Y1, Y1
-	VSUBPD lanes<>+3904(SB), Y1, Y1
+	VPOR lanes<>+576(SB), Y1, Y1
+	VSUBPD lanes<>+4320(SB), Y1, Y1
 	VMULPD Y4, Y4, Y2
-	VADDPD lanes<>+96(SB), Y4, Y3
+	VADDPD lanes<>+480(SB), Y4, Y3
 	VDIVPD Y3, Y4, Y3
 	VMULPD Y3, Y3, Y5
-	VMULPD lanes<>+352(SB), Y2, Y2
-	VBROADCASTSD lanes<>+4176(SB), Y6
-	VFMADD213PD lanes<>+2592(SB), Y5, Y6
-	VFMADD213PD lanes<>+2208(SB), Y5, Y6
-	VFMADD213PD lanes<>+1920(SB), Y5, Y6
-	VFMADD213PD lanes<>+3616(SB), Y5, Y6
-	VFMADD213PD lanes<>+2400(SB), Y5, Y6
-	VFMADD213PD lanes<>+2432(SB), Y5, Y6
-	VFMADD213PD lanes<>+2048(SB), Y5, Y6
+	VMULPD lanes<>+736(SB), Y2, Y2
+	VBROADCASTSD lanes<>+4592(SB), Y6
+	VFMADD213PD lanes<>+3008(SB), Y5, Y6
+	VFMADD213PD lanes<>+2624(SB), Y5, Y6
+	VFMADD213PD lanes<>+2336(SB), Y5, Y6
+	VFMADD213PD lanes<>+4032(SB), Y5, Y6
+	VFMADD213PD lanes<>+2816(SB), Y5, Y6
+	VFMADD213PD lanes<>+2848(SB), Y5, Y6
+	VFMADD213PD lanes<>+2464(SB), Y5, Y6
 	VFMADD213PD Y2, Y6, Y5
 	VFMSUB231PD Y5, Y3, Y2
-	VFMADD231PD lanes<>+1760(SB), Y1, Y2
+	VFMADD231PD lanes<>+2176(SB), Y1, Y2
 	VADDPD Y4, Y2, Y2
-	VFMADD231PD lanes<>+3584(SB), Y1, Y2
-	VANDPD lanes<>+4000(SB), Y0, Y1
-	VCMPPD $17, lanes<>+288(SB), Y1, Y1
-	VCMPPD $17, lanes<>+448(SB), Y0, Y3
+	VFMADD231PD lanes<>+4000(SB), Y1, Y2
+	VANDPD lanes<>+4416(SB), Y0, Y1
+	VCMPPD $17, lanes<>+672(SB), Y1, Y1
+	VCMPPD $17, lanes<>+832(SB), Y0, Y3
 	VBLENDVPD Y3, Y2, Y0, Y2
 	VCMPPD $0, Y12, Y0, Y3
-	VBROADCASTSD lanes<>+4112(SB), Y4
+	VBROADCASTSD lanes<>+4528(SB), Y4
 	VBLENDVPD Y3, Y14, Y4, Y3
 	VCMPPD $30, Y12, Y0, Y4
 	VBLENDVPD Y4, Y2, Y3, Y2
@@ -6711,26 +9618,26 @@ TEXT ·log1pFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+416(SB), Z31
-	VBROADCASTSD lanes<>+512(SB), Z30
-	VBROADCASTSD lanes<>+320(SB), Z29
-	VBROADCASTSD lanes<>+480(SB), Z28
-	VBROADCASTSD lanes<>+384(SB), Z27
-	VBROADCASTSD lanes<>+4032(SB), Z26
-	VBROADCASTSD lanes<>+192(SB), Z25
-	VBROADCASTSD lanes<>+3904(SB), Z24
-	VBROADCASTSD lanes<>+96(SB), Z23
-	VBROADCASTSD lanes<>+352(SB), Z22
-	VBROADCASTSD lanes<>+4176(SB), Z21
-	VBROADCASTSD lanes<>+2592(SB), Z20
-	VBROADCASTSD lanes<>+2208(SB), Z19
-	VBROADCASTSD lanes<>+1920(SB), Z18
-	VBROADCASTSD lanes<>+3616(SB), Z17
-	VBROADCASTSD lanes<>+2400(SB), Z16
-	VBROADCASTSD lanes<>+2432(SB), Z15
-	VBROADCASTSD lanes<>+2048(SB), Z14
-	VBROADCASTSD lanes<>+1760(SB), Z13
-	VBROADCASTSD lanes<>+3584(SB), Z12
+	VBROADCASTSD lanes<>+800(SB), Z31
+	VBROADCASTSD lanes<>+896(SB), Z30
+	VBROADCASTSD lanes<>+704(SB), Z29
+	VBROADCASTSD lanes<>+864(SB), Z28
+	VBROADCASTSD lanes<>+768(SB), Z27
+	VBROADCASTSD lanes<>+4448(SB), Z26
+	VBROADCASTSD lanes<>+576(SB), Z25
+	VBROADCASTSD lanes<>+4320(SB), Z24
+	VBROADCASTSD lanes<>+480(SB), Z23
+	VBROADCASTSD lanes<>+736(SB), Z22
+	VBROADCASTSD lanes<>+4592(SB), Z21
+	VBROADCASTSD lanes<>+3008(SB), Z20
+	VBROADCASTSD lanes<>+2624(SB), Z19
+	VBROADCASTSD lanes<>+2336(SB), Z18
+	VBROADCASTSD lanes<>+4032(SB), Z17
+	VBROADCASTSD lanes<>+2816(SB), Z16
+	VBROADCASTSD lanes<>+2848(SB), Z15
+	VBROADCASTSD lanes<>+2464(SB), Z14
+	VBROADCASTSD lanes<>+2176(SB), Z13
+	VBROADCASTSD lanes<>+4000(SB), Z12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -6799,18 +9706,18 @@ main:
 	VFMADD231PD Z12, Z1, Z0
 	VFMADD231PD Z12, Z3, Z2
 	VMOVUPS (SI)(CX*8), Z1
-	VANDPD.BCST lanes<>+4000(SB), Z1, Z3
+	VANDPD.BCST lanes<>+4416(SB), Z1, Z3
 	VMOVUPS 64(SI)(CX*8), Z4
-	VANDPD.BCST lanes<>+4000(SB), Z4, Z5
-	VCMPPD.BCST $17, lanes<>+288(SB), Z3, K1
-	VCMPPD.BCST $17, lanes<>+288(SB), Z5, K2
-	VCMPPD.BCST $17, lanes<>+448(SB), Z1, K3
-	VCMPPD.BCST $17, lanes<>+448(SB), Z4, K4
+	VANDPD.BCST lanes<>+4416(SB), Z4, Z5
+	VCMPPD.BCST $17, lanes<>+672(SB), Z3, K1
+	VCMPPD.BCST $17, lanes<>+672(SB), Z5, K2
+	VCMPPD.BCST $17, lanes<>+832(SB), Z1, K3
+	VCMPPD.BCST $17, lanes<>+832(SB), Z4, K4
 	VBLENDMPD Z0, Z1, K3, Z0
 	VBLENDMPD Z2, Z4, K4, Z2
 	VCMPPD $0, Z28, Z1, K3
 	VCMPPD $0, Z28, Z4, K4
-	VBROADCASTSD lanes<>+4112(SB), Z3
+	VBROADCASTSD lanes<>+4528(SB), Z3
 	VBLENDMPD Z30, Z3, K3, Z5
 	VBLENDMPD Z30, Z3, K4, Z3
 	VCMPPD $30, Z28, Z1, K3
@@ -6863,12 +9770,12 @@ masked:
 	VFMADD231PD Z13, Z1, Z2
 	VADDPD Z4, Z2, Z2
 	VFMADD231PD Z12, Z1, Z2
-	VANDPD.BCST lanes<>+4000(SB), Z0, Z1
-	VCMPPD.BCST $17, lanes<>+288(SB), Z1, K1
-	VCMPPD.BCST $17, lanes<>+448(SB), Z0, K2
+	VANDPD.BCST lanes<>+4416(SB), Z0, Z1
+	VCMPPD.BCST $17, lanes<>+672(SB), Z1, K1
+	VCMPPD.BCST $17, lanes<>+832(SB), Z0, K2
 	VBLENDMPD Z2, Z0, K2, Z1
 	VCMPPD $0, Z28, Z0, K2
-	VBROADCASTSD lanes<>+4112(SB), Z2
+	VBROADCASTSD lanes<>+4528(SB), Z2
 	VBLENDMPD Z30, Z2, K2, Z2
 	VCMPPD $30, Z28, Z0, K2
 	VBLENDMPD Z1, Z2, K2, Z1
@@ -6881,13 +9788,333 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·log1pGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VADDPS (DI)(CX*4), Y15, Y0
+	VADDPS 32(DI)(CX*4), Y15, Y1
+	VADDPS 64(DI)(CX*4), Y15, Y2
+	VADDPS 96(DI)(CX*4), Y15, Y3
+	VMOVUPS (SI)(CX*4), Y4
+	VDIVPS Y0, Y4, Y0
+	VMOVUPS 32(SI)(CX*4), Y4
+	VDIVPS Y1, Y4, Y1
+	VMOVUPS 64(SI)(CX*4), Y4
+	VDIVPS Y2, Y4, Y2
+	VMOVUPS 96(SI)(CX*4), Y4
+	VDIVPS Y3, Y4, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·log1pGradXFloat32Float16AVX2(SB), 0, $96-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VCVTPH2PS (SI)(CX*2), Y0
+	VCVTPH2PS 16(SI)(CX*2), Y1
+	VCVTPH2PS 32(SI)(CX*2), Y2
+	VCVTPH2PS 48(SI)(CX*2), Y3
+	VCVTPH2PS (DI)(CX*2), Y4
+	VCVTPH2PS 16(DI)(CX*2), Y5
+	VCVTPH2PS 32(DI)(CX*2), Y6
+	VCVTPH2PS 48(DI)(CX*2), Y7
+	VADDPS Y4, Y15, Y4
+	VADDPS Y5, Y15, Y5
+	VADDPS Y6, Y15, Y6
+	VADDPS Y7, Y15, Y7
+	VDIVPS Y4, Y0, Y0
+	VDIVPS Y5, Y1, Y1
+	VDIVPS Y6, Y2, Y2
+	VDIVPS Y7, Y3, Y3
+	VCVTPS2PH $0, Y0, X0
+	VCVTPS2PH $0, Y1, X1
+	VCVTPS2PH $0, Y2, X2
+	VCVTPS2PH $0, Y3, X3
+	VMOVUPS X0, (DX)(CX*2)
+	VMOVUPS X1, 16(DX)(CX*2)
+	VMOVUPS X2, 32(DX)(CX*2)
+	VMOVUPS X3, 48(DX)(CX*2)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VCVTPH2PS (SI)(CX*2), Y0
+	VCVTPH2PS (DI)(CX*2), Y1
+	VADDPS Y1, Y15, Y1
+	VDIVPS Y1, Y0, Y0
+	VCVTPS2PH $0, Y0, X0
+	VMOVUPS X0, (DX)(CX*2)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	LEAQ (DI)(CX*2), R13
+	MOVQ $0, 64(SP)
+	MOVQ $0, 72(SP)
+	MOVQ $0, 80(SP)
+	MOVQ $0, 88(SP)
+	XORL R12, R12
+in2:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 64(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in2
+	VMOVUPS 32(SP), X0
+	VCVTPH2PS X0, Y0
+	VMOVUPS 64(SP), X1
+	VCVTPH2PS X1, Y1
+	VADDPS Y1, Y15, Y1
+	VDIVPS Y1, Y0, Y0
+	VCVTPS2PH $0, Y0, X0
+	VMOVUPS X0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·log1pGradXFloat32BFloat16AVX2(SB), 0, $96-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+4528(SB), Y14
+	VBROADCASTSS lanes<>+4740(SB), Y13
+	VBROADCASTSS lanes<>+4648(SB), Y12
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VPMOVSXWD (SI)(CX*2), Y0
+	VPMOVSXWD 16(SI)(CX*2), Y1
+	VPMOVSXWD 32(SI)(CX*2), Y2
+	VPMOVSXWD 48(SI)(CX*2), Y3
+	VPSLLD $16, Y0, Y0
+	VPSLLD $16, Y1, Y1
+	VPSLLD $16, Y2, Y2
+	VPSLLD $16, Y3, Y3
+	VPMOVSXWD (DI)(CX*2), Y4
+	VPMOVSXWD 16(DI)(CX*2), Y5
+	VPMOVSXWD 32(DI)(CX*2), Y6
+	VPMOVSXWD 48(DI)(CX*2), Y7
+	VPSLLD $16, Y4, Y4
+	VPSLLD $16, Y5, Y5
+	VPSLLD $16, Y6, Y6
+	VPSLLD $16, Y7, Y7
+	VADDPS Y4, Y15, Y4
+	VADDPS Y5, Y15, Y5
+	VADDPS Y6, Y15, Y6
+	VADDPS Y7, Y15, Y7
+	VDIVPS Y4, Y0, Y0
+	VDIVPS Y5, Y1, Y1
+	VDIVPS Y6, Y2, Y2
+	VDIVPS Y7, Y3, Y3
+	VPSRLD $16, Y0, Y4
+	VPSRLD $16, Y1, Y5
+	VPSRLD $16, Y2, Y6
+	VPSRLD $16, Y3, Y7
+	VPAND Y14, Y4, Y4
+	VPAND Y14, Y5, Y5
+	VPAND Y14, Y6, Y6
+	VPAND Y14, Y7, Y7
+	VPADDD Y13, Y0, Y8
+	VPADDD Y13, Y1, Y9
+	VPADDD Y13, Y2, Y10
+	VPADDD Y13, Y3, Y11
+	VPADDD Y4, Y8, Y4
+	VPADDD Y5, Y9, Y5
+	VPADDD Y6, Y10, Y6
+	VPADDD Y7, Y11, Y7
+	VPOR Y12, Y0, Y8
+	VPOR Y12, Y1, Y9
+	VPOR Y12, Y2, Y10
+	VPOR Y12, Y3, Y11
+	VCMPPS $3, Y0, Y0, Y0
+	VCMPPS $3, Y1, Y1, Y1
+	VCMPPS $3, Y2, Y2, Y2
+	VCMPPS $3, Y3, Y3, Y3
+	VBLENDVPS Y0, Y8, Y4, Y0
+	VBLENDVPS Y1, Y9, Y5, Y1
+	VBLENDVPS Y2, Y10, Y6, Y2
+	VBLENDVPS Y3, Y11, Y7, Y3
+	VPSRLD $16, Y0, Y0
+	VPSRLD $16, Y1, Y1
+	VPSRLD $16, Y2, Y2
+	VPSRLD $16, Y3, Y3
+	VPSHUFB lanes<>+1440(SB), Y0, Y0
+	VPSHUFB lanes<>+1440(SB), Y1, Y1
+	VPSHUFB lanes<>+1440(SB), Y2, Y2
+	VPSHUFB lanes<>+1440(SB), Y3, Y3
+	VEXTRACTI128 $1, Y0, X4
+	VEXTRACTI128 $1, Y1, X5
+	VEXTRACTI128 $1, Y2, X6
+	VEXTRACTI128 $1, Y3, X7
+	VPUNPCKLQDQ X4, X0, X0
+	VPUNPCKLQDQ X5, X1, X1
+	VPUNPCKLQDQ X6, X2, X2
+	VPUNPCKLQDQ X7, X3, X3
+	VMOVUPS X0, (DX)(CX*2)
+	VMOVUPS X1, 16(DX)(CX*2)
+	VMOVUPS X2, 32(DX)(CX*2)
+	VMOVUPS X3, 48(DX)(CX*2)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VPMOVSXWD (SI)(CX*2), Y0
+	VPSLLD $16, Y0, Y0
+	VPMOVSXWD (DI)(CX*2), Y1
+	VPSLLD $16, Y1, Y1
+	VADDPS Y1, Y15, Y1
+	VDIVPS Y1, Y0, Y0
+	VPSRLD $16, Y0, Y1
+	VPAND Y14, Y1, Y1
+	VPADDD Y13, Y0, Y2
+	VPADDD Y1, Y2, Y1
+	VPOR Y12, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y0
+	VBLENDVPS Y0, Y2, Y1, Y0
+	VPSRLD $16, Y0, Y0
+	VPSHUFB lanes<>+1440(SB), Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VMOVUPS X0, (DX)(CX*2)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	LEAQ (DI)(CX*2), R13
+	MOVQ $0, 64(SP)
+	MOVQ $0, 72(SP)
+	MOVQ $0, 80(SP)
+	MOVQ $0, 88(SP)
+	XORL R12, R12
+in2:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 64(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in2
+	VMOVUPS 32(SP), X0
+	VPMOVSXWD X0, Y0
+	VPSLLD $16, Y0, Y0
+	VMOVUPS 64(SP), X1
+	VPMOVSXWD X1, Y1
+	VPSLLD $16, Y1, Y1
+	VADDPS Y1, Y15, Y1
+	VDIVPS Y1, Y0, Y0
+	VPSRLD $16, Y0, Y1
+	VPAND Y14, Y1, Y1
+	VPADDD Y13, Y0, Y2
+	VPADDD Y1, Y2, Y1
+	VPOR Y12, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y0
+	VBLENDVPS Y0, Y2, Y1, Y0
+	VPSRLD $16, Y0, Y0
+	VPSHUFB lanes<>+1440(SB), Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VMOVUPS X0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
 TEXT ·log1pGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+928(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -6929,7 +10156,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -6944,13 +10171,247 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·log1pGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VADDPS (DI)(CX*4), Z31, Z0
+	VADDPS 4096(DI)(CX*4), Z31, Z1
+	VADDPS 8192(DI)(CX*4), Z31, Z2
+	VADDPS 12288(DI)(CX*4), Z31, Z3
+	VMOVUPS (SI)(CX*4), Z4
+	VDIVPS Z0, Z4, Z0
+	VMOVUPS 4096(SI)(CX*4), Z4
+	VDIVPS Z1, Z4, Z1
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VDIVPS Z2, Z4, Z2
+	VMOVUPS 12288(SI)(CX*4), Z4
+	VDIVPS Z3, Z4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·log1pGradXFloat32Float16AVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VCVTPH2PS (SI)(CX*2), Z0
+	VCVTPH2PS 32(SI)(CX*2), Z1
+	VCVTPH2PS 64(SI)(CX*2), Z2
+	VCVTPH2PS 96(SI)(CX*2), Z3
+	VCVTPH2PS (DI)(CX*2), Z4
+	VCVTPH2PS 32(DI)(CX*2), Z5
+	VCVTPH2PS 64(DI)(CX*2), Z6
+	VCVTPH2PS 96(DI)(CX*2), Z7
+	VADDPS Z4, Z31, Z4
+	VADDPS Z5, Z31, Z5
+	VADDPS Z6, Z31, Z6
+	VADDPS Z7, Z31, Z7
+	VDIVPS Z4, Z0, Z0
+	VDIVPS Z5, Z1, Z1
+	VDIVPS Z6, Z2, Z2
+	VDIVPS Z7, Z3, Z3
+	VCVTPS2PH $0, Z0, Y0
+	VCVTPS2PH $0, Z1, Y1
+	VCVTPS2PH $0, Z2, Y2
+	VCVTPS2PH $0, Z3, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Y0
+	VCVTPH2PS Y0, Z0
+	VMOVDQU16.Z (DI)(CX*2), K7, Y1
+	VCVTPH2PS Y1, Z1
+	VADDPS Z1, Z31, Z1
+	VDIVPS Z1, Z0, Z0
+	VCVTPS2PH $0, Z0, Y0
+	VMOVDQU16 Y0, K7, (DX)(CX*2)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·log1pGradXFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+4528(SB), Z30
+	VBROADCASTSS lanes<>+4740(SB), Z29
+	VBROADCASTSS lanes<>+4648(SB), Z28
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VPMOVSXWD (SI)(CX*2), Z0
+	VPMOVSXWD 32(SI)(CX*2), Z1
+	VPMOVSXWD 64(SI)(CX*2), Z2
+	VPMOVSXWD 96(SI)(CX*2), Z3
+	VPSLLD $16, Z0, Z0
+	VPSLLD $16, Z1, Z1
+	VPSLLD $16, Z2, Z2
+	VPSLLD $16, Z3, Z3
+	VPMOVSXWD (DI)(CX*2), Z4
+	VPMOVSXWD 32(DI)(CX*2), Z5
+	VPMOVSXWD 64(DI)(CX*2), Z6
+	VPMOVSXWD 96(DI)(CX*2), Z7
+	VPSLLD $16, Z4, Z4
+	VPSLLD $16, Z5, Z5
+	VPSLLD $16, Z6, Z6
+	VPSLLD $16, Z7, Z7
+	VADDPS Z4, Z31, Z4
+	VADDPS Z5, Z31, Z5
+	VADDPS Z6, Z31, Z6
+	VADDPS Z7, Z31, Z7
+	VDIVPS Z4, Z0, Z0
+	VDIVPS Z5, Z1, Z1
+	VDIVPS Z6, Z2, Z2
+	VDIVPS Z7, Z3, Z3
+	VPSRLD $16, Z0, Z4
+	VPSRLD $16, Z1, Z5
+	VPSRLD $16, Z2, Z6
+	VPSRLD $16, Z3, Z7
+	VPANDD Z30, Z4, Z4
+	VPANDD Z30, Z5, Z5
+	VPANDD Z30, Z6, Z6
+	VPANDD Z30, Z7, Z7
+	VPADDD Z29, Z0, Z8
+	VPADDD Z29, Z1, Z9
+	VPADDD Z29, Z2, Z10
+	VPADDD Z29, Z3, Z11
+	VPORD Z28, Z0, Z12
+	VPORD Z28, Z1, Z13
+	VPORD Z28, Z2, Z14
+	VPORD Z28, Z3, Z15
+	VCMPPS $7, Z0, Z0, K1
+	VCMPPS $7, Z1, Z1, K2
+	VCMPPS $7, Z2, Z2, K3
+	VCMPPS $7, Z3, Z3, K4
+	VPADDD Z4, Z8, K1, Z12
+	VPADDD Z5, Z9, K2, Z13
+	VPADDD Z6, Z10, K3, Z14
+	VPADDD Z7, Z11, K4, Z15
+	VPSRLD $16, Z12, Z0
+	VPSRLD $16, Z13, Z1
+	VPSRLD $16, Z14, Z2
+	VPSRLD $16, Z15, Z3
+	VPMOVDW Z0, Y0
+	VPMOVDW Z1, Y1
+	VPMOVDW Z2, Y2
+	VPMOVDW Z3, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Y0
+	VPMOVSXWD Y0, Z0
+	VPSLLD $16, Z0, Z0
+	VMOVDQU16.Z (DI)(CX*2), K7, Y1
+	VPMOVSXWD Y1, Z1
+	VPSLLD $16, Z1, Z1
+	VADDPS Z1, Z31, Z1
+	VDIVPS Z1, Z0, Z0
+	VPSRLD $16, Z0, Z1
+	VPANDD Z30, Z1, Z1
+	VPADDD Z29, Z0, Z2
+	VPORD Z28, Z0, Z3
+	VCMPPS $7, Z0, Z0, K1
+	VPADDD Z1, Z2, K1, Z3
+	VPSRLD $16, Z3, Z0
+	VPMOVDW Z0, Y0
+	VMOVDQU16 Y0, K7, (DX)(CX*2)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
 TEXT ·log1pGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+928(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -7001,7 +10462,7 @@ TEXT ·log1pGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+416(SB), Y15
+	VBROADCASTSD lanes<>+800(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -7043,7 +10504,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -7064,7 +10525,7 @@ TEXT ·log1pGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+416(SB), Z31
+	VBROADCASTSD lanes<>+800(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -7109,6 +10570,164 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·log2Float32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $17, lanes<>+1248(SB), Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VCMPPS $17, lanes<>+1248(SB), Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VCMPPS $17, lanes<>+1248(SB), Y6, Y7
+	VMULPS lanes<>+1088(SB), Y0, Y8
+	VMULPS lanes<>+1088(SB), Y2, Y9
+	VMULPS lanes<>+1088(SB), Y4, Y10
+	VMULPS lanes<>+1088(SB), Y6, Y11
+	VBLENDVPS Y1, Y8, Y0, Y8
+	VBLENDVPS Y3, Y9, Y2, Y9
+	VBLENDVPS Y5, Y10, Y4, Y10
+	VBLENDVPS Y7, Y11, Y6, Y11
+	VPSUBD lanes<>+3328(SB), Y8, Y12
+	VPSUBD lanes<>+3328(SB), Y9, Y13
+	VPSUBD lanes<>+3328(SB), Y10, Y14
+	VPSUBD lanes<>+3328(SB), Y11, Y15
+	VPAND lanes<>+1408(SB), Y12, Y12
+	VPAND lanes<>+1408(SB), Y13, Y13
+	VPAND lanes<>+1408(SB), Y14, Y14
+	VPAND lanes<>+1408(SB), Y15, Y15
+	VPSUBD Y12, Y8, Y8
+	VPSUBD Y13, Y9, Y9
+	VPSUBD Y14, Y10, Y10
+	VPSUBD Y15, Y11, Y11
+	VSUBPS lanes<>+1312(SB), Y8, Y8
+	VSUBPS lanes<>+1312(SB), Y9, Y9
+	VSUBPS lanes<>+1312(SB), Y10, Y10
+	VSUBPS lanes<>+1312(SB), Y11, Y11
+	VCVTDQ2PS Y12, Y12
+	VCVTDQ2PS Y13, Y13
+	VCVTDQ2PS Y14, Y14
+	VCVTDQ2PS Y15, Y15
+	VANDPS lanes<>+1184(SB), Y1, Y1
+	VANDPS lanes<>+1184(SB), Y3, Y3
+	VANDPS lanes<>+1184(SB), Y5, Y5
+	VANDPS lanes<>+1184(SB), Y7, Y7
+	VSUBPS Y1, Y12, Y1
+	VSUBPS Y3, Y13, Y3
+	VSUBPS Y5, Y14, Y5
+	VSUBPS Y7, Y15, Y7
+	VMULPS Y8, Y8, Y12
+	VMULPS Y9, Y9, Y13
+	VMULPS Y10, Y10, Y14
+	VMULPS Y11, Y11, Y15
+	VBROADCASTSS lanes<>+4712(SB), Y6
+	VBROADCASTSS lanes<>+2240(SB), Y4
+	VFMADD231PS Y8, Y6, Y4
+	VBROADCASTSS lanes<>+2240(SB), Y2
+	VFMADD231PS Y9, Y6, Y2
+	VBROADCASTSS lanes<>+2240(SB), Y0
+	VFMADD231PS Y10, Y6, Y0
+	VFMADD213PS lanes<>+2240(SB), Y11, Y6
+	VFMADD213PS lanes<>+3296(SB), Y8, Y4
+	VFMADD213PS lanes<>+3296(SB), Y9, Y2
+	VFMADD213PS lanes<>+3296(SB), Y10, Y0
+	VFMADD213PS lanes<>+3296(SB), Y11, Y6
+	VFMADD213PS lanes<>+3456(SB), Y8, Y4
+	VFMADD213PS lanes<>+3456(SB), Y9, Y2
+	VFMADD213PS lanes<>+3456(SB), Y10, Y0
+	VFMADD213PS lanes<>+3456(SB), Y11, Y6
+	VFMADD213PS lanes<>+1600(SB), Y8, Y4
+	VFMADD213PS lanes<>+1600(SB), Y9, Y2
+	VFMADD213PS lanes<>+1600(SB), Y10, Y0
+	VFMADD213PS lanes<>+1600(SB), Y11, Y6
+	VFMADD213PS lanes<>+3584(SB), Y8, Y4
+	VFMADD213PS lanes<>+3584(SB), Y9, Y2
+	VFMADD213PS lanes<>+3584(SB), Y10, Y0
+	VFMADD213PS lanes<>+3584(SB), Y11, Y6
+	VFMADD213PS lanes<>+3648(SB), Y8, Y4
+	VFMADD213PS lanes<>+3648(SB), Y9, Y2
+	VFMADD213PS lanes<>+3648(SB), Y10, Y0
+	VFMADD213PS lanes<>+3648(SB), Y11, Y6
+	VFMADD213PS lanes<>+2912(SB), Y8, Y4
+	VFMADD213PS lanes<>+2912(SB), Y9, Y2
+	VFMADD213PS lanes<>+2912(SB), Y10, Y0
+	VFMADD213PS lanes<>+2912(SB), Y11, Y6
+	VFMADD213PS lanes<>+1152(SB), Y8, Y4
+	VFMADD213PS lanes<>+1152(SB), Y9, Y2
+	VFMADD213PS lanes<>+1152(SB), Y10, Y0
+	VFMADD213PS lanes<>+1152(SB), Y11, Y6
+	VMULPS Y4, Y12, Y4
+	VMULPS Y2, Y13, Y2
+	VMULPS Y0, Y14, Y0
+	VMULPS Y6, Y15, Y6
+	VMULPS lanes<>+2112(SB), Y4, Y4
+	VMULPS lanes<>+2112(SB), Y2, Y2
+	VMULPS lanes<>+2112(SB), Y0, Y0
+	VMULPS lanes<>+2112(SB), Y6, Y6
+	VFMADD231PS lanes<>+2656(SB), Y8, Y4
+	VFMADD231PS lanes<>+2656(SB), Y9, Y2
+	VFMADD231PS lanes<>+2656(SB), Y10, Y0
+	VFMADD231PS lanes<>+2656(SB), Y11, Y6
+	VFMADD231PS lanes<>+2112(SB), Y8, Y4
+	VFMADD231PS lanes<>+2112(SB), Y9, Y2
+	VFMADD231PS lanes<>+2112(SB), Y10, Y0
+	VFMADD231PS lanes<>+2112(SB), Y11, Y6
+	VFMADD231PS lanes<>+992(SB), Y1, Y4
+	VFMADD231PS lanes<>+992(SB), Y3, Y2
+	VFMADD231PS lanes<>+992(SB), Y5, Y0
+	VFMADD231PS lanes<>+992(SB), Y7, Y6
+	VMOVUPS (SI)(CX*4), Y1
+	VCMPPS $17, lanes<>+1344(SB), Y1, Y3
+	VMOVUPS 32(SI)(CX*4), Y5
+	VCMPPS $17, lanes<>+1344(SB), Y5, Y7
+	VMOVUPS 64(SI)(CX*4), Y8
+	VCMPPS $17, lanes<>+1344(SB), Y8, Y9
+	VMOVUPS 96(SI)(CX*4), Y10
+	VCMPPS $17, lanes<>+1344(SB), Y10, Y11
+	VBLENDVPS Y3, Y4, Y1, Y3
+	VBLENDVPS Y7, Y2, Y5, Y2
+	VBLENDVPS Y9, Y0, Y8, Y0
+	VBLENDVPS Y11, Y6, Y10, Y4
+	VPXOR X6, X6, X6
+	VCMPPS $0, Y6, Y1, Y7
+	VCMPPS $0, Y6, Y5, Y9
+	VCMPPS $0, Y6, Y8, Y11
+	VCMPPS $0, Y6, Y10, Y12
+	VBROADCASTSS lanes<>+4672(SB), Y13
+	VBROADCASTSS lanes<>+1408(SB), Y14
+	VBLENDVPS Y7, Y14, Y13, Y7
+	VBLENDVPS Y9, Y14, Y13, Y9
+	VBLENDVPS Y11, Y14, Y13, Y11
+	VBLENDVPS Y12, Y14, Y13, Y12
+	VCMPPS $30, Y6, Y1, Y1
+	VCMPPS $30, Y6, Y5, Y5
+	VCMPPS $30, Y6, Y8, Y8
+	VCMPPS $30, Y6, Y10, Y6
+	VBLENDVPS Y1, Y3, Y7, Y1
+	VBLENDVPS Y5, Y2, Y9, Y2
+	VBLENDVPS Y8, Y0, Y11, Y0
+	VBLENDVPS Y6, Y4, Y12, Y3
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y2, 32(DX)(CX*4)
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·log2Float32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -7120,45 +10739,45 @@ TEXT ·log2Float32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+864(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+864(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1248(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+864(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1248(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+864(SB), Y6, Y7
-	VMULPS lanes<>+704(SB), Y0, Y8
-	VMULPS lanes<>+704(SB), Y2, Y9
-	VMULPS lanes<>+704(SB), Y4, Y10
-	VMULPS lanes<>+704(SB), Y6, Y11
+	VCMPPS $17, lanes<>+1248(SB), Y6, Y7
+	VMULPS lanes<>+1088(SB), Y0, Y8
+	VMULPS lanes<>+1088(SB), Y2, Y9
+	VMULPS lanes<>+1088(SB), Y4, Y10
+	VMULPS lanes<>+1088(SB), Y6, Y11
 	VBLENDVPS Y1, Y8, Y0, Y8
 	VBLENDVPS Y3, Y9, Y2, Y9
 	VBLENDVPS Y5, Y10, Y4, Y10
 	VBLENDVPS Y7, Y11, Y6, Y11
-	VPSUBD lanes<>+2912(SB), Y8, Y12
-	VPSUBD lanes<>+2912(SB), Y9, Y13
-	VPSUBD lanes<>+2912(SB), Y10, Y14
-	VPSUBD lanes<>+2912(SB), Y11, Y15
-	VPAND lanes<>+1024(SB), Y12, Y12
-	VPAND lanes<>+1024(SB), Y13, Y13
-	VPAND lanes<>+1024(SB), Y14, Y14
-	VPAND lanes<>+1024(SB), Y15, Y15
+	VPSUBD lanes<>+3328(SB), Y8, Y12
+	VPSUBD lanes<>+3328(SB), Y9, Y13
+	VPSUBD lanes<>+3328(SB), Y10, Y14
+	VPSUBD lanes<>+3328(SB), Y11, Y15
+	VPAND lanes<>+1408(SB), Y12, Y12
+	VPAND lanes<>+1408(SB), Y13, Y13
+	VPAND lanes<>+1408(SB), Y14, Y14
+	VPAND lanes<>+1408(SB), Y15, Y15
 	VPSUBD Y12, Y8, Y8
 	VPSUBD Y13, Y9, Y9
 	VPSUBD Y14, Y10, Y10
 	VPSUBD Y15, Y11, Y11
-	VSUBPS lanes<>+928(SB), Y8, Y8
-	VSUBPS lanes<>+928(SB), Y9, Y9
-	VSUBPS lanes<>+928(SB), Y10, Y10
-	VSUBPS lanes<>+928(SB), Y11, Y11
+	VSUBPS lanes<>+1312(SB), Y8, Y8
+	VSUBPS lanes<>+1312(SB), Y9, Y9
+	VSUBPS lanes<>+1312(SB), Y10, Y10
+	VSUBPS lanes<>+1312(SB), Y11, Y11
 	VCVTDQ2PS Y12, Y12
 	VCVTDQ2PS Y13, Y13
 	VCVTDQ2PS Y14, Y14
 	VCVTDQ2PS Y15, Y15
-	VANDPS lanes<>+800(SB), Y1, Y1
-	VANDPS lanes<>+800(SB), Y3, Y3
-	VANDPS lanes<>+800(SB), Y5, Y5
-	VANDPS lanes<>+800(SB), Y7, Y7
+	VANDPS lanes<>+1184(SB), Y1, Y1
+	VANDPS lanes<>+1184(SB), Y3, Y3
+	VANDPS lanes<>+1184(SB), Y5, Y5
+	VANDPS lanes<>+1184(SB), Y7, Y7
 	VSUBPS Y1, Y12, Y1
 	VSUBPS Y3, Y13, Y3
 	VSUBPS Y5, Y14, Y5
@@ -7167,70 +10786,70 @@ main:
 	VMULPS Y9, Y9, Y13
 	VMULPS Y10, Y10, Y14
 	VMULPS Y11, Y11, Y15
-	VBROADCASTSS lanes<>+4276(SB), Y6
-	VBROADCASTSS lanes<>+1824(SB), Y4
+	VBROADCASTSS lanes<>+4712(SB), Y6
+	VBROADCASTSS lanes<>+2240(SB), Y4
 	VFMADD231PS Y8, Y6, Y4
-	VBROADCASTSS lanes<>+1824(SB), Y2
+	VBROADCASTSS lanes<>+2240(SB), Y2
 	VFMADD231PS Y9, Y6, Y2
-	VBROADCASTSS lanes<>+1824(SB), Y0
+	VBROADCASTSS lanes<>+2240(SB), Y0
 	VFMADD231PS Y10, Y6, Y0
-	VFMADD213PS lanes<>+1824(SB), Y11, Y6
-	VFMADD213PS lanes<>+2880(SB), Y8, Y4
-	VFMADD213PS lanes<>+2880(SB), Y9, Y2
-	VFMADD213PS lanes<>+2880(SB), Y10, Y0
-	VFMADD213PS lanes<>+2880(SB), Y11, Y6
-	VFMADD213PS lanes<>+3040(SB), Y8, Y4
-	VFMADD213PS lanes<>+3040(SB), Y9, Y2
-	VFMADD213PS lanes<>+3040(SB), Y10, Y0
-	VFMADD213PS lanes<>+3040(SB), Y11, Y6
-	VFMADD213PS lanes<>+1184(SB), Y8, Y4
-	VFMADD213PS lanes<>+1184(SB), Y9, Y2
-	VFMADD213PS lanes<>+1184(SB), Y10, Y0
-	VFMADD213PS lanes<>+1184(SB), Y11, Y6
-	VFMADD213PS lanes<>+3168(SB), Y8, Y4
-	VFMADD213PS lanes<>+3168(SB), Y9, Y2
-	VFMADD213PS lanes<>+3168(SB), Y10, Y0
-	VFMADD213PS lanes<>+3168(SB), Y11, Y6
-	VFMADD213PS lanes<>+3232(SB), Y8, Y4
-	VFMADD213PS lanes<>+3232(SB), Y9, Y2
-	VFMADD213PS lanes<>+3232(SB), Y10, Y0
-	VFMADD213PS lanes<>+3232(SB), Y11, Y6
-	VFMADD213PS lanes<>+2496(SB), Y8, Y4
-	VFMADD213PS lanes<>+2496(SB), Y9, Y2
-	VFMADD213PS lanes<>+2496(SB), Y10, Y0
-	VFMADD213PS lanes<>+2496(SB), Y11, Y6
-	VFMADD213PS lanes<>+768(SB), Y8, Y4
-	VFMADD213PS lanes<>+768(SB), Y9, Y2
-	VFMADD213PS lanes<>+768(SB), Y10, Y0
-	VFMADD213PS lanes<>+768(SB), Y11, Y6
+	VFMADD213PS lanes<>+2240(SB), Y11, Y6
+	VFMADD213PS lanes<>+3296(SB), Y8, Y4
+	VFMADD213PS lanes<>+3296(SB), Y9, Y2
+	VFMADD213PS lanes<>+3296(SB), Y10, Y0
+	VFMADD213PS lanes<>+3296(SB), Y11, Y6
+	VFMADD213PS lanes<>+3456(SB), Y8, Y4
+	VFMADD213PS lanes<>+3456(SB), Y9, Y2
+	VFMADD213PS lanes<>+3456(SB), Y10, Y0
+	VFMADD213PS lanes<>+3456(SB), Y11, Y6
+	VFMADD213PS lanes<>+1600(SB), Y8, Y4
+	VFMADD213PS lanes<>+1600(SB), Y9, Y2
+	VFMADD213PS lanes<>+1600(SB), Y10, Y0
+	VFMADD213PS lanes<>+1600(SB), Y11, Y6
+	VFMADD213PS lanes<>+3584(SB), Y8, Y4
+	VFMADD213PS lanes<>+3584(SB), Y9, Y2
+	VFMADD213PS lanes<>+3584(SB), Y10, Y0
+	VFMADD213PS lanes<>+3584(SB), Y11, Y6
+	VFMADD213PS lanes<>+3648(SB), Y8, Y4
+	VFMADD213PS lanes<>+3648(SB), Y9, Y2
+	VFMADD213PS lanes<>+3648(SB), Y10, Y0
+	VFMADD213PS lanes<>+3648(SB), Y11, Y6
+	VFMADD213PS lanes<>+2912(SB), Y8, Y4
+	VFMADD213PS lanes<>+2912(SB), Y9, Y2
+	VFMADD213PS lanes<>+2912(SB), Y10, Y0
+	VFMADD213PS lanes<>+2912(SB), Y11, Y6
+	VFMADD213PS lanes<>+1152(SB), Y8, Y4
+	VFMADD213PS lanes<>+1152(SB), Y9, Y2
+	VFMADD213PS lanes<>+1152(SB), Y10, Y0
+	VFMADD213PS lanes<>+1152(SB), Y11, Y6
 	VMULPS Y4, Y12, Y4
 	VMULPS Y2, Y13, Y2
 	VMULPS Y0, Y14, Y0
 	VMULPS Y6, Y15, Y6
-	VMULPS lanes<>+1696(SB), Y4, Y4
-	VMULPS lanes<>+1696(SB), Y2, Y2
-	VMULPS lanes<>+1696(SB), Y0, Y0
-	VMULPS lanes<>+1696(SB), Y6, Y6
-	VFMADD231PS lanes<>+2240(SB), Y8, Y4
-	VFMADD231PS lanes<>+2240(SB), Y9, Y2
-	VFMADD231PS lanes<>+2240(SB), Y10, Y0
-	VFMADD231PS lanes<>+2240(SB), Y11, Y6
-	VFMADD231PS lanes<>+1696(SB), Y8, Y4
-	VFMADD231PS lanes<>+1696(SB), Y9, Y2
-	VFMADD231PS lanes<>+1696(SB), Y10, Y0
-	VFMADD231PS lanes<>+1696(SB), Y11, Y6
-	VFMADD231PS lanes<>+608(SB), Y1, Y4
-	VFMADD231PS lanes<>+608(SB), Y3, Y2
-	VFMADD231PS lanes<>+608(SB), Y5, Y0
-	VFMADD231PS lanes<>+608(SB), Y7, Y6
+	VMULPS lanes<>+2112(SB), Y4, Y4
+	VMULPS lanes<>+2112(SB), Y2, Y2
+	VMULPS lanes<>+2112(SB), Y0, Y0
+	VMULPS lanes<>+2112(SB), Y6, Y6
+	VFMADD231PS lanes<>+2656(SB), Y8, Y4
+	VFMADD231PS lanes<>+2656(SB), Y9, Y2
+	VFMADD231PS lanes<>+2656(SB), Y10, Y0
+	VFMADD231PS lanes<>+2656(SB), Y11, Y6
+	VFMADD231PS lanes<>+2112(SB), Y8, Y4
+	VFMADD231PS lanes<>+2112(SB), Y9, Y2
+	VFMADD231PS lanes<>+2112(SB), Y10, Y0
+	VFMADD231PS lanes<>+2112(SB), Y11, Y6
+	VFMADD231PS lanes<>+992(SB), Y1, Y4
+	VFMADD231PS lanes<>+992(SB), Y3, Y2
+	VFMADD231PS lanes<>+992(SB), Y5, Y0
+	VFMADD231PS lanes<>+992(SB), Y7, Y6
 	VMOVUPS (SI)(CX*4), Y1
-	VCMPPS $17, lanes<>+960(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1344(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*4), Y5
-	VCMPPS $17, lanes<>+960(SB), Y5, Y7
+	VCMPPS $17, lanes<>+1344(SB), Y5, Y7
 	VMOVUPS 64(SI)(CX*4), Y8
-	VCMPPS $17, lanes<>+960(SB), Y8, Y9
+	VCMPPS $17, lanes<>+1344(SB), Y8, Y9
 	VMOVUPS 96(SI)(CX*4), Y10
-	VCMPPS $17, lanes<>+960(SB), Y10, Y11
+	VCMPPS $17, lanes<>+1344(SB), Y10, Y11
 	VBLENDVPS Y3, Y4, Y1, Y3
 	VBLENDVPS Y7, Y2, Y5, Y2
 	VBLENDVPS Y9, Y0, Y8, Y0
@@ -7240,8 +10859,8 @@ main:
 	VCMPPS $0, Y6, Y5, Y9
 	VCMPPS $0, Y6, Y8, Y11
 	VCMPPS $0, Y6, Y10, Y12
-	VBROADCASTSS lanes<>+4252(SB), Y13
-	VBROADCASTSS lanes<>+1024(SB), Y14
+	VBROADCASTSS lanes<>+4672(SB), Y13
+	VBROADCASTSS lanes<>+1408(SB), Y14
 	VBLENDVPS Y7, Y14, Y13, Y7
 	VBLENDVPS Y9, Y14, Y13, Y9
 	VBLENDVPS Y11, Y14, Y13, Y11
@@ -7268,37 +10887,37 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+864(SB), Y0, Y1
-	VMULPS lanes<>+704(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
+	VMULPS lanes<>+1088(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+2912(SB), Y2, Y3
-	VPAND lanes<>+1024(SB), Y3, Y3
+	VPSUBD lanes<>+3328(SB), Y2, Y3
+	VPAND lanes<>+1408(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+928(SB), Y2, Y2
+	VSUBPS lanes<>+1312(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+800(SB), Y1, Y1
+	VANDPS lanes<>+1184(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4276(SB), Y4
-	VFMADD213PS lanes<>+1824(SB), Y2, Y4
-	VFMADD213PS lanes<>+2880(SB), Y2, Y4
-	VFMADD213PS lanes<>+3040(SB), Y2, Y4
-	VFMADD213PS lanes<>+1184(SB), Y2, Y4
-	VFMADD213PS lanes<>+3168(SB), Y2, Y4
-	VFMADD213PS lanes<>+3232(SB), Y2, Y4
-	VFMADD213PS lanes<>+2496(SB), Y2, Y4
-	VFMADD213PS lanes<>+768(SB), Y2, Y4
+	VBROADCASTSS lanes<>+4712(SB), Y4
+	VFMADD213PS lanes<>+2240(SB), Y2, Y4
+	VFMADD213PS lanes<>+3296(SB), Y2, Y4
+	VFMADD213PS lanes<>+3456(SB), Y2, Y4
+	VFMADD213PS lanes<>+1600(SB), Y2, Y4
+	VFMADD213PS lanes<>+3584(SB), Y2, Y4
+	VFMADD213PS lanes<>+3648(SB), Y2, Y4
+	VFMADD213PS lanes<>+2912(SB), Y2, Y4
+	VFMADD213PS lanes<>+1152(SB), Y2, Y4
 	VMULPS Y4, Y3, Y3
-	VMULPS lanes<>+1696(SB), Y3, Y3
-	VFMADD231PS lanes<>+2240(SB), Y2, Y3
-	VFMADD231PS lanes<>+1696(SB), Y2, Y3
-	VFMADD231PS lanes<>+608(SB), Y1, Y3
-	VCMPPS $17, lanes<>+960(SB), Y0, Y1
+	VMULPS lanes<>+2112(SB), Y3, Y3
+	VFMADD231PS lanes<>+2656(SB), Y2, Y3
+	VFMADD231PS lanes<>+2112(SB), Y2, Y3
+	VFMADD231PS lanes<>+992(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y1
 	VBLENDVPS Y1, Y3, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4252(SB), Y4
-	VBROADCASTSS lanes<>+1024(SB), Y5
+	VBROADCASTSS lanes<>+4672(SB), Y4
+	VBROADCASTSS lanes<>+1408(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -7310,41 +10929,41 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VCMPPS $17, lanes<>+864(SB), Y0, Y1
-	VMULPS lanes<>+704(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
+	VMULPS lanes<>+1088(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+2912(SB), Y2, Y3
-	VPAND lanes<>+1024(SB), Y3, Y3
+	VPSUBD lanes<>+3328(SB), Y2, Y3
+	VPAND lanes<>+1408(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+928(SB), Y2, Y2
+	VSUBPS lanes<>+1312(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+800(SB), Y1, Y1
+	VANDPS lanes<>+1184(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4276(SB), Y4
-	VFMADD213PS lanes<>+1824(SB), Y2, Y4
-	VFMADD213PS lanes<>+2880(SB), Y2, Y4
-	VFMADD213PS lanes<>+3040(SB), Y2, Y4
-	VFMADD213PS lanes<>+1184(SB), Y2, Y4
-	VFMADD213PS lanes<>+3168(SB), Y2, Y4
-	VFMADD213PS lanes<>+3232(SB), Y2, Y4
-	VFMADD213PS lanes<>+2496(SB), Y2, Y4
-	VFMADD213PS lanes<>+768(SB), Y2, Y4
+	VBROADCASTSS lanes<>+4712(SB), Y4
+	VFMADD213PS lanes<>+2240(SB), Y2, Y4
+	VFMADD213PS lanes<>+3296(SB), Y2, Y4
+	VFMADD213PS lanes<>+3456(SB), Y2, Y4
+	VFMADD213PS lanes<>+1600(SB), Y2, Y4
+	VFMADD213PS lanes<>+3584(SB), Y2, Y4
+	VFMADD213PS lanes<>+3648(SB), Y2, Y4
+	VFMADD213PS lanes<>+2912(SB), Y2, Y4
+	VFMADD213PS lanes<>+1152(SB), Y2, Y4
 	VMULPS Y4, Y3, Y3
-	VMULPS lanes<>+1696(SB), Y3, Y3
-	VFMADD231PS lanes<>+2240(SB), Y2, Y3
-	VFMADD231PS lanes<>+1696(SB), Y2, Y3
-	VFMADD231PS lanes<>+608(SB), Y1, Y3
-	VCMPPS $17, lanes<>+960(SB), Y0, Y1
+	VMULPS lanes<>+2112(SB), Y3, Y3
+	VFMADD231PS lanes<>+2656(SB), Y2, Y3
+	VFMADD231PS lanes<>+2112(SB), Y2, Y3
+	VFMADD231PS lanes<>+992(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y1
 	VBLENDVPS Y1, Y3, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4252(SB), Y4
-	VBROADCASTSS lanes<>+1024(SB), Y5
+	VBROADCASTSS lanes<>+4672(SB), Y4
+	VBROADCASTSS lanes<>+1408(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -7355,23 +10974,159 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·log2Float32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+2112(SB), Z30
+	VBROADCASTSS lanes<>+4724(SB), Z29
+	VBROADCASTSS lanes<>+1984(SB), Z28
+	VBROADCASTSS lanes<>+2432(SB), Z27
+	VBROADCASTSS lanes<>+3488(SB), Z26
+	VBROADCASTSS lanes<>+2304(SB), Z25
+	VBROADCASTSS lanes<>+3040(SB), Z24
+	VBROADCASTSS lanes<>+2272(SB), Z23
+	VBROADCASTSS lanes<>+3872(SB), Z22
+	VBROADCASTSS lanes<>+1152(SB), Z21
+	VBROADCASTSS lanes<>+2656(SB), Z20
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VGETMANTPS $11, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VGETMANTPS $11, Z2, Z3
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VGETMANTPS $11, Z4, Z5
+	VMOVUPS 12288(SI)(CX*4), Z6
+	VGETMANTPS $11, Z6, Z7
+	VCMPPS $17, Z31, Z1, K1
+	VCMPPS $17, Z31, Z3, K2
+	VCMPPS $17, Z31, Z5, K3
+	VCMPPS $17, Z31, Z7, K4
+	VGETEXPPS Z0, Z0
+	VGETEXPPS Z2, Z2
+	VGETEXPPS Z4, Z4
+	VGETEXPPS Z6, Z6
+	VSUBPS Z31, Z1, Z1
+	VSUBPS Z31, Z3, Z3
+	VSUBPS Z31, Z5, Z5
+	VSUBPS Z31, Z7, Z7
+	VADDPS Z31, Z0, K1, Z0
+	VADDPS Z31, Z2, K2, Z2
+	VADDPS Z31, Z4, K3, Z4
+	VADDPS Z31, Z6, K4, Z6
+	VMULPS Z1, Z1, Z8
+	VMULPS Z3, Z3, Z9
+	VMULPS Z5, Z5, Z10
+	VMULPS Z7, Z7, Z11
+	VMOVAPS Z28, Z12
+	VFMADD231PS Z1, Z29, Z12
+	VMOVAPS Z28, Z13
+	VFMADD231PS Z3, Z29, Z13
+	VMOVAPS Z28, Z14
+	VFMADD231PS Z5, Z29, Z14
+	VMOVAPS Z28, Z15
+	VFMADD231PS Z7, Z29, Z15
+	VFMADD213PS Z27, Z1, Z12
+	VFMADD213PS Z27, Z3, Z13
+	VFMADD213PS Z27, Z5, Z14
+	VFMADD213PS Z27, Z7, Z15
+	VFMADD213PS Z26, Z1, Z12
+	VFMADD213PS Z26, Z3, Z13
+	VFMADD213PS Z26, Z5, Z14
+	VFMADD213PS Z26, Z7, Z15
+	VFMADD213PS Z25, Z1, Z12
+	VFMADD213PS Z25, Z3, Z13
+	VFMADD213PS Z25, Z5, Z14
+	VFMADD213PS Z25, Z7, Z15
+	VFMADD213PS Z24, Z1, Z12
+	VFMADD213PS Z24, Z3, Z13
+	VFMADD213PS Z24, Z5, Z14
+	VFMADD213PS Z24, Z7, Z15
+	VFMADD213PS Z23, Z1, Z12
+	VFMADD213PS Z23, Z3, Z13
+	VFMADD213PS Z23, Z5, Z14
+	VFMADD213PS Z23, Z7, Z15
+	VFMADD213PS Z22, Z1, Z12
+	VFMADD213PS Z22, Z3, Z13
+	VFMADD213PS Z22, Z5, Z14
+	VFMADD213PS Z22, Z7, Z15
+	VFMADD213PS Z21, Z1, Z12
+	VFMADD213PS Z21, Z3, Z13
+	VFMADD213PS Z21, Z5, Z14
+	VFMADD213PS Z21, Z7, Z15
+	VMULPS Z12, Z8, Z8
+	VMULPS Z13, Z9, Z9
+	VMULPS Z14, Z10, Z10
+	VMULPS Z15, Z11, Z11
+	VMULPS Z30, Z8, Z8
+	VMULPS Z30, Z9, Z9
+	VMULPS Z30, Z10, Z10
+	VMULPS Z30, Z11, Z11
+	VFMADD231PS Z20, Z1, Z8
+	VFMADD231PS Z20, Z3, Z9
+	VFMADD231PS Z20, Z5, Z10
+	VFMADD231PS Z20, Z7, Z11
+	VFMADD231PS Z30, Z1, Z8
+	VFMADD231PS Z30, Z3, Z9
+	VFMADD231PS Z30, Z5, Z10
+	VFMADD231PS Z30, Z7, Z11
+	VFMADD231PS Z31, Z0, Z8
+	VFMADD231PS Z31, Z2, Z9
+	VFMADD231PS Z31, Z4, Z10
+	VFMADD231PS Z31, Z6, Z11
+	VMOVNTPS Z8, (DX)(CX*4)
+	VMOVNTPS Z9, 4096(DX)(CX*4)
+	VMOVNTPS Z10, 8192(DX)(CX*4)
+	VMOVNTPS Z11, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·log2Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+928(SB), Z31
-	VBROADCASTSS lanes<>+1696(SB), Z30
-	VBROADCASTSS lanes<>+4284(SB), Z29
-	VBROADCASTSS lanes<>+1568(SB), Z28
-	VBROADCASTSS lanes<>+2016(SB), Z27
-	VBROADCASTSS lanes<>+3072(SB), Z26
-	VBROADCASTSS lanes<>+1888(SB), Z25
-	VBROADCASTSS lanes<>+2624(SB), Z24
-	VBROADCASTSS lanes<>+1856(SB), Z23
-	VBROADCASTSS lanes<>+3456(SB), Z22
-	VBROADCASTSS lanes<>+768(SB), Z21
-	VBROADCASTSS lanes<>+2240(SB), Z20
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+2112(SB), Z30
+	VBROADCASTSS lanes<>+4724(SB), Z29
+	VBROADCASTSS lanes<>+1984(SB), Z28
+	VBROADCASTSS lanes<>+2432(SB), Z27
+	VBROADCASTSS lanes<>+3488(SB), Z26
+	VBROADCASTSS lanes<>+2304(SB), Z25
+	VBROADCASTSS lanes<>+3040(SB), Z24
+	VBROADCASTSS lanes<>+2272(SB), Z23
+	VBROADCASTSS lanes<>+3872(SB), Z22
+	VBROADCASTSS lanes<>+1152(SB), Z21
+	VBROADCASTSS lanes<>+2656(SB), Z20
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -7510,9 +11265,9 @@ TEXT ·log2Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+416(SB), Y15
-	VBROADCASTSD lanes<>+512(SB), Y14
-	VBROADCASTSD lanes<>+3840(SB), Y13
+	VBROADCASTSD lanes<>+800(SB), Y15
+	VBROADCASTSD lanes<>+896(SB), Y14
+	VBROADCASTSD lanes<>+4256(SB), Y13
 	VPXOR X12, X12, X12
 	XORQ CX, CX
 	SUBQ $8, AX
@@ -7520,15 +11275,15 @@ TEXT ·log2Float64AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*8), Y0
-	VCMPPD $17, lanes<>+160(SB), Y0, Y1
+	VCMPPD $17, lanes<>+544(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*8), Y2
-	VCMPPD $17, lanes<>+160(SB), Y2, Y3
-	VMULPD lanes<>+256(SB), Y0, Y4
-	VMULPD lanes<>+256(SB), Y2, Y5
+	VCMPPD $17, lanes<>+544(SB), Y2, Y3
+	VMULPD lanes<>+640(SB), Y0, Y4
+	VMULPD lanes<>+640(SB), Y2, Y5
 	VBLENDVPD Y1, Y4, Y0, Y4
 	VBLENDVPD Y3, Y5, Y2, Y5
-	VPSUBQ lanes<>+3296(SB), Y4, Y6
-	VPSUBQ lanes<>+3296(SB), Y5, Y7
+	VPSUBQ lanes<>+3712(SB), Y4, Y6
+	VPSUBQ lanes<>+3712(SB), Y5, Y7
 	VPAND Y14, Y6, Y6
 	VPAND Y14, Y7, Y7
 	VPSUBQ Y6, Y4, Y4
@@ -7539,59 +11294,59 @@ main:
 	VPADDQ Y15, Y7, Y7
 	VPSRLQ $52, Y6, Y6
 	VPSRLQ $52, Y7, Y7
-	VPOR lanes<>+192(SB), Y6, Y6
-	VPOR lanes<>+192(SB), Y7, Y7
-	VSUBPD lanes<>+3904(SB), Y6, Y6
-	VSUBPD lanes<>+3904(SB), Y7, Y7
-	VANDPS lanes<>+224(SB), Y1, Y1
-	VANDPS lanes<>+224(SB), Y3, Y3
+	VPOR lanes<>+576(SB), Y6, Y6
+	VPOR lanes<>+576(SB), Y7, Y7
+	VSUBPD lanes<>+4320(SB), Y6, Y6
+	VSUBPD lanes<>+4320(SB), Y7, Y7
+	VANDPS lanes<>+608(SB), Y1, Y1
+	VANDPS lanes<>+608(SB), Y3, Y3
 	VSUBPD Y1, Y6, Y1
 	VSUBPD Y3, Y7, Y3
 	VMULPD Y4, Y4, Y6
 	VMULPD Y5, Y5, Y7
-	VADDPD lanes<>+96(SB), Y4, Y8
-	VADDPD lanes<>+96(SB), Y5, Y9
+	VADDPD lanes<>+480(SB), Y4, Y8
+	VADDPD lanes<>+480(SB), Y5, Y9
 	VDIVPD Y8, Y4, Y8
 	VDIVPD Y9, Y5, Y9
 	VMULPD Y8, Y8, Y10
 	VMULPD Y9, Y9, Y11
-	VMULPD lanes<>+352(SB), Y6, Y6
-	VMULPD lanes<>+352(SB), Y7, Y7
-	VBROADCASTSD lanes<>+4200(SB), Y2
-	VBROADCASTSD lanes<>+3552(SB), Y0
+	VMULPD lanes<>+736(SB), Y6, Y6
+	VMULPD lanes<>+736(SB), Y7, Y7
+	VBROADCASTSD lanes<>+4616(SB), Y2
+	VBROADCASTSD lanes<>+3968(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+3552(SB), Y11, Y2
-	VFMADD213PD lanes<>+3328(SB), Y10, Y0
-	VFMADD213PD lanes<>+3328(SB), Y11, Y2
-	VFMADD213PD lanes<>+3264(SB), Y10, Y0
-	VFMADD213PD lanes<>+3264(SB), Y11, Y2
-	VFMADD213PD lanes<>+3648(SB), Y10, Y0
-	VFMADD213PD lanes<>+3648(SB), Y11, Y2
-	VFMADD213PD lanes<>+1056(SB), Y10, Y0
-	VFMADD213PD lanes<>+1056(SB), Y11, Y2
-	VFMADD213PD lanes<>+2752(SB), Y10, Y0
-	VFMADD213PD lanes<>+2752(SB), Y11, Y2
+	VFMADD213PD lanes<>+3968(SB), Y11, Y2
+	VFMADD213PD lanes<>+3744(SB), Y10, Y0
+	VFMADD213PD lanes<>+3744(SB), Y11, Y2
+	VFMADD213PD lanes<>+3680(SB), Y10, Y0
+	VFMADD213PD lanes<>+3680(SB), Y11, Y2
+	VFMADD213PD lanes<>+4064(SB), Y10, Y0
+	VFMADD213PD lanes<>+4064(SB), Y11, Y2
+	VFMADD213PD lanes<>+1472(SB), Y10, Y0
+	VFMADD213PD lanes<>+1472(SB), Y11, Y2
+	VFMADD213PD lanes<>+3168(SB), Y10, Y0
+	VFMADD213PD lanes<>+3168(SB), Y11, Y2
 	VFMADD213PD Y6, Y0, Y10
 	VFMADD213PD Y7, Y2, Y11
 	VFMSUB231PD Y10, Y8, Y6
 	VFMSUB231PD Y11, Y9, Y7
 	VMULPD Y13, Y6, Y0
 	VMULPD Y13, Y7, Y2
-	VFMADD231PD lanes<>+1504(SB), Y4, Y0
-	VFMADD231PD lanes<>+1504(SB), Y5, Y2
+	VFMADD231PD lanes<>+1920(SB), Y4, Y0
+	VFMADD231PD lanes<>+1920(SB), Y5, Y2
 	VFMADD231PD Y13, Y4, Y0
 	VFMADD231PD Y13, Y5, Y2
 	VFMADD231PD Y15, Y1, Y0
 	VFMADD231PD Y15, Y3, Y2
 	VMOVUPS (SI)(CX*8), Y1
-	VCMPPD $17, lanes<>+448(SB), Y1, Y3
+	VCMPPD $17, lanes<>+832(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*8), Y4
-	VCMPPD $17, lanes<>+448(SB), Y4, Y5
+	VCMPPD $17, lanes<>+832(SB), Y4, Y5
 	VBLENDVPD Y3, Y0, Y1, Y0
 	VBLENDVPD Y5, Y2, Y4, Y2
 	VCMPPD $0, Y12, Y1, Y3
 	VCMPPD $0, Y12, Y4, Y5
-	VBROADCASTSD lanes<>+4112(SB), Y6
+	VBROADCASTSD lanes<>+4528(SB), Y6
 	VBLENDVPD Y3, Y14, Y6, Y3
 	VBLENDVPD Y5, Y14, Y6, Y5
 	VCMPPD $30, Y12, Y1, Y1
@@ -7610,41 +11365,41 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*8), Y0
-	VCMPPD $17, lanes<>+160(SB), Y0, Y1
-	VMULPD lanes<>+256(SB), Y0, Y2
+	VCMPPD $17, lanes<>+544(SB), Y0, Y1
+	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3296(SB), Y2, Y3
+	VPSUBQ lanes<>+3712(SB), Y2, Y3
 	VPAND Y14, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y15, Y2, Y2
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
-	VPOR lanes<>+192(SB), Y3, Y3
-	VSUBPD lanes<>+3904(SB), Y3, Y3
-	VANDPS lanes<>+224(SB), Y1, Y1
+	VPOR lanes<>+576(SB), Y3, Y3
+	VSUBPD lanes<>+4320(SB), Y3, Y3
+	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
-	VADDPD lanes<>+96(SB), Y2, Y4
+	VADDPD lanes<>+480(SB), Y2, Y4
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
-	VMULPD lanes<>+352(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4200(SB), Y6
-	VFMADD213PD lanes<>+3552(SB), Y5, Y6
-	VFMADD213PD lanes<>+3328(SB), Y5, Y6
-	VFMADD213PD lanes<>+3264(SB), Y5, Y6
-	VFMADD213PD lanes<>+3648(SB), Y5, Y6
-	VFMADD213PD lanes<>+1056(SB), Y5, Y6
-	VFMADD213PD lanes<>+2752(SB), Y5, Y6
+	VMULPD lanes<>+736(SB), Y3, Y3
+	VBROADCASTSD lanes<>+4616(SB), Y6
+	VFMADD213PD lanes<>+3968(SB), Y5, Y6
+	VFMADD213PD lanes<>+3744(SB), Y5, Y6
+	VFMADD213PD lanes<>+3680(SB), Y5, Y6
+	VFMADD213PD lanes<>+4064(SB), Y5, Y6
+	VFMADD213PD lanes<>+1472(SB), Y5, Y6
+	VFMADD213PD lanes<>+3168(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
 	VMULPD Y13, Y3, Y3
-	VFMADD231PD lanes<>+1504(SB), Y2, Y3
+	VFMADD231PD lanes<>+1920(SB), Y2, Y3
 	VFMADD231PD Y13, Y2, Y3
 	VFMADD231PD Y15, Y1, Y3
-	VCMPPD $17, lanes<>+448(SB), Y0, Y1
+	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y3, Y0, Y1
 	VCMPPD $0, Y12, Y0, Y2
-	VBROADCASTSD lanes<>+4112(SB), Y3
+	VBROADCASTSD lanes<>+4528(SB), Y3
 	VBLENDVPD Y2, Y14, Y3, Y2
 	VCMPPD $30, Y12, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -7656,45 +11411,45 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
-	VCMPPD $17, lanes<>+160(SB), Y0, Y1
-	VMULPD lanes<>+256(SB), Y0, Y2
+	VCMPPD $17, lanes<>+544(SB), Y0, Y1
+	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3296(SB), Y2, Y3
+	VPSUBQ lanes<>+3712(SB), Y2, Y3
 	VPAND Y14, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y15, Y2, Y2
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
-	VPOR lanes<>+192(SB), Y3, Y3
-	VSUBPD lanes<>+3904(SB), Y3, Y3
-	VANDPS lanes<>+224(SB), Y1, Y1
+	VPOR lanes<>+576(SB), Y3, Y3
+	VSUBPD lanes<>+4320(SB), Y3, Y3
+	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
-	VADDPD lanes<>+96(SB), Y2, Y4
+	VADDPD lanes<>+480(SB), Y2, Y4
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
-	VMULPD lanes<>+352(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4200(SB), Y6
-	VFMADD213PD lanes<>+3552(SB), Y5, Y6
-	VFMADD213PD lanes<>+3328(SB), Y5, Y6
-	VFMADD213PD lanes<>+3264(SB), Y5, Y6
-	VFMADD213PD lanes<>+3648(SB), Y5, Y6
-	VFMADD213PD lanes<>+1056(SB), Y5, Y6
-	VFMADD213PD lanes<>+2752(SB), Y5, Y6
+	VMULPD lanes<>+736(SB), Y3, Y3
+	VBROADCASTSD lanes<>+4616(SB), Y6
+	VFMADD213PD lanes<>+3968(SB), Y5, Y6
+	VFMADD213PD lanes<>+3744(SB), Y5, Y6
+	VFMADD213PD lanes<>+3680(SB), Y5, Y6
+	VFMADD213PD lanes<>+4064(SB), Y5, Y6
+	VFMADD213PD lanes<>+1472(SB), Y5, Y6
+	VFMADD213PD lanes<>+3168(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
 	VMULPD Y13, Y3, Y3
-	VFMADD231PD lanes<>+1504(SB), Y2, Y3
+	VFMADD231PD lanes<>+1920(SB), Y2, Y3
 	VFMADD231PD Y13, Y2, Y3
 	VFMADD231PD Y15, Y1, Y3
-	VCMPPD $17, lanes<>+448(SB), Y0, Y1
+	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y3, Y0, Y1
 	VCMPPD $0, Y12, Y0, Y2
-	VBROADCASTSD lanes<>+4112(SB), Y3
+	VBROADCASTSD lanes<>+4528(SB), Y3
 	VBLENDVPD Y2, Y14, Y3, Y2
 	VCMPPD $30, Y12, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -7710,14 +11465,14 @@ TEXT ·log2Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+416(SB), Z31
-	VBROADCASTSD lanes<>+3840(SB), Z30
-	VBROADCASTSD lanes<>+96(SB), Z29
-	VBROADCASTSD lanes<>+352(SB), Z28
-	VBROADCASTSD lanes<>+4176(SB), Z27
-	VBROADCASTSD lanes<>+2592(SB), Z26
-	VBROADCASTSD lanes<>+2208(SB), Z25
-	VBROADCASTSD lanes<>+1920(SB), Z24
+	VBROADCASTSD lanes<>+800(SB), Z31
+	VBROADCASTSD lanes<>+4256(SB), Z30
+	VBROADCASTSD lanes<>+480(SB), Z29
+	VBROADCASTSD lanes<>+736(SB), Z28
+	VBROADCASTSD lanes<>+4592(SB), Z27
+	VBROADCASTSD lanes<>+3008(SB), Z26
+	VBROADCASTSD lanes<>+2624(SB), Z25
+	VBROADCASTSD lanes<>+2336(SB), Z24
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -7783,22 +11538,22 @@ main:
 	VFMADD213PD Z24, Z17, Z21
 	VFMADD213PD Z24, Z18, Z22
 	VFMADD213PD Z24, Z19, Z23
-	VFMADD213PD.BCST lanes<>+3616(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+3616(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+3616(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+3616(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2400(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2400(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2400(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2400(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2432(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2432(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2432(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2432(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2048(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2048(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2048(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2048(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+4032(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+4032(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+4032(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+4032(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2816(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2816(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2816(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2816(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2848(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2848(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2848(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2848(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2464(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2464(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2464(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2464(SB), Z19, Z23
 	VFMADD213PD Z8, Z20, Z16
 	VFMADD213PD Z9, Z21, Z17
 	VFMADD213PD Z10, Z22, Z18
@@ -7811,10 +11566,10 @@ main:
 	VMULPD Z30, Z9, Z9
 	VMULPD Z30, Z10, Z10
 	VMULPD Z30, Z11, Z11
-	VFMADD231PD.BCST lanes<>+1504(SB), Z1, Z8
-	VFMADD231PD.BCST lanes<>+1504(SB), Z3, Z9
-	VFMADD231PD.BCST lanes<>+1504(SB), Z5, Z10
-	VFMADD231PD.BCST lanes<>+1504(SB), Z7, Z11
+	VFMADD231PD.BCST lanes<>+1920(SB), Z1, Z8
+	VFMADD231PD.BCST lanes<>+1920(SB), Z3, Z9
+	VFMADD231PD.BCST lanes<>+1920(SB), Z5, Z10
+	VFMADD231PD.BCST lanes<>+1920(SB), Z7, Z11
 	VFMADD231PD Z30, Z1, Z8
 	VFMADD231PD Z30, Z3, Z9
 	VFMADD231PD Z30, Z5, Z10
@@ -7853,14 +11608,14 @@ masked:
 	VFMADD231PD Z4, Z27, Z5
 	VFMADD213PD Z25, Z4, Z5
 	VFMADD213PD Z24, Z4, Z5
-	VFMADD213PD.BCST lanes<>+3616(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2400(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2432(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2048(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+4032(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2816(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2848(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2464(SB), Z4, Z5
 	VFMADD213PD Z2, Z5, Z4
 	VFMSUB231PD Z4, Z3, Z2
 	VMULPD Z30, Z2, Z2
-	VFMADD231PD.BCST lanes<>+1504(SB), Z1, Z2
+	VFMADD231PD.BCST lanes<>+1920(SB), Z1, Z2
 	VFMADD231PD Z30, Z1, Z2
 	VFMADD231PD Z31, Z0, Z2
 	VMOVUPD Z2, K7, (DX)(CX*8)
@@ -7871,13 +11626,329 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·log2GradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+2112(SB), Y15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VDIVPS (DI)(CX*4), Y15, Y0
+	VDIVPS 32(DI)(CX*4), Y15, Y1
+	VDIVPS 64(DI)(CX*4), Y15, Y2
+	VDIVPS 96(DI)(CX*4), Y15, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·log2GradXFloat32Float16AVX2(SB), 0, $96-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+2112(SB), Y15
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VCVTPH2PS (SI)(CX*2), Y0
+	VCVTPH2PS 16(SI)(CX*2), Y1
+	VCVTPH2PS 32(SI)(CX*2), Y2
+	VCVTPH2PS 48(SI)(CX*2), Y3
+	VCVTPH2PS (DI)(CX*2), Y4
+	VCVTPH2PS 16(DI)(CX*2), Y5
+	VCVTPH2PS 32(DI)(CX*2), Y6
+	VCVTPH2PS 48(DI)(CX*2), Y7
+	VDIVPS Y4, Y15, Y4
+	VDIVPS Y5, Y15, Y5
+	VDIVPS Y6, Y15, Y6
+	VDIVPS Y7, Y15, Y7
+	VMULPS Y4, Y0, Y0
+	VMULPS Y5, Y1, Y1
+	VMULPS Y6, Y2, Y2
+	VMULPS Y7, Y3, Y3
+	VCVTPS2PH $0, Y0, X0
+	VCVTPS2PH $0, Y1, X1
+	VCVTPS2PH $0, Y2, X2
+	VCVTPS2PH $0, Y3, X3
+	VMOVUPS X0, (DX)(CX*2)
+	VMOVUPS X1, 16(DX)(CX*2)
+	VMOVUPS X2, 32(DX)(CX*2)
+	VMOVUPS X3, 48(DX)(CX*2)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VCVTPH2PS (SI)(CX*2), Y0
+	VCVTPH2PS (DI)(CX*2), Y1
+	VDIVPS Y1, Y15, Y1
+	VMULPS Y1, Y0, Y0
+	VCVTPS2PH $0, Y0, X0
+	VMOVUPS X0, (DX)(CX*2)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	LEAQ (DI)(CX*2), R13
+	MOVQ $0, 64(SP)
+	MOVQ $0, 72(SP)
+	MOVQ $0, 80(SP)
+	MOVQ $0, 88(SP)
+	XORL R12, R12
+in2:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 64(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in2
+	VMOVUPS 32(SP), X0
+	VCVTPH2PS X0, Y0
+	VMOVUPS 64(SP), X1
+	VCVTPH2PS X1, Y1
+	VDIVPS Y1, Y15, Y1
+	VMULPS Y1, Y0, Y0
+	VCVTPS2PH $0, Y0, X0
+	VMOVUPS X0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·log2GradXFloat32BFloat16AVX2(SB), 0, $96-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+2112(SB), Y15
+	VBROADCASTSS lanes<>+4528(SB), Y14
+	VBROADCASTSS lanes<>+4740(SB), Y13
+	VBROADCASTSS lanes<>+4648(SB), Y12
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VPMOVSXWD (SI)(CX*2), Y0
+	VPMOVSXWD 16(SI)(CX*2), Y1
+	VPMOVSXWD 32(SI)(CX*2), Y2
+	VPMOVSXWD 48(SI)(CX*2), Y3
+	VPSLLD $16, Y0, Y0
+	VPSLLD $16, Y1, Y1
+	VPSLLD $16, Y2, Y2
+	VPSLLD $16, Y3, Y3
+	VPMOVSXWD (DI)(CX*2), Y4
+	VPMOVSXWD 16(DI)(CX*2), Y5
+	VPMOVSXWD 32(DI)(CX*2), Y6
+	VPMOVSXWD 48(DI)(CX*2), Y7
+	VPSLLD $16, Y4, Y4
+	VPSLLD $16, Y5, Y5
+	VPSLLD $16, Y6, Y6
+	VPSLLD $16, Y7, Y7
+	VDIVPS Y4, Y15, Y4
+	VDIVPS Y5, Y15, Y5
+	VDIVPS Y6, Y15, Y6
+	VDIVPS Y7, Y15, Y7
+	VMULPS Y4, Y0, Y0
+	VMULPS Y5, Y1, Y1
+	VMULPS Y6, Y2, Y2
+	VMULPS Y7, Y3, Y3
+	VPSRLD $16, Y0, Y4
+	VPSRLD $16, Y1, Y5
+	VPSRLD $16, Y2, Y6
+	VPSRLD $16, Y3, Y7
+	VPAND Y14, Y4, Y4
+	VPAND Y14, Y5, Y5
+	VPAND Y14, Y6, Y6
+	VPAND Y14, Y7, Y7
+	VPADDD Y13, Y0, Y8
+	VPADDD Y13, Y1, Y9
+	VPADDD Y13, Y2, Y10
+	VPADDD Y13, Y3, Y11
+	VPADDD Y4, Y8, Y4
+	VPADDD Y5, Y9, Y5
+	VPADDD Y6, Y10, Y6
+	VPADDD Y7, Y11, Y7
+	VPOR Y12, Y0, Y8
+	VPOR Y12, Y1, Y9
+	VPOR Y12, Y2, Y10
+	VPOR Y12, Y3, Y11
+	VCMPPS $3, Y0, Y0, Y0
+	VCMPPS $3, Y1, Y1, Y1
+	VCMPPS $3, Y2, Y2, Y2
+	VCMPPS $3, Y3, Y3, Y3
+	VBLENDVPS Y0, Y8, Y4, Y0
+	VBLENDVPS Y1, Y9, Y5, Y1
+	VBLENDVPS Y2, Y10, Y6, Y2
+	VBLENDVPS Y3, Y11, Y7, Y3
+	VPSRLD $16, Y0, Y0
+	VPSRLD $16, Y1, Y1
+	VPSRLD $16, Y2, Y2
+	VPSRLD $16, Y3, Y3
+	VPSHUFB lanes<>+1440(SB), Y0, Y0
+	VPSHUFB lanes<>+1440(SB), Y1, Y1
+	VPSHUFB lanes<>+1440(SB), Y2, Y2
+	VPSHUFB lanes<>+1440(SB), Y3, Y3
+	VEXTRACTI128 $1, Y0, X4
+	VEXTRACTI128 $1, Y1, X5
+	VEXTRACTI128 $1, Y2, X6
+	VEXTRACTI128 $1, Y3, X7
+	VPUNPCKLQDQ X4, X0, X0
+	VPUNPCKLQDQ X5, X1, X1
+	VPUNPCKLQDQ X6, X2, X2
+	VPUNPCKLQDQ X7, X3, X3
+	VMOVUPS X0, (DX)(CX*2)
+	VMOVUPS X1, 16(DX)(CX*2)
+	VMOVUPS X2, 32(DX)(CX*2)
+	VMOVUPS X3, 48(DX)(CX*2)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VPMOVSXWD (SI)(CX*2), Y0
+	VPSLLD $16, Y0, Y0
+	VPMOVSXWD (DI)(CX*2), Y1
+	VPSLLD $16, Y1, Y1
+	VDIVPS Y1, Y15, Y1
+	VMULPS Y1, Y0, Y0
+	VPSRLD $16, Y0, Y1
+	VPAND Y14, Y1, Y1
+	VPADDD Y13, Y0, Y2
+	VPADDD Y1, Y2, Y1
+	VPOR Y12, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y0
+	VBLENDVPS Y0, Y2, Y1, Y0
+	VPSRLD $16, Y0, Y0
+	VPSHUFB lanes<>+1440(SB), Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VMOVUPS X0, (DX)(CX*2)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	LEAQ (DI)(CX*2), R13
+	MOVQ $0, 64(SP)
+	MOVQ $0, 72(SP)
+	MOVQ $0, 80(SP)
+	MOVQ $0, 88(SP)
+	XORL R12, R12
+in2:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 64(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in2
+	VMOVUPS 32(SP), X0
+	VPMOVSXWD X0, Y0
+	VPSLLD $16, Y0, Y0
+	VMOVUPS 64(SP), X1
+	VPMOVSXWD X1, Y1
+	VPSLLD $16, Y1, Y1
+	VDIVPS Y1, Y15, Y1
+	VMULPS Y1, Y0, Y0
+	VPSRLD $16, Y0, Y1
+	VPAND Y14, Y1, Y1
+	VPADDD Y13, Y0, Y2
+	VPADDD Y1, Y2, Y1
+	VPOR Y12, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y0
+	VBLENDVPS Y0, Y2, Y1, Y0
+	VPSRLD $16, Y0, Y0
+	VPSHUFB lanes<>+1440(SB), Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VMOVUPS X0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
 TEXT ·log2GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+1696(SB), Y15
+	VBROADCASTSS lanes<>+2112(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -7914,7 +11985,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -7929,13 +12000,243 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·log2GradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+2112(SB), Z31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VDIVPS (DI)(CX*4), Z31, Z0
+	VDIVPS 4096(DI)(CX*4), Z31, Z1
+	VDIVPS 8192(DI)(CX*4), Z31, Z2
+	VDIVPS 12288(DI)(CX*4), Z31, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·log2GradXFloat32Float16AVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+2112(SB), Z31
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VCVTPH2PS (SI)(CX*2), Z0
+	VCVTPH2PS 32(SI)(CX*2), Z1
+	VCVTPH2PS 64(SI)(CX*2), Z2
+	VCVTPH2PS 96(SI)(CX*2), Z3
+	VCVTPH2PS (DI)(CX*2), Z4
+	VCVTPH2PS 32(DI)(CX*2), Z5
+	VCVTPH2PS 64(DI)(CX*2), Z6
+	VCVTPH2PS 96(DI)(CX*2), Z7
+	VDIVPS Z4, Z31, Z4
+	VDIVPS Z5, Z31, Z5
+	VDIVPS Z6, Z31, Z6
+	VDIVPS Z7, Z31, Z7
+	VMULPS Z4, Z0, Z0
+	VMULPS Z5, Z1, Z1
+	VMULPS Z6, Z2, Z2
+	VMULPS Z7, Z3, Z3
+	VCVTPS2PH $0, Z0, Y0
+	VCVTPS2PH $0, Z1, Y1
+	VCVTPS2PH $0, Z2, Y2
+	VCVTPS2PH $0, Z3, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Y0
+	VCVTPH2PS Y0, Z0
+	VMOVDQU16.Z (DI)(CX*2), K7, Y1
+	VCVTPH2PS Y1, Z1
+	VDIVPS Z1, Z31, Z1
+	VMULPS Z1, Z0, Z0
+	VCVTPS2PH $0, Z0, Y0
+	VMOVDQU16 Y0, K7, (DX)(CX*2)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·log2GradXFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+2112(SB), Z31
+	VBROADCASTSS lanes<>+4528(SB), Z30
+	VBROADCASTSS lanes<>+4740(SB), Z29
+	VBROADCASTSS lanes<>+4648(SB), Z28
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VPMOVSXWD (SI)(CX*2), Z0
+	VPMOVSXWD 32(SI)(CX*2), Z1
+	VPMOVSXWD 64(SI)(CX*2), Z2
+	VPMOVSXWD 96(SI)(CX*2), Z3
+	VPSLLD $16, Z0, Z0
+	VPSLLD $16, Z1, Z1
+	VPSLLD $16, Z2, Z2
+	VPSLLD $16, Z3, Z3
+	VPMOVSXWD (DI)(CX*2), Z4
+	VPMOVSXWD 32(DI)(CX*2), Z5
+	VPMOVSXWD 64(DI)(CX*2), Z6
+	VPMOVSXWD 96(DI)(CX*2), Z7
+	VPSLLD $16, Z4, Z4
+	VPSLLD $16, Z5, Z5
+	VPSLLD $16, Z6, Z6
+	VPSLLD $16, Z7, Z7
+	VDIVPS Z4, Z31, Z4
+	VDIVPS Z5, Z31, Z5
+	VDIVPS Z6, Z31, Z6
+	VDIVPS Z7, Z31, Z7
+	VMULPS Z4, Z0, Z0
+	VMULPS Z5, Z1, Z1
+	VMULPS Z6, Z2, Z2
+	VMULPS Z7, Z3, Z3
+	VPSRLD $16, Z0, Z4
+	VPSRLD $16, Z1, Z5
+	VPSRLD $16, Z2, Z6
+	VPSRLD $16, Z3, Z7
+	VPANDD Z30, Z4, Z4
+	VPANDD Z30, Z5, Z5
+	VPANDD Z30, Z6, Z6
+	VPANDD Z30, Z7, Z7
+	VPADDD Z29, Z0, Z8
+	VPADDD Z29, Z1, Z9
+	VPADDD Z29, Z2, Z10
+	VPADDD Z29, Z3, Z11
+	VPORD Z28, Z0, Z12
+	VPORD Z28, Z1, Z13
+	VPORD Z28, Z2, Z14
+	VPORD Z28, Z3, Z15
+	VCMPPS $7, Z0, Z0, K1
+	VCMPPS $7, Z1, Z1, K2
+	VCMPPS $7, Z2, Z2, K3
+	VCMPPS $7, Z3, Z3, K4
+	VPADDD Z4, Z8, K1, Z12
+	VPADDD Z5, Z9, K2, Z13
+	VPADDD Z6, Z10, K3, Z14
+	VPADDD Z7, Z11, K4, Z15
+	VPSRLD $16, Z12, Z0
+	VPSRLD $16, Z13, Z1
+	VPSRLD $16, Z14, Z2
+	VPSRLD $16, Z15, Z3
+	VPMOVDW Z0, Y0
+	VPMOVDW Z1, Y1
+	VPMOVDW Z2, Y2
+	VPMOVDW Z3, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Y0
+	VPMOVSXWD Y0, Z0
+	VPSLLD $16, Z0, Z0
+	VMOVDQU16.Z (DI)(CX*2), K7, Y1
+	VPMOVSXWD Y1, Z1
+	VPSLLD $16, Z1, Z1
+	VDIVPS Z1, Z31, Z1
+	VMULPS Z1, Z0, Z0
+	VPSRLD $16, Z0, Z1
+	VPANDD Z30, Z1, Z1
+	VPADDD Z29, Z0, Z2
+	VPORD Z28, Z0, Z3
+	VCMPPS $7, Z0, Z0, K1
+	VPADDD Z1, Z2, K1, Z3
+	VPSRLD $16, Z3, Z0
+	VPMOVDW Z0, Y0
+	VMOVDQU16 Y0, K7, (DX)(CX*2)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
 TEXT ·log2GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+1696(SB), Z31
+	VBROADCASTSS lanes<>+2112(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -7982,7 +12283,7 @@ TEXT ·log2GradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+3840(SB), Y15
+	VBROADCASTSD lanes<>+4256(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -8019,7 +12320,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -8040,7 +12341,7 @@ TEXT ·log2GradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+3840(SB), Z31
+	VBROADCASTSD lanes<>+4256(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -8081,6 +12382,314 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·logaddexpFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VMOVUPS (DI)(CX*4), Y1
+	VCMPPS $0, Y1, Y0, Y2
+	VMOVUPS 32(SI)(CX*4), Y3
+	VMOVUPS 32(DI)(CX*4), Y4
+	VCMPPS $0, Y4, Y3, Y5
+	VADDPS lanes<>+1856(SB), Y0, Y6
+	VADDPS lanes<>+1856(SB), Y3, Y7
+	VCMPPS $3, Y1, Y0, Y8
+	VCMPPS $3, Y4, Y3, Y9
+	VADDPS Y1, Y0, Y10
+	VADDPS Y4, Y3, Y11
+	VMAXPS Y1, Y0, Y12
+	VMAXPS Y4, Y3, Y13
+	VMAXPS Y0, Y1, Y14
+	VMAXPS Y3, Y4, Y15
+	VANDPS Y14, Y12, Y12
+	VANDPS Y15, Y13, Y13
+	VBLENDVPS Y8, Y10, Y12, Y8
+	VBLENDVPS Y9, Y11, Y13, Y9
+	VSUBPS Y1, Y0, Y0
+	VSUBPS Y4, Y3, Y1
+	VANDPS lanes<>+4384(SB), Y0, Y0
+	VANDPS lanes<>+4384(SB), Y1, Y1
+	VXORPS lanes<>+1120(SB), Y0, Y0
+	VXORPS lanes<>+1120(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4668(SB), Y3
+	VMINPS Y0, Y3, Y0
+	VMINPS Y1, Y3, Y1
+	VBROADCASTSS lanes<>+4680(SB), Y3
+	VMAXPS Y0, Y3, Y0
+	VMAXPS Y1, Y3, Y1
+	VBROADCASTSS lanes<>+2112(SB), Y3
+	VBROADCASTSS lanes<>+2944(SB), Y4
+	VFMADD231PS Y3, Y0, Y4
+	VFMADD213PS lanes<>+2944(SB), Y1, Y3
+	VSUBPS lanes<>+2944(SB), Y4, Y10
+	VSUBPS lanes<>+2944(SB), Y3, Y11
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y3, Y3
+	VMOVAPS Y0, Y12
+	VFNMADD231PS lanes<>+1856(SB), Y10, Y12
+	VMOVAPS Y1, Y13
+	VFNMADD231PS lanes<>+1856(SB), Y11, Y13
+	VFNMADD231PS lanes<>+1632(SB), Y10, Y12
+	VFNMADD231PS lanes<>+1632(SB), Y11, Y13
+	VBROADCASTSS lanes<>+4704(SB), Y10
+	VBROADCASTSS lanes<>+3072(SB), Y11
+	VFMADD231PS Y12, Y10, Y11
+	VFMADD213PS lanes<>+3072(SB), Y13, Y10
+	VFMADD213PS lanes<>+2016(SB), Y12, Y11
+	VFMADD213PS lanes<>+2016(SB), Y13, Y10
+	VFMADD213PS lanes<>+2368(SB), Y12, Y11
+	VFMADD213PS lanes<>+2368(SB), Y13, Y10
+	VFMADD213PS lanes<>+4288(SB), Y12, Y11
+	VFMADD213PS lanes<>+4288(SB), Y13, Y10
+	VFMADD213PS lanes<>+1312(SB), Y12, Y11
+	VFMADD213PS lanes<>+1312(SB), Y13, Y10
+	VFMADD213PS lanes<>+1312(SB), Y12, Y11
+	VFMADD213PS lanes<>+1312(SB), Y13, Y10
+	VPSRAD $31, Y0, Y0
+	VPSRAD $31, Y1, Y1
+	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y1, Y1
+	VPADDD Y0, Y4, Y4
+	VPADDD Y1, Y3, Y3
+	VBROADCASTSS lanes<>+484(SB), Y12
+	VPSUBD Y0, Y12, Y0
+	VPSUBD Y1, Y12, Y1
+	VMULPS Y4, Y11, Y4
+	VMULPS Y3, Y10, Y3
+	VMULPS Y0, Y4, Y0
+	VMULPS Y1, Y3, Y1
+	VADDPS lanes<>+1312(SB), Y0, Y3
+	VADDPS lanes<>+1312(SB), Y1, Y4
+	VPSUBD lanes<>+1216(SB), Y3, Y3
+	VPSUBD lanes<>+1216(SB), Y4, Y4
+	VPAND lanes<>+1408(SB), Y3, Y3
+	VPAND lanes<>+1408(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4660(SB), Y10
+	VPSUBD Y3, Y10, Y11
+	VPSUBD Y4, Y10, Y10
+	VMULPS lanes<>+1280(SB), Y0, Y12
+	VMULPS lanes<>+1280(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1280(SB), Y14
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VFMSUB231PS Y14, Y11, Y15
+	VFMSUB213PS lanes<>+1312(SB), Y10, Y14
+	VFMADD231PS Y11, Y12, Y15
+	VFMADD231PS Y10, Y13, Y14
+	VCVTDQ2PS Y3, Y3
+	VCVTDQ2PS Y4, Y4
+	VMULPS Y15, Y15, Y10
+	VMULPS Y14, Y14, Y11
+	VBROADCASTSS lanes<>+4724(SB), Y12
+	VBROADCASTSS lanes<>+1984(SB), Y13
+	VFMADD231PS Y15, Y12, Y13
+	VFMADD213PS lanes<>+1984(SB), Y14, Y12
+	VFMADD213PS lanes<>+2432(SB), Y15, Y13
+	VFMADD213PS lanes<>+2432(SB), Y14, Y12
+	VFMADD213PS lanes<>+3488(SB), Y15, Y13
+	VFMADD213PS lanes<>+3488(SB), Y14, Y12
+	VFMADD213PS lanes<>+2304(SB), Y15, Y13
+	VFMADD213PS lanes<>+2304(SB), Y14, Y12
+	VFMADD213PS lanes<>+3040(SB), Y15, Y13
+	VFMADD213PS lanes<>+3040(SB), Y14, Y12
+	VFMADD213PS lanes<>+2272(SB), Y15, Y13
+	VFMADD213PS lanes<>+2272(SB), Y14, Y12
+	VFMADD213PS lanes<>+3872(SB), Y15, Y13
+	VFMADD213PS lanes<>+3872(SB), Y14, Y12
+	VFMADD213PS lanes<>+1152(SB), Y15, Y13
+	VFMADD213PS lanes<>+1152(SB), Y14, Y12
+	VFMADD231PS lanes<>+1888(SB), Y3, Y15
+	VFMADD231PS lanes<>+1888(SB), Y4, Y14
+	VFMADD231PS Y13, Y10, Y15
+	VFMADD231PS Y12, Y11, Y14
+	VANDPS lanes<>+4384(SB), Y0, Y3
+	VANDPS lanes<>+4384(SB), Y1, Y4
+	VCMPPS $17, lanes<>+960(SB), Y3, Y3
+	VCMPPS $17, lanes<>+960(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y10
+	VCMPPS $17, lanes<>+1344(SB), Y1, Y11
+	VBLENDVPS Y10, Y15, Y0, Y10
+	VBLENDVPS Y11, Y14, Y1, Y11
+	VCMPPS $0, lanes<>+1376(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1376(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4672(SB), Y14
+	VBROADCASTSS lanes<>+1408(SB), Y15
+	VBLENDVPS Y12, Y15, Y14, Y12
+	VBLENDVPS Y13, Y15, Y14, Y13
+	VCMPPS $30, lanes<>+1376(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1376(SB), Y1, Y15
+	VBLENDVPS Y14, Y10, Y12, Y10
+	VBLENDVPS Y15, Y11, Y13, Y11
+	VBLENDVPS Y3, Y0, Y10, Y0
+	VBLENDVPS Y4, Y1, Y11, Y1
+	VADDPS Y0, Y8, Y0
+	VADDPS Y1, Y9, Y1
+	VBLENDVPS Y2, Y6, Y0, Y0
+	VBLENDVPS Y5, Y7, Y1, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VMOVUPS 64(DI)(CX*4), Y1
+	VCMPPS $0, Y1, Y0, Y2
+	VMOVUPS 96(SI)(CX*4), Y3
+	VMOVUPS 96(DI)(CX*4), Y4
+	VCMPPS $0, Y4, Y3, Y5
+	VADDPS lanes<>+1856(SB), Y0, Y6
+	VADDPS lanes<>+1856(SB), Y3, Y7
+	VCMPPS $3, Y1, Y0, Y8
+	VCMPPS $3, Y4, Y3, Y9
+	VADDPS Y1, Y0, Y10
+	VADDPS Y4, Y3, Y11
+	VMAXPS Y1, Y0, Y12
+	VMAXPS Y4, Y3, Y13
+	VMAXPS Y0, Y1, Y14
+	VMAXPS Y3, Y4, Y15
+	VANDPS Y14, Y12, Y12
+	VANDPS Y15, Y13, Y13
+	VBLENDVPS Y8, Y10, Y12, Y8
+	VBLENDVPS Y9, Y11, Y13, Y9
+	VSUBPS Y1, Y0, Y0
+	VSUBPS Y4, Y3, Y1
+	VANDPS lanes<>+4384(SB), Y0, Y0
+	VANDPS lanes<>+4384(SB), Y1, Y1
+	VXORPS lanes<>+1120(SB), Y0, Y0
+	VXORPS lanes<>+1120(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4668(SB), Y3
+	VMINPS Y0, Y3, Y0
+	VMINPS Y1, Y3, Y1
+	VBROADCASTSS lanes<>+4680(SB), Y3
+	VMAXPS Y0, Y3, Y0
+	VMAXPS Y1, Y3, Y1
+	VBROADCASTSS lanes<>+2112(SB), Y3
+	VBROADCASTSS lanes<>+2944(SB), Y4
+	VFMADD231PS Y3, Y0, Y4
+	VFMADD213PS lanes<>+2944(SB), Y1, Y3
+	VSUBPS lanes<>+2944(SB), Y4, Y10
+	VSUBPS lanes<>+2944(SB), Y3, Y11
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y3, Y3
+	VMOVAPS Y0, Y12
+	VFNMADD231PS lanes<>+1856(SB), Y10, Y12
+	VMOVAPS Y1, Y13
+	VFNMADD231PS lanes<>+1856(SB), Y11, Y13
+	VFNMADD231PS lanes<>+1632(SB), Y10, Y12
+	VFNMADD231PS lanes<>+1632(SB), Y11, Y13
+	VBROADCASTSS lanes<>+4704(SB), Y10
+	VBROADCASTSS lanes<>+3072(SB), Y11
+	VFMADD231PS Y12, Y10, Y11
+	VFMADD213PS lanes<>+3072(SB), Y13, Y10
+	VFMADD213PS lanes<>+2016(SB), Y12, Y11
+	VFMADD213PS lanes<>+2016(SB), Y13, Y10
+	VFMADD213PS lanes<>+2368(SB), Y12, Y11
+	VFMADD213PS lanes<>+2368(SB), Y13, Y10
+	VFMADD213PS lanes<>+4288(SB), Y12, Y11
+	VFMADD213PS lanes<>+4288(SB), Y13, Y10
+	VFMADD213PS lanes<>+1312(SB), Y12, Y11
+	VFMADD213PS lanes<>+1312(SB), Y13, Y10
+	VFMADD213PS lanes<>+1312(SB), Y12, Y11
+	VFMADD213PS lanes<>+1312(SB), Y13, Y10
+	VPSRAD $31, Y0, Y0
+	VPSRAD $31, Y1, Y1
+	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y1, Y1
+	VPADDD Y0, Y4, Y4
+	VPADDD Y1, Y3, Y3
+	VBROADCASTSS lanes<>+484(SB), Y12
+	VPSUBD Y0, Y12, Y0
+	VPSUBD Y1, Y12, Y1
+	VMULPS Y4, Y11, Y4
+	VMULPS Y3, Y10, Y3
+	VMULPS Y0, Y4, Y0
+	VMULPS Y1, Y3, Y1
+	VADDPS lanes<>+1312(SB), Y0, Y3
+	VADDPS lanes<>+1312(SB), Y1, Y4
+	VPSUBD lanes<>+1216(SB), Y3, Y3
+	VPSUBD lanes<>+1216(SB), Y4, Y4
+	VPAND lanes<>+1408(SB), Y3, Y3
+	VPAND lanes<>+1408(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4660(SB), Y10
+	VPSUBD Y3, Y10, Y11
+	VPSUBD Y4, Y10, Y10
+	VMULPS lanes<>+1280(SB), Y0, Y12
+	VMULPS lanes<>+1280(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1280(SB), Y14
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VFMSUB231PS Y14, Y11, Y15
+	VFMSUB213PS lanes<>+1312(SB), Y10, Y14
+	VFMADD231PS Y11, Y12, Y15
+	VFMADD231PS Y10, Y13, Y14
+	VCVTDQ2PS Y3, Y3
+	VCVTDQ2PS Y4, Y4
+	VMULPS Y15, Y15, Y10
+	VMULPS Y14, Y14, Y11
+	VBROADCASTSS lanes<>+4724(SB), Y12
+	VBROADCASTSS lanes<>+1984(SB), Y13
+	VFMADD231PS Y15, Y12, Y13
+	VFMADD213PS lanes<>+1984(SB), Y14, Y12
+	VFMADD213PS lanes<>+2432(SB), Y15, Y13
+	VFMADD213PS lanes<>+2432(SB), Y14, Y12
+	VFMADD213PS lanes<>+3488(SB), Y15, Y13
+	VFMADD213PS lanes<>+3488(SB), Y14, Y12
+	VFMADD213PS lanes<>+2304(SB), Y15, Y13
+	VFMADD213PS lanes<>+2304(SB), Y14, Y12
+	VFMADD213PS lanes<>+3040(SB), Y15, Y13
+	VFMADD213PS lanes<>+3040(SB), Y14, Y12
+	VFMADD213PS lanes<>+2272(SB), Y15, Y13
+	VFMADD213PS lanes<>+2272(SB), Y14, Y12
+	VFMADD213PS lanes<>+3872(SB), Y15, Y13
+	VFMADD213PS lanes<>+3872(SB), Y14, Y12
+	VFMADD213PS lanes<>+1152(SB), Y15, Y13
+	VFMADD213PS lanes<>+1152(SB), Y14, Y12
+	VFMADD231PS lanes<>+1888(SB), Y3, Y15
+	VFMADD231PS lanes<>+1888(SB), Y4, Y14
+	VFMADD231PS Y13, Y10, Y15
+	VFMADD231PS Y12, Y11, Y14
+	VANDPS lanes<>+4384(SB), Y0, Y3
+	VANDPS lanes<>+4384(SB), Y1, Y4
+	VCMPPS $17, lanes<>+960(SB), Y3, Y3
+	VCMPPS $17, lanes<>+960(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y10
+	VCMPPS $17, lanes<>+1344(SB), Y1, Y11
+	VBLENDVPS Y10, Y15, Y0, Y10
+	VBLENDVPS Y11, Y14, Y1, Y11
+	VCMPPS $0, lanes<>+1376(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1376(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4672(SB), Y14
+	VBROADCASTSS lanes<>+1408(SB), Y15
+	VBLENDVPS Y12, Y15, Y14, Y12
+	VBLENDVPS Y13, Y15, Y14, Y13
+	VCMPPS $30, lanes<>+1376(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1376(SB), Y1, Y15
+	VBLENDVPS Y14, Y10, Y12, Y10
+	VBLENDVPS Y15, Y11, Y13, Y11
+	VBLENDVPS Y3, Y0, Y10, Y0
+	VBLENDVPS Y4, Y1, Y11, Y1
+	VADDPS Y0, Y8, Y0
+	VADDPS Y1, Y9, Y1
+	VBLENDVPS Y2, Y6, Y0, Y0
+	VBLENDVPS Y5, Y7, Y1, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·logaddexpFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -8098,8 +12707,8 @@ main:
 	VMOVUPS 32(SI)(CX*4), Y3
 	VMOVUPS 32(DI)(CX*4), Y4
 	VCMPPS $0, Y4, Y3, Y5
-	VADDPS lanes<>+1440(SB), Y0, Y6
-	VADDPS lanes<>+1440(SB), Y3, Y7
+	VADDPS lanes<>+1856(SB), Y0, Y6
+	VADDPS lanes<>+1856(SB), Y3, Y7
 	VCMPPS $3, Y1, Y0, Y8
 	VCMPPS $3, Y4, Y3, Y9
 	VADDPS Y1, Y0, Y10
@@ -8114,116 +12723,116 @@ main:
 	VBLENDVPS Y9, Y11, Y13, Y9
 	VSUBPS Y1, Y0, Y0
 	VSUBPS Y4, Y3, Y1
-	VANDPS lanes<>+3968(SB), Y0, Y0
-	VANDPS lanes<>+3968(SB), Y1, Y1
-	VXORPS lanes<>+736(SB), Y0, Y0
-	VXORPS lanes<>+736(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4248(SB), Y3
+	VANDPS lanes<>+4384(SB), Y0, Y0
+	VANDPS lanes<>+4384(SB), Y1, Y1
+	VXORPS lanes<>+1120(SB), Y0, Y0
+	VXORPS lanes<>+1120(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4668(SB), Y3
 	VMINPS Y0, Y3, Y0
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+4260(SB), Y3
+	VBROADCASTSS lanes<>+4680(SB), Y3
 	VMAXPS Y0, Y3, Y0
 	VMAXPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+1696(SB), Y3
-	VBROADCASTSS lanes<>+2528(SB), Y4
+	VBROADCASTSS lanes<>+2112(SB), Y3
+	VBROADCASTSS lanes<>+2944(SB), Y4
 	VFMADD231PS Y3, Y0, Y4
-	VFMADD213PS lanes<>+2528(SB), Y1, Y3
-	VSUBPS lanes<>+2528(SB), Y4, Y10
-	VSUBPS lanes<>+2528(SB), Y3, Y11
+	VFMADD213PS lanes<>+2944(SB), Y1, Y3
+	VSUBPS lanes<>+2944(SB), Y4, Y10
+	VSUBPS lanes<>+2944(SB), Y3, Y11
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y0, Y12
-	VFNMADD231PS lanes<>+1440(SB), Y10, Y12
+	VFNMADD231PS lanes<>+1856(SB), Y10, Y12
 	VMOVAPS Y1, Y13
-	VFNMADD231PS lanes<>+1440(SB), Y11, Y13
-	VFNMADD231PS lanes<>+1216(SB), Y10, Y12
-	VFNMADD231PS lanes<>+1216(SB), Y11, Y13
-	VBROADCASTSS lanes<>+4272(SB), Y10
-	VBROADCASTSS lanes<>+2656(SB), Y11
+	VFNMADD231PS lanes<>+1856(SB), Y11, Y13
+	VFNMADD231PS lanes<>+1632(SB), Y10, Y12
+	VFNMADD231PS lanes<>+1632(SB), Y11, Y13
+	VBROADCASTSS lanes<>+4704(SB), Y10
+	VBROADCASTSS lanes<>+3072(SB), Y11
 	VFMADD231PS Y12, Y10, Y11
-	VFMADD213PS lanes<>+2656(SB), Y13, Y10
-	VFMADD213PS lanes<>+1600(SB), Y12, Y11
-	VFMADD213PS lanes<>+1600(SB), Y13, Y10
-	VFMADD213PS lanes<>+1952(SB), Y12, Y11
-	VFMADD213PS lanes<>+1952(SB), Y13, Y10
-	VFMADD213PS lanes<>+3872(SB), Y12, Y11
-	VFMADD213PS lanes<>+3872(SB), Y13, Y10
-	VFMADD213PS lanes<>+928(SB), Y12, Y11
-	VFMADD213PS lanes<>+928(SB), Y13, Y10
-	VFMADD213PS lanes<>+928(SB), Y12, Y11
-	VFMADD213PS lanes<>+928(SB), Y13, Y10
+	VFMADD213PS lanes<>+3072(SB), Y13, Y10
+	VFMADD213PS lanes<>+2016(SB), Y12, Y11
+	VFMADD213PS lanes<>+2016(SB), Y13, Y10
+	VFMADD213PS lanes<>+2368(SB), Y12, Y11
+	VFMADD213PS lanes<>+2368(SB), Y13, Y10
+	VFMADD213PS lanes<>+4288(SB), Y12, Y11
+	VFMADD213PS lanes<>+4288(SB), Y13, Y10
+	VFMADD213PS lanes<>+1312(SB), Y12, Y11
+	VFMADD213PS lanes<>+1312(SB), Y13, Y10
+	VFMADD213PS lanes<>+1312(SB), Y12, Y11
+	VFMADD213PS lanes<>+1312(SB), Y13, Y10
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+544(SB), Y0, Y0
-	VPAND lanes<>+544(SB), Y1, Y1
+	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y1, Y1
 	VPADDD Y0, Y4, Y4
 	VPADDD Y1, Y3, Y3
-	VBROADCASTSS lanes<>+100(SB), Y12
+	VBROADCASTSS lanes<>+484(SB), Y12
 	VPSUBD Y0, Y12, Y0
 	VPSUBD Y1, Y12, Y1
 	VMULPS Y4, Y11, Y4
 	VMULPS Y3, Y10, Y3
 	VMULPS Y0, Y4, Y0
 	VMULPS Y1, Y3, Y1
-	VADDPS lanes<>+928(SB), Y0, Y3
-	VADDPS lanes<>+928(SB), Y1, Y4
-	VPSUBD lanes<>+832(SB), Y3, Y3
-	VPSUBD lanes<>+832(SB), Y4, Y4
-	VPAND lanes<>+1024(SB), Y3, Y3
-	VPAND lanes<>+1024(SB), Y4, Y4
-	VBROADCASTSS lanes<>+4240(SB), Y10
+	VADDPS lanes<>+1312(SB), Y0, Y3
+	VADDPS lanes<>+1312(SB), Y1, Y4
+	VPSUBD lanes<>+1216(SB), Y3, Y3
+	VPSUBD lanes<>+1216(SB), Y4, Y4
+	VPAND lanes<>+1408(SB), Y3, Y3
+	VPAND lanes<>+1408(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4660(SB), Y10
 	VPSUBD Y3, Y10, Y11
 	VPSUBD Y4, Y10, Y10
-	VMULPS lanes<>+896(SB), Y0, Y12
-	VMULPS lanes<>+896(SB), Y1, Y13
-	VBROADCASTSS lanes<>+896(SB), Y14
-	VBROADCASTSS lanes<>+928(SB), Y15
+	VMULPS lanes<>+1280(SB), Y0, Y12
+	VMULPS lanes<>+1280(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1280(SB), Y14
+	VBROADCASTSS lanes<>+64(SB), Y15
 	VFMSUB231PS Y14, Y11, Y15
-	VFMSUB213PS lanes<>+928(SB), Y10, Y14
+	VFMSUB213PS lanes<>+1312(SB), Y10, Y14
 	VFMADD231PS Y11, Y12, Y15
 	VFMADD231PS Y10, Y13, Y14
 	VCVTDQ2PS Y3, Y3
 	VCVTDQ2PS Y4, Y4
 	VMULPS Y15, Y15, Y10
 	VMULPS Y14, Y14, Y11
-	VBROADCASTSS lanes<>+4284(SB), Y12
-	VBROADCASTSS lanes<>+1568(SB), Y13
+	VBROADCASTSS lanes<>+4724(SB), Y12
+	VBROADCASTSS lanes<>+1984(SB), Y13
 	VFMADD231PS Y15, Y12, Y13
-	VFMADD213PS lanes<>+1568(SB), Y14, Y12
-	VFMADD213PS lanes<>+2016(SB), Y15, Y13
-	VFMADD213PS lanes<>+2016(SB), Y14, Y12
-	VFMADD213PS lanes<>+3072(SB), Y15, Y13
-	VFMADD213PS lanes<>+3072(SB), Y14, Y12
-	VFMADD213PS lanes<>+1888(SB), Y15, Y13
-	VFMADD213PS lanes<>+1888(SB), Y14, Y12
-	VFMADD213PS lanes<>+2624(SB), Y15, Y13
-	VFMADD213PS lanes<>+2624(SB), Y14, Y12
-	VFMADD213PS lanes<>+1856(SB), Y15, Y13
-	VFMADD213PS lanes<>+1856(SB), Y14, Y12
-	VFMADD213PS lanes<>+3456(SB), Y15, Y13
-	VFMADD213PS lanes<>+3456(SB), Y14, Y12
-	VFMADD213PS lanes<>+768(SB), Y15, Y13
-	VFMADD213PS lanes<>+768(SB), Y14, Y12
-	VFMADD231PS lanes<>+1472(SB), Y3, Y15
-	VFMADD231PS lanes<>+1472(SB), Y4, Y14
+	VFMADD213PS lanes<>+1984(SB), Y14, Y12
+	VFMADD213PS lanes<>+2432(SB), Y15, Y13
+	VFMADD213PS lanes<>+2432(SB), Y14, Y12
+	VFMADD213PS lanes<>+3488(SB), Y15, Y13
+	VFMADD213PS lanes<>+3488(SB), Y14, Y12
+	VFMADD213PS lanes<>+2304(SB), Y15, Y13
+	VFMADD213PS lanes<>+2304(SB), Y14, Y12
+	VFMADD213PS lanes<>+3040(SB), Y15, Y13
+	VFMADD213PS lanes<>+3040(SB), Y14, Y12
+	VFMADD213PS lanes<>+2272(SB), Y15, Y13
+	VFMADD213PS lanes<>+2272(SB), Y14, Y12
+	VFMADD213PS lanes<>+3872(SB), Y15, Y13
+	VFMADD213PS lanes<>+3872(SB), Y14, Y12
+	VFMADD213PS lanes<>+1152(SB), Y15, Y13
+	VFMADD213PS lanes<>+1152(SB), Y14, Y12
+	VFMADD231PS lanes<>+1888(SB), Y3, Y15
+	VFMADD231PS lanes<>+1888(SB), Y4, Y14
 	VFMADD231PS Y13, Y10, Y15
 	VFMADD231PS Y12, Y11, Y14
-	VANDPS lanes<>+3968(SB), Y0, Y3
-	VANDPS lanes<>+3968(SB), Y1, Y4
-	VCMPPS $17, lanes<>+576(SB), Y3, Y3
-	VCMPPS $17, lanes<>+576(SB), Y4, Y4
-	VCMPPS $17, lanes<>+960(SB), Y0, Y10
-	VCMPPS $17, lanes<>+960(SB), Y1, Y11
+	VANDPS lanes<>+4384(SB), Y0, Y3
+	VANDPS lanes<>+4384(SB), Y1, Y4
+	VCMPPS $17, lanes<>+960(SB), Y3, Y3
+	VCMPPS $17, lanes<>+960(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y10
+	VCMPPS $17, lanes<>+1344(SB), Y1, Y11
 	VBLENDVPS Y10, Y15, Y0, Y10
 	VBLENDVPS Y11, Y14, Y1, Y11
-	VCMPPS $0, lanes<>+992(SB), Y0, Y12
-	VCMPPS $0, lanes<>+992(SB), Y1, Y13
-	VBROADCASTSS lanes<>+4252(SB), Y14
-	VBROADCASTSS lanes<>+1024(SB), Y15
+	VCMPPS $0, lanes<>+1376(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1376(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4672(SB), Y14
+	VBROADCASTSS lanes<>+1408(SB), Y15
 	VBLENDVPS Y12, Y15, Y14, Y12
 	VBLENDVPS Y13, Y15, Y14, Y13
-	VCMPPS $30, lanes<>+992(SB), Y0, Y14
-	VCMPPS $30, lanes<>+992(SB), Y1, Y15
+	VCMPPS $30, lanes<>+1376(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1376(SB), Y1, Y15
 	VBLENDVPS Y14, Y10, Y12, Y10
 	VBLENDVPS Y15, Y11, Y13, Y11
 	VBLENDVPS Y3, Y0, Y10, Y0
@@ -8246,7 +12855,7 @@ single:
 	VMOVUPS (SI)(CX*4), Y0
 	VMOVUPS (DI)(CX*4), Y1
 	VCMPPS $0, Y1, Y0, Y2
-	VADDPS lanes<>+1440(SB), Y0, Y3
+	VADDPS lanes<>+1856(SB), Y0, Y3
 	VCMPPS $3, Y1, Y0, Y4
 	VADDPS Y1, Y0, Y5
 	VMAXPS Y1, Y0, Y6
@@ -8254,64 +12863,64 @@ single:
 	VANDPS Y7, Y6, Y6
 	VBLENDVPS Y4, Y5, Y6, Y4
 	VSUBPS Y1, Y0, Y0
-	VANDPS lanes<>+3968(SB), Y0, Y0
-	VXORPS lanes<>+736(SB), Y0, Y0
-	VBROADCASTSS lanes<>+4248(SB), Y1
+	VANDPS lanes<>+4384(SB), Y0, Y0
+	VXORPS lanes<>+1120(SB), Y0, Y0
+	VBROADCASTSS lanes<>+4668(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+4260(SB), Y1
+	VBROADCASTSS lanes<>+4680(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+1696(SB), Y1
-	VFMADD213PS lanes<>+2528(SB), Y0, Y1
-	VSUBPS lanes<>+2528(SB), Y1, Y5
+	VBROADCASTSS lanes<>+2112(SB), Y1
+	VFMADD213PS lanes<>+2944(SB), Y0, Y1
+	VSUBPS lanes<>+2944(SB), Y1, Y5
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y6
-	VFNMADD231PS lanes<>+1440(SB), Y5, Y6
-	VFNMADD231PS lanes<>+1216(SB), Y5, Y6
-	VBROADCASTSS lanes<>+4272(SB), Y5
-	VFMADD213PS lanes<>+2656(SB), Y6, Y5
-	VFMADD213PS lanes<>+1600(SB), Y6, Y5
-	VFMADD213PS lanes<>+1952(SB), Y6, Y5
-	VFMADD213PS lanes<>+3872(SB), Y6, Y5
-	VFMADD213PS lanes<>+928(SB), Y6, Y5
-	VFMADD213PS lanes<>+928(SB), Y6, Y5
+	VFNMADD231PS lanes<>+1856(SB), Y5, Y6
+	VFNMADD231PS lanes<>+1632(SB), Y5, Y6
+	VBROADCASTSS lanes<>+4704(SB), Y5
+	VFMADD213PS lanes<>+3072(SB), Y6, Y5
+	VFMADD213PS lanes<>+2016(SB), Y6, Y5
+	VFMADD213PS lanes<>+2368(SB), Y6, Y5
+	VFMADD213PS lanes<>+4288(SB), Y6, Y5
+	VFMADD213PS lanes<>+1312(SB), Y6, Y5
+	VFMADD213PS lanes<>+1312(SB), Y6, Y5
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+544(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
-	VBROADCASTSS lanes<>+100(SB), Y6
+	VBROADCASTSS lanes<>+484(SB), Y6
 	VPSUBD Y0, Y6, Y0
 	VMULPS Y1, Y5, Y1
 	VMULPS Y0, Y1, Y0
-	VADDPS lanes<>+928(SB), Y0, Y1
-	VPSUBD lanes<>+832(SB), Y1, Y1
-	VPAND lanes<>+1024(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4240(SB), Y5
+	VADDPS lanes<>+1312(SB), Y0, Y1
+	VPSUBD lanes<>+1216(SB), Y1, Y1
+	VPAND lanes<>+1408(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4660(SB), Y5
 	VPSUBD Y1, Y5, Y5
-	VMULPS lanes<>+896(SB), Y0, Y6
-	VBROADCASTSS lanes<>+896(SB), Y7
-	VFMSUB213PS lanes<>+928(SB), Y5, Y7
+	VMULPS lanes<>+1280(SB), Y0, Y6
+	VBROADCASTSS lanes<>+1280(SB), Y7
+	VFMSUB213PS lanes<>+1312(SB), Y5, Y7
 	VFMADD231PS Y5, Y6, Y7
 	VCVTDQ2PS Y1, Y1
 	VMULPS Y7, Y7, Y5
-	VBROADCASTSS lanes<>+4284(SB), Y6
-	VFMADD213PS lanes<>+1568(SB), Y7, Y6
-	VFMADD213PS lanes<>+2016(SB), Y7, Y6
-	VFMADD213PS lanes<>+3072(SB), Y7, Y6
-	VFMADD213PS lanes<>+1888(SB), Y7, Y6
-	VFMADD213PS lanes<>+2624(SB), Y7, Y6
-	VFMADD213PS lanes<>+1856(SB), Y7, Y6
-	VFMADD213PS lanes<>+3456(SB), Y7, Y6
-	VFMADD213PS lanes<>+768(SB), Y7, Y6
-	VFMADD231PS lanes<>+1472(SB), Y1, Y7
+	VBROADCASTSS lanes<>+4724(SB), Y6
+	VFMADD213PS lanes<>+1984(SB), Y7, Y6
+	VFMADD213PS lanes<>+2432(SB), Y7, Y6
+	VFMADD213PS lanes<>+3488(SB), Y7, Y6
+	VFMADD213PS lanes<>+2304(SB), Y7, Y6
+	VFMADD213PS lanes<>+3040(SB), Y7, Y6
+	VFMADD213PS lanes<>+2272(SB), Y7, Y6
+	VFMADD213PS lanes<>+3872(SB), Y7, Y6
+	VFMADD213PS lanes<>+1152(SB), Y7, Y6
+	VFMADD231PS lanes<>+1888(SB), Y1, Y7
 	VFMADD231PS Y6, Y5, Y7
-	VANDPS lanes<>+3968(SB), Y0, Y1
-	VCMPPS $17, lanes<>+576(SB), Y1, Y1
-	VCMPPS $17, lanes<>+960(SB), Y0, Y5
+	VANDPS lanes<>+4384(SB), Y0, Y1
+	VCMPPS $17, lanes<>+960(SB), Y1, Y1
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y5
 	VBLENDVPS Y5, Y7, Y0, Y5
-	VCMPPS $0, lanes<>+992(SB), Y0, Y6
-	VBROADCASTSS lanes<>+4252(SB), Y7
-	VBROADCASTSS lanes<>+1024(SB), Y8
+	VCMPPS $0, lanes<>+1376(SB), Y0, Y6
+	VBROADCASTSS lanes<>+4672(SB), Y7
+	VBROADCASTSS lanes<>+1408(SB), Y8
 	VBLENDVPS Y6, Y8, Y7, Y6
-	VCMPPS $30, lanes<>+992(SB), Y0, Y7
+	VCMPPS $30, lanes<>+1376(SB), Y0, Y7
 	VBLENDVPS Y7, Y5, Y6, Y5
 	VBLENDVPS Y1, Y0, Y5, Y0
 	VADDPS Y0, Y4, Y0
@@ -8324,14 +12933,14 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (DI)(CX*4), Y1, Y1
 	VCMPPS $0, Y1, Y0, Y2
-	VADDPS lanes<>+1440(SB), Y0, Y3
+	VADDPS lanes<>+1856(SB), Y0, Y3
 	VCMPPS $3, Y1, Y0, Y4
 	VADDPS Y1, Y0, Y5
 	VMAXPS Y1, Y0, Y6
@@ -8339,64 +12948,64 @@ tail:
 	VANDPS Y7, Y6, Y6
 	VBLENDVPS Y4, Y5, Y6, Y4
 	VSUBPS Y1, Y0, Y0
-	VANDPS lanes<>+3968(SB), Y0, Y0
-	VXORPS lanes<>+736(SB), Y0, Y0
-	VBROADCASTSS lanes<>+4248(SB), Y1
+	VANDPS lanes<>+4384(SB), Y0, Y0
+	VXORPS lanes<>+1120(SB), Y0, Y0
+	VBROADCASTSS lanes<>+4668(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+4260(SB), Y1
+	VBROADCASTSS lanes<>+4680(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+1696(SB), Y1
-	VFMADD213PS lanes<>+2528(SB), Y0, Y1
-	VSUBPS lanes<>+2528(SB), Y1, Y5
+	VBROADCASTSS lanes<>+2112(SB), Y1
+	VFMADD213PS lanes<>+2944(SB), Y0, Y1
+	VSUBPS lanes<>+2944(SB), Y1, Y5
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y6
-	VFNMADD231PS lanes<>+1440(SB), Y5, Y6
-	VFNMADD231PS lanes<>+1216(SB), Y5, Y6
-	VBROADCASTSS lanes<>+4272(SB), Y5
-	VFMADD213PS lanes<>+2656(SB), Y6, Y5
-	VFMADD213PS lanes<>+1600(SB), Y6, Y5
-	VFMADD213PS lanes<>+1952(SB), Y6, Y5
-	VFMADD213PS lanes<>+3872(SB), Y6, Y5
-	VFMADD213PS lanes<>+928(SB), Y6, Y5
-	VFMADD213PS lanes<>+928(SB), Y6, Y5
+	VFNMADD231PS lanes<>+1856(SB), Y5, Y6
+	VFNMADD231PS lanes<>+1632(SB), Y5, Y6
+	VBROADCASTSS lanes<>+4704(SB), Y5
+	VFMADD213PS lanes<>+3072(SB), Y6, Y5
+	VFMADD213PS lanes<>+2016(SB), Y6, Y5
+	VFMADD213PS lanes<>+2368(SB), Y6, Y5
+	VFMADD213PS lanes<>+4288(SB), Y6, Y5
+	VFMADD213PS lanes<>+1312(SB), Y6, Y5
+	VFMADD213PS lanes<>+1312(SB), Y6, Y5
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+544(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
-	VBROADCASTSS lanes<>+100(SB), Y6
+	VBROADCASTSS lanes<>+484(SB), Y6
 	VPSUBD Y0, Y6, Y0
 	VMULPS Y1, Y5, Y1
 	VMULPS Y0, Y1, Y0
-	VADDPS lanes<>+928(SB), Y0, Y1
-	VPSUBD lanes<>+832(SB), Y1, Y1
-	VPAND lanes<>+1024(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4240(SB), Y5
+	VADDPS lanes<>+1312(SB), Y0, Y1
+	VPSUBD lanes<>+1216(SB), Y1, Y1
+	VPAND lanes<>+1408(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4660(SB), Y5
 	VPSUBD Y1, Y5, Y5
-	VMULPS lanes<>+896(SB), Y0, Y6
-	VBROADCASTSS lanes<>+896(SB), Y7
-	VFMSUB213PS lanes<>+928(SB), Y5, Y7
+	VMULPS lanes<>+1280(SB), Y0, Y6
+	VBROADCASTSS lanes<>+1280(SB), Y7
+	VFMSUB213PS lanes<>+1312(SB), Y5, Y7
 	VFMADD231PS Y5, Y6, Y7
 	VCVTDQ2PS Y1, Y1
 	VMULPS Y7, Y7, Y5
-	VBROADCASTSS lanes<>+4284(SB), Y6
-	VFMADD213PS lanes<>+1568(SB), Y7, Y6
-	VFMADD213PS lanes<>+2016(SB), Y7, Y6
-	VFMADD213PS lanes<>+3072(SB), Y7, Y6
-	VFMADD213PS lanes<>+1888(SB), Y7, Y6
-	VFMADD213PS lanes<>+2624(SB), Y7, Y6
-	VFMADD213PS lanes<>+1856(SB), Y7, Y6
-	VFMADD213PS lanes<>+3456(SB), Y7, Y6
-	VFMADD213PS lanes<>+768(SB), Y7, Y6
-	VFMADD231PS lanes<>+1472(SB), Y1, Y7
+	VBROADCASTSS lanes<>+4724(SB), Y6
+	VFMADD213PS lanes<>+1984(SB), Y7, Y6
+	VFMADD213PS lanes<>+2432(SB), Y7, Y6
+	VFMADD213PS lanes<>+3488(SB), Y7, Y6
+	VFMADD213PS lanes<>+2304(SB), Y7, Y6
+	VFMADD213PS lanes<>+3040(SB), Y7, Y6
+	VFMADD213PS lanes<>+2272(SB), Y7, Y6
+	VFMADD213PS lanes<>+3872(SB), Y7, Y6
+	VFMADD213PS lanes<>+1152(SB), Y7, Y6
+	VFMADD231PS lanes<>+1888(SB), Y1, Y7
 	VFMADD231PS Y6, Y5, Y7
-	VANDPS lanes<>+3968(SB), Y0, Y1
-	VCMPPS $17, lanes<>+576(SB), Y1, Y1
-	VCMPPS $17, lanes<>+960(SB), Y0, Y5
+	VANDPS lanes<>+4384(SB), Y0, Y1
+	VCMPPS $17, lanes<>+960(SB), Y1, Y1
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y5
 	VBLENDVPS Y5, Y7, Y0, Y5
-	VCMPPS $0, lanes<>+992(SB), Y0, Y6
-	VBROADCASTSS lanes<>+4252(SB), Y7
-	VBROADCASTSS lanes<>+1024(SB), Y8
+	VCMPPS $0, lanes<>+1376(SB), Y0, Y6
+	VBROADCASTSS lanes<>+4672(SB), Y7
+	VBROADCASTSS lanes<>+1408(SB), Y8
 	VBLENDVPS Y6, Y8, Y7, Y6
-	VCMPPS $30, lanes<>+992(SB), Y0, Y7
+	VCMPPS $30, lanes<>+1376(SB), Y0, Y7
 	VBLENDVPS Y7, Y5, Y6, Y5
 	VBLENDVPS Y1, Y0, Y5, Y0
 	VADDPS Y0, Y4, Y0
@@ -8408,32 +13017,327 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·logaddexpFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+4384(SB), Z30
+	VBROADCASTSS lanes<>+4652(SB), Z29
+	VBROADCASTSS lanes<>+252(SB), Z28
+	VBROADCASTSS lanes<>+1408(SB), Z27
+	VBROADCASTSS lanes<>+1280(SB), Z26
+	VBROADCASTSS lanes<>+1376(SB), Z25
+	VBROADCASTSS lanes<>+2112(SB), Z24
+	VBROADCASTSS lanes<>+1632(SB), Z23
+	VMOVUPS lanes<>+64(SB), Z22
+	VBROADCASTSS lanes<>+4732(SB), Z21
+	VBROADCASTSS lanes<>+4692(SB), Z20
+	VBROADCASTSS lanes<>+1216(SB), Z19
+	VBROADCASTSS lanes<>+4660(SB), Z18
+	VBROADCASTSS lanes<>+4724(SB), Z17
+	VBROADCASTSS lanes<>+1984(SB), Z16
+	VBROADCASTSS lanes<>+2432(SB), Z15
+	VBROADCASTSS lanes<>+3488(SB), Z14
+	VBROADCASTSS lanes<>+2304(SB), Z13
+	VBROADCASTSS lanes<>+3040(SB), Z12
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VMOVUPS (DI)(CX*4), Z1
+	VCMPPS $0, Z1, Z0, K1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VMOVUPS 4096(DI)(CX*4), Z3
+	VCMPPS $0, Z3, Z2, K2
+	VCMPPS $3, Z1, Z0, K3
+	VCMPPS $3, Z3, Z2, K4
+	VMAXPS Z1, Z0, Z4
+	VMAXPS Z3, Z2, Z5
+	VMAXPS Z0, Z1, Z6
+	VMAXPS Z2, Z3, Z7
+	VANDPS Z6, Z4, Z4
+	VANDPS Z7, Z5, Z5
+	VADDPS Z1, Z0, K3, Z4
+	VADDPS Z3, Z2, K4, Z5
+	VSUBPS Z1, Z0, Z1
+	VSUBPS Z3, Z2, Z3
+	VPTERNLOGD $243, Z30, Z30, Z1
+	VPTERNLOGD $243, Z30, Z30, Z3
+	VMOVAPS Z29, Z6
+	VFMADD231PS Z24, Z1, Z6
+	VMOVAPS Z29, Z7
+	VFMADD231PS Z24, Z3, Z7
+	VSUBPS Z29, Z6, Z8
+	VSUBPS Z29, Z7, Z9
+	VFNMADD231PS Z28, Z8, Z1
+	VFNMADD231PS Z28, Z9, Z3
+	VFNMADD231PS Z23, Z8, Z1
+	VFNMADD231PS Z23, Z9, Z3
+	VRANGEPS $6, Z31, Z1, Z1
+	VRANGEPS $6, Z31, Z3, Z3
+	VPERMPS Z22, Z6, Z6
+	VPERMPS Z22, Z7, Z7
+	VMOVAPS Z20, Z10
+	VFMADD231PS Z1, Z21, Z10
+	VMOVAPS Z20, Z11
+	VFMADD231PS Z3, Z21, Z11
+	VFMADD213PS Z31, Z1, Z10
+	VFMADD213PS Z31, Z3, Z11
+	VMULPS Z6, Z1, Z1
+	VMULPS Z7, Z3, Z3
+	VFMADD231PS Z10, Z1, Z6
+	VFMADD231PS Z11, Z3, Z7
+	VSCALEFPS Z8, Z6, Z1
+	VSCALEFPS Z9, Z7, Z3
+	VADDPS Z31, Z1, Z6
+	VADDPS Z31, Z3, Z7
+	VPSUBD Z19, Z6, Z6
+	VPSUBD Z19, Z7, Z7
+	VPANDD Z27, Z6, Z6
+	VPANDD Z27, Z7, Z7
+	VPSUBD Z6, Z18, Z8
+	VPSUBD Z7, Z18, Z9
+	VMULPS Z26, Z1, Z10
+	VMULPS Z26, Z3, Z11
+	VMOVAPS Z31, Z2
+	VFMSUB231PS Z26, Z8, Z2
+	VMOVAPS Z31, Z0
+	VFMSUB231PS Z26, Z9, Z0
+	VFMADD231PS Z8, Z10, Z2
+	VFMADD231PS Z9, Z11, Z0
+	VCVTDQ2PS Z6, Z6
+	VCVTDQ2PS Z7, Z7
+	VMULPS Z2, Z2, Z8
+	VMULPS Z0, Z0, Z9
+	VMOVAPS Z16, Z10
+	VFMADD231PS Z2, Z17, Z10
+	VMOVAPS Z16, Z11
+	VFMADD231PS Z0, Z17, Z11
+	VFMADD213PS Z15, Z2, Z10
+	VFMADD213PS Z15, Z0, Z11
+	VFMADD213PS Z14, Z2, Z10
+	VFMADD213PS Z14, Z0, Z11
+	VFMADD213PS Z13, Z2, Z10
+	VFMADD213PS Z13, Z0, Z11
+	VFMADD213PS Z12, Z2, Z10
+	VFMADD213PS Z12, Z0, Z11
+	VFMADD213PS.BCST lanes<>+2272(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2272(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+3872(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3872(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1152(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1152(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1888(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1888(SB), Z7, Z0
+	VFMADD231PS Z10, Z8, Z2
+	VFMADD231PS Z11, Z9, Z0
+	VANDPS Z30, Z1, Z6
+	VANDPS Z30, Z3, Z7
+	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
+	VBLENDMPS Z2, Z1, K5, Z2
+	VBLENDMPS Z0, Z3, K6, Z0
+	VCMPPS $0, Z25, Z1, K5
+	VCMPPS $0, Z25, Z3, K6
+	VBROADCASTSS lanes<>+4672(SB), Z6
+	VBLENDMPS Z27, Z6, K5, Z7
+	VBLENDMPS Z27, Z6, K6, Z6
+	VCMPPS $30, Z25, Z1, K5
+	VCMPPS $30, Z25, Z3, K6
+	VBLENDMPS Z2, Z7, K5, Z2
+	VBLENDMPS Z0, Z6, K6, Z0
+	VBLENDMPS Z1, Z2, K3, Z1
+	VBLENDMPS Z3, Z0, K4, Z0
+	VADDPS Z1, Z4, Z1
+	VADDPS Z0, Z5, Z0
+	VMOVUPS (SI)(CX*4), Z2
+	VADDPS Z28, Z2, K1, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VADDPS Z28, Z2, K2, Z0
+	VMOVNTPS Z1, (DX)(CX*4)
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VMOVUPS 8192(DI)(CX*4), Z1
+	VCMPPS $0, Z1, Z0, K1
+	VMOVUPS 12288(SI)(CX*4), Z2
+	VMOVUPS 12288(DI)(CX*4), Z3
+	VCMPPS $0, Z3, Z2, K2
+	VCMPPS $3, Z1, Z0, K3
+	VCMPPS $3, Z3, Z2, K4
+	VMAXPS Z1, Z0, Z4
+	VMAXPS Z3, Z2, Z5
+	VMAXPS Z0, Z1, Z6
+	VMAXPS Z2, Z3, Z7
+	VANDPS Z6, Z4, Z4
+	VANDPS Z7, Z5, Z5
+	VADDPS Z1, Z0, K3, Z4
+	VADDPS Z3, Z2, K4, Z5
+	VSUBPS Z1, Z0, Z1
+	VSUBPS Z3, Z2, Z3
+	VPTERNLOGD $243, Z30, Z30, Z1
+	VPTERNLOGD $243, Z30, Z30, Z3
+	VMOVAPS Z29, Z6
+	VFMADD231PS Z24, Z1, Z6
+	VMOVAPS Z29, Z7
+	VFMADD231PS Z24, Z3, Z7
+	VSUBPS Z29, Z6, Z8
+	VSUBPS Z29, Z7, Z9
+	VFNMADD231PS Z28, Z8, Z1
+	VFNMADD231PS Z28, Z9, Z3
+	VFNMADD231PS Z23, Z8, Z1
+	VFNMADD231PS Z23, Z9, Z3
+	VRANGEPS $6, Z31, Z1, Z1
+	VRANGEPS $6, Z31, Z3, Z3
+	VPERMPS Z22, Z6, Z6
+	VPERMPS Z22, Z7, Z7
+	VMOVAPS Z20, Z10
+	VFMADD231PS Z1, Z21, Z10
+	VMOVAPS Z20, Z11
+	VFMADD231PS Z3, Z21, Z11
+	VFMADD213PS Z31, Z1, Z10
+	VFMADD213PS Z31, Z3, Z11
+	VMULPS Z6, Z1, Z1
+	VMULPS Z7, Z3, Z3
+	VFMADD231PS Z10, Z1, Z6
+	VFMADD231PS Z11, Z3, Z7
+	VSCALEFPS Z8, Z6, Z1
+	VSCALEFPS Z9, Z7, Z3
+	VADDPS Z31, Z1, Z6
+	VADDPS Z31, Z3, Z7
+	VPSUBD Z19, Z6, Z6
+	VPSUBD Z19, Z7, Z7
+	VPANDD Z27, Z6, Z6
+	VPANDD Z27, Z7, Z7
+	VPSUBD Z6, Z18, Z8
+	VPSUBD Z7, Z18, Z9
+	VMULPS Z26, Z1, Z10
+	VMULPS Z26, Z3, Z11
+	VMOVAPS Z31, Z2
+	VFMSUB231PS Z26, Z8, Z2
+	VMOVAPS Z31, Z0
+	VFMSUB231PS Z26, Z9, Z0
+	VFMADD231PS Z8, Z10, Z2
+	VFMADD231PS Z9, Z11, Z0
+	VCVTDQ2PS Z6, Z6
+	VCVTDQ2PS Z7, Z7
+	VMULPS Z2, Z2, Z8
+	VMULPS Z0, Z0, Z9
+	VMOVAPS Z16, Z10
+	VFMADD231PS Z2, Z17, Z10
+	VMOVAPS Z16, Z11
+	VFMADD231PS Z0, Z17, Z11
+	VFMADD213PS Z15, Z2, Z10
+	VFMADD213PS Z15, Z0, Z11
+	VFMADD213PS Z14, Z2, Z10
+	VFMADD213PS Z14, Z0, Z11
+	VFMADD213PS Z13, Z2, Z10
+	VFMADD213PS Z13, Z0, Z11
+	VFMADD213PS Z12, Z2, Z10
+	VFMADD213PS Z12, Z0, Z11
+	VFMADD213PS.BCST lanes<>+2272(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2272(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+3872(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3872(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1152(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1152(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1888(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1888(SB), Z7, Z0
+	VFMADD231PS Z10, Z8, Z2
+	VFMADD231PS Z11, Z9, Z0
+	VANDPS Z30, Z1, Z6
+	VANDPS Z30, Z3, Z7
+	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
+	VBLENDMPS Z2, Z1, K5, Z2
+	VBLENDMPS Z0, Z3, K6, Z0
+	VCMPPS $0, Z25, Z1, K5
+	VCMPPS $0, Z25, Z3, K6
+	VBROADCASTSS lanes<>+4672(SB), Z6
+	VBLENDMPS Z27, Z6, K5, Z7
+	VBLENDMPS Z27, Z6, K6, Z6
+	VCMPPS $30, Z25, Z1, K5
+	VCMPPS $30, Z25, Z3, K6
+	VBLENDMPS Z2, Z7, K5, Z2
+	VBLENDMPS Z0, Z6, K6, Z0
+	VBLENDMPS Z1, Z2, K3, Z1
+	VBLENDMPS Z3, Z0, K4, Z0
+	VADDPS Z1, Z4, Z1
+	VADDPS Z0, Z5, Z0
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VADDPS Z28, Z2, K1, Z1
+	VMOVUPS 12288(SI)(CX*4), Z2
+	VADDPS Z28, Z2, K2, Z0
+	VMOVNTPS Z1, 8192(DX)(CX*4)
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·logaddexpFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+928(SB), Z31
-	VBROADCASTSS lanes<>+3968(SB), Z30
-	VBROADCASTSS lanes<>+4232(SB), Z29
-	VBROADCASTSS lanes<>+1440(SB), Z28
-	VBROADCASTSS lanes<>+1024(SB), Z27
-	VBROADCASTSS lanes<>+896(SB), Z26
-	VBROADCASTSS lanes<>+992(SB), Z25
-	VBROADCASTSS lanes<>+1696(SB), Z24
-	VBROADCASTSS lanes<>+1216(SB), Z23
-	VBROADCASTSS lanes<>+4272(SB), Z22
-	VBROADCASTSS lanes<>+2656(SB), Z21
-	VBROADCASTSS lanes<>+1600(SB), Z20
-	VBROADCASTSS lanes<>+1952(SB), Z19
-	VBROADCASTSS lanes<>+3872(SB), Z18
-	VBROADCASTSS lanes<>+832(SB), Z17
-	VBROADCASTSS lanes<>+4240(SB), Z16
-	VBROADCASTSS lanes<>+4284(SB), Z15
-	VBROADCASTSS lanes<>+1568(SB), Z14
-	VBROADCASTSS lanes<>+2016(SB), Z13
-	VBROADCASTSS lanes<>+3072(SB), Z12
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+4384(SB), Z30
+	VBROADCASTSS lanes<>+4652(SB), Z29
+	VBROADCASTSS lanes<>+252(SB), Z28
+	VBROADCASTSS lanes<>+1408(SB), Z27
+	VBROADCASTSS lanes<>+1280(SB), Z26
+	VBROADCASTSS lanes<>+1376(SB), Z25
+	VBROADCASTSS lanes<>+2112(SB), Z24
+	VBROADCASTSS lanes<>+1632(SB), Z23
+	VMOVUPS lanes<>+64(SB), Z22
+	VBROADCASTSS lanes<>+4732(SB), Z21
+	VBROADCASTSS lanes<>+4692(SB), Z20
+	VBROADCASTSS lanes<>+1216(SB), Z19
+	VBROADCASTSS lanes<>+4660(SB), Z18
+	VBROADCASTSS lanes<>+4724(SB), Z17
+	VBROADCASTSS lanes<>+1984(SB), Z16
+	VBROADCASTSS lanes<>+2432(SB), Z15
+	VBROADCASTSS lanes<>+3488(SB), Z14
+	VBROADCASTSS lanes<>+2304(SB), Z13
+	VBROADCASTSS lanes<>+3040(SB), Z12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -8463,38 +13367,36 @@ main:
 	VFMADD231PS Z24, Z1, Z6
 	VMOVAPS Z29, Z7
 	VFMADD231PS Z24, Z3, Z7
-	VSUBPS Z29, Z6, Z6
-	VSUBPS Z29, Z7, Z7
-	VFNMADD231PS Z28, Z6, Z1
-	VFNMADD231PS Z28, Z7, Z3
-	VFNMADD231PS Z23, Z6, Z1
-	VFNMADD231PS Z23, Z7, Z3
+	VSUBPS Z29, Z6, Z8
+	VSUBPS Z29, Z7, Z9
+	VFNMADD231PS Z28, Z8, Z1
+	VFNMADD231PS Z28, Z9, Z3
+	VFNMADD231PS Z23, Z8, Z1
+	VFNMADD231PS Z23, Z9, Z3
 	VRANGEPS $6, Z31, Z1, Z1
 	VRANGEPS $6, Z31, Z3, Z3
-	VMOVAPS Z21, Z8
-	VFMADD231PS Z1, Z22, Z8
-	VMOVAPS Z21, Z9
-	VFMADD231PS Z3, Z22, Z9
-	VFMADD213PS Z20, Z1, Z8
-	VFMADD213PS Z20, Z3, Z9
-	VFMADD213PS Z19, Z1, Z8
-	VFMADD213PS Z19, Z3, Z9
-	VFMADD213PS Z18, Z1, Z8
-	VFMADD213PS Z18, Z3, Z9
-	VFMADD213PS Z31, Z1, Z8
-	VFMADD213PS Z31, Z3, Z9
-	VFMADD213PS Z31, Z1, Z8
-	VFMADD213PS Z31, Z3, Z9
-	VSCALEFPS Z6, Z8, Z1
-	VSCALEFPS Z7, Z9, Z3
+	VPERMPS Z22, Z6, Z6
+	VPERMPS Z22, Z7, Z7
+	VMOVAPS Z20, Z10
+	VFMADD231PS Z1, Z21, Z10
+	VMOVAPS Z20, Z11
+	VFMADD231PS Z3, Z21, Z11
+	VFMADD213PS Z31, Z1, Z10
+	VFMADD213PS Z31, Z3, Z11
+	VMULPS Z6, Z1, Z1
+	VMULPS Z7, Z3, Z3
+	VFMADD231PS Z10, Z1, Z6
+	VFMADD231PS Z11, Z3, Z7
+	VSCALEFPS Z8, Z6, Z1
+	VSCALEFPS Z9, Z7, Z3
 	VADDPS Z31, Z1, Z6
 	VADDPS Z31, Z3, Z7
-	VPSUBD Z17, Z6, Z6
-	VPSUBD Z17, Z7, Z7
+	VPSUBD Z19, Z6, Z6
+	VPSUBD Z19, Z7, Z7
 	VPANDD Z27, Z6, Z6
 	VPANDD Z27, Z7, Z7
-	VPSUBD Z6, Z16, Z8
-	VPSUBD Z7, Z16, Z9
+	VPSUBD Z6, Z18, Z8
+	VPSUBD Z7, Z18, Z9
 	VMULPS Z26, Z1, Z10
 	VMULPS Z26, Z3, Z11
 	VMOVAPS Z31, Z2
@@ -8507,39 +13409,39 @@ main:
 	VCVTDQ2PS Z7, Z7
 	VMULPS Z2, Z2, Z8
 	VMULPS Z0, Z0, Z9
-	VMOVAPS Z14, Z10
-	VFMADD231PS Z2, Z15, Z10
-	VMOVAPS Z14, Z11
-	VFMADD231PS Z0, Z15, Z11
+	VMOVAPS Z16, Z10
+	VFMADD231PS Z2, Z17, Z10
+	VMOVAPS Z16, Z11
+	VFMADD231PS Z0, Z17, Z11
+	VFMADD213PS Z15, Z2, Z10
+	VFMADD213PS Z15, Z0, Z11
+	VFMADD213PS Z14, Z2, Z10
+	VFMADD213PS Z14, Z0, Z11
 	VFMADD213PS Z13, Z2, Z10
 	VFMADD213PS Z13, Z0, Z11
 	VFMADD213PS Z12, Z2, Z10
 	VFMADD213PS Z12, Z0, Z11
-	VFMADD213PS.BCST lanes<>+1888(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+1888(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+2624(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+2624(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+1856(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+1856(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3456(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3456(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+768(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+768(SB), Z0, Z11
-	VFMADD231PS.BCST lanes<>+1472(SB), Z6, Z2
-	VFMADD231PS.BCST lanes<>+1472(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+2272(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2272(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+3872(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3872(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1152(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1152(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1888(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1888(SB), Z7, Z0
 	VFMADD231PS Z10, Z8, Z2
 	VFMADD231PS Z11, Z9, Z0
 	VANDPS Z30, Z1, Z6
 	VANDPS Z30, Z3, Z7
-	VCMPPS.BCST $17, lanes<>+576(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+576(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+960(SB), Z1, K5
-	VCMPPS.BCST $17, lanes<>+960(SB), Z3, K6
+	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
 	VBLENDMPS Z2, Z1, K5, Z2
 	VBLENDMPS Z0, Z3, K6, Z0
 	VCMPPS $0, Z25, Z1, K5
 	VCMPPS $0, Z25, Z3, K6
-	VBROADCASTSS lanes<>+4252(SB), Z6
+	VBROADCASTSS lanes<>+4672(SB), Z6
 	VBLENDMPS Z27, Z6, K5, Z7
 	VBLENDMPS Z27, Z6, K6, Z6
 	VCMPPS $30, Z25, Z1, K5
@@ -8579,45 +13481,44 @@ masked:
 	VPTERNLOGD $243, Z30, Z30, Z1
 	VMOVAPS Z29, Z3
 	VFMADD231PS Z24, Z1, Z3
-	VSUBPS Z29, Z3, Z3
-	VFNMADD231PS Z28, Z3, Z1
-	VFNMADD231PS Z23, Z3, Z1
+	VSUBPS Z29, Z3, Z4
+	VFNMADD231PS Z28, Z4, Z1
+	VFNMADD231PS Z23, Z4, Z1
 	VRANGEPS $6, Z31, Z1, Z1
-	VMOVAPS Z21, Z4
-	VFMADD231PS Z1, Z22, Z4
-	VFMADD213PS Z20, Z1, Z4
-	VFMADD213PS Z19, Z1, Z4
-	VFMADD213PS Z18, Z1, Z4
-	VFMADD213PS Z31, Z1, Z4
-	VFMADD213PS Z31, Z1, Z4
-	VSCALEFPS Z3, Z4, Z1
+	VPERMPS Z22, Z3, Z3
+	VMOVAPS Z20, Z5
+	VFMADD231PS Z1, Z21, Z5
+	VFMADD213PS Z31, Z1, Z5
+	VMULPS Z3, Z1, Z1
+	VFMADD231PS Z5, Z1, Z3
+	VSCALEFPS Z4, Z3, Z1
 	VADDPS Z31, Z1, Z3
-	VPSUBD Z17, Z3, Z3
+	VPSUBD Z19, Z3, Z3
 	VPANDD Z27, Z3, Z3
-	VPSUBD Z3, Z16, Z4
+	VPSUBD Z3, Z18, Z4
 	VMULPS Z26, Z1, Z5
 	VMOVAPS Z31, Z6
 	VFMSUB231PS Z26, Z4, Z6
 	VFMADD231PS Z4, Z5, Z6
 	VCVTDQ2PS Z3, Z3
 	VMULPS Z6, Z6, Z4
-	VMOVAPS Z14, Z5
-	VFMADD231PS Z6, Z15, Z5
+	VMOVAPS Z16, Z5
+	VFMADD231PS Z6, Z17, Z5
+	VFMADD213PS Z15, Z6, Z5
+	VFMADD213PS Z14, Z6, Z5
 	VFMADD213PS Z13, Z6, Z5
 	VFMADD213PS Z12, Z6, Z5
-	VFMADD213PS.BCST lanes<>+1888(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+2624(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+1856(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+3456(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+768(SB), Z6, Z5
-	VFMADD231PS.BCST lanes<>+1472(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+2272(SB), Z6, Z5
+	VFMADD213PS.BCST lanes<>+3872(SB), Z6, Z5
+	VFMADD213PS.BCST lanes<>+1152(SB), Z6, Z5
+	VFMADD231PS.BCST lanes<>+1888(SB), Z3, Z6
 	VFMADD231PS Z5, Z4, Z6
 	VANDPS Z30, Z1, Z3
-	VCMPPS.BCST $17, lanes<>+576(SB), Z3, K2
-	VCMPPS.BCST $17, lanes<>+960(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+960(SB), Z3, K2
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K3
 	VBLENDMPS Z6, Z1, K3, Z3
 	VCMPPS $0, Z25, Z1, K3
-	VBROADCASTSS lanes<>+4252(SB), Z4
+	VBROADCASTSS lanes<>+4672(SB), Z4
 	VBLENDMPS Z27, Z4, K3, Z4
 	VCMPPS $30, Z25, Z1, K3
 	VBLENDMPS Z3, Z4, K3, Z3
@@ -8638,12 +13539,12 @@ TEXT ·logaddexpFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+416(SB), Y15
-	VBROADCASTSD lanes<>+3584(SB), Y14
-	VBROADCASTSD lanes<>+4000(SB), Y13
-	VBROADCASTSD lanes<>+4208(SB), Y12
-	VBROADCASTSD lanes<>+1760(SB), Y11
-	VBROADCASTSD lanes<>+96(SB), Y10
+	VBROADCASTSD lanes<>+800(SB), Y15
+	VBROADCASTSD lanes<>+4000(SB), Y14
+	VBROADCASTSD lanes<>+4416(SB), Y13
+	VBROADCASTSD lanes<>+4624(SB), Y12
+	VBROADCASTSD lanes<>+2176(SB), Y11
+	VBROADCASTSD lanes<>+480(SB), Y10
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -8662,79 +13563,79 @@ single:
 	VBLENDVPD Y4, Y5, Y6, Y4
 	VSUBPD Y1, Y0, Y0
 	VANDPD Y13, Y0, Y0
-	VXORPD lanes<>+128(SB), Y0, Y0
-	VBROADCASTSD lanes<>+4088(SB), Y1
+	VXORPD lanes<>+512(SB), Y0, Y0
+	VBROADCASTSD lanes<>+4504(SB), Y1
 	VMINPD Y0, Y1, Y0
-	VBROADCASTSD lanes<>+4096(SB), Y1
+	VBROADCASTSD lanes<>+4512(SB), Y1
 	VMAXPD Y0, Y1, Y0
 	VMOVAPS Y12, Y1
-	VFMADD231PD lanes<>+3840(SB), Y0, Y1
+	VFMADD231PD lanes<>+4256(SB), Y0, Y1
 	VSUBPD Y12, Y1, Y5
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y6
 	VFNMADD231PD Y14, Y5, Y6
 	VFNMADD231PD Y11, Y5, Y6
 	VMULPD Y6, Y6, Y5
-	VBROADCASTSD lanes<>+4144(SB), Y7
-	VFMADD213PD lanes<>+1312(SB), Y5, Y7
-	VFMADD213PD lanes<>+2784(SB), Y5, Y7
-	VFMADD213PD lanes<>+2976(SB), Y5, Y7
-	VFMADD213PD lanes<>+1088(SB), Y5, Y7
-	VBROADCASTSD lanes<>+4120(SB), Y8
-	VFMADD213PD lanes<>+2272(SB), Y5, Y8
-	VFMADD213PD lanes<>+3680(SB), Y5, Y8
-	VFMADD213PD lanes<>+1280(SB), Y5, Y8
-	VFMADD213PD lanes<>+1248(SB), Y5, Y8
+	VBROADCASTSD lanes<>+4560(SB), Y7
+	VFMADD213PD lanes<>+1728(SB), Y5, Y7
+	VFMADD213PD lanes<>+3200(SB), Y5, Y7
+	VFMADD213PD lanes<>+3392(SB), Y5, Y7
+	VFMADD213PD lanes<>+1504(SB), Y5, Y7
+	VBROADCASTSD lanes<>+4536(SB), Y8
+	VFMADD213PD lanes<>+2688(SB), Y5, Y8
+	VFMADD213PD lanes<>+4096(SB), Y5, Y8
+	VFMADD213PD lanes<>+1696(SB), Y5, Y8
+	VFMADD213PD lanes<>+1664(SB), Y5, Y8
 	VFMADD231PD Y6, Y7, Y8
 	VFMADD213PD Y15, Y6, Y8
 	VFMADD213PD Y15, Y6, Y8
 	VPXOR X5, X5, X5
 	VCMPPD $17, Y5, Y0, Y0
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+448(SB), Y0, Y0
 	VPADDQ Y0, Y1, Y1
 	VPSUBQ Y0, Y10, Y0
 	VMULPD Y1, Y8, Y1
 	VMULPD Y0, Y1, Y0
 	VADDPD Y15, Y0, Y1
-	VPSUBQ lanes<>+384(SB), Y1, Y1
-	VPAND lanes<>+512(SB), Y1, Y1
-	VBROADCASTSD lanes<>+4032(SB), Y5
+	VPSUBQ lanes<>+768(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y1, Y1
+	VBROADCASTSD lanes<>+4448(SB), Y5
 	VPSUBQ Y1, Y5, Y5
-	VMULPD lanes<>+320(SB), Y0, Y6
+	VMULPD lanes<>+704(SB), Y0, Y6
 	VMOVAPS Y15, Y7
-	VFMSUB231PD lanes<>+320(SB), Y5, Y7
+	VFMSUB231PD lanes<>+704(SB), Y5, Y7
 	VFMADD231PD Y5, Y6, Y7
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
-	VPOR lanes<>+192(SB), Y1, Y1
-	VSUBPD lanes<>+3904(SB), Y1, Y1
+	VPOR lanes<>+576(SB), Y1, Y1
+	VSUBPD lanes<>+4320(SB), Y1, Y1
 	VMULPD Y7, Y7, Y5
 	VADDPD Y10, Y7, Y6
 	VDIVPD Y6, Y7, Y6
 	VMULPD Y6, Y6, Y8
-	VMULPD lanes<>+352(SB), Y5, Y5
-	VBROADCASTSD lanes<>+4176(SB), Y9
-	VFMADD213PD lanes<>+2592(SB), Y8, Y9
-	VFMADD213PD lanes<>+2208(SB), Y8, Y9
-	VFMADD213PD lanes<>+1920(SB), Y8, Y9
-	VFMADD213PD lanes<>+3616(SB), Y8, Y9
-	VFMADD213PD lanes<>+2400(SB), Y8, Y9
-	VFMADD213PD lanes<>+2432(SB), Y8, Y9
-	VFMADD213PD lanes<>+2048(SB), Y8, Y9
+	VMULPD lanes<>+736(SB), Y5, Y5
+	VBROADCASTSD lanes<>+4592(SB), Y9
+	VFMADD213PD lanes<>+3008(SB), Y8, Y9
+	VFMADD213PD lanes<>+2624(SB), Y8, Y9
+	VFMADD213PD lanes<>+2336(SB), Y8, Y9
+	VFMADD213PD lanes<>+4032(SB), Y8, Y9
+	VFMADD213PD lanes<>+2816(SB), Y8, Y9
+	VFMADD213PD lanes<>+2848(SB), Y8, Y9
+	VFMADD213PD lanes<>+2464(SB), Y8, Y9
 	VFMADD213PD Y5, Y9, Y8
 	VFMSUB231PD Y8, Y6, Y5
 	VFMADD231PD Y11, Y1, Y5
 	VADDPD Y7, Y5, Y5
 	VFMADD231PD Y14, Y1, Y5
 	VANDPD Y13, Y0, Y1
-	VCMPPD $17, lanes<>+288(SB), Y1, Y1
-	VCMPPD $17, lanes<>+448(SB), Y0, Y6
+	VCMPPD $17, lanes<>+672(SB), Y1, Y1
+	VCMPPD $17, lanes<>+832(SB), Y0, Y6
 	VBLENDVPD Y6, Y5, Y0, Y5
-	VCMPPD $0, lanes<>+480(SB), Y0, Y6
-	VBROADCASTSD lanes<>+4112(SB), Y7
-	VBROADCASTSD lanes<>+512(SB), Y8
+	VCMPPD $0, lanes<>+864(SB), Y0, Y6
+	VBROADCASTSD lanes<>+4528(SB), Y7
+	VBROADCASTSD lanes<>+896(SB), Y8
 	VBLENDVPD Y6, Y8, Y7, Y6
-	VCMPPD $30, lanes<>+480(SB), Y0, Y7
+	VCMPPD $30, lanes<>+864(SB), Y0, Y7
 	VBLENDVPD Y7, Y5, Y6, Y5
 	VBLENDVPD Y1, Y0, Y5, Y0
 	VADDPD Y0, Y4, Y0
@@ -8747,7 +13648,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -8763,79 +13664,79 @@ tail:
 	VBLENDVPD Y4, Y5, Y6, Y4
 	VSUBPD Y1, Y0, Y0
 	VANDPD Y13, Y0, Y0
-	VXORPD lanes<>+128(SB), Y0, Y0
-	VBROADCASTSD lanes<>+4088(SB), Y1
+	VXORPD lanes<>+512(SB), Y0, Y0
+	VBROADCASTSD lanes<>+4504(SB), Y1
 	VMINPD Y0, Y1, Y0
-	VBROADCASTSD lanes<>+4096(SB), Y1
+	VBROADCASTSD lanes<>+4512(SB), Y1
 	VMAXPD Y0, Y1, Y0
 	VMOVAPS Y12, Y1
-	VFMADD231PD lanes<>+3840(SB), Y0, Y1
+	VFMADD231PD lanes<>+4256(SB), Y0, Y1
 	VSUBPD Y12, Y1, Y5
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y6
 	VFNMADD231PD Y14, Y5, Y6
 	VFNMADD231PD Y11, Y5, Y6
 	VMULPD Y6, Y6, Y5
-	VBROADCASTSD lanes<>+4144(SB), Y7
-	VFMADD213PD lanes<>+1312(SB), Y5, Y7
-	VFMADD213PD lanes<>+2784(SB), Y5, Y7
-	VFMADD213PD lanes<>+2976(SB), Y5, Y7
-	VFMADD213PD lanes<>+1088(SB), Y5, Y7
-	VBROADCASTSD lanes<>+4120(SB), Y8
-	VFMADD213PD lanes<>+2272(SB), Y5, Y8
-	VFMADD213PD lanes<>+3680(SB), Y5, Y8
-	VFMADD213PD lanes<>+1280(SB), Y5, Y8
-	VFMADD213PD lanes<>+1248(SB), Y5, Y8
+	VBROADCASTSD lanes<>+4560(SB), Y7
+	VFMADD213PD lanes<>+1728(SB), Y5, Y7
+	VFMADD213PD lanes<>+3200(SB), Y5, Y7
+	VFMADD213PD lanes<>+3392(SB), Y5, Y7
+	VFMADD213PD lanes<>+1504(SB), Y5, Y7
+	VBROADCASTSD lanes<>+4536(SB), Y8
+	VFMADD213PD lanes<>+2688(SB), Y5, Y8
+	VFMADD213PD lanes<>+4096(SB), Y5, Y8
+	VFMADD213PD lanes<>+1696(SB), Y5, Y8
+	VFMADD213PD lanes<>+1664(SB), Y5, Y8
 	VFMADD231PD Y6, Y7, Y8
 	VFMADD213PD Y15, Y6, Y8
 	VFMADD213PD Y15, Y6, Y8
 	VPXOR X5, X5, X5
 	VCMPPD $17, Y5, Y0, Y0
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+448(SB), Y0, Y0
 	VPADDQ Y0, Y1, Y1
 	VPSUBQ Y0, Y10, Y0
 	VMULPD Y1, Y8, Y1
 	VMULPD Y0, Y1, Y0
 	VADDPD Y15, Y0, Y1
-	VPSUBQ lanes<>+384(SB), Y1, Y1
-	VPAND lanes<>+512(SB), Y1, Y1
-	VBROADCASTSD lanes<>+4032(SB), Y5
+	VPSUBQ lanes<>+768(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y1, Y1
+	VBROADCASTSD lanes<>+4448(SB), Y5
 	VPSUBQ Y1, Y5, Y5
-	VMULPD lanes<>+320(SB), Y0, Y6
+	VMULPD lanes<>+704(SB), Y0, Y6
 	VMOVAPS Y15, Y7
-	VFMSUB231PD lanes<>+320(SB), Y5, Y7
+	VFMSUB231PD lanes<>+704(SB), Y5, Y7
 	VFMADD231PD Y5, Y6, Y7
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
-	VPOR lanes<>+192(SB), Y1, Y1
-	VSUBPD lanes<>+3904(SB), Y1, Y1
+	VPOR lanes<>+576(SB), Y1, Y1
+	VSUBPD lanes<>+4320(SB), Y1, Y1
 	VMULPD Y7, Y7, Y5
 	VADDPD Y10, Y7, Y6
 	VDIVPD Y6, Y7, Y6
 	VMULPD Y6, Y6, Y8
-	VMULPD lanes<>+352(SB), Y5, Y5
-	VBROADCASTSD lanes<>+4176(SB), Y9
-	VFMADD213PD lanes<>+2592(SB), Y8, Y9
-	VFMADD213PD lanes<>+2208(SB), Y8, Y9
-	VFMADD213PD lanes<>+1920(SB), Y8, Y9
-	VFMADD213PD lanes<>+3616(SB), Y8, Y9
-	VFMADD213PD lanes<>+2400(SB), Y8, Y9
-	VFMADD213PD lanes<>+2432(SB), Y8, Y9
-	VFMADD213PD lanes<>+2048(SB), Y8, Y9
+	VMULPD lanes<>+736(SB), Y5, Y5
+	VBROADCASTSD lanes<>+4592(SB), Y9
+	VFMADD213PD lanes<>+3008(SB), Y8, Y9
+	VFMADD213PD lanes<>+2624(SB), Y8, Y9
+	VFMADD213PD lanes<>+2336(SB), Y8, Y9
+	VFMADD213PD lanes<>+4032(SB), Y8, Y9
+	VFMADD213PD lanes<>+2816(SB), Y8, Y9
+	VFMADD213PD lanes<>+2848(SB), Y8, Y9
+	VFMADD213PD lanes<>+2464(SB), Y8, Y9
 	VFMADD213PD Y5, Y9, Y8
 	VFMSUB231PD Y8, Y6, Y5
 	VFMADD231PD Y11, Y1, Y5
 	VADDPD Y7, Y5, Y5
 	VFMADD231PD Y14, Y1, Y5
 	VANDPD Y13, Y0, Y1
-	VCMPPD $17, lanes<>+288(SB), Y1, Y1
-	VCMPPD $17, lanes<>+448(SB), Y0, Y6
+	VCMPPD $17, lanes<>+672(SB), Y1, Y1
+	VCMPPD $17, lanes<>+832(SB), Y0, Y6
 	VBLENDVPD Y6, Y5, Y0, Y5
-	VCMPPD $0, lanes<>+480(SB), Y0, Y6
-	VBROADCASTSD lanes<>+4112(SB), Y7
-	VBROADCASTSD lanes<>+512(SB), Y8
+	VCMPPD $0, lanes<>+864(SB), Y0, Y6
+	VBROADCASTSD lanes<>+4528(SB), Y7
+	VBROADCASTSD lanes<>+896(SB), Y8
 	VBLENDVPD Y6, Y8, Y7, Y6
-	VCMPPD $30, lanes<>+480(SB), Y0, Y7
+	VCMPPD $30, lanes<>+864(SB), Y0, Y7
 	VBLENDVPD Y7, Y5, Y6, Y5
 	VBLENDVPD Y1, Y0, Y5, Y0
 	VADDPD Y0, Y4, Y0
@@ -8853,22 +13754,22 @@ TEXT ·logaddexpFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+416(SB), Z31
-	VBROADCASTSD lanes<>+4000(SB), Z30
-	VBROADCASTSD lanes<>+3584(SB), Z29
-	VBROADCASTSD lanes<>+4040(SB), Z28
-	VBROADCASTSD lanes<>+1760(SB), Z27
-	VBROADCASTSD lanes<>+512(SB), Z26
-	VBROADCASTSD lanes<>+320(SB), Z25
-	VBROADCASTSD lanes<>+480(SB), Z24
-	VBROADCASTSD lanes<>+3840(SB), Z23
-	VBROADCASTSD lanes<>+4144(SB), Z22
-	VBROADCASTSD lanes<>+1312(SB), Z21
-	VBROADCASTSD lanes<>+2784(SB), Z20
-	VBROADCASTSD lanes<>+2976(SB), Z19
-	VBROADCASTSD lanes<>+1088(SB), Z18
-	VBROADCASTSD lanes<>+4120(SB), Z17
-	VBROADCASTSD lanes<>+2272(SB), Z16
+	VBROADCASTSD lanes<>+800(SB), Z31
+	VBROADCASTSD lanes<>+4416(SB), Z30
+	VBROADCASTSD lanes<>+4000(SB), Z29
+	VBROADCASTSD lanes<>+4456(SB), Z28
+	VBROADCASTSD lanes<>+2176(SB), Z27
+	VBROADCASTSD lanes<>+896(SB), Z26
+	VBROADCASTSD lanes<>+704(SB), Z25
+	VBROADCASTSD lanes<>+864(SB), Z24
+	VBROADCASTSD lanes<>+4256(SB), Z23
+	VBROADCASTSD lanes<>+4560(SB), Z22
+	VBROADCASTSD lanes<>+1728(SB), Z21
+	VBROADCASTSD lanes<>+3200(SB), Z20
+	VBROADCASTSD lanes<>+3392(SB), Z19
+	VBROADCASTSD lanes<>+1504(SB), Z18
+	VBROADCASTSD lanes<>+4536(SB), Z17
+	VBROADCASTSD lanes<>+2688(SB), Z16
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -8922,12 +13823,12 @@ main:
 	VFMADD231PD Z8, Z17, Z12
 	VMOVAPS Z16, Z13
 	VFMADD231PD Z9, Z17, Z13
-	VFMADD213PD.BCST lanes<>+3680(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+3680(SB), Z9, Z13
-	VFMADD213PD.BCST lanes<>+1280(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+1280(SB), Z9, Z13
-	VFMADD213PD.BCST lanes<>+1248(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+1248(SB), Z9, Z13
+	VFMADD213PD.BCST lanes<>+4096(SB), Z8, Z12
+	VFMADD213PD.BCST lanes<>+4096(SB), Z9, Z13
+	VFMADD213PD.BCST lanes<>+1696(SB), Z8, Z12
+	VFMADD213PD.BCST lanes<>+1696(SB), Z9, Z13
+	VFMADD213PD.BCST lanes<>+1664(SB), Z8, Z12
+	VFMADD213PD.BCST lanes<>+1664(SB), Z9, Z13
 	VFMADD231PD Z1, Z10, Z12
 	VFMADD231PD Z3, Z11, Z13
 	VFMADD213PD Z31, Z1, Z12
@@ -8938,11 +13839,11 @@ main:
 	VSCALEFPD Z7, Z13, Z3
 	VADDPD Z31, Z1, Z6
 	VADDPD Z31, Z3, Z7
-	VPSUBQ.BCST lanes<>+384(SB), Z6, Z6
-	VPSUBQ.BCST lanes<>+384(SB), Z7, Z7
+	VPSUBQ.BCST lanes<>+768(SB), Z6, Z6
+	VPSUBQ.BCST lanes<>+768(SB), Z7, Z7
 	VPANDQ Z26, Z6, Z6
 	VPANDQ Z26, Z7, Z7
-	VBROADCASTSD lanes<>+4032(SB), Z8
+	VBROADCASTSD lanes<>+4448(SB), Z8
 	VPSUBQ Z6, Z8, Z9
 	VPSUBQ Z7, Z8, Z8
 	VMULPD Z25, Z1, Z10
@@ -8957,36 +13858,36 @@ main:
 	VPADDQ Z31, Z7, Z7
 	VPSRLQ $52, Z6, Z6
 	VPSRLQ $52, Z7, Z7
-	VPORQ.BCST lanes<>+192(SB), Z6, Z6
-	VPORQ.BCST lanes<>+192(SB), Z7, Z7
-	VSUBPD.BCST lanes<>+3904(SB), Z6, Z6
-	VSUBPD.BCST lanes<>+3904(SB), Z7, Z7
+	VPORQ.BCST lanes<>+576(SB), Z6, Z6
+	VPORQ.BCST lanes<>+576(SB), Z7, Z7
+	VSUBPD.BCST lanes<>+4320(SB), Z6, Z6
+	VSUBPD.BCST lanes<>+4320(SB), Z7, Z7
 	VMULPD Z12, Z12, Z8
 	VMULPD Z13, Z13, Z9
-	VADDPD.BCST lanes<>+96(SB), Z12, Z10
-	VADDPD.BCST lanes<>+96(SB), Z13, Z11
+	VADDPD.BCST lanes<>+480(SB), Z12, Z10
+	VADDPD.BCST lanes<>+480(SB), Z13, Z11
 	VDIVPD Z10, Z12, Z10
 	VDIVPD Z11, Z13, Z11
 	VMULPD Z10, Z10, Z14
 	VMULPD Z11, Z11, Z15
-	VMULPD.BCST lanes<>+352(SB), Z8, Z8
-	VMULPD.BCST lanes<>+352(SB), Z9, Z9
-	VBROADCASTSD lanes<>+4176(SB), Z2
-	VBROADCASTSD lanes<>+2592(SB), Z0
+	VMULPD.BCST lanes<>+736(SB), Z8, Z8
+	VMULPD.BCST lanes<>+736(SB), Z9, Z9
+	VBROADCASTSD lanes<>+4592(SB), Z2
+	VBROADCASTSD lanes<>+3008(SB), Z0
 	VFMADD231PD Z14, Z2, Z0
-	VFMADD213PD.BCST lanes<>+2592(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2208(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2208(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+1920(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+1920(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+3616(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3616(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2400(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2400(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2432(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2432(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2048(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2048(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+3008(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2624(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2624(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2336(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2336(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+4032(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+4032(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2816(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2816(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2848(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2848(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2464(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2464(SB), Z15, Z2
 	VFMADD213PD Z8, Z0, Z14
 	VFMADD213PD Z9, Z2, Z15
 	VFMSUB231PD Z14, Z10, Z8
@@ -8999,15 +13900,15 @@ main:
 	VFMADD231PD Z29, Z7, Z2
 	VANDPD Z30, Z1, Z6
 	VANDPD Z30, Z3, Z7
-	VCMPPD.BCST $17, lanes<>+288(SB), Z6, K3
-	VCMPPD.BCST $17, lanes<>+288(SB), Z7, K4
-	VCMPPD.BCST $17, lanes<>+448(SB), Z1, K5
-	VCMPPD.BCST $17, lanes<>+448(SB), Z3, K6
+	VCMPPD.BCST $17, lanes<>+672(SB), Z6, K3
+	VCMPPD.BCST $17, lanes<>+672(SB), Z7, K4
+	VCMPPD.BCST $17, lanes<>+832(SB), Z1, K5
+	VCMPPD.BCST $17, lanes<>+832(SB), Z3, K6
 	VBLENDMPD Z0, Z1, K5, Z0
 	VBLENDMPD Z2, Z3, K6, Z2
 	VCMPPD $0, Z24, Z1, K5
 	VCMPPD $0, Z24, Z3, K6
-	VBROADCASTSD lanes<>+4112(SB), Z6
+	VBROADCASTSD lanes<>+4528(SB), Z6
 	VBLENDMPD Z26, Z6, K5, Z7
 	VBLENDMPD Z26, Z6, K6, Z6
 	VCMPPD $30, Z24, Z1, K5
@@ -9059,17 +13960,17 @@ masked:
 	VFMADD213PD Z18, Z4, Z5
 	VMOVAPS Z16, Z6
 	VFMADD231PD Z4, Z17, Z6
-	VFMADD213PD.BCST lanes<>+3680(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+1280(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+1248(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4096(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+1696(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+1664(SB), Z4, Z6
 	VFMADD231PD Z1, Z5, Z6
 	VFMADD213PD Z31, Z1, Z6
 	VFMADD213PD Z31, Z1, Z6
 	VSCALEFPD Z3, Z6, Z1
 	VADDPD Z31, Z1, Z3
-	VPSUBQ.BCST lanes<>+384(SB), Z3, Z3
+	VPSUBQ.BCST lanes<>+768(SB), Z3, Z3
 	VPANDQ Z26, Z3, Z3
-	VBROADCASTSD lanes<>+4032(SB), Z4
+	VBROADCASTSD lanes<>+4448(SB), Z4
 	VPSUBQ Z3, Z4, Z4
 	VMULPD Z25, Z1, Z5
 	VMOVAPS Z31, Z6
@@ -9077,32 +13978,32 @@ masked:
 	VFMADD231PD Z4, Z5, Z6
 	VPADDQ Z31, Z3, Z3
 	VPSRLQ $52, Z3, Z3
-	VPORQ.BCST lanes<>+192(SB), Z3, Z3
-	VSUBPD.BCST lanes<>+3904(SB), Z3, Z3
+	VPORQ.BCST lanes<>+576(SB), Z3, Z3
+	VSUBPD.BCST lanes<>+4320(SB), Z3, Z3
 	VMULPD Z6, Z6, Z4
-	VADDPD.BCST lanes<>+96(SB), Z6, Z5
+	VADDPD.BCST lanes<>+480(SB), Z6, Z5
 	VDIVPD Z5, Z6, Z5
 	VMULPD Z5, Z5, Z7
-	VMULPD.BCST lanes<>+352(SB), Z4, Z4
-	VBROADCASTSD lanes<>+4176(SB), Z8
-	VFMADD213PD.BCST lanes<>+2592(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2208(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+1920(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+3616(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2400(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2432(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2048(SB), Z7, Z8
+	VMULPD.BCST lanes<>+736(SB), Z4, Z4
+	VBROADCASTSD lanes<>+4592(SB), Z8
+	VFMADD213PD.BCST lanes<>+3008(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2624(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2336(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+4032(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2816(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2848(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2464(SB), Z7, Z8
 	VFMADD213PD Z4, Z8, Z7
 	VFMSUB231PD Z7, Z5, Z4
 	VFMADD231PD Z27, Z3, Z4
 	VADDPD Z6, Z4, Z4
 	VFMADD231PD Z29, Z3, Z4
 	VANDPD Z30, Z1, Z3
-	VCMPPD.BCST $17, lanes<>+288(SB), Z3, K2
-	VCMPPD.BCST $17, lanes<>+448(SB), Z1, K3
+	VCMPPD.BCST $17, lanes<>+672(SB), Z3, K2
+	VCMPPD.BCST $17, lanes<>+832(SB), Z1, K3
 	VBLENDMPD Z4, Z1, K3, Z3
 	VCMPPD $0, Z24, Z1, K3
-	VBROADCASTSD lanes<>+4112(SB), Z4
+	VBROADCASTSD lanes<>+4528(SB), Z4
 	VBLENDMPD Z26, Z4, K3, Z4
 	VCMPPD $30, Z24, Z1, K3
 	VBLENDMPD Z3, Z4, K3, Z3
@@ -9114,6 +14015,306 @@ masked:
 	SUBQ $8, AX
 	JGT masked
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·logaddexp2Float32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VMOVUPS (DI)(CX*4), Y1
+	VCMPPS $0, Y1, Y0, Y2
+	VMOVUPS 32(SI)(CX*4), Y3
+	VMOVUPS 32(DI)(CX*4), Y4
+	VCMPPS $0, Y4, Y3, Y5
+	VADDPS lanes<>+1312(SB), Y0, Y6
+	VADDPS lanes<>+1312(SB), Y3, Y7
+	VCMPPS $3, Y1, Y0, Y8
+	VCMPPS $3, Y4, Y3, Y9
+	VADDPS Y1, Y0, Y10
+	VADDPS Y4, Y3, Y11
+	VMAXPS Y1, Y0, Y12
+	VMAXPS Y4, Y3, Y13
+	VMAXPS Y0, Y1, Y14
+	VMAXPS Y3, Y4, Y15
+	VANDPS Y14, Y12, Y12
+	VANDPS Y15, Y13, Y13
+	VBLENDVPS Y8, Y10, Y12, Y8
+	VBLENDVPS Y9, Y11, Y13, Y9
+	VSUBPS Y1, Y0, Y0
+	VSUBPS Y4, Y3, Y1
+	VANDPS lanes<>+4384(SB), Y0, Y0
+	VANDPS lanes<>+4384(SB), Y1, Y1
+	VXORPS lanes<>+1120(SB), Y0, Y0
+	VXORPS lanes<>+1120(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4640(SB), Y3
+	VMINPS Y0, Y3, Y0
+	VMINPS Y1, Y3, Y1
+	VBROADCASTSS lanes<>+4644(SB), Y3
+	VMAXPS Y0, Y3, Y0
+	VMAXPS Y1, Y3, Y1
+	VADDPS lanes<>+2944(SB), Y0, Y3
+	VADDPS lanes<>+2944(SB), Y1, Y4
+	VSUBPS lanes<>+2944(SB), Y3, Y10
+	VSUBPS lanes<>+2944(SB), Y4, Y11
+	VPSLLD $23, Y3, Y3
+	VPSLLD $23, Y4, Y4
+	VSUBPS Y10, Y0, Y10
+	VSUBPS Y11, Y1, Y11
+	VBROADCASTSS lanes<>+4684(SB), Y12
+	VBROADCASTSS lanes<>+2752(SB), Y13
+	VFMADD231PS Y10, Y12, Y13
+	VFMADD213PS lanes<>+2752(SB), Y11, Y12
+	VFMADD213PS lanes<>+1568(SB), Y10, Y13
+	VFMADD213PS lanes<>+1568(SB), Y11, Y12
+	VFMADD213PS lanes<>+3776(SB), Y10, Y13
+	VFMADD213PS lanes<>+3776(SB), Y11, Y12
+	VFMADD213PS lanes<>+3616(SB), Y10, Y13
+	VFMADD213PS lanes<>+3616(SB), Y11, Y12
+	VFMADD213PS lanes<>+1856(SB), Y10, Y13
+	VFMADD213PS lanes<>+1856(SB), Y11, Y12
+	VFMADD213PS lanes<>+1312(SB), Y10, Y13
+	VFMADD213PS lanes<>+1312(SB), Y11, Y12
+	VPSRAD $31, Y0, Y0
+	VPSRAD $31, Y1, Y1
+	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y1, Y1
+	VPADDD Y0, Y3, Y3
+	VPADDD Y1, Y4, Y4
+	VBROADCASTSS lanes<>+484(SB), Y10
+	VPSUBD Y0, Y10, Y0
+	VPSUBD Y1, Y10, Y1
+	VMULPS Y3, Y13, Y3
+	VMULPS Y4, Y12, Y4
+	VMULPS Y0, Y3, Y0
+	VMULPS Y1, Y4, Y1
+	VADDPS lanes<>+1312(SB), Y0, Y3
+	VADDPS lanes<>+1312(SB), Y1, Y4
+	VPSUBD lanes<>+1216(SB), Y3, Y3
+	VPSUBD lanes<>+1216(SB), Y4, Y4
+	VPAND lanes<>+1408(SB), Y3, Y3
+	VPAND lanes<>+1408(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4660(SB), Y10
+	VPSUBD Y3, Y10, Y11
+	VPSUBD Y4, Y10, Y10
+	VMULPS lanes<>+1280(SB), Y0, Y12
+	VMULPS lanes<>+1280(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1280(SB), Y14
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VFMSUB231PS Y14, Y11, Y15
+	VFMSUB213PS lanes<>+1312(SB), Y10, Y14
+	VFMADD231PS Y11, Y12, Y15
+	VFMADD231PS Y10, Y13, Y14
+	VCVTDQ2PS Y3, Y3
+	VCVTDQ2PS Y4, Y4
+	VMULPS Y15, Y15, Y10
+	VMULPS Y14, Y14, Y11
+	VBROADCASTSS lanes<>+4724(SB), Y12
+	VBROADCASTSS lanes<>+1984(SB), Y13
+	VFMADD231PS Y15, Y12, Y13
+	VFMADD213PS lanes<>+1984(SB), Y14, Y12
+	VFMADD213PS lanes<>+2432(SB), Y15, Y13
+	VFMADD213PS lanes<>+2432(SB), Y14, Y12
+	VFMADD213PS lanes<>+3488(SB), Y15, Y13
+	VFMADD213PS lanes<>+3488(SB), Y14, Y12
+	VFMADD213PS lanes<>+2304(SB), Y15, Y13
+	VFMADD213PS lanes<>+2304(SB), Y14, Y12
+	VFMADD213PS lanes<>+3040(SB), Y15, Y13
+	VFMADD213PS lanes<>+3040(SB), Y14, Y12
+	VFMADD213PS lanes<>+2272(SB), Y15, Y13
+	VFMADD213PS lanes<>+2272(SB), Y14, Y12
+	VFMADD213PS lanes<>+3872(SB), Y15, Y13
+	VFMADD213PS lanes<>+3872(SB), Y14, Y12
+	VFMADD213PS lanes<>+1152(SB), Y15, Y13
+	VFMADD213PS lanes<>+1152(SB), Y14, Y12
+	VFMADD231PS lanes<>+1888(SB), Y3, Y15
+	VFMADD231PS lanes<>+1888(SB), Y4, Y14
+	VFMADD231PS Y13, Y10, Y15
+	VFMADD231PS Y12, Y11, Y14
+	VANDPS lanes<>+4384(SB), Y0, Y3
+	VANDPS lanes<>+4384(SB), Y1, Y4
+	VCMPPS $17, lanes<>+960(SB), Y3, Y3
+	VCMPPS $17, lanes<>+960(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y10
+	VCMPPS $17, lanes<>+1344(SB), Y1, Y11
+	VBLENDVPS Y10, Y15, Y0, Y10
+	VBLENDVPS Y11, Y14, Y1, Y11
+	VCMPPS $0, lanes<>+1376(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1376(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4672(SB), Y14
+	VBROADCASTSS lanes<>+1408(SB), Y15
+	VBLENDVPS Y12, Y15, Y14, Y12
+	VBLENDVPS Y13, Y15, Y14, Y13
+	VCMPPS $30, lanes<>+1376(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1376(SB), Y1, Y15
+	VBLENDVPS Y14, Y10, Y12, Y10
+	VBLENDVPS Y15, Y11, Y13, Y11
+	VBLENDVPS Y3, Y0, Y10, Y0
+	VBLENDVPS Y4, Y1, Y11, Y1
+	VMULPS lanes<>+2112(SB), Y0, Y0
+	VMULPS lanes<>+2112(SB), Y1, Y1
+	VADDPS Y0, Y8, Y0
+	VADDPS Y1, Y9, Y1
+	VBLENDVPS Y2, Y6, Y0, Y0
+	VBLENDVPS Y5, Y7, Y1, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VMOVUPS 64(DI)(CX*4), Y1
+	VCMPPS $0, Y1, Y0, Y2
+	VMOVUPS 96(SI)(CX*4), Y3
+	VMOVUPS 96(DI)(CX*4), Y4
+	VCMPPS $0, Y4, Y3, Y5
+	VADDPS lanes<>+1312(SB), Y0, Y6
+	VADDPS lanes<>+1312(SB), Y3, Y7
+	VCMPPS $3, Y1, Y0, Y8
+	VCMPPS $3, Y4, Y3, Y9
+	VADDPS Y1, Y0, Y10
+	VADDPS Y4, Y3, Y11
+	VMAXPS Y1, Y0, Y12
+	VMAXPS Y4, Y3, Y13
+	VMAXPS Y0, Y1, Y14
+	VMAXPS Y3, Y4, Y15
+	VANDPS Y14, Y12, Y12
+	VANDPS Y15, Y13, Y13
+	VBLENDVPS Y8, Y10, Y12, Y8
+	VBLENDVPS Y9, Y11, Y13, Y9
+	VSUBPS Y1, Y0, Y0
+	VSUBPS Y4, Y3, Y1
+	VANDPS lanes<>+4384(SB), Y0, Y0
+	VANDPS lanes<>+4384(SB), Y1, Y1
+	VXORPS lanes<>+1120(SB), Y0, Y0
+	VXORPS lanes<>+1120(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4640(SB), Y3
+	VMINPS Y0, Y3, Y0
+	VMINPS Y1, Y3, Y1
+	VBROADCASTSS lanes<>+4644(SB), Y3
+	VMAXPS Y0, Y3, Y0
+	VMAXPS Y1, Y3, Y1
+	VADDPS lanes<>+2944(SB), Y0, Y3
+	VADDPS lanes<>+2944(SB), Y1, Y4
+	VSUBPS lanes<>+2944(SB), Y3, Y10
+	VSUBPS lanes<>+2944(SB), Y4, Y11
+	VPSLLD $23, Y3, Y3
+	VPSLLD $23, Y4, Y4
+	VSUBPS Y10, Y0, Y10
+	VSUBPS Y11, Y1, Y11
+	VBROADCASTSS lanes<>+4684(SB), Y12
+	VBROADCASTSS lanes<>+2752(SB), Y13
+	VFMADD231PS Y10, Y12, Y13
+	VFMADD213PS lanes<>+2752(SB), Y11, Y12
+	VFMADD213PS lanes<>+1568(SB), Y10, Y13
+	VFMADD213PS lanes<>+1568(SB), Y11, Y12
+	VFMADD213PS lanes<>+3776(SB), Y10, Y13
+	VFMADD213PS lanes<>+3776(SB), Y11, Y12
+	VFMADD213PS lanes<>+3616(SB), Y10, Y13
+	VFMADD213PS lanes<>+3616(SB), Y11, Y12
+	VFMADD213PS lanes<>+1856(SB), Y10, Y13
+	VFMADD213PS lanes<>+1856(SB), Y11, Y12
+	VFMADD213PS lanes<>+1312(SB), Y10, Y13
+	VFMADD213PS lanes<>+1312(SB), Y11, Y12
+	VPSRAD $31, Y0, Y0
+	VPSRAD $31, Y1, Y1
+	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y1, Y1
+	VPADDD Y0, Y3, Y3
+	VPADDD Y1, Y4, Y4
+	VBROADCASTSS lanes<>+484(SB), Y10
+	VPSUBD Y0, Y10, Y0
+	VPSUBD Y1, Y10, Y1
+	VMULPS Y3, Y13, Y3
+	VMULPS Y4, Y12, Y4
+	VMULPS Y0, Y3, Y0
+	VMULPS Y1, Y4, Y1
+	VADDPS lanes<>+1312(SB), Y0, Y3
+	VADDPS lanes<>+1312(SB), Y1, Y4
+	VPSUBD lanes<>+1216(SB), Y3, Y3
+	VPSUBD lanes<>+1216(SB), Y4, Y4
+	VPAND lanes<>+1408(SB), Y3, Y3
+	VPAND lanes<>+1408(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4660(SB), Y10
+	VPSUBD Y3, Y10, Y11
+	VPSUBD Y4, Y10, Y10
+	VMULPS lanes<>+1280(SB), Y0, Y12
+	VMULPS lanes<>+1280(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1280(SB), Y14
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VFMSUB231PS Y14, Y11, Y15
+	VFMSUB213PS lanes<>+1312(SB), Y10, Y14
+	VFMADD231PS Y11, Y12, Y15
+	VFMADD231PS Y10, Y13, Y14
+	VCVTDQ2PS Y3, Y3
+	VCVTDQ2PS Y4, Y4
+	VMULPS Y15, Y15, Y10
+	VMULPS Y14, Y14, Y11
+	VBROADCASTSS lanes<>+4724(SB), Y12
+	VBROADCASTSS lanes<>+1984(SB), Y13
+	VFMADD231PS Y15, Y12, Y13
+	VFMADD213PS lanes<>+1984(SB), Y14, Y12
+	VFMADD213PS lanes<>+2432(SB), Y15, Y13
+	VFMADD213PS lanes<>+2432(SB), Y14, Y12
+	VFMADD213PS lanes<>+3488(SB), Y15, Y13
+	VFMADD213PS lanes<>+3488(SB), Y14, Y12
+	VFMADD213PS lanes<>+2304(SB), Y15, Y13
+	VFMADD213PS lanes<>+2304(SB), Y14, Y12
+	VFMADD213PS lanes<>+3040(SB), Y15, Y13
+	VFMADD213PS lanes<>+3040(SB), Y14, Y12
+	VFMADD213PS lanes<>+2272(SB), Y15, Y13
+	VFMADD213PS lanes<>+2272(SB), Y14, Y12
+	VFMADD213PS lanes<>+3872(SB), Y15, Y13
+	VFMADD213PS lanes<>+3872(SB), Y14, Y12
+	VFMADD213PS lanes<>+1152(SB), Y15, Y13
+	VFMADD213PS lanes<>+1152(SB), Y14, Y12
+	VFMADD231PS lanes<>+1888(SB), Y3, Y15
+	VFMADD231PS lanes<>+1888(SB), Y4, Y14
+	VFMADD231PS Y13, Y10, Y15
+	VFMADD231PS Y12, Y11, Y14
+	VANDPS lanes<>+4384(SB), Y0, Y3
+	VANDPS lanes<>+4384(SB), Y1, Y4
+	VCMPPS $17, lanes<>+960(SB), Y3, Y3
+	VCMPPS $17, lanes<>+960(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y10
+	VCMPPS $17, lanes<>+1344(SB), Y1, Y11
+	VBLENDVPS Y10, Y15, Y0, Y10
+	VBLENDVPS Y11, Y14, Y1, Y11
+	VCMPPS $0, lanes<>+1376(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1376(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4672(SB), Y14
+	VBROADCASTSS lanes<>+1408(SB), Y15
+	VBLENDVPS Y12, Y15, Y14, Y12
+	VBLENDVPS Y13, Y15, Y14, Y13
+	VCMPPS $30, lanes<>+1376(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1376(SB), Y1, Y15
+	VBLENDVPS Y14, Y10, Y12, Y10
+	VBLENDVPS Y15, Y11, Y13, Y11
+	VBLENDVPS Y3, Y0, Y10, Y0
+	VBLENDVPS Y4, Y1, Y11, Y1
+	VMULPS lanes<>+2112(SB), Y0, Y0
+	VMULPS lanes<>+2112(SB), Y1, Y1
+	VADDPS Y0, Y8, Y0
+	VADDPS Y1, Y9, Y1
+	VBLENDVPS Y2, Y6, Y0, Y0
+	VBLENDVPS Y5, Y7, Y1, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -9134,8 +14335,8 @@ main:
 	VMOVUPS 32(SI)(CX*4), Y3
 	VMOVUPS 32(DI)(CX*4), Y4
 	VCMPPS $0, Y4, Y3, Y5
-	VADDPS lanes<>+928(SB), Y0, Y6
-	VADDPS lanes<>+928(SB), Y3, Y7
+	VADDPS lanes<>+1312(SB), Y0, Y6
+	VADDPS lanes<>+1312(SB), Y3, Y7
 	VCMPPS $3, Y1, Y0, Y8
 	VCMPPS $3, Y4, Y3, Y9
 	VADDPS Y1, Y0, Y10
@@ -9150,116 +14351,116 @@ main:
 	VBLENDVPS Y9, Y11, Y13, Y9
 	VSUBPS Y1, Y0, Y0
 	VSUBPS Y4, Y3, Y1
-	VANDPS lanes<>+3968(SB), Y0, Y0
-	VANDPS lanes<>+3968(SB), Y1, Y1
-	VXORPS lanes<>+736(SB), Y0, Y0
-	VXORPS lanes<>+736(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4224(SB), Y3
+	VANDPS lanes<>+4384(SB), Y0, Y0
+	VANDPS lanes<>+4384(SB), Y1, Y1
+	VXORPS lanes<>+1120(SB), Y0, Y0
+	VXORPS lanes<>+1120(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4640(SB), Y3
 	VMINPS Y0, Y3, Y0
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+4228(SB), Y3
+	VBROADCASTSS lanes<>+4644(SB), Y3
 	VMAXPS Y0, Y3, Y0
 	VMAXPS Y1, Y3, Y1
-	VADDPS lanes<>+2528(SB), Y0, Y3
-	VADDPS lanes<>+2528(SB), Y1, Y4
-	VSUBPS lanes<>+2528(SB), Y3, Y10
-	VSUBPS lanes<>+2528(SB), Y4, Y11
+	VADDPS lanes<>+2944(SB), Y0, Y3
+	VADDPS lanes<>+2944(SB), Y1, Y4
+	VSUBPS lanes<>+2944(SB), Y3, Y10
+	VSUBPS lanes<>+2944(SB), Y4, Y11
 	VPSLLD $23, Y3, Y3
 	VPSLLD $23, Y4, Y4
 	VSUBPS Y10, Y0, Y10
 	VSUBPS Y11, Y1, Y11
-	VBROADCASTSS lanes<>+4264(SB), Y12
-	VBROADCASTSS lanes<>+2336(SB), Y13
+	VBROADCASTSS lanes<>+4684(SB), Y12
+	VBROADCASTSS lanes<>+2752(SB), Y13
 	VFMADD231PS Y10, Y12, Y13
-	VFMADD213PS lanes<>+2336(SB), Y11, Y12
-	VFMADD213PS lanes<>+1152(SB), Y10, Y13
-	VFMADD213PS lanes<>+1152(SB), Y11, Y12
-	VFMADD213PS lanes<>+3360(SB), Y10, Y13
-	VFMADD213PS lanes<>+3360(SB), Y11, Y12
-	VFMADD213PS lanes<>+3200(SB), Y10, Y13
-	VFMADD213PS lanes<>+3200(SB), Y11, Y12
-	VFMADD213PS lanes<>+1440(SB), Y10, Y13
-	VFMADD213PS lanes<>+1440(SB), Y11, Y12
-	VFMADD213PS lanes<>+928(SB), Y10, Y13
-	VFMADD213PS lanes<>+928(SB), Y11, Y12
+	VFMADD213PS lanes<>+2752(SB), Y11, Y12
+	VFMADD213PS lanes<>+1568(SB), Y10, Y13
+	VFMADD213PS lanes<>+1568(SB), Y11, Y12
+	VFMADD213PS lanes<>+3776(SB), Y10, Y13
+	VFMADD213PS lanes<>+3776(SB), Y11, Y12
+	VFMADD213PS lanes<>+3616(SB), Y10, Y13
+	VFMADD213PS lanes<>+3616(SB), Y11, Y12
+	VFMADD213PS lanes<>+1856(SB), Y10, Y13
+	VFMADD213PS lanes<>+1856(SB), Y11, Y12
+	VFMADD213PS lanes<>+1312(SB), Y10, Y13
+	VFMADD213PS lanes<>+1312(SB), Y11, Y12
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+544(SB), Y0, Y0
-	VPAND lanes<>+544(SB), Y1, Y1
+	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y1, Y1
 	VPADDD Y0, Y3, Y3
 	VPADDD Y1, Y4, Y4
-	VBROADCASTSS lanes<>+100(SB), Y10
+	VBROADCASTSS lanes<>+484(SB), Y10
 	VPSUBD Y0, Y10, Y0
 	VPSUBD Y1, Y10, Y1
 	VMULPS Y3, Y13, Y3
 	VMULPS Y4, Y12, Y4
 	VMULPS Y0, Y3, Y0
 	VMULPS Y1, Y4, Y1
-	VADDPS lanes<>+928(SB), Y0, Y3
-	VADDPS lanes<>+928(SB), Y1, Y4
-	VPSUBD lanes<>+832(SB), Y3, Y3
-	VPSUBD lanes<>+832(SB), Y4, Y4
-	VPAND lanes<>+1024(SB), Y3, Y3
-	VPAND lanes<>+1024(SB), Y4, Y4
-	VBROADCASTSS lanes<>+4240(SB), Y10
+	VADDPS lanes<>+1312(SB), Y0, Y3
+	VADDPS lanes<>+1312(SB), Y1, Y4
+	VPSUBD lanes<>+1216(SB), Y3, Y3
+	VPSUBD lanes<>+1216(SB), Y4, Y4
+	VPAND lanes<>+1408(SB), Y3, Y3
+	VPAND lanes<>+1408(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4660(SB), Y10
 	VPSUBD Y3, Y10, Y11
 	VPSUBD Y4, Y10, Y10
-	VMULPS lanes<>+896(SB), Y0, Y12
-	VMULPS lanes<>+896(SB), Y1, Y13
-	VBROADCASTSS lanes<>+896(SB), Y14
-	VBROADCASTSS lanes<>+928(SB), Y15
+	VMULPS lanes<>+1280(SB), Y0, Y12
+	VMULPS lanes<>+1280(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1280(SB), Y14
+	VBROADCASTSS lanes<>+64(SB), Y15
 	VFMSUB231PS Y14, Y11, Y15
-	VFMSUB213PS lanes<>+928(SB), Y10, Y14
+	VFMSUB213PS lanes<>+1312(SB), Y10, Y14
 	VFMADD231PS Y11, Y12, Y15
 	VFMADD231PS Y10, Y13, Y14
 	VCVTDQ2PS Y3, Y3
 	VCVTDQ2PS Y4, Y4
 	VMULPS Y15, Y15, Y10
 	VMULPS Y14, Y14, Y11
-	VBROADCASTSS lanes<>+4284(SB), Y12
-	VBROADCASTSS lanes<>+1568(SB), Y13
+	VBROADCASTSS lanes<>+4724(SB), Y12
+	VBROADCASTSS lanes<>+1984(SB), Y13
 	VFMADD231PS Y15, Y12, Y13
-	VFMADD213PS lanes<>+1568(SB), Y14, Y12
-	VFMADD213PS lanes<>+2016(SB), Y15, Y13
-	VFMADD213PS lanes<>+2016(SB), Y14, Y12
-	VFMADD213PS lanes<>+3072(SB), Y15, Y13
-	VFMADD213PS lanes<>+3072(SB), Y14, Y12
-	VFMADD213PS lanes<>+1888(SB), Y15, Y13
-	VFMADD213PS lanes<>+1888(SB), Y14, Y12
-	VFMADD213PS lanes<>+2624(SB), Y15, Y13
-	VFMADD213PS lanes<>+2624(SB), Y14, Y12
-	VFMADD213PS lanes<>+1856(SB), Y15, Y13
-	VFMADD213PS lanes<>+1856(SB), Y14, Y12
-	VFMADD213PS lanes<>+3456(SB), Y15, Y13
-	VFMADD213PS lanes<>+3456(SB), Y14, Y12
-	VFMADD213PS lanes<>+768(SB), Y15, Y13
-	VFMADD213PS lanes<>+768(SB), Y14, Y12
-	VFMADD231PS lanes<>+1472(SB), Y3, Y15
-	VFMADD231PS lanes<>+1472(SB), Y4, Y14
+	VFMADD213PS lanes<>+1984(SB), Y14, Y12
+	VFMADD213PS lanes<>+2432(SB), Y15, Y13
+	VFMADD213PS lanes<>+2432(SB), Y14, Y12
+	VFMADD213PS lanes<>+3488(SB), Y15, Y13
+	VFMADD213PS lanes<>+3488(SB), Y14, Y12
+	VFMADD213PS lanes<>+2304(SB), Y15, Y13
+	VFMADD213PS lanes<>+2304(SB), Y14, Y12
+	VFMADD213PS lanes<>+3040(SB), Y15, Y13
+	VFMADD213PS lanes<>+3040(SB), Y14, Y12
+	VFMADD213PS lanes<>+2272(SB), Y15, Y13
+	VFMADD213PS lanes<>+2272(SB), Y14, Y12
+	VFMADD213PS lanes<>+3872(SB), Y15, Y13
+	VFMADD213PS lanes<>+3872(SB), Y14, Y12
+	VFMADD213PS lanes<>+1152(SB), Y15, Y13
+	VFMADD213PS lanes<>+1152(SB), Y14, Y12
+	VFMADD231PS lanes<>+1888(SB), Y3, Y15
+	VFMADD231PS lanes<>+1888(SB), Y4, Y14
 	VFMADD231PS Y13, Y10, Y15
 	VFMADD231PS Y12, Y11, Y14
-	VANDPS lanes<>+3968(SB), Y0, Y3
-	VANDPS lanes<>+3968(SB), Y1, Y4
-	VCMPPS $17, lanes<>+576(SB), Y3, Y3
-	VCMPPS $17, lanes<>+576(SB), Y4, Y4
-	VCMPPS $17, lanes<>+960(SB), Y0, Y10
-	VCMPPS $17, lanes<>+960(SB), Y1, Y11
+	VANDPS lanes<>+4384(SB), Y0, Y3
+	VANDPS lanes<>+4384(SB), Y1, Y4
+	VCMPPS $17, lanes<>+960(SB), Y3, Y3
+	VCMPPS $17, lanes<>+960(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y10
+	VCMPPS $17, lanes<>+1344(SB), Y1, Y11
 	VBLENDVPS Y10, Y15, Y0, Y10
 	VBLENDVPS Y11, Y14, Y1, Y11
-	VCMPPS $0, lanes<>+992(SB), Y0, Y12
-	VCMPPS $0, lanes<>+992(SB), Y1, Y13
-	VBROADCASTSS lanes<>+4252(SB), Y14
-	VBROADCASTSS lanes<>+1024(SB), Y15
+	VCMPPS $0, lanes<>+1376(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1376(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4672(SB), Y14
+	VBROADCASTSS lanes<>+1408(SB), Y15
 	VBLENDVPS Y12, Y15, Y14, Y12
 	VBLENDVPS Y13, Y15, Y14, Y13
-	VCMPPS $30, lanes<>+992(SB), Y0, Y14
-	VCMPPS $30, lanes<>+992(SB), Y1, Y15
+	VCMPPS $30, lanes<>+1376(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1376(SB), Y1, Y15
 	VBLENDVPS Y14, Y10, Y12, Y10
 	VBLENDVPS Y15, Y11, Y13, Y11
 	VBLENDVPS Y3, Y0, Y10, Y0
 	VBLENDVPS Y4, Y1, Y11, Y1
-	VMULPS lanes<>+1696(SB), Y0, Y0
-	VMULPS lanes<>+1696(SB), Y1, Y1
+	VMULPS lanes<>+2112(SB), Y0, Y0
+	VMULPS lanes<>+2112(SB), Y1, Y1
 	VADDPS Y0, Y8, Y0
 	VADDPS Y1, Y9, Y1
 	VBLENDVPS Y2, Y6, Y0, Y0
@@ -9278,7 +14479,7 @@ single:
 	VMOVUPS (SI)(CX*4), Y0
 	VMOVUPS (DI)(CX*4), Y1
 	VCMPPS $0, Y1, Y0, Y2
-	VADDPS lanes<>+928(SB), Y0, Y3
+	VADDPS lanes<>+1312(SB), Y0, Y3
 	VCMPPS $3, Y1, Y0, Y4
 	VADDPS Y1, Y0, Y5
 	VMAXPS Y1, Y0, Y6
@@ -9286,64 +14487,64 @@ single:
 	VANDPS Y7, Y6, Y6
 	VBLENDVPS Y4, Y5, Y6, Y4
 	VSUBPS Y1, Y0, Y0
-	VANDPS lanes<>+3968(SB), Y0, Y0
-	VXORPS lanes<>+736(SB), Y0, Y0
-	VBROADCASTSS lanes<>+4224(SB), Y1
+	VANDPS lanes<>+4384(SB), Y0, Y0
+	VXORPS lanes<>+1120(SB), Y0, Y0
+	VBROADCASTSS lanes<>+4640(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+4228(SB), Y1
+	VBROADCASTSS lanes<>+4644(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2528(SB), Y0, Y1
-	VSUBPS lanes<>+2528(SB), Y1, Y5
+	VADDPS lanes<>+2944(SB), Y0, Y1
+	VSUBPS lanes<>+2944(SB), Y1, Y5
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y5, Y0, Y5
-	VBROADCASTSS lanes<>+4264(SB), Y6
-	VFMADD213PS lanes<>+2336(SB), Y5, Y6
-	VFMADD213PS lanes<>+1152(SB), Y5, Y6
-	VFMADD213PS lanes<>+3360(SB), Y5, Y6
-	VFMADD213PS lanes<>+3200(SB), Y5, Y6
-	VFMADD213PS lanes<>+1440(SB), Y5, Y6
-	VFMADD213PS lanes<>+928(SB), Y5, Y6
+	VBROADCASTSS lanes<>+4684(SB), Y6
+	VFMADD213PS lanes<>+2752(SB), Y5, Y6
+	VFMADD213PS lanes<>+1568(SB), Y5, Y6
+	VFMADD213PS lanes<>+3776(SB), Y5, Y6
+	VFMADD213PS lanes<>+3616(SB), Y5, Y6
+	VFMADD213PS lanes<>+1856(SB), Y5, Y6
+	VFMADD213PS lanes<>+1312(SB), Y5, Y6
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+544(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
-	VBROADCASTSS lanes<>+100(SB), Y5
+	VBROADCASTSS lanes<>+484(SB), Y5
 	VPSUBD Y0, Y5, Y0
 	VMULPS Y1, Y6, Y1
 	VMULPS Y0, Y1, Y0
-	VADDPS lanes<>+928(SB), Y0, Y1
-	VPSUBD lanes<>+832(SB), Y1, Y1
-	VPAND lanes<>+1024(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4240(SB), Y5
+	VADDPS lanes<>+1312(SB), Y0, Y1
+	VPSUBD lanes<>+1216(SB), Y1, Y1
+	VPAND lanes<>+1408(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4660(SB), Y5
 	VPSUBD Y1, Y5, Y5
-	VMULPS lanes<>+896(SB), Y0, Y6
-	VBROADCASTSS lanes<>+896(SB), Y7
-	VFMSUB213PS lanes<>+928(SB), Y5, Y7
+	VMULPS lanes<>+1280(SB), Y0, Y6
+	VBROADCASTSS lanes<>+1280(SB), Y7
+	VFMSUB213PS lanes<>+1312(SB), Y5, Y7
 	VFMADD231PS Y5, Y6, Y7
 	VCVTDQ2PS Y1, Y1
 	VMULPS Y7, Y7, Y5
-	VBROADCASTSS lanes<>+4284(SB), Y6
-	VFMADD213PS lanes<>+1568(SB), Y7, Y6
-	VFMADD213PS lanes<>+2016(SB), Y7, Y6
-	VFMADD213PS lanes<>+3072(SB), Y7, Y6
-	VFMADD213PS lanes<>+1888(SB), Y7, Y6
-	VFMADD213PS lanes<>+2624(SB), Y7, Y6
-	VFMADD213PS lanes<>+1856(SB), Y7, Y6
-	VFMADD213PS lanes<>+3456(SB), Y7, Y6
-	VFMADD213PS lanes<>+768(SB), Y7, Y6
-	VFMADD231PS lanes<>+1472(SB), Y1, Y7
+	VBROADCASTSS lanes<>+4724(SB), Y6
+	VFMADD213PS lanes<>+1984(SB), Y7, Y6
+	VFMADD213PS lanes<>+2432(SB), Y7, Y6
+	VFMADD213PS lanes<>+3488(SB), Y7, Y6
+	VFMADD213PS lanes<>+2304(SB), Y7, Y6
+	VFMADD213PS lanes<>+3040(SB), Y7, Y6
+	VFMADD213PS lanes<>+2272(SB), Y7, Y6
+	VFMADD213PS lanes<>+3872(SB), Y7, Y6
+	VFMADD213PS lanes<>+1152(SB), Y7, Y6
+	VFMADD231PS lanes<>+1888(SB), Y1, Y7
 	VFMADD231PS Y6, Y5, Y7
-	VANDPS lanes<>+3968(SB), Y0, Y1
-	VCMPPS $17, lanes<>+576(SB), Y1, Y1
-	VCMPPS $17, lanes<>+960(SB), Y0, Y5
+	VANDPS lanes<>+4384(SB), Y0, Y1
+	VCMPPS $17, lanes<>+960(SB), Y1, Y1
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y5
 	VBLENDVPS Y5, Y7, Y0, Y5
-	VCMPPS $0, lanes<>+992(SB), Y0, Y6
-	VBROADCASTSS lanes<>+4252(SB), Y7
-	VBROADCASTSS lanes<>+1024(SB), Y8
+	VCMPPS $0, lanes<>+1376(SB), Y0, Y6
+	VBROADCASTSS lanes<>+4672(SB), Y7
+	VBROADCASTSS lanes<>+1408(SB), Y8
 	VBLENDVPS Y6, Y8, Y7, Y6
-	VCMPPS $30, lanes<>+992(SB), Y0, Y7
+	VCMPPS $30, lanes<>+1376(SB), Y0, Y7
 	VBLENDVPS Y7, Y5, Y6, Y5
 	VBLENDVPS Y1, Y0, Y5, Y0
-	VMULPS lanes<>+1696(SB), Y0, Y0
+	VMULPS lanes<>+2112(SB), Y0, Y0
 	VADDPS Y0, Y4, Y0
 	VBLENDVPS Y2, Y3, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
@@ -9354,14 +14555,14 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (DI)(CX*4), Y1, Y1
 	VCMPPS $0, Y1, Y0, Y2
-	VADDPS lanes<>+928(SB), Y0, Y3
+	VADDPS lanes<>+1312(SB), Y0, Y3
 	VCMPPS $3, Y1, Y0, Y4
 	VADDPS Y1, Y0, Y5
 	VMAXPS Y1, Y0, Y6
@@ -9369,64 +14570,64 @@ tail:
 	VANDPS Y7, Y6, Y6
 	VBLENDVPS Y4, Y5, Y6, Y4
 	VSUBPS Y1, Y0, Y0
-	VANDPS lanes<>+3968(SB), Y0, Y0
-	VXORPS lanes<>+736(SB), Y0, Y0
-	VBROADCASTSS lanes<>+4224(SB), Y1
+	VANDPS lanes<>+4384(SB), Y0, Y0
+	VXORPS lanes<>+1120(SB), Y0, Y0
+	VBROADCASTSS lanes<>+4640(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+4228(SB), Y1
+	VBROADCASTSS lanes<>+4644(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2528(SB), Y0, Y1
-	VSUBPS lanes<>+2528(SB), Y1, Y5
+	VADDPS lanes<>+2944(SB), Y0, Y1
+	VSUBPS lanes<>+2944(SB), Y1, Y5
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y5, Y0, Y5
-	VBROADCASTSS lanes<>+4264(SB), Y6
-	VFMADD213PS lanes<>+2336(SB), Y5, Y6
-	VFMADD213PS lanes<>+1152(SB), Y5, Y6
-	VFMADD213PS lanes<>+3360(SB), Y5, Y6
-	VFMADD213PS lanes<>+3200(SB), Y5, Y6
-	VFMADD213PS lanes<>+1440(SB), Y5, Y6
-	VFMADD213PS lanes<>+928(SB), Y5, Y6
+	VBROADCASTSS lanes<>+4684(SB), Y6
+	VFMADD213PS lanes<>+2752(SB), Y5, Y6
+	VFMADD213PS lanes<>+1568(SB), Y5, Y6
+	VFMADD213PS lanes<>+3776(SB), Y5, Y6
+	VFMADD213PS lanes<>+3616(SB), Y5, Y6
+	VFMADD213PS lanes<>+1856(SB), Y5, Y6
+	VFMADD213PS lanes<>+1312(SB), Y5, Y6
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+544(SB), Y0, Y0
+	VPAND lanes<>+928(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
-	VBROADCASTSS lanes<>+100(SB), Y5
+	VBROADCASTSS lanes<>+484(SB), Y5
 	VPSUBD Y0, Y5, Y0
 	VMULPS Y1, Y6, Y1
 	VMULPS Y0, Y1, Y0
-	VADDPS lanes<>+928(SB), Y0, Y1
-	VPSUBD lanes<>+832(SB), Y1, Y1
-	VPAND lanes<>+1024(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4240(SB), Y5
+	VADDPS lanes<>+1312(SB), Y0, Y1
+	VPSUBD lanes<>+1216(SB), Y1, Y1
+	VPAND lanes<>+1408(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4660(SB), Y5
 	VPSUBD Y1, Y5, Y5
-	VMULPS lanes<>+896(SB), Y0, Y6
-	VBROADCASTSS lanes<>+896(SB), Y7
-	VFMSUB213PS lanes<>+928(SB), Y5, Y7
+	VMULPS lanes<>+1280(SB), Y0, Y6
+	VBROADCASTSS lanes<>+1280(SB), Y7
+	VFMSUB213PS lanes<>+1312(SB), Y5, Y7
 	VFMADD231PS Y5, Y6, Y7
 	VCVTDQ2PS Y1, Y1
 	VMULPS Y7, Y7, Y5
-	VBROADCASTSS lanes<>+4284(SB), Y6
-	VFMADD213PS lanes<>+1568(SB), Y7, Y6
-	VFMADD213PS lanes<>+2016(SB), Y7, Y6
-	VFMADD213PS lanes<>+3072(SB), Y7, Y6
-	VFMADD213PS lanes<>+1888(SB), Y7, Y6
-	VFMADD213PS lanes<>+2624(SB), Y7, Y6
-	VFMADD213PS lanes<>+1856(SB), Y7, Y6
-	VFMADD213PS lanes<>+3456(SB), Y7, Y6
-	VFMADD213PS lanes<>+768(SB), Y7, Y6
-	VFMADD231PS lanes<>+1472(SB), Y1, Y7
+	VBROADCASTSS lanes<>+4724(SB), Y6
+	VFMADD213PS lanes<>+1984(SB), Y7, Y6
+	VFMADD213PS lanes<>+2432(SB), Y7, Y6
+	VFMADD213PS lanes<>+3488(SB), Y7, Y6
+	VFMADD213PS lanes<>+2304(SB), Y7, Y6
+	VFMADD213PS lanes<>+3040(SB), Y7, Y6
+	VFMADD213PS lanes<>+2272(SB), Y7, Y6
+	VFMADD213PS lanes<>+3872(SB), Y7, Y6
+	VFMADD213PS lanes<>+1152(SB), Y7, Y6
+	VFMADD231PS lanes<>+1888(SB), Y1, Y7
 	VFMADD231PS Y6, Y5, Y7
-	VANDPS lanes<>+3968(SB), Y0, Y1
-	VCMPPS $17, lanes<>+576(SB), Y1, Y1
-	VCMPPS $17, lanes<>+960(SB), Y0, Y5
+	VANDPS lanes<>+4384(SB), Y0, Y1
+	VCMPPS $17, lanes<>+960(SB), Y1, Y1
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y5
 	VBLENDVPS Y5, Y7, Y0, Y5
-	VCMPPS $0, lanes<>+992(SB), Y0, Y6
-	VBROADCASTSS lanes<>+4252(SB), Y7
-	VBROADCASTSS lanes<>+1024(SB), Y8
+	VCMPPS $0, lanes<>+1376(SB), Y0, Y6
+	VBROADCASTSS lanes<>+4672(SB), Y7
+	VBROADCASTSS lanes<>+1408(SB), Y8
 	VBLENDVPS Y6, Y8, Y7, Y6
-	VCMPPS $30, lanes<>+992(SB), Y0, Y7
+	VCMPPS $30, lanes<>+1376(SB), Y0, Y7
 	VBLENDVPS Y7, Y5, Y6, Y5
 	VBLENDVPS Y1, Y0, Y5, Y0
-	VMULPS lanes<>+1696(SB), Y0, Y0
+	VMULPS lanes<>+2112(SB), Y0, Y0
 	VADDPS Y0, Y4, Y0
 	VBLENDVPS Y2, Y3, Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
@@ -9436,32 +14637,331 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·logaddexp2Float32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+4384(SB), Z30
+	VBROADCASTSS lanes<>+2944(SB), Z29
+	VBROADCASTSS lanes<>+1408(SB), Z28
+	VBROADCASTSS lanes<>+1280(SB), Z27
+	VBROADCASTSS lanes<>+1376(SB), Z26
+	VBROADCASTSS lanes<>+4640(SB), Z25
+	VBROADCASTSS lanes<>+4644(SB), Z24
+	VBROADCASTSS lanes<>+4684(SB), Z23
+	VBROADCASTSS lanes<>+2752(SB), Z22
+	VBROADCASTSS lanes<>+1568(SB), Z21
+	VBROADCASTSS lanes<>+3776(SB), Z20
+	VBROADCASTSS lanes<>+3616(SB), Z19
+	VBROADCASTSS lanes<>+252(SB), Z18
+	VBROADCASTSS lanes<>+1216(SB), Z17
+	VBROADCASTSS lanes<>+4660(SB), Z16
+	VBROADCASTSS lanes<>+4724(SB), Z15
+	VBROADCASTSS lanes<>+1984(SB), Z14
+	VBROADCASTSS lanes<>+2432(SB), Z13
+	VBROADCASTSS lanes<>+3488(SB), Z12
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VMOVUPS (DI)(CX*4), Z1
+	VCMPPS $0, Z1, Z0, K1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VMOVUPS 4096(DI)(CX*4), Z3
+	VCMPPS $0, Z3, Z2, K2
+	VCMPPS $3, Z1, Z0, K3
+	VCMPPS $3, Z3, Z2, K4
+	VMAXPS Z1, Z0, Z4
+	VMAXPS Z3, Z2, Z5
+	VMAXPS Z0, Z1, Z6
+	VMAXPS Z2, Z3, Z7
+	VANDPS Z6, Z4, Z4
+	VANDPS Z7, Z5, Z5
+	VADDPS Z1, Z0, K3, Z4
+	VADDPS Z3, Z2, K4, Z5
+	VSUBPS Z1, Z0, Z1
+	VSUBPS Z3, Z2, Z3
+	VPTERNLOGD $243, Z30, Z30, Z1
+	VPTERNLOGD $243, Z30, Z30, Z3
+	VMINPS Z1, Z25, Z1
+	VMINPS Z3, Z25, Z3
+	VMAXPS Z1, Z24, Z1
+	VMAXPS Z3, Z24, Z3
+	VADDPS Z29, Z1, Z6
+	VADDPS Z29, Z3, Z7
+	VSUBPS Z29, Z6, Z6
+	VSUBPS Z29, Z7, Z7
+	VSUBPS Z6, Z1, Z1
+	VSUBPS Z7, Z3, Z3
+	VMOVAPS Z22, Z8
+	VFMADD231PS Z1, Z23, Z8
+	VMOVAPS Z22, Z9
+	VFMADD231PS Z3, Z23, Z9
+	VFMADD213PS Z21, Z1, Z8
+	VFMADD213PS Z21, Z3, Z9
+	VFMADD213PS Z20, Z1, Z8
+	VFMADD213PS Z20, Z3, Z9
+	VFMADD213PS Z19, Z1, Z8
+	VFMADD213PS Z19, Z3, Z9
+	VFMADD213PS Z18, Z1, Z8
+	VFMADD213PS Z18, Z3, Z9
+	VFMADD213PS Z31, Z1, Z8
+	VFMADD213PS Z31, Z3, Z9
+	VSCALEFPS Z6, Z8, Z1
+	VSCALEFPS Z7, Z9, Z3
+	VADDPS Z31, Z1, Z6
+	VADDPS Z31, Z3, Z7
+	VPSUBD Z17, Z6, Z6
+	VPSUBD Z17, Z7, Z7
+	VPANDD Z28, Z6, Z6
+	VPANDD Z28, Z7, Z7
+	VPSUBD Z6, Z16, Z8
+	VPSUBD Z7, Z16, Z9
+	VMULPS Z27, Z1, Z10
+	VMULPS Z27, Z3, Z11
+	VMOVAPS Z31, Z2
+	VFMSUB231PS Z27, Z8, Z2
+	VMOVAPS Z31, Z0
+	VFMSUB231PS Z27, Z9, Z0
+	VFMADD231PS Z8, Z10, Z2
+	VFMADD231PS Z9, Z11, Z0
+	VCVTDQ2PS Z6, Z6
+	VCVTDQ2PS Z7, Z7
+	VMULPS Z2, Z2, Z8
+	VMULPS Z0, Z0, Z9
+	VMOVAPS Z14, Z10
+	VFMADD231PS Z2, Z15, Z10
+	VMOVAPS Z14, Z11
+	VFMADD231PS Z0, Z15, Z11
+	VFMADD213PS Z13, Z2, Z10
+	VFMADD213PS Z13, Z0, Z11
+	VFMADD213PS Z12, Z2, Z10
+	VFMADD213PS Z12, Z0, Z11
+	VFMADD213PS.BCST lanes<>+2304(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2304(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+3040(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3040(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+2272(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2272(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+3872(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3872(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1152(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1152(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1888(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1888(SB), Z7, Z0
+	VFMADD231PS Z10, Z8, Z2
+	VFMADD231PS Z11, Z9, Z0
+	VANDPS Z30, Z1, Z6
+	VANDPS Z30, Z3, Z7
+	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
+	VBLENDMPS Z2, Z1, K5, Z2
+	VBLENDMPS Z0, Z3, K6, Z0
+	VCMPPS $0, Z26, Z1, K5
+	VCMPPS $0, Z26, Z3, K6
+	VBROADCASTSS lanes<>+4672(SB), Z6
+	VBLENDMPS Z28, Z6, K5, Z7
+	VBLENDMPS Z28, Z6, K6, Z6
+	VCMPPS $30, Z26, Z1, K5
+	VCMPPS $30, Z26, Z3, K6
+	VBLENDMPS Z2, Z7, K5, Z2
+	VBLENDMPS Z0, Z6, K6, Z0
+	VBLENDMPS Z1, Z2, K3, Z1
+	VBLENDMPS Z3, Z0, K4, Z0
+	VMULPS.BCST lanes<>+2112(SB), Z1, Z1
+	VMULPS.BCST lanes<>+2112(SB), Z0, Z0
+	VADDPS Z1, Z4, Z1
+	VADDPS Z0, Z5, Z0
+	VMOVUPS (SI)(CX*4), Z2
+	VADDPS Z31, Z2, K1, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VADDPS Z31, Z2, K2, Z0
+	VMOVNTPS Z1, (DX)(CX*4)
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VMOVUPS 8192(DI)(CX*4), Z1
+	VCMPPS $0, Z1, Z0, K1
+	VMOVUPS 12288(SI)(CX*4), Z2
+	VMOVUPS 12288(DI)(CX*4), Z3
+	VCMPPS $0, Z3, Z2, K2
+	VCMPPS $3, Z1, Z0, K3
+	VCMPPS $3, Z3, Z2, K4
+	VMAXPS Z1, Z0, Z4
+	VMAXPS Z3, Z2, Z5
+	VMAXPS Z0, Z1, Z6
+	VMAXPS Z2, Z3, Z7
+	VANDPS Z6, Z4, Z4
+	VANDPS Z7, Z5, Z5
+	VADDPS Z1, Z0, K3, Z4
+	VADDPS Z3, Z2, K4, Z5
+	VSUBPS Z1, Z0, Z1
+	VSUBPS Z3, Z2, Z3
+	VPTERNLOGD $243, Z30, Z30, Z1
+	VPTERNLOGD $243, Z30, Z30, Z3
+	VMINPS Z1, Z25, Z1
+	VMINPS Z3, Z25, Z3
+	VMAXPS Z1, Z24, Z1
+	VMAXPS Z3, Z24, Z3
+	VADDPS Z29, Z1, Z6
+	VADDPS Z29, Z3, Z7
+	VSUBPS Z29, Z6, Z6
+	VSUBPS Z29, Z7, Z7
+	VSUBPS Z6, Z1, Z1
+	VSUBPS Z7, Z3, Z3
+	VMOVAPS Z22, Z8
+	VFMADD231PS Z1, Z23, Z8
+	VMOVAPS Z22, Z9
+	VFMADD231PS Z3, Z23, Z9
+	VFMADD213PS Z21, Z1, Z8
+	VFMADD213PS Z21, Z3, Z9
+	VFMADD213PS Z20, Z1, Z8
+	VFMADD213PS Z20, Z3, Z9
+	VFMADD213PS Z19, Z1, Z8
+	VFMADD213PS Z19, Z3, Z9
+	VFMADD213PS Z18, Z1, Z8
+	VFMADD213PS Z18, Z3, Z9
+	VFMADD213PS Z31, Z1, Z8
+	VFMADD213PS Z31, Z3, Z9
+	VSCALEFPS Z6, Z8, Z1
+	VSCALEFPS Z7, Z9, Z3
+	VADDPS Z31, Z1, Z6
+	VADDPS Z31, Z3, Z7
+	VPSUBD Z17, Z6, Z6
+	VPSUBD Z17, Z7, Z7
+	VPANDD Z28, Z6, Z6
+	VPANDD Z28, Z7, Z7
+	VPSUBD Z6, Z16, Z8
+	VPSUBD Z7, Z16, Z9
+	VMULPS Z27, Z1, Z10
+	VMULPS Z27, Z3, Z11
+	VMOVAPS Z31, Z2
+	VFMSUB231PS Z27, Z8, Z2
+	VMOVAPS Z31, Z0
+	VFMSUB231PS Z27, Z9, Z0
+	VFMADD231PS Z8, Z10, Z2
+	VFMADD231PS Z9, Z11, Z0
+	VCVTDQ2PS Z6, Z6
+	VCVTDQ2PS Z7, Z7
+	VMULPS Z2, Z2, Z8
+	VMULPS Z0, Z0, Z9
+	VMOVAPS Z14, Z10
+	VFMADD231PS Z2, Z15, Z10
+	VMOVAPS Z14, Z11
+	VFMADD231PS Z0, Z15, Z11
+	VFMADD213PS Z13, Z2, Z10
+	VFMADD213PS Z13, Z0, Z11
+	VFMADD213PS Z12, Z2, Z10
+	VFMADD213PS Z12, Z0, Z11
+	VFMADD213PS.BCST lanes<>+2304(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2304(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+3040(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3040(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+2272(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2272(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+3872(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3872(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1152(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1152(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1888(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1888(SB), Z7, Z0
+	VFMADD231PS Z10, Z8, Z2
+	VFMADD231PS Z11, Z9, Z0
+	VANDPS Z30, Z1, Z6
+	VANDPS Z30, Z3, Z7
+	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
+	VBLENDMPS Z2, Z1, K5, Z2
+	VBLENDMPS Z0, Z3, K6, Z0
+	VCMPPS $0, Z26, Z1, K5
+	VCMPPS $0, Z26, Z3, K6
+	VBROADCASTSS lanes<>+4672(SB), Z6
+	VBLENDMPS Z28, Z6, K5, Z7
+	VBLENDMPS Z28, Z6, K6, Z6
+	VCMPPS $30, Z26, Z1, K5
+	VCMPPS $30, Z26, Z3, K6
+	VBLENDMPS Z2, Z7, K5, Z2
+	VBLENDMPS Z0, Z6, K6, Z0
+	VBLENDMPS Z1, Z2, K3, Z1
+	VBLENDMPS Z3, Z0, K4, Z0
+	VMULPS.BCST lanes<>+2112(SB), Z1, Z1
+	VMULPS.BCST lanes<>+2112(SB), Z0, Z0
+	VADDPS Z1, Z4, Z1
+	VADDPS Z0, Z5, Z0
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VADDPS Z31, Z2, K1, Z1
+	VMOVUPS 12288(SI)(CX*4), Z2
+	VADDPS Z31, Z2, K2, Z0
+	VMOVNTPS Z1, 8192(DX)(CX*4)
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·logaddexp2Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+928(SB), Z31
-	VBROADCASTSS lanes<>+3968(SB), Z30
-	VBROADCASTSS lanes<>+2528(SB), Z29
-	VBROADCASTSS lanes<>+1024(SB), Z28
-	VBROADCASTSS lanes<>+896(SB), Z27
-	VBROADCASTSS lanes<>+992(SB), Z26
-	VBROADCASTSS lanes<>+4224(SB), Z25
-	VBROADCASTSS lanes<>+4228(SB), Z24
-	VBROADCASTSS lanes<>+4264(SB), Z23
-	VBROADCASTSS lanes<>+2336(SB), Z22
-	VBROADCASTSS lanes<>+1152(SB), Z21
-	VBROADCASTSS lanes<>+3360(SB), Z20
-	VBROADCASTSS lanes<>+3200(SB), Z19
-	VBROADCASTSS lanes<>+1440(SB), Z18
-	VBROADCASTSS lanes<>+832(SB), Z17
-	VBROADCASTSS lanes<>+4240(SB), Z16
-	VBROADCASTSS lanes<>+4284(SB), Z15
-	VBROADCASTSS lanes<>+1568(SB), Z14
-	VBROADCASTSS lanes<>+2016(SB), Z13
-	VBROADCASTSS lanes<>+3072(SB), Z12
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+4384(SB), Z30
+	VBROADCASTSS lanes<>+2944(SB), Z29
+	VBROADCASTSS lanes<>+1408(SB), Z28
+	VBROADCASTSS lanes<>+1280(SB), Z27
+	VBROADCASTSS lanes<>+1376(SB), Z26
+	VBROADCASTSS lanes<>+4640(SB), Z25
+	VBROADCASTSS lanes<>+4644(SB), Z24
+	VBROADCASTSS lanes<>+4684(SB), Z23
+	VBROADCASTSS lanes<>+2752(SB), Z22
+	VBROADCASTSS lanes<>+1568(SB), Z21
+	VBROADCASTSS lanes<>+3776(SB), Z20
+	VBROADCASTSS lanes<>+3616(SB), Z19
+	VBROADCASTSS lanes<>+252(SB), Z18
+	VBROADCASTSS lanes<>+1216(SB), Z17
+	VBROADCASTSS lanes<>+4660(SB), Z16
+	VBROADCASTSS lanes<>+4724(SB), Z15
+	VBROADCASTSS lanes<>+1984(SB), Z14
+	VBROADCASTSS lanes<>+2432(SB), Z13
+	VBROADCASTSS lanes<>+3488(SB), Z12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -9541,31 +15041,31 @@ main:
 	VFMADD213PS Z13, Z0, Z11
 	VFMADD213PS Z12, Z2, Z10
 	VFMADD213PS Z12, Z0, Z11
-	VFMADD213PS.BCST lanes<>+1888(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+1888(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+2624(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+2624(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+1856(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+1856(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3456(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3456(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+768(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+768(SB), Z0, Z11
-	VFMADD231PS.BCST lanes<>+1472(SB), Z6, Z2
-	VFMADD231PS.BCST lanes<>+1472(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+2304(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2304(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+3040(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3040(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+2272(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2272(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+3872(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3872(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1152(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1152(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1888(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1888(SB), Z7, Z0
 	VFMADD231PS Z10, Z8, Z2
 	VFMADD231PS Z11, Z9, Z0
 	VANDPS Z30, Z1, Z6
 	VANDPS Z30, Z3, Z7
-	VCMPPS.BCST $17, lanes<>+576(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+576(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+960(SB), Z1, K5
-	VCMPPS.BCST $17, lanes<>+960(SB), Z3, K6
+	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
 	VBLENDMPS Z2, Z1, K5, Z2
 	VBLENDMPS Z0, Z3, K6, Z0
 	VCMPPS $0, Z26, Z1, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+4252(SB), Z6
+	VBROADCASTSS lanes<>+4672(SB), Z6
 	VBLENDMPS Z28, Z6, K5, Z7
 	VBLENDMPS Z28, Z6, K6, Z6
 	VCMPPS $30, Z26, Z1, K5
@@ -9574,8 +15074,8 @@ main:
 	VBLENDMPS Z0, Z6, K6, Z0
 	VBLENDMPS Z1, Z2, K3, Z1
 	VBLENDMPS Z3, Z0, K4, Z0
-	VMULPS.BCST lanes<>+1696(SB), Z1, Z1
-	VMULPS.BCST lanes<>+1696(SB), Z0, Z0
+	VMULPS.BCST lanes<>+2112(SB), Z1, Z1
+	VMULPS.BCST lanes<>+2112(SB), Z0, Z0
 	VADDPS Z1, Z4, Z1
 	VADDPS Z0, Z5, Z0
 	VMOVUPS (SI)(CX*4), Z2
@@ -9632,24 +15132,24 @@ masked:
 	VFMADD231PS Z6, Z15, Z5
 	VFMADD213PS Z13, Z6, Z5
 	VFMADD213PS Z12, Z6, Z5
-	VFMADD213PS.BCST lanes<>+1888(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+2624(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+1856(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+3456(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+768(SB), Z6, Z5
-	VFMADD231PS.BCST lanes<>+1472(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+2304(SB), Z6, Z5
+	VFMADD213PS.BCST lanes<>+3040(SB), Z6, Z5
+	VFMADD213PS.BCST lanes<>+2272(SB), Z6, Z5
+	VFMADD213PS.BCST lanes<>+3872(SB), Z6, Z5
+	VFMADD213PS.BCST lanes<>+1152(SB), Z6, Z5
+	VFMADD231PS.BCST lanes<>+1888(SB), Z3, Z6
 	VFMADD231PS Z5, Z4, Z6
 	VANDPS Z30, Z1, Z3
-	VCMPPS.BCST $17, lanes<>+576(SB), Z3, K2
-	VCMPPS.BCST $17, lanes<>+960(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+960(SB), Z3, K2
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K3
 	VBLENDMPS Z6, Z1, K3, Z3
 	VCMPPS $0, Z26, Z1, K3
-	VBROADCASTSS lanes<>+4252(SB), Z4
+	VBROADCASTSS lanes<>+4672(SB), Z4
 	VBLENDMPS Z28, Z4, K3, Z4
 	VCMPPS $30, Z26, Z1, K3
 	VBLENDMPS Z3, Z4, K3, Z3
 	VBLENDMPS Z1, Z3, K2, Z1
-	VMULPS.BCST lanes<>+1696(SB), Z1, Z1
+	VMULPS.BCST lanes<>+2112(SB), Z1, Z1
 	VADDPS Z1, Z2, Z1
 	VADDPS Z31, Z0, K1, Z1
 	VMOVUPS Z1, K7, (DX)(CX*4)
@@ -9666,12 +15166,12 @@ TEXT ·logaddexp2Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+416(SB), Y15
-	VBROADCASTSD lanes<>+4000(SB), Y14
-	VBROADCASTSD lanes<>+4208(SB), Y13
-	VBROADCASTSD lanes<>+3584(SB), Y12
-	VBROADCASTSD lanes<>+96(SB), Y11
-	VBROADCASTSD lanes<>+512(SB), Y10
+	VBROADCASTSD lanes<>+800(SB), Y15
+	VBROADCASTSD lanes<>+4416(SB), Y14
+	VBROADCASTSD lanes<>+4624(SB), Y13
+	VBROADCASTSD lanes<>+4000(SB), Y12
+	VBROADCASTSD lanes<>+480(SB), Y11
+	VBROADCASTSD lanes<>+896(SB), Y10
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -9690,79 +15190,79 @@ single:
 	VBLENDVPD Y4, Y5, Y6, Y4
 	VSUBPD Y1, Y0, Y0
 	VANDPD Y14, Y0, Y0
-	VXORPD lanes<>+128(SB), Y0, Y0
-	VBROADCASTSD lanes<>+4064(SB), Y1
+	VXORPD lanes<>+512(SB), Y0, Y0
+	VBROADCASTSD lanes<>+4480(SB), Y1
 	VMINPD Y0, Y1, Y0
-	VBROADCASTSD lanes<>+4104(SB), Y1
+	VBROADCASTSD lanes<>+4520(SB), Y1
 	VMAXPD Y0, Y1, Y0
 	VADDPD Y13, Y0, Y1
 	VSUBPD Y13, Y1, Y5
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y5, Y0, Y5
 	VMULPD Y5, Y5, Y6
-	VBROADCASTSD lanes<>+4168(SB), Y7
-	VFMADD213PD lanes<>+3136(SB), Y6, Y7
-	VFMADD213PD lanes<>+3712(SB), Y6, Y7
-	VFMADD213PD lanes<>+1408(SB), Y6, Y7
-	VFMADD213PD lanes<>+1664(SB), Y6, Y7
-	VFMADD213PD lanes<>+2368(SB), Y6, Y7
-	VBROADCASTSD lanes<>+4160(SB), Y8
-	VFMADD213PD lanes<>+2464(SB), Y6, Y8
+	VBROADCASTSD lanes<>+4584(SB), Y7
+	VFMADD213PD lanes<>+3552(SB), Y6, Y7
+	VFMADD213PD lanes<>+4128(SB), Y6, Y7
+	VFMADD213PD lanes<>+1824(SB), Y6, Y7
+	VFMADD213PD lanes<>+2080(SB), Y6, Y7
+	VFMADD213PD lanes<>+2784(SB), Y6, Y7
+	VBROADCASTSD lanes<>+4576(SB), Y8
+	VFMADD213PD lanes<>+2880(SB), Y6, Y8
+	VFMADD213PD lanes<>+2208(SB), Y6, Y8
 	VFMADD213PD lanes<>+1792(SB), Y6, Y8
-	VFMADD213PD lanes<>+1376(SB), Y6, Y8
-	VFMADD213PD lanes<>+3776(SB), Y6, Y8
+	VFMADD213PD lanes<>+4192(SB), Y6, Y8
 	VFMADD213PD Y12, Y6, Y8
 	VFMADD231PD Y5, Y7, Y8
 	VFMADD213PD Y15, Y5, Y8
 	VPXOR X5, X5, X5
 	VCMPPD $17, Y5, Y0, Y0
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+448(SB), Y0, Y0
 	VPADDQ Y0, Y1, Y1
 	VPSUBQ Y0, Y11, Y0
 	VMULPD Y1, Y8, Y1
 	VMULPD Y0, Y1, Y0
 	VADDPD Y15, Y0, Y1
-	VPSUBQ lanes<>+384(SB), Y1, Y1
+	VPSUBQ lanes<>+768(SB), Y1, Y1
 	VPAND Y10, Y1, Y1
-	VBROADCASTSD lanes<>+4032(SB), Y5
+	VBROADCASTSD lanes<>+4448(SB), Y5
 	VPSUBQ Y1, Y5, Y5
-	VMULPD lanes<>+320(SB), Y0, Y6
+	VMULPD lanes<>+704(SB), Y0, Y6
 	VMOVAPS Y15, Y7
-	VFMSUB231PD lanes<>+320(SB), Y5, Y7
+	VFMSUB231PD lanes<>+704(SB), Y5, Y7
 	VFMADD231PD Y5, Y6, Y7
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
-	VPOR lanes<>+192(SB), Y1, Y1
-	VSUBPD lanes<>+3904(SB), Y1, Y1
+	VPOR lanes<>+576(SB), Y1, Y1
+	VSUBPD lanes<>+4320(SB), Y1, Y1
 	VMULPD Y7, Y7, Y5
 	VADDPD Y11, Y7, Y6
 	VDIVPD Y6, Y7, Y6
 	VMULPD Y6, Y6, Y8
-	VMULPD lanes<>+352(SB), Y5, Y5
-	VBROADCASTSD lanes<>+4176(SB), Y9
-	VFMADD213PD lanes<>+2592(SB), Y8, Y9
-	VFMADD213PD lanes<>+2208(SB), Y8, Y9
-	VFMADD213PD lanes<>+1920(SB), Y8, Y9
-	VFMADD213PD lanes<>+3616(SB), Y8, Y9
-	VFMADD213PD lanes<>+2400(SB), Y8, Y9
-	VFMADD213PD lanes<>+2432(SB), Y8, Y9
-	VFMADD213PD lanes<>+2048(SB), Y8, Y9
+	VMULPD lanes<>+736(SB), Y5, Y5
+	VBROADCASTSD lanes<>+4592(SB), Y9
+	VFMADD213PD lanes<>+3008(SB), Y8, Y9
+	VFMADD213PD lanes<>+2624(SB), Y8, Y9
+	VFMADD213PD lanes<>+2336(SB), Y8, Y9
+	VFMADD213PD lanes<>+4032(SB), Y8, Y9
+	VFMADD213PD lanes<>+2816(SB), Y8, Y9
+	VFMADD213PD lanes<>+2848(SB), Y8, Y9
+	VFMADD213PD lanes<>+2464(SB), Y8, Y9
 	VFMADD213PD Y5, Y9, Y8
 	VFMSUB231PD Y8, Y6, Y5
-	VFMADD231PD lanes<>+1760(SB), Y1, Y5
+	VFMADD231PD lanes<>+2176(SB), Y1, Y5
 	VADDPD Y7, Y5, Y5
 	VFMADD231PD Y12, Y1, Y5
 	VANDPD Y14, Y0, Y1
-	VCMPPD $17, lanes<>+288(SB), Y1, Y1
-	VCMPPD $17, lanes<>+448(SB), Y0, Y6
+	VCMPPD $17, lanes<>+672(SB), Y1, Y1
+	VCMPPD $17, lanes<>+832(SB), Y0, Y6
 	VBLENDVPD Y6, Y5, Y0, Y5
-	VCMPPD $0, lanes<>+480(SB), Y0, Y6
-	VBROADCASTSD lanes<>+4112(SB), Y7
+	VCMPPD $0, lanes<>+864(SB), Y0, Y6
+	VBROADCASTSD lanes<>+4528(SB), Y7
 	VBLENDVPD Y6, Y10, Y7, Y6
-	VCMPPD $30, lanes<>+480(SB), Y0, Y7
+	VCMPPD $30, lanes<>+864(SB), Y0, Y7
 	VBLENDVPD Y7, Y5, Y6, Y5
 	VBLENDVPD Y1, Y0, Y5, Y0
-	VMULPD lanes<>+3840(SB), Y0, Y0
+	VMULPD lanes<>+4256(SB), Y0, Y0
 	VADDPD Y0, Y4, Y0
 	VBLENDVPD Y2, Y3, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
@@ -9773,7 +15273,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -9789,79 +15289,79 @@ tail:
 	VBLENDVPD Y4, Y5, Y6, Y4
 	VSUBPD Y1, Y0, Y0
 	VANDPD Y14, Y0, Y0
-	VXORPD lanes<>+128(SB), Y0, Y0
-	VBROADCASTSD lanes<>+4064(SB), Y1
+	VXORPD lanes<>+512(SB), Y0, Y0
+	VBROADCASTSD lanes<>+4480(SB), Y1
 	VMINPD Y0, Y1, Y0
-	VBROADCASTSD lanes<>+4104(SB), Y1
+	VBROADCASTSD lanes<>+4520(SB), Y1
 	VMAXPD Y0, Y1, Y0
 	VADDPD Y13, Y0, Y1
 	VSUBPD Y13, Y1, Y5
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y5, Y0, Y5
 	VMULPD Y5, Y5, Y6
-	VBROADCASTSD lanes<>+4168(SB), Y7
-	VFMADD213PD lanes<>+3136(SB), Y6, Y7
-	VFMADD213PD lanes<>+3712(SB), Y6, Y7
-	VFMADD213PD lanes<>+1408(SB), Y6, Y7
-	VFMADD213PD lanes<>+1664(SB), Y6, Y7
-	VFMADD213PD lanes<>+2368(SB), Y6, Y7
-	VBROADCASTSD lanes<>+4160(SB), Y8
-	VFMADD213PD lanes<>+2464(SB), Y6, Y8
+	VBROADCASTSD lanes<>+4584(SB), Y7
+	VFMADD213PD lanes<>+3552(SB), Y6, Y7
+	VFMADD213PD lanes<>+4128(SB), Y6, Y7
+	VFMADD213PD lanes<>+1824(SB), Y6, Y7
+	VFMADD213PD lanes<>+2080(SB), Y6, Y7
+	VFMADD213PD lanes<>+2784(SB), Y6, Y7
+	VBROADCASTSD lanes<>+4576(SB), Y8
+	VFMADD213PD lanes<>+2880(SB), Y6, Y8
+	VFMADD213PD lanes<>+2208(SB), Y6, Y8
 	VFMADD213PD lanes<>+1792(SB), Y6, Y8
-	VFMADD213PD lanes<>+1376(SB), Y6, Y8
-	VFMADD213PD lanes<>+3776(SB), Y6, Y8
+	VFMADD213PD lanes<>+4192(SB), Y6, Y8
 	VFMADD213PD Y12, Y6, Y8
 	VFMADD231PD Y5, Y7, Y8
 	VFMADD213PD Y15, Y5, Y8
 	VPXOR X5, X5, X5
 	VCMPPD $17, Y5, Y0, Y0
-	VANDPS lanes<>+64(SB), Y0, Y0
+	VANDPS lanes<>+448(SB), Y0, Y0
 	VPADDQ Y0, Y1, Y1
 	VPSUBQ Y0, Y11, Y0
 	VMULPD Y1, Y8, Y1
 	VMULPD Y0, Y1, Y0
 	VADDPD Y15, Y0, Y1
-	VPSUBQ lanes<>+384(SB), Y1, Y1
+	VPSUBQ lanes<>+768(SB), Y1, Y1
 	VPAND Y10, Y1, Y1
-	VBROADCASTSD lanes<>+4032(SB), Y5
+	VBROADCASTSD lanes<>+4448(SB), Y5
 	VPSUBQ Y1, Y5, Y5
-	VMULPD lanes<>+320(SB), Y0, Y6
+	VMULPD lanes<>+704(SB), Y0, Y6
 	VMOVAPS Y15, Y7
-	VFMSUB231PD lanes<>+320(SB), Y5, Y7
+	VFMSUB231PD lanes<>+704(SB), Y5, Y7
 	VFMADD231PD Y5, Y6, Y7
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
-	VPOR lanes<>+192(SB), Y1, Y1
-	VSUBPD lanes<>+3904(SB), Y1, Y1
+	VPOR lanes<>+576(SB), Y1, Y1
+	VSUBPD lanes<>+4320(SB), Y1, Y1
 	VMULPD Y7, Y7, Y5
 	VADDPD Y11, Y7, Y6
 	VDIVPD Y6, Y7, Y6
 	VMULPD Y6, Y6, Y8
-	VMULPD lanes<>+352(SB), Y5, Y5
-	VBROADCASTSD lanes<>+4176(SB), Y9
-	VFMADD213PD lanes<>+2592(SB), Y8, Y9
-	VFMADD213PD lanes<>+2208(SB), Y8, Y9
-	VFMADD213PD lanes<>+1920(SB), Y8, Y9
-	VFMADD213PD lanes<>+3616(SB), Y8, Y9
-	VFMADD213PD lanes<>+2400(SB), Y8, Y9
-	VFMADD213PD lanes<>+2432(SB), Y8, Y9
-	VFMADD213PD lanes<>+2048(SB), Y8, Y9
+	VMULPD lanes<>+736(SB), Y5, Y5
+	VBROADCASTSD lanes<>+4592(SB), Y9
+	VFMADD213PD lanes<>+3008(SB), Y8, Y9
+	VFMADD213PD lanes<>+2624(SB), Y8, Y9
+	VFMADD213PD lanes<>+2336(SB), Y8, Y9
+	VFMADD213PD lanes<>+4032(SB), Y8, Y9
+	VFMADD213PD lanes<>+2816(SB), Y8, Y9
+	VFMADD213PD lanes<>+2848(SB), Y8, Y9
+	VFMADD213PD lanes<>+2464(SB), Y8, Y9
 	VFMADD213PD Y5, Y9, Y8
 	VFMSUB231PD Y8, Y6, Y5
-	VFMADD231PD lanes<>+1760(SB), Y1, Y5
+	VFMADD231PD lanes<>+2176(SB), Y1, Y5
 	VADDPD Y7, Y5, Y5
 	VFMADD231PD Y12, Y1, Y5
 	VANDPD Y14, Y0, Y1
-	VCMPPD $17, lanes<>+288(SB), Y1, Y1
-	VCMPPD $17, lanes<>+448(SB), Y0, Y6
+	VCMPPD $17, lanes<>+672(SB), Y1, Y1
+	VCMPPD $17, lanes<>+832(SB), Y0, Y6
 	VBLENDVPD Y6, Y5, Y0, Y5
-	VCMPPD $0, lanes<>+480(SB), Y0, Y6
-	VBROADCASTSD lanes<>+4112(SB), Y7
+	VCMPPD $0, lanes<>+864(SB), Y0, Y6
+	VBROADCASTSD lanes<>+4528(SB), Y7
 	VBLENDVPD Y6, Y10, Y7, Y6
-	VCMPPD $30, lanes<>+480(SB), Y0, Y7
+	VCMPPD $30, lanes<>+864(SB), Y0, Y7
 	VBLENDVPD Y7, Y5, Y6, Y5
 	VBLENDVPD Y1, Y0, Y5, Y0
-	VMULPD lanes<>+3840(SB), Y0, Y0
+	VMULPD lanes<>+4256(SB), Y0, Y0
 	VADDPD Y0, Y4, Y0
 	VBLENDVPD Y2, Y3, Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
@@ -9877,22 +15377,22 @@ TEXT ·logaddexp2Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+416(SB), Z31
-	VBROADCASTSD lanes<>+4000(SB), Z30
-	VBROADCASTSD lanes<>+4208(SB), Z29
-	VBROADCASTSD lanes<>+3584(SB), Z28
-	VBROADCASTSD lanes<>+512(SB), Z27
-	VBROADCASTSD lanes<>+320(SB), Z26
-	VBROADCASTSD lanes<>+480(SB), Z25
-	VBROADCASTSD lanes<>+4064(SB), Z24
-	VBROADCASTSD lanes<>+4104(SB), Z23
-	VBROADCASTSD lanes<>+4168(SB), Z22
-	VBROADCASTSD lanes<>+3136(SB), Z21
-	VBROADCASTSD lanes<>+3712(SB), Z20
-	VBROADCASTSD lanes<>+1408(SB), Z19
-	VBROADCASTSD lanes<>+1664(SB), Z18
-	VBROADCASTSD lanes<>+2368(SB), Z17
-	VBROADCASTSD lanes<>+4160(SB), Z16
+	VBROADCASTSD lanes<>+800(SB), Z31
+	VBROADCASTSD lanes<>+4416(SB), Z30
+	VBROADCASTSD lanes<>+4624(SB), Z29
+	VBROADCASTSD lanes<>+4000(SB), Z28
+	VBROADCASTSD lanes<>+896(SB), Z27
+	VBROADCASTSD lanes<>+704(SB), Z26
+	VBROADCASTSD lanes<>+864(SB), Z25
+	VBROADCASTSD lanes<>+4480(SB), Z24
+	VBROADCASTSD lanes<>+4520(SB), Z23
+	VBROADCASTSD lanes<>+4584(SB), Z22
+	VBROADCASTSD lanes<>+3552(SB), Z21
+	VBROADCASTSD lanes<>+4128(SB), Z20
+	VBROADCASTSD lanes<>+1824(SB), Z19
+	VBROADCASTSD lanes<>+2080(SB), Z18
+	VBROADCASTSD lanes<>+2784(SB), Z17
+	VBROADCASTSD lanes<>+4576(SB), Z16
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -9942,16 +15442,16 @@ main:
 	VFMADD213PD Z18, Z9, Z11
 	VFMADD213PD Z17, Z8, Z10
 	VFMADD213PD Z17, Z9, Z11
-	VBROADCASTSD lanes<>+2464(SB), Z12
+	VBROADCASTSD lanes<>+2880(SB), Z12
 	VFMADD231PD Z8, Z16, Z12
-	VBROADCASTSD lanes<>+2464(SB), Z13
+	VBROADCASTSD lanes<>+2880(SB), Z13
 	VFMADD231PD Z9, Z16, Z13
+	VFMADD213PD.BCST lanes<>+2208(SB), Z8, Z12
+	VFMADD213PD.BCST lanes<>+2208(SB), Z9, Z13
 	VFMADD213PD.BCST lanes<>+1792(SB), Z8, Z12
 	VFMADD213PD.BCST lanes<>+1792(SB), Z9, Z13
-	VFMADD213PD.BCST lanes<>+1376(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+1376(SB), Z9, Z13
-	VFMADD213PD.BCST lanes<>+3776(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+3776(SB), Z9, Z13
+	VFMADD213PD.BCST lanes<>+4192(SB), Z8, Z12
+	VFMADD213PD.BCST lanes<>+4192(SB), Z9, Z13
 	VFMADD213PD Z28, Z8, Z12
 	VFMADD213PD Z28, Z9, Z13
 	VFMADD231PD Z1, Z10, Z12
@@ -9962,11 +15462,11 @@ main:
 	VSCALEFPD Z7, Z13, Z3
 	VADDPD Z31, Z1, Z6
 	VADDPD Z31, Z3, Z7
-	VPSUBQ.BCST lanes<>+384(SB), Z6, Z6
-	VPSUBQ.BCST lanes<>+384(SB), Z7, Z7
+	VPSUBQ.BCST lanes<>+768(SB), Z6, Z6
+	VPSUBQ.BCST lanes<>+768(SB), Z7, Z7
 	VPANDQ Z27, Z6, Z6
 	VPANDQ Z27, Z7, Z7
-	VBROADCASTSD lanes<>+4032(SB), Z8
+	VBROADCASTSD lanes<>+4448(SB), Z8
 	VPSUBQ Z6, Z8, Z9
 	VPSUBQ Z7, Z8, Z8
 	VMULPD Z26, Z1, Z10
@@ -9981,57 +15481,57 @@ main:
 	VPADDQ Z31, Z7, Z7
 	VPSRLQ $52, Z6, Z6
 	VPSRLQ $52, Z7, Z7
-	VPORQ.BCST lanes<>+192(SB), Z6, Z6
-	VPORQ.BCST lanes<>+192(SB), Z7, Z7
-	VSUBPD.BCST lanes<>+3904(SB), Z6, Z6
-	VSUBPD.BCST lanes<>+3904(SB), Z7, Z7
+	VPORQ.BCST lanes<>+576(SB), Z6, Z6
+	VPORQ.BCST lanes<>+576(SB), Z7, Z7
+	VSUBPD.BCST lanes<>+4320(SB), Z6, Z6
+	VSUBPD.BCST lanes<>+4320(SB), Z7, Z7
 	VMULPD Z12, Z12, Z8
 	VMULPD Z13, Z13, Z9
-	VADDPD.BCST lanes<>+96(SB), Z12, Z10
-	VADDPD.BCST lanes<>+96(SB), Z13, Z11
+	VADDPD.BCST lanes<>+480(SB), Z12, Z10
+	VADDPD.BCST lanes<>+480(SB), Z13, Z11
 	VDIVPD Z10, Z12, Z10
 	VDIVPD Z11, Z13, Z11
 	VMULPD Z10, Z10, Z14
 	VMULPD Z11, Z11, Z15
-	VMULPD.BCST lanes<>+352(SB), Z8, Z8
-	VMULPD.BCST lanes<>+352(SB), Z9, Z9
-	VBROADCASTSD lanes<>+4176(SB), Z2
-	VBROADCASTSD lanes<>+2592(SB), Z0
+	VMULPD.BCST lanes<>+736(SB), Z8, Z8
+	VMULPD.BCST lanes<>+736(SB), Z9, Z9
+	VBROADCASTSD lanes<>+4592(SB), Z2
+	VBROADCASTSD lanes<>+3008(SB), Z0
 	VFMADD231PD Z14, Z2, Z0
-	VFMADD213PD.BCST lanes<>+2592(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2208(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2208(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+1920(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+1920(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+3616(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3616(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2400(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2400(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2432(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2432(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2048(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2048(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+3008(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2624(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2624(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2336(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2336(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+4032(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+4032(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2816(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2816(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2848(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2848(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2464(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2464(SB), Z15, Z2
 	VFMADD213PD Z8, Z0, Z14
 	VFMADD213PD Z9, Z2, Z15
 	VFMSUB231PD Z14, Z10, Z8
 	VFMSUB231PD Z15, Z11, Z9
-	VFMADD231PD.BCST lanes<>+1760(SB), Z6, Z8
-	VFMADD231PD.BCST lanes<>+1760(SB), Z7, Z9
+	VFMADD231PD.BCST lanes<>+2176(SB), Z6, Z8
+	VFMADD231PD.BCST lanes<>+2176(SB), Z7, Z9
 	VADDPD Z12, Z8, Z0
 	VADDPD Z13, Z9, Z2
 	VFMADD231PD Z28, Z6, Z0
 	VFMADD231PD Z28, Z7, Z2
 	VANDPD Z30, Z1, Z6
 	VANDPD Z30, Z3, Z7
-	VCMPPD.BCST $17, lanes<>+288(SB), Z6, K3
-	VCMPPD.BCST $17, lanes<>+288(SB), Z7, K4
-	VCMPPD.BCST $17, lanes<>+448(SB), Z1, K5
-	VCMPPD.BCST $17, lanes<>+448(SB), Z3, K6
+	VCMPPD.BCST $17, lanes<>+672(SB), Z6, K3
+	VCMPPD.BCST $17, lanes<>+672(SB), Z7, K4
+	VCMPPD.BCST $17, lanes<>+832(SB), Z1, K5
+	VCMPPD.BCST $17, lanes<>+832(SB), Z3, K6
 	VBLENDMPD Z0, Z1, K5, Z0
 	VBLENDMPD Z2, Z3, K6, Z2
 	VCMPPD $0, Z25, Z1, K5
 	VCMPPD $0, Z25, Z3, K6
-	VBROADCASTSD lanes<>+4112(SB), Z6
+	VBROADCASTSD lanes<>+4528(SB), Z6
 	VBLENDMPD Z27, Z6, K5, Z7
 	VBLENDMPD Z27, Z6, K6, Z6
 	VCMPPD $30, Z25, Z1, K5
@@ -10040,8 +15540,8 @@ main:
 	VBLENDMPD Z2, Z6, K6, Z2
 	VBLENDMPD Z1, Z0, K3, Z0
 	VBLENDMPD Z3, Z2, K4, Z1
-	VMULPD.BCST lanes<>+3840(SB), Z0, Z0
-	VMULPD.BCST lanes<>+3840(SB), Z1, Z1
+	VMULPD.BCST lanes<>+4256(SB), Z0, Z0
+	VMULPD.BCST lanes<>+4256(SB), Z1, Z1
 	VADDPD Z0, Z4, Z0
 	VADDPD Z1, Z5, Z1
 	VMOVUPS (SI)(CX*8), Z2
@@ -10083,19 +15583,19 @@ masked:
 	VFMADD213PD Z19, Z4, Z5
 	VFMADD213PD Z18, Z4, Z5
 	VFMADD213PD Z17, Z4, Z5
-	VBROADCASTSD lanes<>+2464(SB), Z6
+	VBROADCASTSD lanes<>+2880(SB), Z6
 	VFMADD231PD Z4, Z16, Z6
+	VFMADD213PD.BCST lanes<>+2208(SB), Z4, Z6
 	VFMADD213PD.BCST lanes<>+1792(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+1376(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+3776(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4192(SB), Z4, Z6
 	VFMADD213PD Z28, Z4, Z6
 	VFMADD231PD Z1, Z5, Z6
 	VFMADD213PD Z31, Z1, Z6
 	VSCALEFPD Z3, Z6, Z1
 	VADDPD Z31, Z1, Z3
-	VPSUBQ.BCST lanes<>+384(SB), Z3, Z3
+	VPSUBQ.BCST lanes<>+768(SB), Z3, Z3
 	VPANDQ Z27, Z3, Z3
-	VBROADCASTSD lanes<>+4032(SB), Z4
+	VBROADCASTSD lanes<>+4448(SB), Z4
 	VPSUBQ Z3, Z4, Z4
 	VMULPD Z26, Z1, Z5
 	VMOVAPS Z31, Z6
@@ -10103,37 +15603,37 @@ masked:
 	VFMADD231PD Z4, Z5, Z6
 	VPADDQ Z31, Z3, Z3
 	VPSRLQ $52, Z3, Z3
-	VPORQ.BCST lanes<>+192(SB), Z3, Z3
-	VSUBPD.BCST lanes<>+3904(SB), Z3, Z3
+	VPORQ.BCST lanes<>+576(SB), Z3, Z3
+	VSUBPD.BCST lanes<>+4320(SB), Z3, Z3
 	VMULPD Z6, Z6, Z4
-	VADDPD.BCST lanes<>+96(SB), Z6, Z5
+	VADDPD.BCST lanes<>+480(SB), Z6, Z5
 	VDIVPD Z5, Z6, Z5
 	VMULPD Z5, Z5, Z7
-	VMULPD.BCST lanes<>+352(SB), Z4, Z4
-	VBROADCASTSD lanes<>+4176(SB), Z8
-	VFMADD213PD.BCST lanes<>+2592(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2208(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+1920(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+3616(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2400(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2432(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2048(SB), Z7, Z8
+	VMULPD.BCST lanes<>+736(SB), Z4, Z4
+	VBROADCASTSD lanes<>+4592(SB), Z8
+	VFMADD213PD.BCST lanes<>+3008(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2624(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2336(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+4032(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2816(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2848(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2464(SB), Z7, Z8
 	VFMADD213PD Z4, Z8, Z7
 	VFMSUB231PD Z7, Z5, Z4
-	VFMADD231PD.BCST lanes<>+1760(SB), Z3, Z4
+	VFMADD231PD.BCST lanes<>+2176(SB), Z3, Z4
 	VADDPD Z6, Z4, Z4
 	VFMADD231PD Z28, Z3, Z4
 	VANDPD Z30, Z1, Z3
-	VCMPPD.BCST $17, lanes<>+288(SB), Z3, K2
-	VCMPPD.BCST $17, lanes<>+448(SB), Z1, K3
+	VCMPPD.BCST $17, lanes<>+672(SB), Z3, K2
+	VCMPPD.BCST $17, lanes<>+832(SB), Z1, K3
 	VBLENDMPD Z4, Z1, K3, Z3
 	VCMPPD $0, Z25, Z1, K3
-	VBROADCASTSD lanes<>+4112(SB), Z4
+	VBROADCASTSD lanes<>+4528(SB), Z4
 	VBLENDMPD Z27, Z4, K3, Z4
 	VCMPPD $30, Z25, Z1, K3
 	VBLENDMPD Z3, Z4, K3, Z3
 	VBLENDMPD Z1, Z3, K2, Z1
-	VMULPD.BCST lanes<>+3840(SB), Z1, Z1
+	VMULPD.BCST lanes<>+4256(SB), Z1, Z1
 	VADDPD Z1, Z2, Z1
 	VADDPD Z31, Z0, K1, Z1
 	VMOVUPD Z1, K7, (DX)(CX*8)
@@ -10144,6 +15644,133 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·logitFloat32PastAVX2(SB), 0, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VBROADCASTSS lanes<>+1280(SB), Y13
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VCMPPS $3, Y15, Y0, Y1
+	VADDPS Y15, Y0, Y2
+	VMAXPS Y15, Y0, Y3
+	VMAXPS Y0, Y15, Y0
+	VANDPS Y0, Y3, Y0
+	VBLENDVPS Y1, Y2, Y0, Y0
+	VSUBPS Y15, Y14, Y1
+	VMINPS Y1, Y0, Y2
+	VMINPS Y0, Y1, Y0
+	VORPS Y0, Y2, Y10
+	VCMPPS $17, Y13, Y10, Y11
+	VMOVAPS Y10, Y0
+	CALL sinter∕vmath·logF32AVX2(SB)
+	VXORPS lanes<>+1120(SB), Y10, Y1
+	VMOVAPS Y0, Y12
+	VMOVAPS Y1, Y0
+	CALL sinter∕vmath·log1pF32AVX2(SB)
+	VSUBPS Y0, Y12, Y12
+	VMULPS lanes<>+1056(SB), Y10, Y0
+	VSUBPS Y14, Y0, Y0
+	VSUBPS Y10, Y14, Y1
+	VDIVPS Y1, Y0, Y0
+	CALL sinter∕vmath·log1pF32AVX2(SB)
+	VBLENDVPS Y11, Y12, Y0, Y0
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVUPS 32(SI)(CX*4), Y0
+	VCMPPS $3, Y15, Y0, Y1
+	VADDPS Y15, Y0, Y2
+	VMAXPS Y15, Y0, Y3
+	VMAXPS Y0, Y15, Y0
+	VANDPS Y0, Y3, Y0
+	VBLENDVPS Y1, Y2, Y0, Y0
+	VSUBPS Y15, Y14, Y1
+	VMINPS Y1, Y0, Y2
+	VMINPS Y0, Y1, Y0
+	VORPS Y0, Y2, Y10
+	VCMPPS $17, Y13, Y10, Y11
+	VMOVAPS Y10, Y0
+	CALL sinter∕vmath·logF32AVX2(SB)
+	VXORPS lanes<>+1120(SB), Y10, Y1
+	VMOVAPS Y0, Y12
+	VMOVAPS Y1, Y0
+	CALL sinter∕vmath·log1pF32AVX2(SB)
+	VSUBPS Y0, Y12, Y12
+	VMULPS lanes<>+1056(SB), Y10, Y0
+	VSUBPS Y14, Y0, Y0
+	VSUBPS Y10, Y14, Y1
+	VDIVPS Y1, Y0, Y0
+	CALL sinter∕vmath·log1pF32AVX2(SB)
+	VBLENDVPS Y11, Y12, Y0, Y0
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VCMPPS $3, Y15, Y0, Y1
+	VADDPS Y15, Y0, Y2
+	VMAXPS Y15, Y0, Y3
+	VMAXPS Y0, Y15, Y0
+	VANDPS Y0, Y3, Y0
+	VBLENDVPS Y1, Y2, Y0, Y0
+	VSUBPS Y15, Y14, Y1
+	VMINPS Y1, Y0, Y2
+	VMINPS Y0, Y1, Y0
+	VORPS Y0, Y2, Y10
+	VCMPPS $17, Y13, Y10, Y11
+	VMOVAPS Y10, Y0
+	CALL sinter∕vmath·logF32AVX2(SB)
+	VXORPS lanes<>+1120(SB), Y10, Y1
+	VMOVAPS Y0, Y12
+	VMOVAPS Y1, Y0
+	CALL sinter∕vmath·log1pF32AVX2(SB)
+	VSUBPS Y0, Y12, Y12
+	VMULPS lanes<>+1056(SB), Y10, Y0
+	VSUBPS Y14, Y0, Y0
+	VSUBPS Y10, Y14, Y1
+	VDIVPS Y1, Y0, Y0
+	CALL sinter∕vmath·log1pF32AVX2(SB)
+	VBLENDVPS Y11, Y12, Y0, Y0
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVUPS 96(SI)(CX*4), Y0
+	VCMPPS $3, Y15, Y0, Y1
+	VADDPS Y15, Y0, Y2
+	VMAXPS Y15, Y0, Y3
+	VMAXPS Y0, Y15, Y0
+	VANDPS Y0, Y3, Y0
+	VBLENDVPS Y1, Y2, Y0, Y0
+	VSUBPS Y15, Y14, Y1
+	VMINPS Y1, Y0, Y2
+	VMINPS Y0, Y1, Y0
+	VORPS Y0, Y2, Y10
+	VCMPPS $17, Y13, Y10, Y11
+	VMOVAPS Y10, Y0
+	CALL sinter∕vmath·logF32AVX2(SB)
+	VXORPS lanes<>+1120(SB), Y10, Y1
+	VMOVAPS Y0, Y12
+	VMOVAPS Y1, Y0
+	CALL sinter∕vmath·log1pF32AVX2(SB)
+	VSUBPS Y0, Y12, Y12
+	VMULPS lanes<>+1056(SB), Y10, Y0
+	VSUBPS Y14, Y0, Y0
+	VSUBPS Y10, Y14, Y1
+	VDIVPS Y1, Y0, Y0
+	CALL sinter∕vmath·log1pF32AVX2(SB)
+	VBLENDVPS Y11, Y12, Y0, Y0
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·logitFloat32AVX2(SB), 0, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -10151,8 +15778,8 @@ TEXT ·logitFloat32AVX2(SB), 0, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+928(SB), Y14
-	VBROADCASTSS lanes<>+896(SB), Y13
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VBROADCASTSS lanes<>+1280(SB), Y13
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -10173,12 +15800,12 @@ single:
 	VCMPPS $17, Y13, Y10, Y11
 	VMOVAPS Y10, Y0
 	CALL sinter∕vmath·logF32AVX2(SB)
-	VXORPS lanes<>+736(SB), Y10, Y1
+	VXORPS lanes<>+1120(SB), Y10, Y1
 	VMOVAPS Y0, Y12
 	VMOVAPS Y1, Y0
 	CALL sinter∕vmath·log1pF32AVX2(SB)
 	VSUBPS Y0, Y12, Y12
-	VMULPS lanes<>+672(SB), Y10, Y0
+	VMULPS lanes<>+1056(SB), Y10, Y0
 	VSUBPS Y14, Y0, Y0
 	VSUBPS Y10, Y14, Y1
 	VDIVPS Y1, Y0, Y0
@@ -10192,7 +15819,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -10209,12 +15836,12 @@ tail:
 	VCMPPS $17, Y13, Y10, Y11
 	VMOVAPS Y10, Y0
 	CALL sinter∕vmath·logF32AVX2(SB)
-	VXORPS lanes<>+736(SB), Y10, Y1
+	VXORPS lanes<>+1120(SB), Y10, Y1
 	VMOVAPS Y0, Y12
 	VMOVAPS Y1, Y0
 	CALL sinter∕vmath·log1pF32AVX2(SB)
 	VSUBPS Y0, Y12, Y12
-	VMULPS lanes<>+672(SB), Y10, Y0
+	VMULPS lanes<>+1056(SB), Y10, Y0
 	VSUBPS Y14, Y0, Y0
 	VSUBPS Y10, Y14, Y1
 	VDIVPS Y1, Y0, Y0
@@ -10227,56 +15854,651 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·logitFloat32AVX512(SB), 0, $0-48
+TEXT ·logitFloat32PastAVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+928(SB), Z30
-	VBROADCASTSS lanes<>+896(SB), Z29
-	VBROADCASTSS lanes<>+132(SB), Z28
-	VBROADCASTSS lanes<>+100(SB), Z27
+	VBROADCASTSS lanes<>+64(SB), Z30
+	VBROADCASTSS lanes<>+1280(SB), Z29
+	VBROADCASTSS lanes<>+1408(SB), Z28
+	VBROADCASTSS lanes<>+1376(SB), Z27
+	VBROADCASTSS lanes<>+1216(SB), Z26
+	VBROADCASTSS lanes<>+4660(SB), Z25
+	VBROADCASTSS lanes<>+4724(SB), Z24
+	VBROADCASTSS lanes<>+1984(SB), Z23
+	VBROADCASTSS lanes<>+2432(SB), Z22
+	VBROADCASTSS lanes<>+3488(SB), Z21
+	VBROADCASTSS lanes<>+2304(SB), Z20
+	VBROADCASTSS lanes<>+3040(SB), Z19
+	VBROADCASTSS lanes<>+2272(SB), Z18
+	VBROADCASTSS lanes<>+3872(SB), Z17
+	VBROADCASTSS lanes<>+1152(SB), Z16
+	VBROADCASTSS lanes<>+1888(SB), Z15
 	XORQ CX, CX
-	SUBQ $16, AX
-	CMPQ CX, AX
-	JGT tail
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
 	PCALIGN $32
-single:
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
 	VMOVUPS (SI)(CX*4), Z0
 	VCMPPS $3, Z31, Z0, K1
-	VMAXPS Z31, Z0, Z1
-	VMAXPS Z0, Z31, Z2
-	VANDPS Z2, Z1, Z1
-	VADDPS Z31, Z0, K1, Z1
+	VMOVUPS 4096(SI)(CX*4), Z1
+	VCMPPS $3, Z31, Z1, K2
+	VMAXPS Z31, Z0, Z2
+	VMAXPS Z31, Z1, Z3
+	VMAXPS Z0, Z31, Z4
+	VMAXPS Z1, Z31, Z5
+	VANDPS Z4, Z2, Z2
+	VANDPS Z5, Z3, Z3
+	VADDPS Z31, Z0, K1, Z2
+	VADDPS Z31, Z1, K2, Z3
 	VSUBPS Z31, Z30, Z0
-	VMINPS Z0, Z1, Z2
-	VMINPS Z1, Z0, Z0
-	VORPS Z0, Z2, Z16
-	VCMPPS $17, Z29, Z16, K5
-	VMOVAPS Z16, Z0
-	CALL sinter∕vmath·logF32AVX512(SB)
-	VXORPS Z28, Z16, Z1
-	VMOVAPS Z0, Z17
-	VMOVAPS Z1, Z0
-	CALL sinter∕vmath·log1pF32AVX512(SB)
-	VMULPS Z16, Z27, Z1
-	VSUBPS Z30, Z1, Z1
-	VSUBPS Z16, Z30, Z2
-	VDIVPS Z2, Z1, Z1
-	VMOVAPS Z0, Z16
-	VMOVAPS Z1, Z0
-	CALL sinter∕vmath·log1pF32AVX512(SB)
-	VSUBPS Z16, Z17, K5, Z0
-	VMOVUPS Z0, (DX)(CX*4)
+	VSUBPS Z31, Z30, Z1
+	VMINPS Z0, Z2, Z4
+	VMINPS Z1, Z3, Z5
+	VMINPS Z2, Z0, Z0
+	VMINPS Z3, Z1, Z1
+	VORPS Z0, Z4, Z0
+	VORPS Z1, Z5, Z1
+	VCMPPS $17, Z29, Z0, K1
+	VCMPPS $17, Z29, Z1, K2
+	VGETMANTPS $8, Z0, Z2
+	VGETMANTPS $8, Z1, Z3
+	VPSRLD $18, Z2, Z4
+	VPSRLD $18, Z3, Z5
+	VMOVUPS lanes<>+128(SB), Z6
+	VMOVAPS Z4, Z7
+	VPERMI2PS lanes<>+320(SB), Z6, Z7
+	VMOVAPS Z5, Z8
+	VPERMI2PS lanes<>+320(SB), Z6, Z8
+	VFMSUB213PS Z30, Z7, Z2
+	VFMSUB213PS Z30, Z8, Z3
+	VGETEXPPS Z0, Z6
+	VGETEXPPS Z1, Z7
+	VMOVUPS lanes<>+0(SB), Z8
+	VPERMI2PS lanes<>+192(SB), Z8, Z4
+	VPERMI2PS lanes<>+192(SB), Z8, Z5
+	VFMADD231PS.BCST lanes<>+252(SB), Z6, Z4
+	VFMADD231PS.BCST lanes<>+252(SB), Z7, Z5
+	VBROADCASTSS lanes<>+4716(SB), Z6
+	VBROADCASTSS lanes<>+4708(SB), Z7
+	VFMADD231PS Z2, Z6, Z7
+	VFMADD213PS.BCST lanes<>+4708(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+4700(SB), Z2, Z7
+	VFMADD213PS.BCST lanes<>+4700(SB), Z3, Z6
+	VFMADD213PS Z30, Z2, Z7
+	VFMADD213PS Z30, Z3, Z6
+	VFMADD231PS Z2, Z7, Z4
+	VFMADD231PS Z3, Z6, Z5
+	VXORPS.BCST lanes<>+516(SB), Z0, Z2
+	VXORPS.BCST lanes<>+516(SB), Z1, Z3
+	VADDPS Z30, Z2, Z6
+	VADDPS Z30, Z3, Z7
+	VPSUBD Z26, Z6, Z6
+	VPSUBD Z26, Z7, Z7
+	VPANDD Z28, Z6, Z6
+	VPANDD Z28, Z7, Z7
+	VPSUBD Z6, Z25, Z8
+	VPSUBD Z7, Z25, Z9
+	VMULPS Z29, Z2, Z10
+	VMULPS Z29, Z3, Z11
+	VMOVAPS Z30, Z12
+	VFMSUB231PS Z29, Z8, Z12
+	VMOVAPS Z30, Z13
+	VFMSUB231PS Z29, Z9, Z13
+	VFMADD231PS Z8, Z10, Z12
+	VFMADD231PS Z9, Z11, Z13
+	VCVTDQ2PS Z6, Z6
+	VCVTDQ2PS Z7, Z7
+	VMULPS Z12, Z12, Z8
+	VMULPS Z13, Z13, Z9
+	VMOVAPS Z23, Z10
+	VFMADD231PS Z12, Z24, Z10
+	VMOVAPS Z23, Z11
+	VFMADD231PS Z13, Z24, Z11
+	VFMADD213PS Z22, Z12, Z10
+	VFMADD213PS Z22, Z13, Z11
+	VFMADD213PS Z21, Z12, Z10
+	VFMADD213PS Z21, Z13, Z11
+	VFMADD213PS Z20, Z12, Z10
+	VFMADD213PS Z20, Z13, Z11
+	VFMADD213PS Z19, Z12, Z10
+	VFMADD213PS Z19, Z13, Z11
+	VFMADD213PS Z18, Z12, Z10
+	VFMADD213PS Z18, Z13, Z11
+	VFMADD213PS Z17, Z12, Z10
+	VFMADD213PS Z17, Z13, Z11
+	VFMADD213PS Z16, Z12, Z10
+	VFMADD213PS Z16, Z13, Z11
+	VFMADD231PS Z15, Z6, Z12
+	VFMADD231PS Z15, Z7, Z13
+	VFMADD231PS Z10, Z8, Z12
+	VFMADD231PS Z11, Z9, Z13
+	VANDPS.BCST lanes<>+4384(SB), Z2, Z6
+	VANDPS.BCST lanes<>+4384(SB), Z3, Z7
+	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z2, K5
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
+	VBLENDMPS Z12, Z2, K5, Z6
+	VBLENDMPS Z13, Z3, K6, Z7
+	VCMPPS $0, Z27, Z2, K5
+	VCMPPS $0, Z27, Z3, K6
+	VBROADCASTSS lanes<>+4672(SB), Z8
+	VBLENDMPS Z28, Z8, K5, Z9
+	VBLENDMPS Z28, Z8, K6, Z10
+	VCMPPS $30, Z27, Z2, K5
+	VCMPPS $30, Z27, Z3, K6
+	VBLENDMPS Z6, Z9, K5, Z6
+	VBLENDMPS Z7, Z10, K6, Z7
+	VBLENDMPS Z2, Z6, K3, Z2
+	VBLENDMPS Z3, Z7, K4, Z3
+	VMULPS.BCST lanes<>+484(SB), Z0, Z6
+	VMULPS.BCST lanes<>+484(SB), Z1, Z7
+	VSUBPS Z30, Z6, Z6
+	VSUBPS Z30, Z7, Z7
+	VSUBPS Z0, Z30, Z0
+	VSUBPS Z1, Z30, Z1
+	VDIVPS Z0, Z6, Z0
+	VDIVPS Z1, Z7, Z1
+	VADDPS Z30, Z0, Z6
+	VADDPS Z30, Z1, Z7
+	VPSUBD Z26, Z6, Z6
+	VPSUBD Z26, Z7, Z7
+	VPANDD Z28, Z6, Z6
+	VPANDD Z28, Z7, Z7
+	VPSUBD Z6, Z25, Z9
+	VPSUBD Z7, Z25, Z10
+	VMULPS Z29, Z0, Z11
+	VMULPS Z29, Z1, Z12
+	VMOVAPS Z30, Z13
+	VFMSUB231PS Z29, Z9, Z13
+	VMOVAPS Z30, Z14
+	VFMSUB231PS Z29, Z10, Z14
+	VFMADD231PS Z9, Z11, Z13
+	VFMADD231PS Z10, Z12, Z14
+	VCVTDQ2PS Z6, Z6
+	VCVTDQ2PS Z7, Z7
+	VMULPS Z13, Z13, Z9
+	VMULPS Z14, Z14, Z10
+	VMOVAPS Z23, Z11
+	VFMADD231PS Z13, Z24, Z11
+	VMOVAPS Z23, Z12
+	VFMADD231PS Z14, Z24, Z12
+	VFMADD213PS Z22, Z13, Z11
+	VFMADD213PS Z22, Z14, Z12
+	VFMADD213PS Z21, Z13, Z11
+	VFMADD213PS Z21, Z14, Z12
+	VFMADD213PS Z20, Z13, Z11
+	VFMADD213PS Z20, Z14, Z12
+	VFMADD213PS Z19, Z13, Z11
+	VFMADD213PS Z19, Z14, Z12
+	VFMADD213PS Z18, Z13, Z11
+	VFMADD213PS Z18, Z14, Z12
+	VFMADD213PS Z17, Z13, Z11
+	VFMADD213PS Z17, Z14, Z12
+	VFMADD213PS Z16, Z13, Z11
+	VFMADD213PS Z16, Z14, Z12
+	VFMADD231PS Z15, Z6, Z13
+	VFMADD231PS Z15, Z7, Z14
+	VFMADD231PS Z11, Z9, Z13
+	VFMADD231PS Z12, Z10, Z14
+	VANDPS.BCST lanes<>+4384(SB), Z0, Z6
+	VANDPS.BCST lanes<>+4384(SB), Z1, Z7
+	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z0, K5
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K6
+	VBLENDMPS Z13, Z0, K5, Z6
+	VBLENDMPS Z14, Z1, K6, Z7
+	VCMPPS $0, Z27, Z0, K5
+	VCMPPS $0, Z27, Z1, K6
+	VBLENDMPS Z28, Z8, K5, Z9
+	VBLENDMPS Z28, Z8, K6, Z8
+	VCMPPS $30, Z27, Z0, K5
+	VCMPPS $30, Z27, Z1, K6
+	VBLENDMPS Z6, Z9, K5, Z6
+	VBLENDMPS Z7, Z8, K6, Z7
+	VBLENDMPS Z0, Z6, K3, Z0
+	VBLENDMPS Z1, Z7, K4, Z1
+	VSUBPS Z2, Z4, K1, Z0
+	VSUBPS Z3, Z5, K2, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VCMPPS $3, Z31, Z0, K1
+	VMOVUPS 12288(SI)(CX*4), Z1
+	VCMPPS $3, Z31, Z1, K2
+	VMAXPS Z31, Z0, Z2
+	VMAXPS Z31, Z1, Z3
+	VMAXPS Z0, Z31, Z4
+	VMAXPS Z1, Z31, Z5
+	VANDPS Z4, Z2, Z2
+	VANDPS Z5, Z3, Z3
+	VADDPS Z31, Z0, K1, Z2
+	VADDPS Z31, Z1, K2, Z3
+	VSUBPS Z31, Z30, Z0
+	VSUBPS Z31, Z30, Z1
+	VMINPS Z0, Z2, Z4
+	VMINPS Z1, Z3, Z5
+	VMINPS Z2, Z0, Z0
+	VMINPS Z3, Z1, Z1
+	VORPS Z0, Z4, Z0
+	VORPS Z1, Z5, Z1
+	VCMPPS $17, Z29, Z0, K1
+	VCMPPS $17, Z29, Z1, K2
+	VGETMANTPS $8, Z0, Z2
+	VGETMANTPS $8, Z1, Z3
+	VPSRLD $18, Z2, Z4
+	VPSRLD $18, Z3, Z5
+	VMOVUPS lanes<>+128(SB), Z6
+	VMOVAPS Z4, Z7
+	VPERMI2PS lanes<>+320(SB), Z6, Z7
+	VMOVAPS Z5, Z8
+	VPERMI2PS lanes<>+320(SB), Z6, Z8
+	VFMSUB213PS Z30, Z7, Z2
+	VFMSUB213PS Z30, Z8, Z3
+	VGETEXPPS Z0, Z6
+	VGETEXPPS Z1, Z7
+	VMOVUPS lanes<>+0(SB), Z8
+	VPERMI2PS lanes<>+192(SB), Z8, Z4
+	VPERMI2PS lanes<>+192(SB), Z8, Z5
+	VFMADD231PS.BCST lanes<>+252(SB), Z6, Z4
+	VFMADD231PS.BCST lanes<>+252(SB), Z7, Z5
+	VBROADCASTSS lanes<>+4716(SB), Z6
+	VBROADCASTSS lanes<>+4708(SB), Z7
+	VFMADD231PS Z2, Z6, Z7
+	VFMADD213PS.BCST lanes<>+4708(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+4700(SB), Z2, Z7
+	VFMADD213PS.BCST lanes<>+4700(SB), Z3, Z6
+	VFMADD213PS Z30, Z2, Z7
+	VFMADD213PS Z30, Z3, Z6
+	VFMADD231PS Z2, Z7, Z4
+	VFMADD231PS Z3, Z6, Z5
+	VXORPS.BCST lanes<>+516(SB), Z0, Z2
+	VXORPS.BCST lanes<>+516(SB), Z1, Z3
+	VADDPS Z30, Z2, Z6
+	VADDPS Z30, Z3, Z7
+	VPSUBD Z26, Z6, Z6
+	VPSUBD Z26, Z7, Z7
+	VPANDD Z28, Z6, Z6
+	VPANDD Z28, Z7, Z7
+	VPSUBD Z6, Z25, Z8
+	VPSUBD Z7, Z25, Z9
+	VMULPS Z29, Z2, Z10
+	VMULPS Z29, Z3, Z11
+	VMOVAPS Z30, Z12
+	VFMSUB231PS Z29, Z8, Z12
+	VMOVAPS Z30, Z13
+	VFMSUB231PS Z29, Z9, Z13
+	VFMADD231PS Z8, Z10, Z12
+	VFMADD231PS Z9, Z11, Z13
+	VCVTDQ2PS Z6, Z6
+	VCVTDQ2PS Z7, Z7
+	VMULPS Z12, Z12, Z8
+	VMULPS Z13, Z13, Z9
+	VMOVAPS Z23, Z10
+	VFMADD231PS Z12, Z24, Z10
+	VMOVAPS Z23, Z11
+	VFMADD231PS Z13, Z24, Z11
+	VFMADD213PS Z22, Z12, Z10
+	VFMADD213PS Z22, Z13, Z11
+	VFMADD213PS Z21, Z12, Z10
+	VFMADD213PS Z21, Z13, Z11
+	VFMADD213PS Z20, Z12, Z10
+	VFMADD213PS Z20, Z13, Z11
+	VFMADD213PS Z19, Z12, Z10
+	VFMADD213PS Z19, Z13, Z11
+	VFMADD213PS Z18, Z12, Z10
+	VFMADD213PS Z18, Z13, Z11
+	VFMADD213PS Z17, Z12, Z10
+	VFMADD213PS Z17, Z13, Z11
+	VFMADD213PS Z16, Z12, Z10
+	VFMADD213PS Z16, Z13, Z11
+	VFMADD231PS Z15, Z6, Z12
+	VFMADD231PS Z15, Z7, Z13
+	VFMADD231PS Z10, Z8, Z12
+	VFMADD231PS Z11, Z9, Z13
+	VANDPS.BCST lanes<>+4384(SB), Z2, Z6
+	VANDPS.BCST lanes<>+4384(SB), Z3, Z7
+	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z2, K5
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
+	VBLENDMPS Z12, Z2, K5, Z6
+	VBLENDMPS Z13, Z3, K6, Z7
+	VCMPPS $0, Z27, Z2, K5
+	VCMPPS $0, Z27, Z3, K6
+	VBROADCASTSS lanes<>+4672(SB), Z8
+	VBLENDMPS Z28, Z8, K5, Z9
+	VBLENDMPS Z28, Z8, K6, Z10
+	VCMPPS $30, Z27, Z2, K5
+	VCMPPS $30, Z27, Z3, K6
+	VBLENDMPS Z6, Z9, K5, Z6
+	VBLENDMPS Z7, Z10, K6, Z7
+	VBLENDMPS Z2, Z6, K3, Z2
+	VBLENDMPS Z3, Z7, K4, Z3
+	VMULPS.BCST lanes<>+484(SB), Z0, Z6
+	VMULPS.BCST lanes<>+484(SB), Z1, Z7
+	VSUBPS Z30, Z6, Z6
+	VSUBPS Z30, Z7, Z7
+	VSUBPS Z0, Z30, Z0
+	VSUBPS Z1, Z30, Z1
+	VDIVPS Z0, Z6, Z0
+	VDIVPS Z1, Z7, Z1
+	VADDPS Z30, Z0, Z6
+	VADDPS Z30, Z1, Z7
+	VPSUBD Z26, Z6, Z6
+	VPSUBD Z26, Z7, Z7
+	VPANDD Z28, Z6, Z6
+	VPANDD Z28, Z7, Z7
+	VPSUBD Z6, Z25, Z9
+	VPSUBD Z7, Z25, Z10
+	VMULPS Z29, Z0, Z11
+	VMULPS Z29, Z1, Z12
+	VMOVAPS Z30, Z13
+	VFMSUB231PS Z29, Z9, Z13
+	VMOVAPS Z30, Z14
+	VFMSUB231PS Z29, Z10, Z14
+	VFMADD231PS Z9, Z11, Z13
+	VFMADD231PS Z10, Z12, Z14
+	VCVTDQ2PS Z6, Z6
+	VCVTDQ2PS Z7, Z7
+	VMULPS Z13, Z13, Z9
+	VMULPS Z14, Z14, Z10
+	VMOVAPS Z23, Z11
+	VFMADD231PS Z13, Z24, Z11
+	VMOVAPS Z23, Z12
+	VFMADD231PS Z14, Z24, Z12
+	VFMADD213PS Z22, Z13, Z11
+	VFMADD213PS Z22, Z14, Z12
+	VFMADD213PS Z21, Z13, Z11
+	VFMADD213PS Z21, Z14, Z12
+	VFMADD213PS Z20, Z13, Z11
+	VFMADD213PS Z20, Z14, Z12
+	VFMADD213PS Z19, Z13, Z11
+	VFMADD213PS Z19, Z14, Z12
+	VFMADD213PS Z18, Z13, Z11
+	VFMADD213PS Z18, Z14, Z12
+	VFMADD213PS Z17, Z13, Z11
+	VFMADD213PS Z17, Z14, Z12
+	VFMADD213PS Z16, Z13, Z11
+	VFMADD213PS Z16, Z14, Z12
+	VFMADD231PS Z15, Z6, Z13
+	VFMADD231PS Z15, Z7, Z14
+	VFMADD231PS Z11, Z9, Z13
+	VFMADD231PS Z12, Z10, Z14
+	VANDPS.BCST lanes<>+4384(SB), Z0, Z6
+	VANDPS.BCST lanes<>+4384(SB), Z1, Z7
+	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z0, K5
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K6
+	VBLENDMPS Z13, Z0, K5, Z6
+	VBLENDMPS Z14, Z1, K6, Z7
+	VCMPPS $0, Z27, Z0, K5
+	VCMPPS $0, Z27, Z1, K6
+	VBLENDMPS Z28, Z8, K5, Z9
+	VBLENDMPS Z28, Z8, K6, Z8
+	VCMPPS $30, Z27, Z0, K5
+	VCMPPS $30, Z27, Z1, K6
+	VBLENDMPS Z6, Z9, K5, Z6
+	VBLENDMPS Z7, Z8, K6, Z7
+	VBLENDMPS Z0, Z6, K3, Z0
+	VBLENDMPS Z1, Z7, K4, Z1
+	VSUBPS Z2, Z4, K1, Z0
+	VSUBPS Z3, Z5, K2, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
 	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
 	CMPQ CX, AX
-	JLE single
-tail:
-	ADDQ $16, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·logitFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	VBROADCASTSS lanes<>+64(SB), Z30
+	VBROADCASTSS lanes<>+1280(SB), Z29
+	VBROADCASTSS lanes<>+1408(SB), Z28
+	VBROADCASTSS lanes<>+1376(SB), Z27
+	VBROADCASTSS lanes<>+1216(SB), Z26
+	VBROADCASTSS lanes<>+4660(SB), Z25
+	VBROADCASTSS lanes<>+4724(SB), Z24
+	VBROADCASTSS lanes<>+1984(SB), Z23
+	VBROADCASTSS lanes<>+2432(SB), Z22
+	VBROADCASTSS lanes<>+3488(SB), Z21
+	VBROADCASTSS lanes<>+2304(SB), Z20
+	VBROADCASTSS lanes<>+3040(SB), Z19
+	VBROADCASTSS lanes<>+2272(SB), Z18
+	VBROADCASTSS lanes<>+3872(SB), Z17
+	VBROADCASTSS lanes<>+1152(SB), Z16
+	VBROADCASTSS lanes<>+1888(SB), Z15
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*4), Z0
+	VCMPPS $3, Z31, Z0, K1
+	VMOVUPS 64(SI)(CX*4), Z1
+	VCMPPS $3, Z31, Z1, K2
+	VMAXPS Z31, Z0, Z2
+	VMAXPS Z31, Z1, Z3
+	VMAXPS Z0, Z31, Z4
+	VMAXPS Z1, Z31, Z5
+	VANDPS Z4, Z2, Z2
+	VANDPS Z5, Z3, Z3
+	VADDPS Z31, Z0, K1, Z2
+	VADDPS Z31, Z1, K2, Z3
+	VSUBPS Z31, Z30, Z0
+	VSUBPS Z31, Z30, Z1
+	VMINPS Z0, Z2, Z4
+	VMINPS Z1, Z3, Z5
+	VMINPS Z2, Z0, Z0
+	VMINPS Z3, Z1, Z1
+	VORPS Z0, Z4, Z0
+	VORPS Z1, Z5, Z1
+	VCMPPS $17, Z29, Z0, K1
+	VCMPPS $17, Z29, Z1, K2
+	VGETMANTPS $8, Z0, Z2
+	VGETMANTPS $8, Z1, Z3
+	VPSRLD $18, Z2, Z4
+	VPSRLD $18, Z3, Z5
+	VMOVUPS lanes<>+128(SB), Z6
+	VMOVAPS Z4, Z7
+	VPERMI2PS lanes<>+320(SB), Z6, Z7
+	VMOVAPS Z5, Z8
+	VPERMI2PS lanes<>+320(SB), Z6, Z8
+	VFMSUB213PS Z30, Z7, Z2
+	VFMSUB213PS Z30, Z8, Z3
+	VGETEXPPS Z0, Z6
+	VGETEXPPS Z1, Z7
+	VMOVUPS lanes<>+0(SB), Z8
+	VPERMI2PS lanes<>+192(SB), Z8, Z4
+	VPERMI2PS lanes<>+192(SB), Z8, Z5
+	VFMADD231PS.BCST lanes<>+252(SB), Z6, Z4
+	VFMADD231PS.BCST lanes<>+252(SB), Z7, Z5
+	VBROADCASTSS lanes<>+4716(SB), Z6
+	VBROADCASTSS lanes<>+4708(SB), Z7
+	VFMADD231PS Z2, Z6, Z7
+	VFMADD213PS.BCST lanes<>+4708(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+4700(SB), Z2, Z7
+	VFMADD213PS.BCST lanes<>+4700(SB), Z3, Z6
+	VFMADD213PS Z30, Z2, Z7
+	VFMADD213PS Z30, Z3, Z6
+	VFMADD231PS Z2, Z7, Z4
+	VFMADD231PS Z3, Z6, Z5
+	VXORPS.BCST lanes<>+516(SB), Z0, Z2
+	VXORPS.BCST lanes<>+516(SB), Z1, Z3
+	VADDPS Z30, Z2, Z6
+	VADDPS Z30, Z3, Z7
+	VPSUBD Z26, Z6, Z6
+	VPSUBD Z26, Z7, Z7
+	VPANDD Z28, Z6, Z6
+	VPANDD Z28, Z7, Z7
+	VPSUBD Z6, Z25, Z8
+	VPSUBD Z7, Z25, Z9
+	VMULPS Z29, Z2, Z10
+	VMULPS Z29, Z3, Z11
+	VMOVAPS Z30, Z12
+	VFMSUB231PS Z29, Z8, Z12
+	VMOVAPS Z30, Z13
+	VFMSUB231PS Z29, Z9, Z13
+	VFMADD231PS Z8, Z10, Z12
+	VFMADD231PS Z9, Z11, Z13
+	VCVTDQ2PS Z6, Z6
+	VCVTDQ2PS Z7, Z7
+	VMULPS Z12, Z12, Z8
+	VMULPS Z13, Z13, Z9
+	VMOVAPS Z23, Z10
+	VFMADD231PS Z12, Z24, Z10
+	VMOVAPS Z23, Z11
+	VFMADD231PS Z13, Z24, Z11
+	VFMADD213PS Z22, Z12, Z10
+	VFMADD213PS Z22, Z13, Z11
+	VFMADD213PS Z21, Z12, Z10
+	VFMADD213PS Z21, Z13, Z11
+	VFMADD213PS Z20, Z12, Z10
+	VFMADD213PS Z20, Z13, Z11
+	VFMADD213PS Z19, Z12, Z10
+	VFMADD213PS Z19, Z13, Z11
+	VFMADD213PS Z18, Z12, Z10
+	VFMADD213PS Z18, Z13, Z11
+	VFMADD213PS Z17, Z12, Z10
+	VFMADD213PS Z17, Z13, Z11
+	VFMADD213PS Z16, Z12, Z10
+	VFMADD213PS Z16, Z13, Z11
+	VFMADD231PS Z15, Z6, Z12
+	VFMADD231PS Z15, Z7, Z13
+	VFMADD231PS Z10, Z8, Z12
+	VFMADD231PS Z11, Z9, Z13
+	VANDPS.BCST lanes<>+4384(SB), Z2, Z6
+	VANDPS.BCST lanes<>+4384(SB), Z3, Z7
+	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z2, K5
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
+	VBLENDMPS Z12, Z2, K5, Z6
+	VBLENDMPS Z13, Z3, K6, Z7
+	VCMPPS $0, Z27, Z2, K5
+	VCMPPS $0, Z27, Z3, K6
+	VBROADCASTSS lanes<>+4672(SB), Z8
+	VBLENDMPS Z28, Z8, K5, Z9
+	VBLENDMPS Z28, Z8, K6, Z10
+	VCMPPS $30, Z27, Z2, K5
+	VCMPPS $30, Z27, Z3, K6
+	VBLENDMPS Z6, Z9, K5, Z6
+	VBLENDMPS Z7, Z10, K6, Z7
+	VBLENDMPS Z2, Z6, K3, Z2
+	VBLENDMPS Z3, Z7, K4, Z3
+	VMULPS.BCST lanes<>+484(SB), Z0, Z6
+	VMULPS.BCST lanes<>+484(SB), Z1, Z7
+	VSUBPS Z30, Z6, Z6
+	VSUBPS Z30, Z7, Z7
+	VSUBPS Z0, Z30, Z0
+	VSUBPS Z1, Z30, Z1
+	VDIVPS Z0, Z6, Z0
+	VDIVPS Z1, Z7, Z1
+	VADDPS Z30, Z0, Z6
+	VADDPS Z30, Z1, Z7
+	VPSUBD Z26, Z6, Z6
+	VPSUBD Z26, Z7, Z7
+	VPANDD Z28, Z6, Z6
+	VPANDD Z28, Z7, Z7
+	VPSUBD Z6, Z25, Z9
+	VPSUBD Z7, Z25, Z10
+	VMULPS Z29, Z0, Z11
+	VMULPS Z29, Z1, Z12
+	VMOVAPS Z30, Z13
+	VFMSUB231PS Z29, Z9, Z13
+	VMOVAPS Z30, Z14
+	VFMSUB231PS Z29, Z10, Z14
+	VFMADD231PS Z9, Z11, Z13
+	VFMADD231PS Z10, Z12, Z14
+	VCVTDQ2PS Z6, Z6
+	VCVTDQ2PS Z7, Z7
+	VMULPS Z13, Z13, Z9
+	VMULPS Z14, Z14, Z10
+	VMOVAPS Z23, Z11
+	VFMADD231PS Z13, Z24, Z11
+	VMOVAPS Z23, Z12
+	VFMADD231PS Z14, Z24, Z12
+	VFMADD213PS Z22, Z13, Z11
+	VFMADD213PS Z22, Z14, Z12
+	VFMADD213PS Z21, Z13, Z11
+	VFMADD213PS Z21, Z14, Z12
+	VFMADD213PS Z20, Z13, Z11
+	VFMADD213PS Z20, Z14, Z12
+	VFMADD213PS Z19, Z13, Z11
+	VFMADD213PS Z19, Z14, Z12
+	VFMADD213PS Z18, Z13, Z11
+	VFMADD213PS Z18, Z14, Z12
+	VFMADD213PS Z17, Z13, Z11
+	VFMADD213PS Z17, Z14, Z12
+	VFMADD213PS Z16, Z13, Z11
+	VFMADD213PS Z16, Z14, Z12
+	VFMADD231PS Z15, Z6, Z13
+	VFMADD231PS Z15, Z7, Z14
+	VFMADD231PS Z11, Z9, Z13
+	VFMADD231PS Z12, Z10, Z14
+	VANDPS.BCST lanes<>+4384(SB), Z0, Z6
+	VANDPS.BCST lanes<>+4384(SB), Z1, Z7
+	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z0, K5
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K6
+	VBLENDMPS Z13, Z0, K5, Z6
+	VBLENDMPS Z14, Z1, K6, Z7
+	VCMPPS $0, Z27, Z0, K5
+	VCMPPS $0, Z27, Z1, K6
+	VBLENDMPS Z28, Z8, K5, Z9
+	VBLENDMPS Z28, Z8, K6, Z8
+	VCMPPS $30, Z27, Z0, K5
+	VCMPPS $30, Z27, Z1, K6
+	VBLENDMPS Z6, Z9, K5, Z6
+	VBLENDMPS Z7, Z8, K6, Z7
+	VBLENDMPS Z0, Z6, K3, Z0
+	VBLENDMPS Z1, Z7, K4, Z1
+	VSUBPS Z2, Z4, K1, Z0
+	VSUBPS Z3, Z5, K2, Z1
+	VMOVUPS Z0, (DX)(CX*4)
+	VMOVUPS Z1, 64(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $32, AX
 	SUBQ CX, AX
 	JEQ done
+masked:
 	MOVQ $65535, R12
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
@@ -10289,23 +16511,94 @@ tail:
 	VSUBPS Z31, Z30, Z0
 	VMINPS Z0, Z1, Z2
 	VMINPS Z1, Z0, Z0
-	VORPS Z0, Z2, Z16
-	VCMPPS $17, Z29, Z16, K5
-	VMOVAPS Z16, Z0
-	CALL sinter∕vmath·logF32AVX512(SB)
-	VXORPS Z28, Z16, Z1
-	VMOVAPS Z0, Z17
-	VMOVAPS Z1, Z0
-	CALL sinter∕vmath·log1pF32AVX512(SB)
-	VMULPS Z16, Z27, Z1
-	VSUBPS Z30, Z1, Z1
-	VSUBPS Z16, Z30, Z2
-	VDIVPS Z2, Z1, Z1
-	VMOVAPS Z0, Z16
-	VMOVAPS Z1, Z0
-	CALL sinter∕vmath·log1pF32AVX512(SB)
-	VSUBPS Z16, Z17, K5, Z0
+	VORPS Z0, Z2, Z0
+	VCMPPS $17, Z29, Z0, K1
+	VGETMANTPS $8, Z0, Z1
+	VPSRLD $18, Z1, Z2
+	VMOVUPS lanes<>+128(SB), Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS lanes<>+320(SB), Z3, Z4
+	VFMSUB213PS Z30, Z4, Z1
+	VGETEXPPS Z0, Z3
+	VMOVUPS lanes<>+0(SB), Z4
+	VPERMI2PS lanes<>+192(SB), Z4, Z2
+	VFMADD231PS.BCST lanes<>+252(SB), Z3, Z2
+	VBROADCASTSS lanes<>+4716(SB), Z3
+	VFMADD213PS.BCST lanes<>+4708(SB), Z1, Z3
+	VFMADD213PS.BCST lanes<>+4700(SB), Z1, Z3
+	VFMADD213PS Z30, Z1, Z3
+	VFMADD231PS Z1, Z3, Z2
+	VXORPS.BCST lanes<>+516(SB), Z0, Z1
+	VADDPS Z30, Z1, Z3
+	VPSUBD Z26, Z3, Z3
+	VPANDD Z28, Z3, Z3
+	VPSUBD Z3, Z25, Z4
+	VMULPS Z29, Z1, Z5
+	VMOVAPS Z30, Z6
+	VFMSUB231PS Z29, Z4, Z6
+	VFMADD231PS Z4, Z5, Z6
+	VCVTDQ2PS Z3, Z3
+	VMULPS Z6, Z6, Z4
+	VMOVAPS Z23, Z5
+	VFMADD231PS Z6, Z24, Z5
+	VFMADD213PS Z22, Z6, Z5
+	VFMADD213PS Z21, Z6, Z5
+	VFMADD213PS Z20, Z6, Z5
+	VFMADD213PS Z19, Z6, Z5
+	VFMADD213PS Z18, Z6, Z5
+	VFMADD213PS Z17, Z6, Z5
+	VFMADD213PS Z16, Z6, Z5
+	VFMADD231PS Z15, Z3, Z6
+	VFMADD231PS Z5, Z4, Z6
+	VANDPS.BCST lanes<>+4384(SB), Z1, Z3
+	VCMPPS.BCST $17, lanes<>+960(SB), Z3, K2
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K3
+	VBLENDMPS Z6, Z1, K3, Z3
+	VCMPPS $0, Z27, Z1, K3
+	VBROADCASTSS lanes<>+4672(SB), Z4
+	VBLENDMPS Z28, Z4, K3, Z5
+	VCMPPS $30, Z27, Z1, K3
+	VBLENDMPS Z3, Z5, K3, Z3
+	VBLENDMPS Z1, Z3, K2, Z1
+	VMULPS.BCST lanes<>+484(SB), Z0, Z3
+	VSUBPS Z30, Z3, Z3
+	VSUBPS Z0, Z30, Z0
+	VDIVPS Z0, Z3, Z0
+	VADDPS Z30, Z0, Z3
+	VPSUBD Z26, Z3, Z3
+	VPANDD Z28, Z3, Z3
+	VPSUBD Z3, Z25, Z5
+	VMULPS Z29, Z0, Z6
+	VMOVAPS Z30, Z7
+	VFMSUB231PS Z29, Z5, Z7
+	VFMADD231PS Z5, Z6, Z7
+	VCVTDQ2PS Z3, Z3
+	VMULPS Z7, Z7, Z5
+	VMOVAPS Z23, Z6
+	VFMADD231PS Z7, Z24, Z6
+	VFMADD213PS Z22, Z7, Z6
+	VFMADD213PS Z21, Z7, Z6
+	VFMADD213PS Z20, Z7, Z6
+	VFMADD213PS Z19, Z7, Z6
+	VFMADD213PS Z18, Z7, Z6
+	VFMADD213PS Z17, Z7, Z6
+	VFMADD213PS Z16, Z7, Z6
+	VFMADD231PS Z15, Z3, Z7
+	VFMADD231PS Z6, Z5, Z7
+	VANDPS.BCST lanes<>+4384(SB), Z0, Z3
+	VCMPPS.BCST $17, lanes<>+960(SB), Z3, K2
+	VCMPPS.BCST $17, lanes<>+1344(SB), Z0, K3
+	VBLENDMPS Z7, Z0, K3, Z3
+	VCMPPS $0, Z27, Z0, K3
+	VBLENDMPS Z28, Z4, K3, Z4
+	VCMPPS $30, Z27, Z0, K3
+	VBLENDMPS Z3, Z4, K3, Z3
+	VBLENDMPS Z0, Z3, K2, Z0
+	VSUBPS Z1, Z2, K1, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
 done:
 	VZEROUPPER
 	RET
@@ -10317,8 +16610,8 @@ TEXT ·logitFloat64AVX2(SB), 0, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+416(SB), Y14
-	VBROADCASTSD lanes<>+320(SB), Y13
+	VBROADCASTSD lanes<>+800(SB), Y14
+	VBROADCASTSD lanes<>+704(SB), Y13
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -10339,12 +16632,12 @@ single:
 	VCMPPD $17, Y13, Y10, Y11
 	VMOVAPS Y10, Y0
 	CALL sinter∕vmath·logF64AVX2(SB)
-	VXORPD lanes<>+128(SB), Y10, Y1
+	VXORPD lanes<>+512(SB), Y10, Y1
 	VMOVAPS Y0, Y12
 	VMOVAPS Y1, Y0
 	CALL sinter∕vmath·log1pF64AVX2(SB)
 	VSUBPD Y0, Y12, Y12
-	VMULPD lanes<>+96(SB), Y10, Y0
+	VMULPD lanes<>+480(SB), Y10, Y0
 	VSUBPD Y14, Y0, Y0
 	VSUBPD Y10, Y14, Y1
 	VDIVPD Y1, Y0, Y0
@@ -10358,7 +16651,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -10375,12 +16668,12 @@ tail:
 	VCMPPD $17, Y13, Y10, Y11
 	VMOVAPS Y10, Y0
 	CALL sinter∕vmath·logF64AVX2(SB)
-	VXORPD lanes<>+128(SB), Y10, Y1
+	VXORPD lanes<>+512(SB), Y10, Y1
 	VMOVAPS Y0, Y12
 	VMOVAPS Y1, Y0
 	CALL sinter∕vmath·log1pF64AVX2(SB)
 	VSUBPD Y0, Y12, Y12
-	VMULPD lanes<>+96(SB), Y10, Y0
+	VMULPD lanes<>+480(SB), Y10, Y0
 	VSUBPD Y14, Y0, Y0
 	VSUBPD Y10, Y14, Y1
 	VDIVPD Y1, Y0, Y0
@@ -10400,10 +16693,10 @@ TEXT ·logitFloat64AVX512(SB), 0, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+416(SB), Z30
-	VBROADCASTSD lanes<>+320(SB), Z29
-	VBROADCASTSD lanes<>+128(SB), Z28
-	VBROADCASTSD lanes<>+96(SB), Z27
+	VBROADCASTSD lanes<>+800(SB), Z30
+	VBROADCASTSD lanes<>+704(SB), Z29
+	VBROADCASTSD lanes<>+512(SB), Z28
+	VBROADCASTSD lanes<>+480(SB), Z27
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -10476,6 +16769,279 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·logitGradXFloat32PastAVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VBROADCASTSS lanes<>+1280(SB), Y13
+	VBROADCASTSS lanes<>+380(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $3, Y15, Y0, Y1
+	VADDPS Y15, Y0, Y2
+	VMAXPS Y15, Y0, Y3
+	VMAXPS Y0, Y15, Y4
+	VANDPS Y4, Y3, Y3
+	VBLENDVPS Y1, Y2, Y3, Y1
+	VSUBPS Y15, Y14, Y2
+	VMINPS Y2, Y1, Y3
+	VMINPS Y1, Y2, Y4
+	VORPS Y4, Y3, Y3
+	VCMPPS $17, Y13, Y3, Y4
+	VCMPPS $0, Y15, Y0, Y5
+	VCMPPS $0, Y2, Y1, Y6
+	VDIVPS Y3, Y13, Y7
+	VCMPPS $30, Y2, Y1, Y1
+	VDIVPS Y3, Y12, Y2
+	VANDNPS Y2, Y1, Y8
+	VBLENDVPS Y6, Y7, Y8, Y7
+	VCMPPS $17, Y15, Y0, Y0
+	VDIVPS Y3, Y14, Y8
+	VANDNPS Y8, Y1, Y8
+	VBLENDVPS Y6, Y2, Y8, Y2
+	VANDNPS Y2, Y0, Y2
+	VBLENDVPS Y5, Y7, Y2, Y2
+	VSUBPS Y3, Y14, Y7
+	VDIVPS Y7, Y13, Y8
+	VDIVPS Y7, Y12, Y9
+	VANDNPS Y9, Y1, Y10
+	VBLENDVPS Y6, Y8, Y10, Y8
+	VDIVPS Y7, Y14, Y10
+	VANDNPS Y10, Y1, Y11
+	VBLENDVPS Y6, Y9, Y11, Y9
+	VANDNPS Y9, Y0, Y11
+	VBLENDVPS Y5, Y8, Y11, Y8
+	VADDPS Y8, Y2, Y2
+	VBROADCASTSS lanes<>+484(SB), Y8
+	VDIVPS Y7, Y8, Y11
+	VANDNPS Y11, Y1, Y11
+	VBLENDVPS Y6, Y10, Y11, Y10
+	VANDNPS Y10, Y0, Y10
+	VBLENDVPS Y5, Y9, Y10, Y9
+	VMULPS Y3, Y8, Y3
+	VSUBPS Y14, Y3, Y3
+	VDIVPS Y7, Y3, Y3
+	VXORPS lanes<>+1120(SB), Y3, Y8
+	VDIVPS Y7, Y8, Y7
+	VMULPS Y7, Y13, Y8
+	VMULPS Y7, Y12, Y10
+	VANDNPS Y10, Y1, Y11
+	VBLENDVPS Y6, Y8, Y11, Y8
+	VANDNPS Y7, Y1, Y1
+	VBLENDVPS Y6, Y10, Y1, Y1
+	VANDNPS Y1, Y0, Y0
+	VBLENDVPS Y5, Y8, Y0, Y0
+	VSUBPS Y0, Y9, Y0
+	VADDPS Y3, Y14, Y1
+	VDIVPS Y1, Y0, Y0
+	VBLENDVPS Y4, Y2, Y0, Y0
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVUPS 32(DI)(CX*4), Y0
+	VCMPPS $3, Y15, Y0, Y1
+	VADDPS Y15, Y0, Y2
+	VMAXPS Y15, Y0, Y3
+	VMAXPS Y0, Y15, Y4
+	VANDPS Y4, Y3, Y3
+	VBLENDVPS Y1, Y2, Y3, Y1
+	VSUBPS Y15, Y14, Y2
+	VMINPS Y2, Y1, Y3
+	VMINPS Y1, Y2, Y4
+	VORPS Y4, Y3, Y3
+	VCMPPS $17, Y13, Y3, Y4
+	VCMPPS $0, Y15, Y0, Y5
+	VCMPPS $0, Y2, Y1, Y6
+	VDIVPS Y3, Y13, Y7
+	VCMPPS $30, Y2, Y1, Y1
+	VDIVPS Y3, Y12, Y2
+	VANDNPS Y2, Y1, Y8
+	VBLENDVPS Y6, Y7, Y8, Y7
+	VCMPPS $17, Y15, Y0, Y0
+	VDIVPS Y3, Y14, Y8
+	VANDNPS Y8, Y1, Y8
+	VBLENDVPS Y6, Y2, Y8, Y2
+	VANDNPS Y2, Y0, Y2
+	VBLENDVPS Y5, Y7, Y2, Y2
+	VSUBPS Y3, Y14, Y7
+	VDIVPS Y7, Y13, Y8
+	VDIVPS Y7, Y12, Y9
+	VANDNPS Y9, Y1, Y10
+	VBLENDVPS Y6, Y8, Y10, Y8
+	VDIVPS Y7, Y14, Y10
+	VANDNPS Y10, Y1, Y11
+	VBLENDVPS Y6, Y9, Y11, Y9
+	VANDNPS Y9, Y0, Y11
+	VBLENDVPS Y5, Y8, Y11, Y8
+	VADDPS Y8, Y2, Y2
+	VBROADCASTSS lanes<>+484(SB), Y8
+	VDIVPS Y7, Y8, Y11
+	VANDNPS Y11, Y1, Y11
+	VBLENDVPS Y6, Y10, Y11, Y10
+	VANDNPS Y10, Y0, Y10
+	VBLENDVPS Y5, Y9, Y10, Y9
+	VMULPS Y3, Y8, Y3
+	VSUBPS Y14, Y3, Y3
+	VDIVPS Y7, Y3, Y3
+	VXORPS lanes<>+1120(SB), Y3, Y8
+	VDIVPS Y7, Y8, Y7
+	VMULPS Y7, Y13, Y8
+	VMULPS Y7, Y12, Y10
+	VANDNPS Y10, Y1, Y11
+	VBLENDVPS Y6, Y8, Y11, Y8
+	VANDNPS Y7, Y1, Y1
+	VBLENDVPS Y6, Y10, Y1, Y1
+	VANDNPS Y1, Y0, Y0
+	VBLENDVPS Y5, Y8, Y0, Y0
+	VSUBPS Y0, Y9, Y0
+	VADDPS Y3, Y14, Y1
+	VDIVPS Y1, Y0, Y0
+	VBLENDVPS Y4, Y2, Y0, Y0
+	VMULPS 32(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(DI)(CX*4), Y0
+	VCMPPS $3, Y15, Y0, Y1
+	VADDPS Y15, Y0, Y2
+	VMAXPS Y15, Y0, Y3
+	VMAXPS Y0, Y15, Y4
+	VANDPS Y4, Y3, Y3
+	VBLENDVPS Y1, Y2, Y3, Y1
+	VSUBPS Y15, Y14, Y2
+	VMINPS Y2, Y1, Y3
+	VMINPS Y1, Y2, Y4
+	VORPS Y4, Y3, Y3
+	VCMPPS $17, Y13, Y3, Y4
+	VCMPPS $0, Y15, Y0, Y5
+	VCMPPS $0, Y2, Y1, Y6
+	VDIVPS Y3, Y13, Y7
+	VCMPPS $30, Y2, Y1, Y1
+	VDIVPS Y3, Y12, Y2
+	VANDNPS Y2, Y1, Y8
+	VBLENDVPS Y6, Y7, Y8, Y7
+	VCMPPS $17, Y15, Y0, Y0
+	VDIVPS Y3, Y14, Y8
+	VANDNPS Y8, Y1, Y8
+	VBLENDVPS Y6, Y2, Y8, Y2
+	VANDNPS Y2, Y0, Y2
+	VBLENDVPS Y5, Y7, Y2, Y2
+	VSUBPS Y3, Y14, Y7
+	VDIVPS Y7, Y13, Y8
+	VDIVPS Y7, Y12, Y9
+	VANDNPS Y9, Y1, Y10
+	VBLENDVPS Y6, Y8, Y10, Y8
+	VDIVPS Y7, Y14, Y10
+	VANDNPS Y10, Y1, Y11
+	VBLENDVPS Y6, Y9, Y11, Y9
+	VANDNPS Y9, Y0, Y11
+	VBLENDVPS Y5, Y8, Y11, Y8
+	VADDPS Y8, Y2, Y2
+	VBROADCASTSS lanes<>+484(SB), Y8
+	VDIVPS Y7, Y8, Y11
+	VANDNPS Y11, Y1, Y11
+	VBLENDVPS Y6, Y10, Y11, Y10
+	VANDNPS Y10, Y0, Y10
+	VBLENDVPS Y5, Y9, Y10, Y9
+	VMULPS Y3, Y8, Y3
+	VSUBPS Y14, Y3, Y3
+	VDIVPS Y7, Y3, Y3
+	VXORPS lanes<>+1120(SB), Y3, Y8
+	VDIVPS Y7, Y8, Y7
+	VMULPS Y7, Y13, Y8
+	VMULPS Y7, Y12, Y10
+	VANDNPS Y10, Y1, Y11
+	VBLENDVPS Y6, Y8, Y11, Y8
+	VANDNPS Y7, Y1, Y1
+	VBLENDVPS Y6, Y10, Y1, Y1
+	VANDNPS Y1, Y0, Y0
+	VBLENDVPS Y5, Y8, Y0, Y0
+	VSUBPS Y0, Y9, Y0
+	VADDPS Y3, Y14, Y1
+	VDIVPS Y1, Y0, Y0
+	VBLENDVPS Y4, Y2, Y0, Y0
+	VMULPS 64(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVUPS 96(DI)(CX*4), Y0
+	VCMPPS $3, Y15, Y0, Y1
+	VADDPS Y15, Y0, Y2
+	VMAXPS Y15, Y0, Y3
+	VMAXPS Y0, Y15, Y4
+	VANDPS Y4, Y3, Y3
+	VBLENDVPS Y1, Y2, Y3, Y1
+	VSUBPS Y15, Y14, Y2
+	VMINPS Y2, Y1, Y3
+	VMINPS Y1, Y2, Y4
+	VORPS Y4, Y3, Y3
+	VCMPPS $17, Y13, Y3, Y4
+	VCMPPS $0, Y15, Y0, Y5
+	VCMPPS $0, Y2, Y1, Y6
+	VDIVPS Y3, Y13, Y7
+	VCMPPS $30, Y2, Y1, Y1
+	VDIVPS Y3, Y12, Y2
+	VANDNPS Y2, Y1, Y8
+	VBLENDVPS Y6, Y7, Y8, Y7
+	VCMPPS $17, Y15, Y0, Y0
+	VDIVPS Y3, Y14, Y8
+	VANDNPS Y8, Y1, Y8
+	VBLENDVPS Y6, Y2, Y8, Y2
+	VANDNPS Y2, Y0, Y2
+	VBLENDVPS Y5, Y7, Y2, Y2
+	VSUBPS Y3, Y14, Y7
+	VDIVPS Y7, Y13, Y8
+	VDIVPS Y7, Y12, Y9
+	VANDNPS Y9, Y1, Y10
+	VBLENDVPS Y6, Y8, Y10, Y8
+	VDIVPS Y7, Y14, Y10
+	VANDNPS Y10, Y1, Y11
+	VBLENDVPS Y6, Y9, Y11, Y9
+	VANDNPS Y9, Y0, Y11
+	VBLENDVPS Y5, Y8, Y11, Y8
+	VADDPS Y8, Y2, Y2
+	VBROADCASTSS lanes<>+484(SB), Y8
+	VDIVPS Y7, Y8, Y11
+	VANDNPS Y11, Y1, Y11
+	VBLENDVPS Y6, Y10, Y11, Y10
+	VANDNPS Y10, Y0, Y10
+	VBLENDVPS Y5, Y9, Y10, Y9
+	VMULPS Y3, Y8, Y3
+	VSUBPS Y14, Y3, Y3
+	VDIVPS Y7, Y3, Y3
+	VXORPS lanes<>+1120(SB), Y3, Y8
+	VDIVPS Y7, Y8, Y7
+	VMULPS Y7, Y13, Y8
+	VMULPS Y7, Y12, Y10
+	VANDNPS Y10, Y1, Y11
+	VBLENDVPS Y6, Y8, Y11, Y8
+	VANDNPS Y7, Y1, Y1
+	VBLENDVPS Y6, Y10, Y1, Y1
+	VANDNPS Y1, Y0, Y0
+	VBLENDVPS Y5, Y8, Y0, Y0
+	VSUBPS Y0, Y9, Y0
+	VADDPS Y3, Y14, Y1
+	VDIVPS Y1, Y0, Y0
+	VBLENDVPS Y4, Y2, Y0, Y0
+	VMULPS 96(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·logitGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -10484,9 +17050,9 @@ TEXT ·logitGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+928(SB), Y14
-	VBROADCASTSS lanes<>+896(SB), Y13
-	VBROADCASTSS lanes<>+640(SB), Y12
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VBROADCASTSS lanes<>+1280(SB), Y13
+	VBROADCASTSS lanes<>+380(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -10529,7 +17095,7 @@ single:
 	VANDNPS Y9, Y0, Y11
 	VBLENDVPS Y5, Y8, Y11, Y8
 	VADDPS Y8, Y2, Y2
-	VBROADCASTSS lanes<>+100(SB), Y8
+	VBROADCASTSS lanes<>+484(SB), Y8
 	VDIVPS Y7, Y8, Y11
 	VANDNPS Y11, Y1, Y11
 	VBLENDVPS Y6, Y10, Y11, Y10
@@ -10538,7 +17104,7 @@ single:
 	VMULPS Y3, Y8, Y3
 	VSUBPS Y14, Y3, Y3
 	VDIVPS Y7, Y3, Y3
-	VXORPS lanes<>+736(SB), Y3, Y8
+	VXORPS lanes<>+1120(SB), Y3, Y8
 	VDIVPS Y7, Y8, Y7
 	VMULPS Y7, Y13, Y8
 	VMULPS Y7, Y12, Y10
@@ -10561,7 +17127,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -10600,7 +17166,7 @@ tail:
 	VANDNPS Y9, Y0, Y11
 	VBLENDVPS Y5, Y8, Y11, Y8
 	VADDPS Y8, Y2, Y2
-	VBROADCASTSS lanes<>+100(SB), Y8
+	VBROADCASTSS lanes<>+484(SB), Y8
 	VDIVPS Y7, Y8, Y11
 	VANDNPS Y11, Y1, Y11
 	VBLENDVPS Y6, Y10, Y11, Y10
@@ -10609,7 +17175,7 @@ tail:
 	VMULPS Y3, Y8, Y3
 	VSUBPS Y14, Y3, Y3
 	VDIVPS Y7, Y3, Y3
-	VXORPS lanes<>+736(SB), Y3, Y8
+	VXORPS lanes<>+1120(SB), Y3, Y8
 	VDIVPS Y7, Y8, Y7
 	VMULPS Y7, Y13, Y8
 	VMULPS Y7, Y12, Y10
@@ -10633,6 +17199,279 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·logitGradXFloat32PastAVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	VPXORD X30, X30, X30
+	VBROADCASTSS lanes<>+64(SB), Z29
+	VBROADCASTSS lanes<>+1280(SB), Z28
+	VBROADCASTSS lanes<>+380(SB), Z27
+	VBROADCASTSS lanes<>+484(SB), Z26
+	VBROADCASTSS lanes<>+516(SB), Z25
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VCMPPS $3, Z31, Z0, K1
+	VMAXPS Z31, Z0, Z1
+	VMAXPS Z0, Z31, Z2
+	VANDPS Z2, Z1, Z1
+	VADDPS Z31, Z0, K1, Z1
+	VSUBPS Z31, Z29, Z2
+	VMINPS Z2, Z1, Z3
+	VMINPS Z1, Z2, Z4
+	VORPS Z4, Z3, Z3
+	VCMPPS $17, Z28, Z3, K1
+	VCMPPS $0, Z31, Z0, K2
+	VCMPPS $0, Z2, Z1, K3
+	VCMPPS $30, Z2, Z1, K4
+	VDIVPS Z3, Z27, Z1
+	VBLENDMPS Z30, Z1, K4, Z2
+	VDIVPS Z3, Z28, K3, Z2
+	VCMPPS $17, Z31, Z0, K5
+	VDIVPS Z3, Z29, Z0
+	VBLENDMPS Z30, Z0, K4, Z0
+	VBLENDMPS Z1, Z0, K3, Z0
+	VBLENDMPS Z30, Z0, K5, Z0
+	VBLENDMPS Z2, Z0, K2, Z0
+	VSUBPS Z3, Z29, Z1
+	VDIVPS Z1, Z27, Z2
+	VBLENDMPS Z30, Z2, K4, Z4
+	VDIVPS Z1, Z28, K3, Z4
+	VDIVPS Z1, Z29, Z5
+	VBLENDMPS Z30, Z5, K4, Z6
+	VBLENDMPS Z2, Z6, K3, Z2
+	VBLENDMPS Z30, Z2, K5, Z6
+	VBLENDMPS Z4, Z6, K2, Z4
+	VDIVPS Z1, Z26, Z6
+	VBLENDMPS Z30, Z6, K4, Z6
+	VBLENDMPS Z5, Z6, K3, Z5
+	VBLENDMPS Z30, Z5, K5, Z5
+	VBLENDMPS Z2, Z5, K2, Z2
+	VMULPS Z3, Z26, Z3
+	VSUBPS Z29, Z3, Z3
+	VDIVPS Z1, Z3, Z3
+	VXORPS Z25, Z3, Z5
+	VDIVPS Z1, Z5, Z1
+	VMULPS Z1, Z27, Z5
+	VBLENDMPS Z30, Z5, K4, Z6
+	VMULPS Z1, Z28, K3, Z6
+	VBLENDMPS Z30, Z1, K4, Z1
+	VBLENDMPS Z5, Z1, K3, Z1
+	VBLENDMPS Z30, Z1, K5, Z1
+	VBLENDMPS Z6, Z1, K2, Z1
+	VSUBPS Z1, Z2, Z1
+	VADDPS Z3, Z29, Z2
+	VDIVPS Z2, Z1, Z1
+	VADDPS Z4, Z0, K1, Z1
+	VMULPS (SI)(CX*4), Z1, Z0
+	VMOVNTPS Z0, (DX)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS 4096(DI)(CX*4), Z0
+	VCMPPS $3, Z31, Z0, K1
+	VMAXPS Z31, Z0, Z1
+	VMAXPS Z0, Z31, Z2
+	VANDPS Z2, Z1, Z1
+	VADDPS Z31, Z0, K1, Z1
+	VSUBPS Z31, Z29, Z2
+	VMINPS Z2, Z1, Z3
+	VMINPS Z1, Z2, Z4
+	VORPS Z4, Z3, Z3
+	VCMPPS $17, Z28, Z3, K1
+	VCMPPS $0, Z31, Z0, K2
+	VCMPPS $0, Z2, Z1, K3
+	VCMPPS $30, Z2, Z1, K4
+	VDIVPS Z3, Z27, Z1
+	VBLENDMPS Z30, Z1, K4, Z2
+	VDIVPS Z3, Z28, K3, Z2
+	VCMPPS $17, Z31, Z0, K5
+	VDIVPS Z3, Z29, Z0
+	VBLENDMPS Z30, Z0, K4, Z0
+	VBLENDMPS Z1, Z0, K3, Z0
+	VBLENDMPS Z30, Z0, K5, Z0
+	VBLENDMPS Z2, Z0, K2, Z0
+	VSUBPS Z3, Z29, Z1
+	VDIVPS Z1, Z27, Z2
+	VBLENDMPS Z30, Z2, K4, Z4
+	VDIVPS Z1, Z28, K3, Z4
+	VDIVPS Z1, Z29, Z5
+	VBLENDMPS Z30, Z5, K4, Z6
+	VBLENDMPS Z2, Z6, K3, Z2
+	VBLENDMPS Z30, Z2, K5, Z6
+	VBLENDMPS Z4, Z6, K2, Z4
+	VDIVPS Z1, Z26, Z6
+	VBLENDMPS Z30, Z6, K4, Z6
+	VBLENDMPS Z5, Z6, K3, Z5
+	VBLENDMPS Z30, Z5, K5, Z5
+	VBLENDMPS Z2, Z5, K2, Z2
+	VMULPS Z3, Z26, Z3
+	VSUBPS Z29, Z3, Z3
+	VDIVPS Z1, Z3, Z3
+	VXORPS Z25, Z3, Z5
+	VDIVPS Z1, Z5, Z1
+	VMULPS Z1, Z27, Z5
+	VBLENDMPS Z30, Z5, K4, Z6
+	VMULPS Z1, Z28, K3, Z6
+	VBLENDMPS Z30, Z1, K4, Z1
+	VBLENDMPS Z5, Z1, K3, Z1
+	VBLENDMPS Z30, Z1, K5, Z1
+	VBLENDMPS Z6, Z1, K2, Z1
+	VSUBPS Z1, Z2, Z1
+	VADDPS Z3, Z29, Z2
+	VDIVPS Z2, Z1, Z1
+	VADDPS Z4, Z0, K1, Z1
+	VMULPS 4096(SI)(CX*4), Z1, Z0
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	VMOVUPS 8192(DI)(CX*4), Z0
+	VCMPPS $3, Z31, Z0, K1
+	VMAXPS Z31, Z0, Z1
+	VMAXPS Z0, Z31, Z2
+	VANDPS Z2, Z1, Z1
+	VADDPS Z31, Z0, K1, Z1
+	VSUBPS Z31, Z29, Z2
+	VMINPS Z2, Z1, Z3
+	VMINPS Z1, Z2, Z4
+	VORPS Z4, Z3, Z3
+	VCMPPS $17, Z28, Z3, K1
+	VCMPPS $0, Z31, Z0, K2
+	VCMPPS $0, Z2, Z1, K3
+	VCMPPS $30, Z2, Z1, K4
+	VDIVPS Z3, Z27, Z1
+	VBLENDMPS Z30, Z1, K4, Z2
+	VDIVPS Z3, Z28, K3, Z2
+	VCMPPS $17, Z31, Z0, K5
+	VDIVPS Z3, Z29, Z0
+	VBLENDMPS Z30, Z0, K4, Z0
+	VBLENDMPS Z1, Z0, K3, Z0
+	VBLENDMPS Z30, Z0, K5, Z0
+	VBLENDMPS Z2, Z0, K2, Z0
+	VSUBPS Z3, Z29, Z1
+	VDIVPS Z1, Z27, Z2
+	VBLENDMPS Z30, Z2, K4, Z4
+	VDIVPS Z1, Z28, K3, Z4
+	VDIVPS Z1, Z29, Z5
+	VBLENDMPS Z30, Z5, K4, Z6
+	VBLENDMPS Z2, Z6, K3, Z2
+	VBLENDMPS Z30, Z2, K5, Z6
+	VBLENDMPS Z4, Z6, K2, Z4
+	VDIVPS Z1, Z26, Z6
+	VBLENDMPS Z30, Z6, K4, Z6
+	VBLENDMPS Z5, Z6, K3, Z5
+	VBLENDMPS Z30, Z5, K5, Z5
+	VBLENDMPS Z2, Z5, K2, Z2
+	VMULPS Z3, Z26, Z3
+	VSUBPS Z29, Z3, Z3
+	VDIVPS Z1, Z3, Z3
+	VXORPS Z25, Z3, Z5
+	VDIVPS Z1, Z5, Z1
+	VMULPS Z1, Z27, Z5
+	VBLENDMPS Z30, Z5, K4, Z6
+	VMULPS Z1, Z28, K3, Z6
+	VBLENDMPS Z30, Z1, K4, Z1
+	VBLENDMPS Z5, Z1, K3, Z1
+	VBLENDMPS Z30, Z1, K5, Z1
+	VBLENDMPS Z6, Z1, K2, Z1
+	VSUBPS Z1, Z2, Z1
+	VADDPS Z3, Z29, Z2
+	VDIVPS Z2, Z1, Z1
+	VADDPS Z4, Z0, K1, Z1
+	VMULPS 8192(SI)(CX*4), Z1, Z0
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 12288(DI)(CX*4), Z0
+	VCMPPS $3, Z31, Z0, K1
+	VMAXPS Z31, Z0, Z1
+	VMAXPS Z0, Z31, Z2
+	VANDPS Z2, Z1, Z1
+	VADDPS Z31, Z0, K1, Z1
+	VSUBPS Z31, Z29, Z2
+	VMINPS Z2, Z1, Z3
+	VMINPS Z1, Z2, Z4
+	VORPS Z4, Z3, Z3
+	VCMPPS $17, Z28, Z3, K1
+	VCMPPS $0, Z31, Z0, K2
+	VCMPPS $0, Z2, Z1, K3
+	VCMPPS $30, Z2, Z1, K4
+	VDIVPS Z3, Z27, Z1
+	VBLENDMPS Z30, Z1, K4, Z2
+	VDIVPS Z3, Z28, K3, Z2
+	VCMPPS $17, Z31, Z0, K5
+	VDIVPS Z3, Z29, Z0
+	VBLENDMPS Z30, Z0, K4, Z0
+	VBLENDMPS Z1, Z0, K3, Z0
+	VBLENDMPS Z30, Z0, K5, Z0
+	VBLENDMPS Z2, Z0, K2, Z0
+	VSUBPS Z3, Z29, Z1
+	VDIVPS Z1, Z27, Z2
+	VBLENDMPS Z30, Z2, K4, Z4
+	VDIVPS Z1, Z28, K3, Z4
+	VDIVPS Z1, Z29, Z5
+	VBLENDMPS Z30, Z5, K4, Z6
+	VBLENDMPS Z2, Z6, K3, Z2
+	VBLENDMPS Z30, Z2, K5, Z6
+	VBLENDMPS Z4, Z6, K2, Z4
+	VDIVPS Z1, Z26, Z6
+	VBLENDMPS Z30, Z6, K4, Z6
+	VBLENDMPS Z5, Z6, K3, Z5
+	VBLENDMPS Z30, Z5, K5, Z5
+	VBLENDMPS Z2, Z5, K2, Z2
+	VMULPS Z3, Z26, Z3
+	VSUBPS Z29, Z3, Z3
+	VDIVPS Z1, Z3, Z3
+	VXORPS Z25, Z3, Z5
+	VDIVPS Z1, Z5, Z1
+	VMULPS Z1, Z27, Z5
+	VBLENDMPS Z30, Z5, K4, Z6
+	VMULPS Z1, Z28, K3, Z6
+	VBLENDMPS Z30, Z1, K4, Z1
+	VBLENDMPS Z5, Z1, K3, Z1
+	VBLENDMPS Z30, Z1, K5, Z1
+	VBLENDMPS Z6, Z1, K2, Z1
+	VSUBPS Z1, Z2, Z1
+	VADDPS Z3, Z29, Z2
+	VDIVPS Z2, Z1, Z1
+	VADDPS Z4, Z0, K1, Z1
+	VMULPS 12288(SI)(CX*4), Z1, Z0
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·logitGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -10642,11 +17481,11 @@ TEXT ·logitGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
 	VPXORD X30, X30, X30
-	VBROADCASTSS lanes<>+928(SB), Z29
-	VBROADCASTSS lanes<>+896(SB), Z28
-	VBROADCASTSS lanes<>+640(SB), Z27
-	VBROADCASTSS lanes<>+100(SB), Z26
-	VBROADCASTSS lanes<>+132(SB), Z25
+	VBROADCASTSS lanes<>+64(SB), Z29
+	VBROADCASTSS lanes<>+1280(SB), Z28
+	VBROADCASTSS lanes<>+380(SB), Z27
+	VBROADCASTSS lanes<>+484(SB), Z26
+	VBROADCASTSS lanes<>+516(SB), Z25
 	XORQ CX, CX
 	SUBQ $16, AX
 	CMPQ CX, AX
@@ -10786,9 +17625,9 @@ TEXT ·logitGradXFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+416(SB), Y14
-	VBROADCASTSD lanes<>+320(SB), Y13
-	VBROADCASTSD lanes<>+352(SB), Y12
+	VBROADCASTSD lanes<>+800(SB), Y14
+	VBROADCASTSD lanes<>+704(SB), Y13
+	VBROADCASTSD lanes<>+736(SB), Y12
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -10831,7 +17670,7 @@ single:
 	VANDNPS Y9, Y0, Y11
 	VBLENDVPD Y5, Y8, Y11, Y8
 	VADDPD Y8, Y2, Y2
-	VBROADCASTSD lanes<>+96(SB), Y8
+	VBROADCASTSD lanes<>+480(SB), Y8
 	VDIVPD Y7, Y8, Y11
 	VANDNPS Y11, Y1, Y11
 	VBLENDVPD Y6, Y10, Y11, Y10
@@ -10840,7 +17679,7 @@ single:
 	VMULPD Y3, Y8, Y3
 	VSUBPD Y14, Y3, Y3
 	VDIVPD Y7, Y3, Y3
-	VXORPD lanes<>+128(SB), Y3, Y8
+	VXORPD lanes<>+512(SB), Y3, Y8
 	VDIVPD Y7, Y8, Y7
 	VMULPD Y7, Y13, Y8
 	VMULPD Y7, Y12, Y10
@@ -10863,7 +17702,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -10902,7 +17741,7 @@ tail:
 	VANDNPS Y9, Y0, Y11
 	VBLENDVPD Y5, Y8, Y11, Y8
 	VADDPD Y8, Y2, Y2
-	VBROADCASTSD lanes<>+96(SB), Y8
+	VBROADCASTSD lanes<>+480(SB), Y8
 	VDIVPD Y7, Y8, Y11
 	VANDNPS Y11, Y1, Y11
 	VBLENDVPD Y6, Y10, Y11, Y10
@@ -10911,7 +17750,7 @@ tail:
 	VMULPD Y3, Y8, Y3
 	VSUBPD Y14, Y3, Y3
 	VDIVPD Y7, Y3, Y3
-	VXORPD lanes<>+128(SB), Y3, Y8
+	VXORPD lanes<>+512(SB), Y3, Y8
 	VDIVPD Y7, Y8, Y7
 	VMULPD Y7, Y13, Y8
 	VMULPD Y7, Y12, Y10
@@ -10944,11 +17783,11 @@ TEXT ·logitGradXFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
 	VPXORD X30, X30, X30
-	VBROADCASTSD lanes<>+416(SB), Z29
-	VBROADCASTSD lanes<>+320(SB), Z28
-	VBROADCASTSD lanes<>+352(SB), Z27
-	VBROADCASTSD lanes<>+96(SB), Z26
-	VBROADCASTSD lanes<>+128(SB), Z25
+	VBROADCASTSD lanes<>+800(SB), Z29
+	VBROADCASTSD lanes<>+704(SB), Z28
+	VBROADCASTSD lanes<>+736(SB), Z27
+	VBROADCASTSD lanes<>+480(SB), Z26
+	VBROADCASTSD lanes<>+512(SB), Z25
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -11085,7 +17924,7 @@ TEXT ·rsqrtFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+416(SB), Y15
+	VBROADCASTSD lanes<>+800(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -11132,7 +17971,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), X0
 	VMASKMOVPS (SI)(CX*4), X0, X0
@@ -11152,7 +17991,7 @@ TEXT ·rsqrtFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+416(SB), Z31
+	VBROADCASTSD lanes<>+800(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -11207,7 +18046,7 @@ TEXT ·rsqrtFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+416(SB), Y15
+	VBROADCASTSD lanes<>+800(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -11244,7 +18083,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -11262,7 +18101,7 @@ TEXT ·rsqrtFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+416(SB), Z31
+	VBROADCASTSD lanes<>+800(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -11308,8 +18147,8 @@ TEXT ·rsqrtGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+416(SB), Y15
-	VBROADCASTSS lanes<>+768(SB), Y14
+	VBROADCASTSD lanes<>+800(SB), Y15
+	VBROADCASTSS lanes<>+1152(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -11376,7 +18215,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), X0
 	VMASKMOVPS (DI)(CX*4), X0, X0
@@ -11402,8 +18241,8 @@ TEXT ·rsqrtGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+416(SB), Z31
-	VBROADCASTSS lanes<>+768(SB), Z30
+	VBROADCASTSD lanes<>+800(SB), Z31
+	VBROADCASTSS lanes<>+1152(SB), Z30
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -11479,8 +18318,8 @@ TEXT ·rsqrtGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+416(SB), Y15
-	VBROADCASTSD lanes<>+4072(SB), Y14
+	VBROADCASTSD lanes<>+800(SB), Y15
+	VBROADCASTSD lanes<>+4488(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -11537,7 +18376,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -11561,8 +18400,8 @@ TEXT ·rsqrtGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+416(SB), Z31
-	VBROADCASTSD lanes<>+4072(SB), Z30
+	VBROADCASTSD lanes<>+800(SB), Z31
+	VBROADCASTSD lanes<>+4488(SB), Z30
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -11622,15 +18461,111 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sigmoidFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+4720(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VBROADCASTSS lanes<>+4656(SB), Y13
+	VBROADCASTSS lanes<>+4676(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMINPS (SI)(CX*4), Y12, Y0
+	VMINPS 32(SI)(CX*4), Y12, Y1
+	VMINPS 64(SI)(CX*4), Y12, Y2
+	VMINPS 96(SI)(CX*4), Y12, Y3
+	VBROADCASTSS lanes<>+4680(SB), Y4
+	VMAXPS Y0, Y4, Y0
+	VMAXPS Y1, Y4, Y1
+	VMAXPS Y2, Y4, Y2
+	VMAXPS Y3, Y4, Y3
+	VMOVAPS Y15, Y4
+	VFMADD231PS lanes<>+2144(SB), Y0, Y4
+	VMOVAPS Y15, Y5
+	VFMADD231PS lanes<>+2144(SB), Y1, Y5
+	VMOVAPS Y15, Y6
+	VFMADD231PS lanes<>+2144(SB), Y2, Y6
+	VMOVAPS Y15, Y7
+	VFMADD231PS lanes<>+2144(SB), Y3, Y7
+	VSUBPS Y15, Y4, Y8
+	VSUBPS Y15, Y5, Y9
+	VSUBPS Y15, Y6, Y10
+	VSUBPS Y15, Y7, Y11
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y5, Y5
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VFMADD231PS lanes<>+1856(SB), Y8, Y0
+	VFMADD231PS lanes<>+1856(SB), Y9, Y1
+	VFMADD231PS lanes<>+1856(SB), Y10, Y2
+	VFMADD231PS lanes<>+1856(SB), Y11, Y3
+	VFMADD231PS lanes<>+1632(SB), Y8, Y0
+	VFMADD231PS lanes<>+1632(SB), Y9, Y1
+	VFMADD231PS lanes<>+1632(SB), Y10, Y2
+	VFMADD231PS lanes<>+1632(SB), Y11, Y3
+	VBROADCASTSS lanes<>+4704(SB), Y8
+	VBROADCASTSS lanes<>+3104(SB), Y9
+	VFMADD231PS Y0, Y8, Y9
+	VBROADCASTSS lanes<>+3104(SB), Y10
+	VFMADD231PS Y1, Y8, Y10
+	VBROADCASTSS lanes<>+3104(SB), Y11
+	VFMADD231PS Y2, Y8, Y11
+	VFMADD213PS lanes<>+3104(SB), Y3, Y8
+	VFMADD213PS lanes<>+2016(SB), Y0, Y9
+	VFMADD213PS lanes<>+2016(SB), Y1, Y10
+	VFMADD213PS lanes<>+2016(SB), Y2, Y11
+	VFMADD213PS lanes<>+2016(SB), Y3, Y8
+	VFMADD213PS lanes<>+2400(SB), Y0, Y9
+	VFMADD213PS lanes<>+2400(SB), Y1, Y10
+	VFMADD213PS lanes<>+2400(SB), Y2, Y11
+	VFMADD213PS lanes<>+2400(SB), Y3, Y8
+	VFMADD213PS lanes<>+4288(SB), Y0, Y9
+	VFMADD213PS lanes<>+4288(SB), Y1, Y10
+	VFMADD213PS lanes<>+4288(SB), Y2, Y11
+	VFMADD213PS lanes<>+4288(SB), Y3, Y8
+	VFNMADD213PS Y14, Y0, Y9
+	VFNMADD213PS Y14, Y1, Y10
+	VFNMADD213PS Y14, Y2, Y11
+	VFNMADD213PS Y14, Y3, Y8
+	VFNMADD213PS Y14, Y0, Y9
+	VFNMADD213PS Y14, Y1, Y10
+	VFNMADD213PS Y14, Y2, Y11
+	VFNMADD213PS Y14, Y3, Y8
+	VFMADD213PS Y13, Y4, Y9
+	VFMADD213PS Y13, Y5, Y10
+	VFMADD213PS Y13, Y6, Y11
+	VFMADD213PS Y13, Y7, Y8
+	VDIVPS Y9, Y13, Y0
+	VDIVPS Y10, Y13, Y1
+	VDIVPS Y11, Y13, Y2
+	VDIVPS Y8, Y13, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sigmoidFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4280(SB), Y15
-	VBROADCASTSS lanes<>+928(SB), Y14
-	VBROADCASTSS lanes<>+4236(SB), Y13
-	VBROADCASTSS lanes<>+4256(SB), Y12
+	VBROADCASTSS lanes<>+4720(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VBROADCASTSS lanes<>+4656(SB), Y13
+	VBROADCASTSS lanes<>+4676(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -11640,19 +18575,19 @@ main:
 	VMINPS 32(SI)(CX*4), Y12, Y1
 	VMINPS 64(SI)(CX*4), Y12, Y2
 	VMINPS 96(SI)(CX*4), Y12, Y3
-	VBROADCASTSS lanes<>+4260(SB), Y4
+	VBROADCASTSS lanes<>+4680(SB), Y4
 	VMAXPS Y0, Y4, Y0
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PS lanes<>+1728(SB), Y0, Y4
+	VFMADD231PS lanes<>+2144(SB), Y0, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PS lanes<>+1728(SB), Y1, Y5
+	VFMADD231PS lanes<>+2144(SB), Y1, Y5
 	VMOVAPS Y15, Y6
-	VFMADD231PS lanes<>+1728(SB), Y2, Y6
+	VFMADD231PS lanes<>+2144(SB), Y2, Y6
 	VMOVAPS Y15, Y7
-	VFMADD231PS lanes<>+1728(SB), Y3, Y7
+	VFMADD231PS lanes<>+2144(SB), Y3, Y7
 	VSUBPS Y15, Y4, Y8
 	VSUBPS Y15, Y5, Y9
 	VSUBPS Y15, Y6, Y10
@@ -11661,34 +18596,34 @@ main:
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFMADD231PS lanes<>+1440(SB), Y8, Y0
-	VFMADD231PS lanes<>+1440(SB), Y9, Y1
-	VFMADD231PS lanes<>+1440(SB), Y10, Y2
-	VFMADD231PS lanes<>+1440(SB), Y11, Y3
-	VFMADD231PS lanes<>+1216(SB), Y8, Y0
-	VFMADD231PS lanes<>+1216(SB), Y9, Y1
-	VFMADD231PS lanes<>+1216(SB), Y10, Y2
-	VFMADD231PS lanes<>+1216(SB), Y11, Y3
-	VBROADCASTSS lanes<>+4272(SB), Y8
-	VBROADCASTSS lanes<>+2688(SB), Y9
+	VFMADD231PS lanes<>+1856(SB), Y8, Y0
+	VFMADD231PS lanes<>+1856(SB), Y9, Y1
+	VFMADD231PS lanes<>+1856(SB), Y10, Y2
+	VFMADD231PS lanes<>+1856(SB), Y11, Y3
+	VFMADD231PS lanes<>+1632(SB), Y8, Y0
+	VFMADD231PS lanes<>+1632(SB), Y9, Y1
+	VFMADD231PS lanes<>+1632(SB), Y10, Y2
+	VFMADD231PS lanes<>+1632(SB), Y11, Y3
+	VBROADCASTSS lanes<>+4704(SB), Y8
+	VBROADCASTSS lanes<>+3104(SB), Y9
 	VFMADD231PS Y0, Y8, Y9
-	VBROADCASTSS lanes<>+2688(SB), Y10
+	VBROADCASTSS lanes<>+3104(SB), Y10
 	VFMADD231PS Y1, Y8, Y10
-	VBROADCASTSS lanes<>+2688(SB), Y11
+	VBROADCASTSS lanes<>+3104(SB), Y11
 	VFMADD231PS Y2, Y8, Y11
-	VFMADD213PS lanes<>+2688(SB), Y3, Y8
-	VFMADD213PS lanes<>+1600(SB), Y0, Y9
-	VFMADD213PS lanes<>+1600(SB), Y1, Y10
-	VFMADD213PS lanes<>+1600(SB), Y2, Y11
-	VFMADD213PS lanes<>+1600(SB), Y3, Y8
-	VFMADD213PS lanes<>+1984(SB), Y0, Y9
-	VFMADD213PS lanes<>+1984(SB), Y1, Y10
-	VFMADD213PS lanes<>+1984(SB), Y2, Y11
-	VFMADD213PS lanes<>+1984(SB), Y3, Y8
-	VFMADD213PS lanes<>+3872(SB), Y0, Y9
-	VFMADD213PS lanes<>+3872(SB), Y1, Y10
-	VFMADD213PS lanes<>+3872(SB), Y2, Y11
-	VFMADD213PS lanes<>+3872(SB), Y3, Y8
+	VFMADD213PS lanes<>+3104(SB), Y3, Y8
+	VFMADD213PS lanes<>+2016(SB), Y0, Y9
+	VFMADD213PS lanes<>+2016(SB), Y1, Y10
+	VFMADD213PS lanes<>+2016(SB), Y2, Y11
+	VFMADD213PS lanes<>+2016(SB), Y3, Y8
+	VFMADD213PS lanes<>+2400(SB), Y0, Y9
+	VFMADD213PS lanes<>+2400(SB), Y1, Y10
+	VFMADD213PS lanes<>+2400(SB), Y2, Y11
+	VFMADD213PS lanes<>+2400(SB), Y3, Y8
+	VFMADD213PS lanes<>+4288(SB), Y0, Y9
+	VFMADD213PS lanes<>+4288(SB), Y1, Y10
+	VFMADD213PS lanes<>+4288(SB), Y2, Y11
+	VFMADD213PS lanes<>+4288(SB), Y3, Y8
 	VFNMADD213PS Y14, Y0, Y9
 	VFNMADD213PS Y14, Y1, Y10
 	VFNMADD213PS Y14, Y2, Y11
@@ -11719,19 +18654,19 @@ singles:
 	PCALIGN $32
 single:
 	VMINPS (SI)(CX*4), Y12, Y0
-	VBROADCASTSS lanes<>+4260(SB), Y1
+	VBROADCASTSS lanes<>+4680(SB), Y1
 	VMAXPS Y0, Y1, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PS lanes<>+1728(SB), Y0, Y1
+	VFMADD231PS lanes<>+2144(SB), Y0, Y1
 	VSUBPS Y15, Y1, Y2
 	VPSLLD $23, Y1, Y1
-	VFMADD231PS lanes<>+1440(SB), Y2, Y0
-	VFMADD231PS lanes<>+1216(SB), Y2, Y0
-	VBROADCASTSS lanes<>+4272(SB), Y2
-	VFMADD213PS lanes<>+2688(SB), Y0, Y2
-	VFMADD213PS lanes<>+1600(SB), Y0, Y2
-	VFMADD213PS lanes<>+1984(SB), Y0, Y2
-	VFMADD213PS lanes<>+3872(SB), Y0, Y2
+	VFMADD231PS lanes<>+1856(SB), Y2, Y0
+	VFMADD231PS lanes<>+1632(SB), Y2, Y0
+	VBROADCASTSS lanes<>+4704(SB), Y2
+	VFMADD213PS lanes<>+3104(SB), Y0, Y2
+	VFMADD213PS lanes<>+2016(SB), Y0, Y2
+	VFMADD213PS lanes<>+2400(SB), Y0, Y2
+	VFMADD213PS lanes<>+4288(SB), Y0, Y2
 	VFNMADD213PS Y14, Y0, Y2
 	VFNMADD213PS Y14, Y0, Y2
 	VFMADD213PS Y13, Y1, Y2
@@ -11744,24 +18679,24 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VMINPS Y0, Y12, Y0
-	VBROADCASTSS lanes<>+4260(SB), Y1
+	VBROADCASTSS lanes<>+4680(SB), Y1
 	VMAXPS Y0, Y1, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PS lanes<>+1728(SB), Y0, Y1
+	VFMADD231PS lanes<>+2144(SB), Y0, Y1
 	VSUBPS Y15, Y1, Y2
 	VPSLLD $23, Y1, Y1
-	VFMADD231PS lanes<>+1440(SB), Y2, Y0
-	VFMADD231PS lanes<>+1216(SB), Y2, Y0
-	VBROADCASTSS lanes<>+4272(SB), Y2
-	VFMADD213PS lanes<>+2688(SB), Y0, Y2
-	VFMADD213PS lanes<>+1600(SB), Y0, Y2
-	VFMADD213PS lanes<>+1984(SB), Y0, Y2
-	VFMADD213PS lanes<>+3872(SB), Y0, Y2
+	VFMADD231PS lanes<>+1856(SB), Y2, Y0
+	VFMADD231PS lanes<>+1632(SB), Y2, Y0
+	VBROADCASTSS lanes<>+4704(SB), Y2
+	VFMADD213PS lanes<>+3104(SB), Y0, Y2
+	VFMADD213PS lanes<>+2016(SB), Y0, Y2
+	VFMADD213PS lanes<>+2400(SB), Y0, Y2
+	VFMADD213PS lanes<>+4288(SB), Y0, Y2
 	VFNMADD213PS Y14, Y0, Y2
 	VFNMADD213PS Y14, Y0, Y2
 	VFMADD213PS Y13, Y1, Y2
@@ -11773,113 +18708,234 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sigmoidFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+256(SB), Z31
+	VBROADCASTSS lanes<>+4652(SB), Z30
+	VBROADCASTSS lanes<>+4676(SB), Z29
+	VBROADCASTSS lanes<>+4680(SB), Z28
+	VBROADCASTSS lanes<>+2144(SB), Z27
+	VBROADCASTSS lanes<>+252(SB), Z26
+	VBROADCASTSS lanes<>+1632(SB), Z25
+	VMOVUPS lanes<>+256(SB), Z24
+	VBROADCASTSS lanes<>+4732(SB), Z23
+	VBROADCASTSS lanes<>+4696(SB), Z22
+	VBROADCASTSS lanes<>+64(SB), Z21
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMINPS (SI)(CX*4), Z29, Z0
+	VMINPS 4096(SI)(CX*4), Z29, Z1
+	VMINPS 8192(SI)(CX*4), Z29, Z2
+	VMINPS 12288(SI)(CX*4), Z29, Z3
+	VMAXPS Z0, Z28, Z0
+	VMAXPS Z1, Z28, Z1
+	VMAXPS Z2, Z28, Z2
+	VMAXPS Z3, Z28, Z3
+	VMOVAPS Z30, Z4
+	VFMADD231PS Z27, Z0, Z4
+	VMOVAPS Z30, Z5
+	VFMADD231PS Z27, Z1, Z5
+	VMOVAPS Z30, Z6
+	VFMADD231PS Z27, Z2, Z6
+	VMOVAPS Z30, Z7
+	VFMADD231PS Z27, Z3, Z7
+	VSUBPS Z30, Z4, Z8
+	VSUBPS Z30, Z5, Z9
+	VSUBPS Z30, Z6, Z10
+	VSUBPS Z30, Z7, Z11
+	VFMADD231PS Z26, Z8, Z0
+	VFMADD231PS Z26, Z9, Z1
+	VFMADD231PS Z26, Z10, Z2
+	VFMADD231PS Z26, Z11, Z3
+	VFMADD231PS Z25, Z8, Z0
+	VFMADD231PS Z25, Z9, Z1
+	VFMADD231PS Z25, Z10, Z2
+	VFMADD231PS Z25, Z11, Z3
+	VPERMPS Z24, Z4, Z4
+	VPERMPS Z24, Z5, Z5
+	VPERMPS Z24, Z6, Z6
+	VPERMPS Z24, Z7, Z7
+	VMOVAPS Z22, Z12
+	VFMADD231PS Z0, Z23, Z12
+	VMOVAPS Z22, Z13
+	VFMADD231PS Z1, Z23, Z13
+	VMOVAPS Z22, Z14
+	VFMADD231PS Z2, Z23, Z14
+	VMOVAPS Z22, Z15
+	VFMADD231PS Z3, Z23, Z15
+	VFMADD213PS Z21, Z0, Z12
+	VFMADD213PS Z21, Z1, Z13
+	VFMADD213PS Z21, Z2, Z14
+	VFMADD213PS Z21, Z3, Z15
+	VMULPS Z4, Z0, Z0
+	VMULPS Z5, Z1, Z1
+	VMULPS Z6, Z2, Z2
+	VMULPS Z7, Z3, Z3
+	VFNMADD231PS Z12, Z0, Z4
+	VFNMADD231PS Z13, Z1, Z5
+	VFNMADD231PS Z14, Z2, Z6
+	VFNMADD231PS Z15, Z3, Z7
+	VSCALEFPS Z8, Z4, Z0
+	VSCALEFPS Z9, Z5, Z1
+	VSCALEFPS Z10, Z6, Z2
+	VSCALEFPS Z11, Z7, Z3
+	VADDPS Z31, Z0, Z0
+	VADDPS Z31, Z1, Z1
+	VADDPS Z31, Z2, Z2
+	VADDPS Z31, Z3, Z3
+	VRCP14PS Z0, Z4
+	VRCP14PS Z1, Z5
+	VRCP14PS Z2, Z6
+	VRCP14PS Z3, Z7
+	VMULPS Z4, Z31, Z8
+	VMULPS Z5, Z31, Z9
+	VMULPS Z6, Z31, Z10
+	VMULPS Z7, Z31, Z11
+	VFNMADD213PS Z31, Z8, Z0
+	VFNMADD213PS Z31, Z9, Z1
+	VFNMADD213PS Z31, Z10, Z2
+	VFNMADD213PS Z31, Z11, Z3
+	VFMADD231PS Z4, Z0, Z8
+	VFMADD231PS Z5, Z1, Z9
+	VFMADD231PS Z6, Z2, Z10
+	VFMADD231PS Z7, Z3, Z11
+	VMOVNTPS Z8, (DX)(CX*4)
+	VMOVNTPS Z9, 4096(DX)(CX*4)
+	VMOVNTPS Z10, 8192(DX)(CX*4)
+	VMOVNTPS Z11, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sigmoidFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4236(SB), Z31
-	VBROADCASTSS lanes<>+4280(SB), Z30
-	VBROADCASTSS lanes<>+928(SB), Z29
-	VBROADCASTSS lanes<>+4256(SB), Z28
-	VBROADCASTSS lanes<>+4260(SB), Z27
-	VBROADCASTSS lanes<>+1728(SB), Z26
-	VBROADCASTSS lanes<>+1440(SB), Z25
-	VBROADCASTSS lanes<>+1216(SB), Z24
-	VBROADCASTSS lanes<>+4272(SB), Z23
-	VBROADCASTSS lanes<>+2688(SB), Z22
-	VBROADCASTSS lanes<>+1600(SB), Z21
-	VBROADCASTSS lanes<>+1984(SB), Z20
-	VBROADCASTSS lanes<>+3872(SB), Z19
+	VBROADCASTSS lanes<>+256(SB), Z31
+	VBROADCASTSS lanes<>+4652(SB), Z30
+	VBROADCASTSS lanes<>+4676(SB), Z29
+	VBROADCASTSS lanes<>+4680(SB), Z28
+	VBROADCASTSS lanes<>+2144(SB), Z27
+	VBROADCASTSS lanes<>+252(SB), Z26
+	VBROADCASTSS lanes<>+1632(SB), Z25
+	VMOVUPS lanes<>+256(SB), Z24
+	VBROADCASTSS lanes<>+4732(SB), Z23
+	VBROADCASTSS lanes<>+4696(SB), Z22
+	VBROADCASTSS lanes<>+64(SB), Z21
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
 	PCALIGN $32
 main:
-	VMINPS (SI)(CX*4), Z28, Z0
-	VMINPS 64(SI)(CX*4), Z28, Z1
-	VMINPS 128(SI)(CX*4), Z28, Z2
-	VMINPS 192(SI)(CX*4), Z28, Z3
-	VMAXPS Z0, Z27, Z0
-	VMAXPS Z1, Z27, Z1
-	VMAXPS Z2, Z27, Z2
-	VMAXPS Z3, Z27, Z3
+	VMINPS (SI)(CX*4), Z29, Z0
+	VMINPS 64(SI)(CX*4), Z29, Z1
+	VMINPS 128(SI)(CX*4), Z29, Z2
+	VMINPS 192(SI)(CX*4), Z29, Z3
+	VMAXPS Z0, Z28, Z0
+	VMAXPS Z1, Z28, Z1
+	VMAXPS Z2, Z28, Z2
+	VMAXPS Z3, Z28, Z3
 	VMOVAPS Z30, Z4
-	VFMADD231PS Z26, Z0, Z4
+	VFMADD231PS Z27, Z0, Z4
 	VMOVAPS Z30, Z5
-	VFMADD231PS Z26, Z1, Z5
+	VFMADD231PS Z27, Z1, Z5
 	VMOVAPS Z30, Z6
-	VFMADD231PS Z26, Z2, Z6
+	VFMADD231PS Z27, Z2, Z6
 	VMOVAPS Z30, Z7
-	VFMADD231PS Z26, Z3, Z7
+	VFMADD231PS Z27, Z3, Z7
 	VSUBPS Z30, Z4, Z8
 	VSUBPS Z30, Z5, Z9
 	VSUBPS Z30, Z6, Z10
 	VSUBPS Z30, Z7, Z11
-	VPSLLD $23, Z4, Z4
-	VPSLLD $23, Z5, Z5
-	VPSLLD $23, Z6, Z6
-	VPSLLD $23, Z7, Z7
+	VFMADD231PS Z26, Z8, Z0
+	VFMADD231PS Z26, Z9, Z1
+	VFMADD231PS Z26, Z10, Z2
+	VFMADD231PS Z26, Z11, Z3
 	VFMADD231PS Z25, Z8, Z0
 	VFMADD231PS Z25, Z9, Z1
 	VFMADD231PS Z25, Z10, Z2
 	VFMADD231PS Z25, Z11, Z3
-	VFMADD231PS Z24, Z8, Z0
-	VFMADD231PS Z24, Z9, Z1
-	VFMADD231PS Z24, Z10, Z2
-	VFMADD231PS Z24, Z11, Z3
-	VMOVAPS Z22, Z8
-	VFMADD231PS Z0, Z23, Z8
-	VMOVAPS Z22, Z9
-	VFMADD231PS Z1, Z23, Z9
-	VMOVAPS Z22, Z10
-	VFMADD231PS Z2, Z23, Z10
-	VMOVAPS Z22, Z11
-	VFMADD231PS Z3, Z23, Z11
-	VFMADD213PS Z21, Z0, Z8
-	VFMADD213PS Z21, Z1, Z9
-	VFMADD213PS Z21, Z2, Z10
-	VFMADD213PS Z21, Z3, Z11
-	VFMADD213PS Z20, Z0, Z8
-	VFMADD213PS Z20, Z1, Z9
-	VFMADD213PS Z20, Z2, Z10
-	VFMADD213PS Z20, Z3, Z11
-	VFMADD213PS Z19, Z0, Z8
-	VFMADD213PS Z19, Z1, Z9
-	VFMADD213PS Z19, Z2, Z10
-	VFMADD213PS Z19, Z3, Z11
-	VFNMADD213PS Z29, Z0, Z8
-	VFNMADD213PS Z29, Z1, Z9
-	VFNMADD213PS Z29, Z2, Z10
-	VFNMADD213PS Z29, Z3, Z11
-	VFNMADD213PS Z29, Z0, Z8
-	VFNMADD213PS Z29, Z1, Z9
-	VFNMADD213PS Z29, Z2, Z10
-	VFNMADD213PS Z29, Z3, Z11
-	VFMADD213PS Z31, Z4, Z8
-	VFMADD213PS Z31, Z5, Z9
-	VFMADD213PS Z31, Z6, Z10
-	VFMADD213PS Z31, Z7, Z11
-	VRCP14PS Z8, Z0
-	VRCP14PS Z9, Z1
-	VRCP14PS Z10, Z2
-	VRCP14PS Z11, Z3
-	VMULPS Z0, Z31, Z4
-	VMULPS Z1, Z31, Z5
-	VMULPS Z2, Z31, Z6
-	VMULPS Z3, Z31, Z7
-	VFNMADD213PS Z31, Z4, Z8
-	VFNMADD213PS Z31, Z5, Z9
-	VFNMADD213PS Z31, Z6, Z10
-	VFNMADD213PS Z31, Z7, Z11
-	VFMADD231PS Z0, Z8, Z4
-	VFMADD231PS Z1, Z9, Z5
-	VFMADD231PS Z2, Z10, Z6
-	VFMADD231PS Z3, Z11, Z7
-	VMOVUPS Z4, (DX)(CX*4)
-	VMOVUPS Z5, 64(DX)(CX*4)
-	VMOVUPS Z6, 128(DX)(CX*4)
-	VMOVUPS Z7, 192(DX)(CX*4)
+	VPERMPS Z24, Z4, Z4
+	VPERMPS Z24, Z5, Z5
+	VPERMPS Z24, Z6, Z6
+	VPERMPS Z24, Z7, Z7
+	VMOVAPS Z22, Z12
+	VFMADD231PS Z0, Z23, Z12
+	VMOVAPS Z22, Z13
+	VFMADD231PS Z1, Z23, Z13
+	VMOVAPS Z22, Z14
+	VFMADD231PS Z2, Z23, Z14
+	VMOVAPS Z22, Z15
+	VFMADD231PS Z3, Z23, Z15
+	VFMADD213PS Z21, Z0, Z12
+	VFMADD213PS Z21, Z1, Z13
+	VFMADD213PS Z21, Z2, Z14
+	VFMADD213PS Z21, Z3, Z15
+	VMULPS Z4, Z0, Z0
+	VMULPS Z5, Z1, Z1
+	VMULPS Z6, Z2, Z2
+	VMULPS Z7, Z3, Z3
+	VFNMADD231PS Z12, Z0, Z4
+	VFNMADD231PS Z13, Z1, Z5
+	VFNMADD231PS Z14, Z2, Z6
+	VFNMADD231PS Z15, Z3, Z7
+	VSCALEFPS Z8, Z4, Z0
+	VSCALEFPS Z9, Z5, Z1
+	VSCALEFPS Z10, Z6, Z2
+	VSCALEFPS Z11, Z7, Z3
+	VADDPS Z31, Z0, Z0
+	VADDPS Z31, Z1, Z1
+	VADDPS Z31, Z2, Z2
+	VADDPS Z31, Z3, Z3
+	VRCP14PS Z0, Z4
+	VRCP14PS Z1, Z5
+	VRCP14PS Z2, Z6
+	VRCP14PS Z3, Z7
+	VMULPS Z4, Z31, Z8
+	VMULPS Z5, Z31, Z9
+	VMULPS Z6, Z31, Z10
+	VMULPS Z7, Z31, Z11
+	VFNMADD213PS Z31, Z8, Z0
+	VFNMADD213PS Z31, Z9, Z1
+	VFNMADD213PS Z31, Z10, Z2
+	VFNMADD213PS Z31, Z11, Z3
+	VFMADD231PS Z4, Z0, Z8
+	VFMADD231PS Z5, Z1, Z9
+	VFMADD231PS Z6, Z2, Z10
+	VFMADD231PS Z7, Z3, Z11
+	VMOVUPS Z8, (DX)(CX*4)
+	VMOVUPS Z9, 64(DX)(CX*4)
+	VMOVUPS Z10, 128(DX)(CX*4)
+	VMOVUPS Z11, 192(DX)(CX*4)
 	ADDQ $64, CX
 	CMPQ CX, AX
 	JLE main
@@ -11892,27 +18948,26 @@ masked:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPS.Z (SI)(CX*4), K7, Z0
-	VMINPS Z0, Z28, Z0
-	VMAXPS Z0, Z27, Z0
+	VMINPS Z0, Z29, Z0
+	VMAXPS Z0, Z28, Z0
 	VMOVAPS Z30, Z1
-	VFMADD231PS Z26, Z0, Z1
+	VFMADD231PS Z27, Z0, Z1
 	VSUBPS Z30, Z1, Z2
-	VPSLLD $23, Z1, Z1
+	VFMADD231PS Z26, Z2, Z0
 	VFMADD231PS Z25, Z2, Z0
-	VFMADD231PS Z24, Z2, Z0
-	VMOVAPS Z22, Z2
-	VFMADD231PS Z0, Z23, Z2
-	VFMADD213PS Z21, Z0, Z2
-	VFMADD213PS Z20, Z0, Z2
-	VFMADD213PS Z19, Z0, Z2
-	VFNMADD213PS Z29, Z0, Z2
-	VFNMADD213PS Z29, Z0, Z2
-	VFMADD213PS Z31, Z1, Z2
-	VRCP14PS Z2, Z0
-	VMULPS Z0, Z31, Z1
-	VFNMADD213PS Z31, Z1, Z2
-	VFMADD231PS Z0, Z2, Z1
-	VMOVUPS Z1, K7, (DX)(CX*4)
+	VPERMPS Z24, Z1, Z1
+	VMOVAPS Z22, Z3
+	VFMADD231PS Z0, Z23, Z3
+	VFMADD213PS Z21, Z0, Z3
+	VMULPS Z1, Z0, Z0
+	VFNMADD231PS Z3, Z0, Z1
+	VSCALEFPS Z2, Z1, Z0
+	VADDPS Z31, Z0, Z0
+	VRCP14PS Z0, Z1
+	VMULPS Z1, Z31, Z2
+	VFNMADD213PS Z31, Z2, Z0
+	VFMADD231PS Z1, Z0, Z2
+	VMOVUPS Z2, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
 	JGT masked
@@ -11925,12 +18980,12 @@ TEXT ·sigmoidFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4184(SB), Y15
-	VBROADCASTSD lanes<>+416(SB), Y14
-	VBROADCASTSD lanes<>+4080(SB), Y13
-	VBROADCASTSD lanes<>+4056(SB), Y12
-	VBROADCASTSD lanes<>+4096(SB), Y11
-	VBROADCASTSD lanes<>+4216(SB), Y10
+	VBROADCASTSD lanes<>+4600(SB), Y15
+	VBROADCASTSD lanes<>+800(SB), Y14
+	VBROADCASTSD lanes<>+4496(SB), Y13
+	VBROADCASTSD lanes<>+4472(SB), Y12
+	VBROADCASTSD lanes<>+4512(SB), Y11
+	VBROADCASTSD lanes<>+4632(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -11948,32 +19003,32 @@ main:
 	VSUBPD Y15, Y3, Y5
 	VPSLLQ $52, Y2, Y2
 	VPSLLQ $52, Y3, Y3
-	VFMADD231PD lanes<>+3584(SB), Y4, Y0
-	VFMADD231PD lanes<>+3584(SB), Y5, Y1
-	VFMADD231PD lanes<>+1760(SB), Y4, Y0
-	VFMADD231PD lanes<>+1760(SB), Y5, Y1
+	VFMADD231PD lanes<>+4000(SB), Y4, Y0
+	VFMADD231PD lanes<>+4000(SB), Y5, Y1
+	VFMADD231PD lanes<>+2176(SB), Y4, Y0
+	VFMADD231PD lanes<>+2176(SB), Y5, Y1
 	VMULPD Y0, Y0, Y4
 	VMULPD Y1, Y1, Y5
-	VBROADCASTSD lanes<>+4152(SB), Y6
-	VBROADCASTSD lanes<>+1344(SB), Y7
+	VBROADCASTSD lanes<>+4568(SB), Y6
+	VBROADCASTSD lanes<>+1760(SB), Y7
 	VFMADD231PD Y4, Y6, Y7
-	VFMADD213PD lanes<>+1344(SB), Y5, Y6
-	VFMADD213PD lanes<>+2816(SB), Y4, Y7
-	VFMADD213PD lanes<>+2816(SB), Y5, Y6
-	VFMADD213PD lanes<>+3008(SB), Y4, Y7
-	VFMADD213PD lanes<>+3008(SB), Y5, Y6
-	VFMADD213PD lanes<>+1120(SB), Y4, Y7
-	VFMADD213PD lanes<>+1120(SB), Y5, Y6
-	VBROADCASTSD lanes<>+4120(SB), Y8
-	VBROADCASTSD lanes<>+2272(SB), Y9
+	VFMADD213PD lanes<>+1760(SB), Y5, Y6
+	VFMADD213PD lanes<>+3232(SB), Y4, Y7
+	VFMADD213PD lanes<>+3232(SB), Y5, Y6
+	VFMADD213PD lanes<>+3424(SB), Y4, Y7
+	VFMADD213PD lanes<>+3424(SB), Y5, Y6
+	VFMADD213PD lanes<>+1536(SB), Y4, Y7
+	VFMADD213PD lanes<>+1536(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4536(SB), Y8
+	VBROADCASTSD lanes<>+2688(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+2272(SB), Y5, Y8
-	VFMADD213PD lanes<>+3680(SB), Y4, Y9
-	VFMADD213PD lanes<>+3680(SB), Y5, Y8
-	VFMADD213PD lanes<>+1280(SB), Y4, Y9
-	VFMADD213PD lanes<>+1280(SB), Y5, Y8
-	VFMADD213PD lanes<>+1248(SB), Y4, Y9
-	VFMADD213PD lanes<>+1248(SB), Y5, Y8
+	VFMADD213PD lanes<>+2688(SB), Y5, Y8
+	VFMADD213PD lanes<>+4096(SB), Y4, Y9
+	VFMADD213PD lanes<>+4096(SB), Y5, Y8
+	VFMADD213PD lanes<>+1696(SB), Y4, Y9
+	VFMADD213PD lanes<>+1696(SB), Y5, Y8
+	VFMADD213PD lanes<>+1664(SB), Y4, Y9
+	VFMADD213PD lanes<>+1664(SB), Y5, Y8
 	VFMADD231PD Y0, Y7, Y9
 	VFMADD231PD Y1, Y6, Y8
 	VFNMADD213PD Y14, Y0, Y9
@@ -12001,19 +19056,19 @@ single:
 	VFMADD231PD Y10, Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
-	VFMADD231PD lanes<>+3584(SB), Y2, Y0
-	VFMADD231PD lanes<>+1760(SB), Y2, Y0
+	VFMADD231PD lanes<>+4000(SB), Y2, Y0
+	VFMADD231PD lanes<>+2176(SB), Y2, Y0
 	VMULPD Y0, Y0, Y2
-	VBROADCASTSD lanes<>+4152(SB), Y3
-	VFMADD213PD lanes<>+1344(SB), Y2, Y3
-	VFMADD213PD lanes<>+2816(SB), Y2, Y3
-	VFMADD213PD lanes<>+3008(SB), Y2, Y3
-	VFMADD213PD lanes<>+1120(SB), Y2, Y3
-	VBROADCASTSD lanes<>+4120(SB), Y4
-	VFMADD213PD lanes<>+2272(SB), Y2, Y4
-	VFMADD213PD lanes<>+3680(SB), Y2, Y4
-	VFMADD213PD lanes<>+1280(SB), Y2, Y4
-	VFMADD213PD lanes<>+1248(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4568(SB), Y3
+	VFMADD213PD lanes<>+1760(SB), Y2, Y3
+	VFMADD213PD lanes<>+3232(SB), Y2, Y3
+	VFMADD213PD lanes<>+3424(SB), Y2, Y3
+	VFMADD213PD lanes<>+1536(SB), Y2, Y3
+	VBROADCASTSD lanes<>+4536(SB), Y4
+	VFMADD213PD lanes<>+2688(SB), Y2, Y4
+	VFMADD213PD lanes<>+4096(SB), Y2, Y4
+	VFMADD213PD lanes<>+1696(SB), Y2, Y4
+	VFMADD213PD lanes<>+1664(SB), Y2, Y4
 	VFMADD231PD Y0, Y3, Y4
 	VFNMADD213PD Y14, Y0, Y4
 	VFNMADD213PD Y14, Y0, Y4
@@ -12027,7 +19082,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -12037,19 +19092,19 @@ tail:
 	VFMADD231PD Y10, Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
-	VFMADD231PD lanes<>+3584(SB), Y2, Y0
-	VFMADD231PD lanes<>+1760(SB), Y2, Y0
+	VFMADD231PD lanes<>+4000(SB), Y2, Y0
+	VFMADD231PD lanes<>+2176(SB), Y2, Y0
 	VMULPD Y0, Y0, Y2
-	VBROADCASTSD lanes<>+4152(SB), Y3
-	VFMADD213PD lanes<>+1344(SB), Y2, Y3
-	VFMADD213PD lanes<>+2816(SB), Y2, Y3
-	VFMADD213PD lanes<>+3008(SB), Y2, Y3
-	VFMADD213PD lanes<>+1120(SB), Y2, Y3
-	VBROADCASTSD lanes<>+4120(SB), Y4
-	VFMADD213PD lanes<>+2272(SB), Y2, Y4
-	VFMADD213PD lanes<>+3680(SB), Y2, Y4
-	VFMADD213PD lanes<>+1280(SB), Y2, Y4
-	VFMADD213PD lanes<>+1248(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4568(SB), Y3
+	VFMADD213PD lanes<>+1760(SB), Y2, Y3
+	VFMADD213PD lanes<>+3232(SB), Y2, Y3
+	VFMADD213PD lanes<>+3424(SB), Y2, Y3
+	VFMADD213PD lanes<>+1536(SB), Y2, Y3
+	VBROADCASTSD lanes<>+4536(SB), Y4
+	VFMADD213PD lanes<>+2688(SB), Y2, Y4
+	VFMADD213PD lanes<>+4096(SB), Y2, Y4
+	VFMADD213PD lanes<>+1696(SB), Y2, Y4
+	VFMADD213PD lanes<>+1664(SB), Y2, Y4
 	VFMADD231PD Y0, Y3, Y4
 	VFNMADD213PD Y14, Y0, Y4
 	VFNMADD213PD Y14, Y0, Y4
@@ -12067,18 +19122,18 @@ TEXT ·sigmoidFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4184(SB), Z31
-	VBROADCASTSD lanes<>+416(SB), Z30
-	VBROADCASTSD lanes<>+4080(SB), Z29
-	VBROADCASTSD lanes<>+4056(SB), Z28
-	VBROADCASTSD lanes<>+4096(SB), Z27
-	VBROADCASTSD lanes<>+4216(SB), Z26
-	VBROADCASTSD lanes<>+3584(SB), Z25
-	VBROADCASTSD lanes<>+1760(SB), Z24
-	VBROADCASTSD lanes<>+4152(SB), Z23
-	VBROADCASTSD lanes<>+1344(SB), Z22
-	VBROADCASTSD lanes<>+2816(SB), Z21
-	VBROADCASTSD lanes<>+3008(SB), Z20
+	VBROADCASTSD lanes<>+4600(SB), Z31
+	VBROADCASTSD lanes<>+800(SB), Z30
+	VBROADCASTSD lanes<>+4496(SB), Z29
+	VBROADCASTSD lanes<>+4472(SB), Z28
+	VBROADCASTSD lanes<>+4512(SB), Z27
+	VBROADCASTSD lanes<>+4632(SB), Z26
+	VBROADCASTSD lanes<>+4000(SB), Z25
+	VBROADCASTSD lanes<>+2176(SB), Z24
+	VBROADCASTSD lanes<>+4568(SB), Z23
+	VBROADCASTSD lanes<>+1760(SB), Z22
+	VBROADCASTSD lanes<>+3232(SB), Z21
+	VBROADCASTSD lanes<>+3424(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -12136,30 +19191,30 @@ main:
 	VFMADD213PD Z20, Z9, Z13
 	VFMADD213PD Z20, Z10, Z14
 	VFMADD213PD Z20, Z11, Z15
-	VFMADD213PD.BCST lanes<>+1120(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+1120(SB), Z9, Z13
-	VFMADD213PD.BCST lanes<>+1120(SB), Z10, Z14
-	VFMADD213PD.BCST lanes<>+1120(SB), Z11, Z15
-	VBROADCASTSD lanes<>+4120(SB), Z16
-	VBROADCASTSD lanes<>+2272(SB), Z17
+	VFMADD213PD.BCST lanes<>+1536(SB), Z8, Z12
+	VFMADD213PD.BCST lanes<>+1536(SB), Z9, Z13
+	VFMADD213PD.BCST lanes<>+1536(SB), Z10, Z14
+	VFMADD213PD.BCST lanes<>+1536(SB), Z11, Z15
+	VBROADCASTSD lanes<>+4536(SB), Z16
+	VBROADCASTSD lanes<>+2688(SB), Z17
 	VFMADD231PD Z8, Z16, Z17
-	VBROADCASTSD lanes<>+2272(SB), Z18
+	VBROADCASTSD lanes<>+2688(SB), Z18
 	VFMADD231PD Z9, Z16, Z18
-	VBROADCASTSD lanes<>+2272(SB), Z19
+	VBROADCASTSD lanes<>+2688(SB), Z19
 	VFMADD231PD Z10, Z16, Z19
-	VFMADD213PD.BCST lanes<>+2272(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+3680(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+3680(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+3680(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+3680(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+1280(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+1280(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+1280(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+1280(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+1248(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+1248(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+1248(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+1248(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+2688(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4096(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+4096(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+4096(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+4096(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+1696(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+1696(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+1696(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+1696(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+1664(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+1664(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+1664(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+1664(SB), Z11, Z16
 	VFMADD231PD Z0, Z12, Z17
 	VFMADD231PD Z1, Z13, Z18
 	VFMADD231PD Z2, Z14, Z19
@@ -12209,12 +19264,12 @@ masked:
 	VFMADD231PD Z2, Z23, Z3
 	VFMADD213PD Z21, Z2, Z3
 	VFMADD213PD Z20, Z2, Z3
-	VFMADD213PD.BCST lanes<>+1120(SB), Z2, Z3
-	VBROADCASTSD lanes<>+4120(SB), Z4
-	VFMADD213PD.BCST lanes<>+2272(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+3680(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1280(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1248(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1536(SB), Z2, Z3
+	VBROADCASTSD lanes<>+4536(SB), Z4
+	VFMADD213PD.BCST lanes<>+2688(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4096(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1696(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1664(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFNMADD213PD Z30, Z0, Z4
 	VFNMADD213PD Z30, Z0, Z4
@@ -12228,13 +19283,58 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sigmoidGradFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VSUBPS Y0, Y15, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VSUBPS Y2, Y15, Y3
+	VMOVUPS 64(DI)(CX*4), Y4
+	VSUBPS Y4, Y15, Y5
+	VMOVUPS 96(DI)(CX*4), Y6
+	VSUBPS Y6, Y15, Y7
+	VMULPS Y1, Y0, Y0
+	VMULPS Y3, Y2, Y1
+	VMULPS Y5, Y4, Y2
+	VMULPS Y7, Y6, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sigmoidGradFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+928(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -12281,7 +19381,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -12297,13 +19397,79 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sigmoidGradFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VSUBPS Z0, Z31, Z1
+	VMOVUPS 4096(DI)(CX*4), Z2
+	VSUBPS Z2, Z31, Z3
+	VMOVUPS 8192(DI)(CX*4), Z4
+	VSUBPS Z4, Z31, Z5
+	VMOVUPS 12288(DI)(CX*4), Z6
+	VSUBPS Z6, Z31, Z7
+	VMULPS Z1, Z0, Z0
+	VMULPS Z3, Z2, Z1
+	VMULPS Z5, Z4, Z2
+	VMULPS Z7, Z6, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sigmoidGradFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+928(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -12359,7 +19525,7 @@ TEXT ·sigmoidGradFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+416(SB), Y15
+	VBROADCASTSD lanes<>+800(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -12406,7 +19572,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -12428,7 +19594,7 @@ TEXT ·sigmoidGradFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+416(SB), Z31
+	VBROADCASTSD lanes<>+800(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -12478,6 +19644,60 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sigmoidGradGradYFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ 24(BX), R8
+	VBROADCASTSS lanes<>+64(SB), Y15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2048(R8)(CX*4)
+	PREFETCHT0 256(R8)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	PREFETCHT1 2112(R8)(CX*4)
+	PREFETCHT0 320(R8)(CX*4)
+	VMOVUPS (R8)(CX*4), Y0
+	VSUBPS Y0, Y15, Y1
+	VMOVUPS 32(R8)(CX*4), Y2
+	VSUBPS Y2, Y15, Y3
+	VMOVUPS 64(R8)(CX*4), Y4
+	VSUBPS Y4, Y15, Y5
+	VMOVUPS 96(R8)(CX*4), Y6
+	VSUBPS Y6, Y15, Y7
+	VSUBPS Y0, Y1, Y0
+	VSUBPS Y2, Y3, Y1
+	VSUBPS Y4, Y5, Y2
+	VSUBPS Y6, Y7, Y3
+	VMULPS (DI)(CX*4), Y0, Y0
+	VMULPS 32(DI)(CX*4), Y1, Y1
+	VMULPS 64(DI)(CX*4), Y2, Y2
+	VMULPS 96(DI)(CX*4), Y3, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sigmoidGradGradYFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -12485,7 +19705,7 @@ TEXT ·sigmoidGradGradYFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	MOVQ 24(BX), R8
-	VBROADCASTSS lanes<>+928(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -12537,7 +19757,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (R8)(CX*4), Y0, Y0
@@ -12556,6 +19776,85 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sigmoidGradGradYFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ 24(BX), R8
+	VBROADCASTSS lanes<>+64(SB), Z31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 1024(R8)(R10*1)
+	PREFETCHT0 192(R8)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 5120(R8)(R10*1)
+	PREFETCHT0 4288(R8)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 9216(R8)(R10*1)
+	PREFETCHT0 8384(R8)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	PREFETCHT1 13312(R8)(R10*1)
+	PREFETCHT0 12480(R8)(CX*4)
+	VMOVUPS (R8)(CX*4), Z0
+	VSUBPS Z0, Z31, Z1
+	VMOVUPS 4096(R8)(CX*4), Z2
+	VSUBPS Z2, Z31, Z3
+	VMOVUPS 8192(R8)(CX*4), Z4
+	VSUBPS Z4, Z31, Z5
+	VMOVUPS 12288(R8)(CX*4), Z6
+	VSUBPS Z6, Z31, Z7
+	VSUBPS Z0, Z1, Z0
+	VSUBPS Z2, Z3, Z1
+	VSUBPS Z4, Z5, Z2
+	VSUBPS Z6, Z7, Z3
+	VMULPS (DI)(CX*4), Z0, Z0
+	VMULPS 4096(DI)(CX*4), Z1, Z1
+	VMULPS 8192(DI)(CX*4), Z2, Z2
+	VMULPS 12288(DI)(CX*4), Z3, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sigmoidGradGradYFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -12563,7 +19862,7 @@ TEXT ·sigmoidGradGradYFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	MOVQ 24(BX), R8
-	VBROADCASTSS lanes<>+928(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -12626,7 +19925,7 @@ TEXT ·sigmoidGradGradYFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	MOVQ 24(BX), R8
-	VBROADCASTSD lanes<>+416(SB), Y15
+	VBROADCASTSD lanes<>+800(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -12678,7 +19977,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (R8)(CX*8), Y0, Y0
@@ -12704,7 +20003,7 @@ TEXT ·sigmoidGradGradYFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	MOVQ 24(BX), R8
-	VBROADCASTSD lanes<>+416(SB), Z31
+	VBROADCASTSD lanes<>+800(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -12760,6 +20059,253 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sqrtFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VSQRTPS (SI)(CX*4), Y0
+	VSQRTPS 32(SI)(CX*4), Y1
+	VSQRTPS 64(SI)(CX*4), Y2
+	VSQRTPS 96(SI)(CX*4), Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·sqrtFloat32Float16AVX2(SB), 0, $64-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VCVTPH2PS (SI)(CX*2), Y0
+	VCVTPH2PS 16(SI)(CX*2), Y1
+	VCVTPH2PS 32(SI)(CX*2), Y2
+	VCVTPH2PS 48(SI)(CX*2), Y3
+	VSQRTPS Y0, Y0
+	VSQRTPS Y1, Y1
+	VSQRTPS Y2, Y2
+	VSQRTPS Y3, Y3
+	VCVTPS2PH $0, Y0, X0
+	VCVTPS2PH $0, Y1, X1
+	VCVTPS2PH $0, Y2, X2
+	VCVTPS2PH $0, Y3, X3
+	VMOVUPS X0, (DX)(CX*2)
+	VMOVUPS X1, 16(DX)(CX*2)
+	VMOVUPS X2, 32(DX)(CX*2)
+	VMOVUPS X3, 48(DX)(CX*2)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VCVTPH2PS (SI)(CX*2), Y0
+	VSQRTPS Y0, Y0
+	VCVTPS2PH $0, Y0, X0
+	VMOVUPS X0, (DX)(CX*2)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	VMOVUPS 32(SP), X0
+	VCVTPH2PS X0, Y0
+	VSQRTPS Y0, Y0
+	VCVTPS2PH $0, Y0, X0
+	VMOVUPS X0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·sqrtFloat32BFloat16AVX2(SB), 0, $64-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+4528(SB), Y15
+	VBROADCASTSS lanes<>+4740(SB), Y14
+	VBROADCASTSS lanes<>+4648(SB), Y13
+	VMOVUPS lanes<>+1440(SB), Y12
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VPMOVSXWD (SI)(CX*2), Y0
+	VPMOVSXWD 16(SI)(CX*2), Y1
+	VPMOVSXWD 32(SI)(CX*2), Y2
+	VPMOVSXWD 48(SI)(CX*2), Y3
+	VPSLLD $16, Y0, Y0
+	VPSLLD $16, Y1, Y1
+	VPSLLD $16, Y2, Y2
+	VPSLLD $16, Y3, Y3
+	VSQRTPS Y0, Y0
+	VSQRTPS Y1, Y1
+	VSQRTPS Y2, Y2
+	VSQRTPS Y3, Y3
+	VPSRLD $16, Y0, Y4
+	VPSRLD $16, Y1, Y5
+	VPSRLD $16, Y2, Y6
+	VPSRLD $16, Y3, Y7
+	VPAND Y15, Y4, Y4
+	VPAND Y15, Y5, Y5
+	VPAND Y15, Y6, Y6
+	VPAND Y15, Y7, Y7
+	VPADDD Y14, Y0, Y8
+	VPADDD Y14, Y1, Y9
+	VPADDD Y14, Y2, Y10
+	VPADDD Y14, Y3, Y11
+	VPADDD Y4, Y8, Y4
+	VPADDD Y5, Y9, Y5
+	VPADDD Y6, Y10, Y6
+	VPADDD Y7, Y11, Y7
+	VPOR Y13, Y0, Y8
+	VPOR Y13, Y1, Y9
+	VPOR Y13, Y2, Y10
+	VPOR Y13, Y3, Y11
+	VCMPPS $3, Y0, Y0, Y0
+	VCMPPS $3, Y1, Y1, Y1
+	VCMPPS $3, Y2, Y2, Y2
+	VCMPPS $3, Y3, Y3, Y3
+	VBLENDVPS Y0, Y8, Y4, Y0
+	VBLENDVPS Y1, Y9, Y5, Y1
+	VBLENDVPS Y2, Y10, Y6, Y2
+	VBLENDVPS Y3, Y11, Y7, Y3
+	VPSRLD $16, Y0, Y0
+	VPSRLD $16, Y1, Y1
+	VPSRLD $16, Y2, Y2
+	VPSRLD $16, Y3, Y3
+	VPSHUFB Y12, Y0, Y0
+	VPSHUFB Y12, Y1, Y1
+	VPSHUFB Y12, Y2, Y2
+	VPSHUFB Y12, Y3, Y3
+	VEXTRACTI128 $1, Y0, X4
+	VEXTRACTI128 $1, Y1, X5
+	VEXTRACTI128 $1, Y2, X6
+	VEXTRACTI128 $1, Y3, X7
+	VPUNPCKLQDQ X4, X0, X0
+	VPUNPCKLQDQ X5, X1, X1
+	VPUNPCKLQDQ X6, X2, X2
+	VPUNPCKLQDQ X7, X3, X3
+	VMOVUPS X0, (DX)(CX*2)
+	VMOVUPS X1, 16(DX)(CX*2)
+	VMOVUPS X2, 32(DX)(CX*2)
+	VMOVUPS X3, 48(DX)(CX*2)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VPMOVSXWD (SI)(CX*2), Y0
+	VPSLLD $16, Y0, Y0
+	VSQRTPS Y0, Y0
+	VPSRLD $16, Y0, Y1
+	VPAND Y15, Y1, Y1
+	VPADDD Y14, Y0, Y2
+	VPADDD Y1, Y2, Y1
+	VPOR Y13, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y0
+	VBLENDVPS Y0, Y2, Y1, Y0
+	VPSRLD $16, Y0, Y0
+	VPSHUFB Y12, Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VMOVUPS X0, (DX)(CX*2)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	VMOVUPS 32(SP), X0
+	VPMOVSXWD X0, Y0
+	VPSLLD $16, Y0, Y0
+	VSQRTPS Y0, Y0
+	VPSRLD $16, Y0, Y1
+	VPAND Y15, Y1, Y1
+	VPADDD Y14, Y0, Y2
+	VPADDD Y1, Y2, Y1
+	VPOR Y13, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y0
+	VBLENDVPS Y0, Y2, Y1, Y0
+	VPSRLD $16, Y0, Y0
+	VPSHUFB Y12, Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VMOVUPS X0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
 TEXT ·sqrtFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -12796,7 +20342,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -12804,6 +20350,191 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·sqrtFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VSQRTPS (SI)(CX*4), Z0
+	VSQRTPS 4096(SI)(CX*4), Z1
+	VSQRTPS 8192(SI)(CX*4), Z2
+	VSQRTPS 12288(SI)(CX*4), Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·sqrtFloat32Float16AVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VCVTPH2PS (SI)(CX*2), Z0
+	VCVTPH2PS 32(SI)(CX*2), Z1
+	VCVTPH2PS 64(SI)(CX*2), Z2
+	VCVTPH2PS 96(SI)(CX*2), Z3
+	VSQRTPS Z0, Z0
+	VSQRTPS Z1, Z1
+	VSQRTPS Z2, Z2
+	VSQRTPS Z3, Z3
+	VCVTPS2PH $0, Z0, Y0
+	VCVTPS2PH $0, Z1, Y1
+	VCVTPS2PH $0, Z2, Y2
+	VCVTPS2PH $0, Z3, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Y0
+	VCVTPH2PS Y0, Z0
+	VSQRTPS Z0, Z0
+	VCVTPS2PH $0, Z0, Y0
+	VMOVDQU16 Y0, K7, (DX)(CX*2)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·sqrtFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+4528(SB), Z31
+	VBROADCASTSS lanes<>+4740(SB), Z30
+	VBROADCASTSS lanes<>+4648(SB), Z29
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VPMOVSXWD (SI)(CX*2), Z0
+	VPMOVSXWD 32(SI)(CX*2), Z1
+	VPMOVSXWD 64(SI)(CX*2), Z2
+	VPMOVSXWD 96(SI)(CX*2), Z3
+	VPSLLD $16, Z0, Z0
+	VPSLLD $16, Z1, Z1
+	VPSLLD $16, Z2, Z2
+	VPSLLD $16, Z3, Z3
+	VSQRTPS Z0, Z0
+	VSQRTPS Z1, Z1
+	VSQRTPS Z2, Z2
+	VSQRTPS Z3, Z3
+	VPSRLD $16, Z0, Z4
+	VPSRLD $16, Z1, Z5
+	VPSRLD $16, Z2, Z6
+	VPSRLD $16, Z3, Z7
+	VPANDD Z31, Z4, Z4
+	VPANDD Z31, Z5, Z5
+	VPANDD Z31, Z6, Z6
+	VPANDD Z31, Z7, Z7
+	VPADDD Z30, Z0, Z8
+	VPADDD Z30, Z1, Z9
+	VPADDD Z30, Z2, Z10
+	VPADDD Z30, Z3, Z11
+	VPORD Z29, Z0, Z12
+	VPORD Z29, Z1, Z13
+	VPORD Z29, Z2, Z14
+	VPORD Z29, Z3, Z15
+	VCMPPS $7, Z0, Z0, K1
+	VCMPPS $7, Z1, Z1, K2
+	VCMPPS $7, Z2, Z2, K3
+	VCMPPS $7, Z3, Z3, K4
+	VPADDD Z4, Z8, K1, Z12
+	VPADDD Z5, Z9, K2, Z13
+	VPADDD Z6, Z10, K3, Z14
+	VPADDD Z7, Z11, K4, Z15
+	VPSRLD $16, Z12, Z0
+	VPSRLD $16, Z13, Z1
+	VPSRLD $16, Z14, Z2
+	VPSRLD $16, Z15, Z3
+	VPMOVDW Z0, Y0
+	VPMOVDW Z1, Y1
+	VPMOVDW Z2, Y2
+	VPMOVDW Z3, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Y0
+	VPMOVSXWD Y0, Z0
+	VPSLLD $16, Z0, Z0
+	VSQRTPS Z0, Z0
+	VPSRLD $16, Z0, Z1
+	VPANDD Z31, Z1, Z1
+	VPADDD Z30, Z0, Z2
+	VPORD Z29, Z0, Z3
+	VCMPPS $7, Z0, Z0, K1
+	VPADDD Z1, Z2, K1, Z3
+	VPSRLD $16, Z3, Z0
+	VPMOVDW Z0, Y0
+	VMOVDQU16 Y0, K7, (DX)(CX*2)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
 done:
 	VZEROUPPER
 	RET
@@ -12844,7 +20575,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -12856,13 +20587,54 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sqrtGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+380(SB), Y15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VSQRTPS (DI)(CX*4), Y0
+	VSQRTPS 32(DI)(CX*4), Y1
+	VSQRTPS 64(DI)(CX*4), Y2
+	VSQRTPS 96(DI)(CX*4), Y3
+	VDIVPS Y0, Y15, Y0
+	VDIVPS Y1, Y15, Y1
+	VDIVPS Y2, Y15, Y2
+	VDIVPS Y3, Y15, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sqrtGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+640(SB), Y15
+	VBROADCASTSS lanes<>+380(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -12904,7 +20676,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -12920,13 +20692,75 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sqrtGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+380(SB), Z31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VSQRTPS (DI)(CX*4), Z0
+	VSQRTPS 4096(DI)(CX*4), Z1
+	VSQRTPS 8192(DI)(CX*4), Z2
+	VSQRTPS 12288(DI)(CX*4), Z3
+	VDIVPS Z0, Z31, Z0
+	VDIVPS Z1, Z31, Z1
+	VDIVPS Z2, Z31, Z2
+	VDIVPS Z3, Z31, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sqrtGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+640(SB), Z31
+	VBROADCASTSS lanes<>+380(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -12978,7 +20812,7 @@ TEXT ·sqrtGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Y15
+	VBROADCASTSD lanes<>+736(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -13020,7 +20854,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -13042,7 +20876,7 @@ TEXT ·sqrtGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Z31
+	VBROADCASTSD lanes<>+736(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -13088,6 +20922,187 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·xlogyFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VPXOR X15, X15, X15
+	VBROADCASTSS lanes<>+1408(SB), Y14
+	VBROADCASTSS lanes<>+1248(SB), Y13
+	VBROADCASTSS lanes<>+1088(SB), Y12
+	VBROADCASTSS lanes<>+3328(SB), Y11
+	VBROADCASTSS lanes<>+64(SB), Y10
+	VBROADCASTSS lanes<>+1184(SB), Y9
+	VBROADCASTSS lanes<>+4712(SB), Y8
+	VBROADCASTSS lanes<>+2240(SB), Y7
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $3, Y0, Y0, Y1
+	VMOVUPS (SI)(CX*4), Y2
+	VCMPPS $0, Y15, Y2, Y3
+	VCMPPS $17, Y13, Y0, Y4
+	VMULPS Y12, Y0, Y5
+	VBLENDVPS Y4, Y5, Y0, Y5
+	VPSUBD Y11, Y5, Y6
+	VPAND Y14, Y6, Y6
+	VPSUBD Y6, Y5, Y5
+	VSUBPS Y10, Y5, Y5
+	VCVTDQ2PS Y6, Y6
+	VANDPS Y9, Y4, Y4
+	VSUBPS Y4, Y6, Y4
+	VMULPS Y5, Y5, Y6
+	VMOVAPS Y7, Y2
+	VFMADD231PS Y5, Y8, Y2
+	VFMADD213PS lanes<>+3296(SB), Y5, Y2
+	VFMADD213PS lanes<>+3456(SB), Y5, Y2
+	VFMADD213PS lanes<>+1600(SB), Y5, Y2
+	VFMADD213PS lanes<>+3584(SB), Y5, Y2
+	VFMADD213PS lanes<>+3648(SB), Y5, Y2
+	VFMADD213PS lanes<>+2912(SB), Y5, Y2
+	VFMADD213PS lanes<>+1152(SB), Y5, Y2
+	VFMADD231PS lanes<>+1888(SB), Y4, Y5
+	VFMADD231PS Y2, Y6, Y5
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y2
+	VBLENDVPS Y2, Y5, Y0, Y2
+	VCMPPS $0, Y15, Y0, Y4
+	VBROADCASTSS lanes<>+4672(SB), Y5
+	VBLENDVPS Y4, Y14, Y5, Y4
+	VCMPPS $30, Y15, Y0, Y5
+	VBLENDVPS Y5, Y2, Y4, Y2
+	VMULPS (SI)(CX*4), Y2, Y2
+	VANDNPS Y2, Y3, Y2
+	VBLENDVPS Y1, Y0, Y2, Y0
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVUPS 32(DI)(CX*4), Y0
+	VCMPPS $3, Y0, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VCMPPS $0, Y15, Y2, Y3
+	VCMPPS $17, Y13, Y0, Y4
+	VMULPS Y12, Y0, Y5
+	VBLENDVPS Y4, Y5, Y0, Y5
+	VPSUBD Y11, Y5, Y6
+	VPAND Y14, Y6, Y6
+	VPSUBD Y6, Y5, Y5
+	VSUBPS Y10, Y5, Y5
+	VCVTDQ2PS Y6, Y6
+	VANDPS Y9, Y4, Y4
+	VSUBPS Y4, Y6, Y4
+	VMULPS Y5, Y5, Y6
+	VMOVAPS Y7, Y2
+	VFMADD231PS Y5, Y8, Y2
+	VFMADD213PS lanes<>+3296(SB), Y5, Y2
+	VFMADD213PS lanes<>+3456(SB), Y5, Y2
+	VFMADD213PS lanes<>+1600(SB), Y5, Y2
+	VFMADD213PS lanes<>+3584(SB), Y5, Y2
+	VFMADD213PS lanes<>+3648(SB), Y5, Y2
+	VFMADD213PS lanes<>+2912(SB), Y5, Y2
+	VFMADD213PS lanes<>+1152(SB), Y5, Y2
+	VFMADD231PS lanes<>+1888(SB), Y4, Y5
+	VFMADD231PS Y2, Y6, Y5
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y2
+	VBLENDVPS Y2, Y5, Y0, Y2
+	VCMPPS $0, Y15, Y0, Y4
+	VBROADCASTSS lanes<>+4672(SB), Y5
+	VBLENDVPS Y4, Y14, Y5, Y4
+	VCMPPS $30, Y15, Y0, Y5
+	VBLENDVPS Y5, Y2, Y4, Y2
+	VMULPS 32(SI)(CX*4), Y2, Y2
+	VANDNPS Y2, Y3, Y2
+	VBLENDVPS Y1, Y0, Y2, Y0
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(DI)(CX*4), Y0
+	VCMPPS $3, Y0, Y0, Y1
+	VMOVUPS 64(SI)(CX*4), Y2
+	VCMPPS $0, Y15, Y2, Y3
+	VCMPPS $17, Y13, Y0, Y4
+	VMULPS Y12, Y0, Y5
+	VBLENDVPS Y4, Y5, Y0, Y5
+	VPSUBD Y11, Y5, Y6
+	VPAND Y14, Y6, Y6
+	VPSUBD Y6, Y5, Y5
+	VSUBPS Y10, Y5, Y5
+	VCVTDQ2PS Y6, Y6
+	VANDPS Y9, Y4, Y4
+	VSUBPS Y4, Y6, Y4
+	VMULPS Y5, Y5, Y6
+	VMOVAPS Y7, Y2
+	VFMADD231PS Y5, Y8, Y2
+	VFMADD213PS lanes<>+3296(SB), Y5, Y2
+	VFMADD213PS lanes<>+3456(SB), Y5, Y2
+	VFMADD213PS lanes<>+1600(SB), Y5, Y2
+	VFMADD213PS lanes<>+3584(SB), Y5, Y2
+	VFMADD213PS lanes<>+3648(SB), Y5, Y2
+	VFMADD213PS lanes<>+2912(SB), Y5, Y2
+	VFMADD213PS lanes<>+1152(SB), Y5, Y2
+	VFMADD231PS lanes<>+1888(SB), Y4, Y5
+	VFMADD231PS Y2, Y6, Y5
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y2
+	VBLENDVPS Y2, Y5, Y0, Y2
+	VCMPPS $0, Y15, Y0, Y4
+	VBROADCASTSS lanes<>+4672(SB), Y5
+	VBLENDVPS Y4, Y14, Y5, Y4
+	VCMPPS $30, Y15, Y0, Y5
+	VBLENDVPS Y5, Y2, Y4, Y2
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VANDNPS Y2, Y3, Y2
+	VBLENDVPS Y1, Y0, Y2, Y0
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVUPS 96(DI)(CX*4), Y0
+	VCMPPS $3, Y0, Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VCMPPS $0, Y15, Y2, Y3
+	VCMPPS $17, Y13, Y0, Y4
+	VMULPS Y12, Y0, Y5
+	VBLENDVPS Y4, Y5, Y0, Y5
+	VPSUBD Y11, Y5, Y6
+	VPAND Y14, Y6, Y6
+	VPSUBD Y6, Y5, Y5
+	VSUBPS Y10, Y5, Y5
+	VCVTDQ2PS Y6, Y6
+	VANDPS Y9, Y4, Y4
+	VSUBPS Y4, Y6, Y4
+	VMULPS Y5, Y5, Y6
+	VMOVAPS Y7, Y2
+	VFMADD231PS Y5, Y8, Y2
+	VFMADD213PS lanes<>+3296(SB), Y5, Y2
+	VFMADD213PS lanes<>+3456(SB), Y5, Y2
+	VFMADD213PS lanes<>+1600(SB), Y5, Y2
+	VFMADD213PS lanes<>+3584(SB), Y5, Y2
+	VFMADD213PS lanes<>+3648(SB), Y5, Y2
+	VFMADD213PS lanes<>+2912(SB), Y5, Y2
+	VFMADD213PS lanes<>+1152(SB), Y5, Y2
+	VFMADD231PS lanes<>+1888(SB), Y4, Y5
+	VFMADD231PS Y2, Y6, Y5
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y2
+	VBLENDVPS Y2, Y5, Y0, Y2
+	VCMPPS $0, Y15, Y0, Y4
+	VBROADCASTSS lanes<>+4672(SB), Y5
+	VBLENDVPS Y4, Y14, Y5, Y4
+	VCMPPS $30, Y15, Y0, Y5
+	VBLENDVPS Y5, Y2, Y4, Y2
+	VMULPS 96(SI)(CX*4), Y2, Y2
+	VANDNPS Y2, Y3, Y2
+	VBLENDVPS Y1, Y0, Y2, Y0
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·xlogyFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -13095,14 +21110,14 @@ TEXT ·xlogyFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+1024(SB), Y14
-	VBROADCASTSS lanes<>+864(SB), Y13
-	VBROADCASTSS lanes<>+704(SB), Y12
-	VBROADCASTSS lanes<>+2912(SB), Y11
-	VBROADCASTSS lanes<>+928(SB), Y10
-	VBROADCASTSS lanes<>+800(SB), Y9
-	VBROADCASTSS lanes<>+4276(SB), Y8
-	VBROADCASTSS lanes<>+1824(SB), Y7
+	VBROADCASTSS lanes<>+1408(SB), Y14
+	VBROADCASTSS lanes<>+1248(SB), Y13
+	VBROADCASTSS lanes<>+1088(SB), Y12
+	VBROADCASTSS lanes<>+3328(SB), Y11
+	VBROADCASTSS lanes<>+64(SB), Y10
+	VBROADCASTSS lanes<>+1184(SB), Y9
+	VBROADCASTSS lanes<>+4712(SB), Y8
+	VBROADCASTSS lanes<>+2240(SB), Y7
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -13126,19 +21141,19 @@ single:
 	VMULPS Y5, Y5, Y6
 	VMOVAPS Y7, Y2
 	VFMADD231PS Y5, Y8, Y2
-	VFMADD213PS lanes<>+2880(SB), Y5, Y2
-	VFMADD213PS lanes<>+3040(SB), Y5, Y2
-	VFMADD213PS lanes<>+1184(SB), Y5, Y2
-	VFMADD213PS lanes<>+3168(SB), Y5, Y2
-	VFMADD213PS lanes<>+3232(SB), Y5, Y2
-	VFMADD213PS lanes<>+2496(SB), Y5, Y2
-	VFMADD213PS lanes<>+768(SB), Y5, Y2
-	VFMADD231PS lanes<>+1472(SB), Y4, Y5
+	VFMADD213PS lanes<>+3296(SB), Y5, Y2
+	VFMADD213PS lanes<>+3456(SB), Y5, Y2
+	VFMADD213PS lanes<>+1600(SB), Y5, Y2
+	VFMADD213PS lanes<>+3584(SB), Y5, Y2
+	VFMADD213PS lanes<>+3648(SB), Y5, Y2
+	VFMADD213PS lanes<>+2912(SB), Y5, Y2
+	VFMADD213PS lanes<>+1152(SB), Y5, Y2
+	VFMADD231PS lanes<>+1888(SB), Y4, Y5
 	VFMADD231PS Y2, Y6, Y5
-	VCMPPS $17, lanes<>+960(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y2
 	VBLENDVPS Y2, Y5, Y0, Y2
 	VCMPPS $0, Y15, Y0, Y4
-	VBROADCASTSS lanes<>+4252(SB), Y5
+	VBROADCASTSS lanes<>+4672(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y15, Y0, Y5
 	VBLENDVPS Y5, Y2, Y4, Y2
@@ -13153,7 +21168,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -13174,19 +21189,19 @@ tail:
 	VMULPS Y5, Y5, Y6
 	VMOVAPS Y7, Y2
 	VFMADD231PS Y5, Y8, Y2
-	VFMADD213PS lanes<>+2880(SB), Y5, Y2
-	VFMADD213PS lanes<>+3040(SB), Y5, Y2
-	VFMADD213PS lanes<>+1184(SB), Y5, Y2
-	VFMADD213PS lanes<>+3168(SB), Y5, Y2
-	VFMADD213PS lanes<>+3232(SB), Y5, Y2
-	VFMADD213PS lanes<>+2496(SB), Y5, Y2
-	VFMADD213PS lanes<>+768(SB), Y5, Y2
-	VFMADD231PS lanes<>+1472(SB), Y4, Y5
+	VFMADD213PS lanes<>+3296(SB), Y5, Y2
+	VFMADD213PS lanes<>+3456(SB), Y5, Y2
+	VFMADD213PS lanes<>+1600(SB), Y5, Y2
+	VFMADD213PS lanes<>+3584(SB), Y5, Y2
+	VFMADD213PS lanes<>+3648(SB), Y5, Y2
+	VFMADD213PS lanes<>+2912(SB), Y5, Y2
+	VFMADD213PS lanes<>+1152(SB), Y5, Y2
+	VFMADD231PS lanes<>+1888(SB), Y4, Y5
 	VFMADD231PS Y2, Y6, Y5
-	VCMPPS $17, lanes<>+960(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1344(SB), Y0, Y2
 	VBLENDVPS Y2, Y5, Y0, Y2
 	VCMPPS $0, Y15, Y0, Y4
-	VBROADCASTSS lanes<>+4252(SB), Y5
+	VBROADCASTSS lanes<>+4672(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y15, Y0, Y5
 	VBLENDVPS Y5, Y2, Y4, Y2
@@ -13202,24 +21217,157 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·xlogyFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VPXORD X30, X30, X30
+	VMOVUPS lanes<>+128(SB), Z29
+	VMOVUPS lanes<>+320(SB), Z28
+	VMOVUPS lanes<>+0(SB), Z27
+	VMOVUPS lanes<>+192(SB), Z26
+	VBROADCASTSS lanes<>+252(SB), Z25
+	VBROADCASTSS lanes<>+4716(SB), Z24
+	VBROADCASTSS lanes<>+4708(SB), Z23
+	VBROADCASTSS lanes<>+4700(SB), Z22
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VCMPPS $3, Z1, Z1, K2
+	VMOVUPS (SI)(CX*4), Z2
+	VCMPPS $4, Z30, Z2, K3
+	VMOVUPS 4096(SI)(CX*4), Z3
+	VCMPPS $4, Z30, Z3, K4
+	VGETMANTPS $8, Z0, Z4
+	VGETMANTPS $8, Z1, Z5
+	VPSRLD $18, Z4, Z6
+	VPSRLD $18, Z5, Z7
+	VMOVAPS Z6, Z8
+	VPERMI2PS Z28, Z29, Z8
+	VMOVAPS Z7, Z9
+	VPERMI2PS Z28, Z29, Z9
+	VFMSUB213PS Z31, Z8, Z4
+	VFMSUB213PS Z31, Z9, Z5
+	VGETEXPPS Z0, Z8
+	VGETEXPPS Z1, Z9
+	VPERMI2PS Z26, Z27, Z6
+	VPERMI2PS Z26, Z27, Z7
+	VFMADD231PS Z25, Z8, Z6
+	VFMADD231PS Z25, Z9, Z7
+	VMOVAPS Z23, Z8
+	VFMADD231PS Z4, Z24, Z8
+	VMOVAPS Z23, Z9
+	VFMADD231PS Z5, Z24, Z9
+	VFMADD213PS Z22, Z4, Z8
+	VFMADD213PS Z22, Z5, Z9
+	VFMADD213PS Z31, Z4, Z8
+	VFMADD213PS Z31, Z5, Z9
+	VFMADD231PS Z4, Z8, Z6
+	VFMADD231PS Z5, Z9, Z7
+	VMULPS.Z Z6, Z2, K3, Z2
+	VMULPS.Z Z7, Z3, K4, Z3
+	VBLENDMPS Z0, Z2, K1, Z0
+	VBLENDMPS Z1, Z3, K2, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 8192(DI)(CX*4), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVUPS 12288(DI)(CX*4), Z1
+	VCMPPS $3, Z1, Z1, K2
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VCMPPS $4, Z30, Z2, K3
+	VMOVUPS 12288(SI)(CX*4), Z3
+	VCMPPS $4, Z30, Z3, K4
+	VGETMANTPS $8, Z0, Z4
+	VGETMANTPS $8, Z1, Z5
+	VPSRLD $18, Z4, Z6
+	VPSRLD $18, Z5, Z7
+	VMOVAPS Z6, Z8
+	VPERMI2PS Z28, Z29, Z8
+	VMOVAPS Z7, Z9
+	VPERMI2PS Z28, Z29, Z9
+	VFMSUB213PS Z31, Z8, Z4
+	VFMSUB213PS Z31, Z9, Z5
+	VGETEXPPS Z0, Z8
+	VGETEXPPS Z1, Z9
+	VPERMI2PS Z26, Z27, Z6
+	VPERMI2PS Z26, Z27, Z7
+	VFMADD231PS Z25, Z8, Z6
+	VFMADD231PS Z25, Z9, Z7
+	VMOVAPS Z23, Z8
+	VFMADD231PS Z4, Z24, Z8
+	VMOVAPS Z23, Z9
+	VFMADD231PS Z5, Z24, Z9
+	VFMADD213PS Z22, Z4, Z8
+	VFMADD213PS Z22, Z5, Z9
+	VFMADD213PS Z31, Z4, Z8
+	VFMADD213PS Z31, Z5, Z9
+	VFMADD231PS Z4, Z8, Z6
+	VFMADD231PS Z5, Z9, Z7
+	VMULPS.Z Z6, Z2, K3, Z2
+	VMULPS.Z Z7, Z3, K4, Z3
+	VBLENDMPS Z0, Z2, K1, Z0
+	VBLENDMPS Z1, Z3, K2, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·xlogyFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+928(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z31
 	VPXORD X30, X30, X30
-	VBROADCASTSS lanes<>+4284(SB), Z29
-	VBROADCASTSS lanes<>+1568(SB), Z28
-	VBROADCASTSS lanes<>+2016(SB), Z27
-	VBROADCASTSS lanes<>+3072(SB), Z26
-	VBROADCASTSS lanes<>+1888(SB), Z25
-	VBROADCASTSS lanes<>+2624(SB), Z24
-	VBROADCASTSS lanes<>+1856(SB), Z23
-	VBROADCASTSS lanes<>+3456(SB), Z22
-	VBROADCASTSS lanes<>+768(SB), Z21
-	VBROADCASTSS lanes<>+1440(SB), Z20
+	VMOVUPS lanes<>+128(SB), Z29
+	VMOVUPS lanes<>+320(SB), Z28
+	VMOVUPS lanes<>+0(SB), Z27
+	VMOVUPS lanes<>+192(SB), Z26
+	VBROADCASTSS lanes<>+252(SB), Z25
+	VBROADCASTSS lanes<>+4716(SB), Z24
+	VBROADCASTSS lanes<>+4708(SB), Z23
+	VBROADCASTSS lanes<>+4700(SB), Z22
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -13233,42 +21381,34 @@ main:
 	VCMPPS $4, Z30, Z2, K3
 	VMOVUPS 64(SI)(CX*4), Z3
 	VCMPPS $4, Z30, Z3, K4
-	VGETMANTPS $11, Z0, Z4
-	VGETMANTPS $11, Z1, Z5
-	VCMPPS $17, Z31, Z4, K5
-	VCMPPS $17, Z31, Z5, K6
-	VGETEXPPS Z0, Z6
-	VGETEXPPS Z1, Z7
-	VSUBPS Z31, Z4, Z4
-	VSUBPS Z31, Z5, Z5
-	VADDPS Z31, Z6, K5, Z6
-	VADDPS Z31, Z7, K6, Z7
-	VMULPS Z4, Z4, Z8
-	VMULPS Z5, Z5, Z9
-	VMOVAPS Z28, Z10
-	VFMADD231PS Z4, Z29, Z10
-	VMOVAPS Z28, Z11
-	VFMADD231PS Z5, Z29, Z11
-	VFMADD213PS Z27, Z4, Z10
-	VFMADD213PS Z27, Z5, Z11
-	VFMADD213PS Z26, Z4, Z10
-	VFMADD213PS Z26, Z5, Z11
-	VFMADD213PS Z25, Z4, Z10
-	VFMADD213PS Z25, Z5, Z11
-	VFMADD213PS Z24, Z4, Z10
-	VFMADD213PS Z24, Z5, Z11
-	VFMADD213PS Z23, Z4, Z10
-	VFMADD213PS Z23, Z5, Z11
-	VFMADD213PS Z22, Z4, Z10
-	VFMADD213PS Z22, Z5, Z11
-	VFMADD213PS Z21, Z4, Z10
-	VFMADD213PS Z21, Z5, Z11
-	VFMADD231PS Z20, Z6, Z4
-	VFMADD231PS Z20, Z7, Z5
-	VFMADD231PS Z10, Z8, Z4
-	VFMADD231PS Z11, Z9, Z5
-	VMULPS.Z Z4, Z2, K3, Z2
-	VMULPS.Z Z5, Z3, K4, Z3
+	VGETMANTPS $8, Z0, Z4
+	VGETMANTPS $8, Z1, Z5
+	VPSRLD $18, Z4, Z6
+	VPSRLD $18, Z5, Z7
+	VMOVAPS Z6, Z8
+	VPERMI2PS Z28, Z29, Z8
+	VMOVAPS Z7, Z9
+	VPERMI2PS Z28, Z29, Z9
+	VFMSUB213PS Z31, Z8, Z4
+	VFMSUB213PS Z31, Z9, Z5
+	VGETEXPPS Z0, Z8
+	VGETEXPPS Z1, Z9
+	VPERMI2PS Z26, Z27, Z6
+	VPERMI2PS Z26, Z27, Z7
+	VFMADD231PS Z25, Z8, Z6
+	VFMADD231PS Z25, Z9, Z7
+	VMOVAPS Z23, Z8
+	VFMADD231PS Z4, Z24, Z8
+	VMOVAPS Z23, Z9
+	VFMADD231PS Z5, Z24, Z9
+	VFMADD213PS Z22, Z4, Z8
+	VFMADD213PS Z22, Z5, Z9
+	VFMADD213PS Z31, Z4, Z8
+	VFMADD213PS Z31, Z5, Z9
+	VFMADD231PS Z4, Z8, Z6
+	VFMADD231PS Z5, Z9, Z7
+	VMULPS.Z Z6, Z2, K3, Z2
+	VMULPS.Z Z7, Z3, K4, Z3
 	VBLENDMPS Z0, Z2, K1, Z0
 	VBLENDMPS Z1, Z3, K2, Z1
 	VMOVUPS Z0, (DX)(CX*4)
@@ -13288,24 +21428,20 @@ masked:
 	VCMPPS $3, Z0, Z0, K1
 	VMOVUPS.Z (SI)(CX*4), K7, Z1
 	VCMPPS $4, Z30, Z1, K2
-	VGETMANTPS $11, Z0, Z2
-	VCMPPS $17, Z31, Z2, K3
-	VGETEXPPS Z0, Z3
-	VSUBPS Z31, Z2, Z2
-	VADDPS Z31, Z3, K3, Z3
-	VMULPS Z2, Z2, Z4
-	VMOVAPS Z28, Z5
-	VFMADD231PS Z2, Z29, Z5
-	VFMADD213PS Z27, Z2, Z5
-	VFMADD213PS Z26, Z2, Z5
-	VFMADD213PS Z25, Z2, Z5
-	VFMADD213PS Z24, Z2, Z5
-	VFMADD213PS Z23, Z2, Z5
-	VFMADD213PS Z22, Z2, Z5
-	VFMADD213PS Z21, Z2, Z5
-	VFMADD231PS Z20, Z3, Z2
-	VFMADD231PS Z5, Z4, Z2
-	VMULPS.Z Z2, Z1, K2, Z1
+	VGETMANTPS $8, Z0, Z2
+	VPSRLD $18, Z2, Z3
+	VMOVAPS Z3, Z4
+	VPERMI2PS Z28, Z29, Z4
+	VFMSUB213PS Z31, Z4, Z2
+	VGETEXPPS Z0, Z4
+	VPERMI2PS Z26, Z27, Z3
+	VFMADD231PS Z25, Z4, Z3
+	VMOVAPS Z23, Z4
+	VFMADD231PS Z2, Z24, Z4
+	VFMADD213PS Z22, Z2, Z4
+	VFMADD213PS Z31, Z2, Z4
+	VFMADD231PS Z2, Z4, Z3
+	VMULPS.Z Z3, Z1, K2, Z1
 	VBLENDMPS Z0, Z1, K1, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
 	ADDQ $16, CX
@@ -13322,12 +21458,12 @@ TEXT ·xlogyFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSD lanes<>+512(SB), Y14
-	VBROADCASTSD lanes<>+416(SB), Y13
-	VBROADCASTSD lanes<>+160(SB), Y12
-	VBROADCASTSD lanes<>+256(SB), Y11
-	VBROADCASTSD lanes<>+3296(SB), Y10
-	VBROADCASTSD lanes<>+192(SB), Y9
+	VBROADCASTSD lanes<>+896(SB), Y14
+	VBROADCASTSD lanes<>+800(SB), Y13
+	VBROADCASTSD lanes<>+544(SB), Y12
+	VBROADCASTSD lanes<>+640(SB), Y11
+	VBROADCASTSD lanes<>+3712(SB), Y10
+	VBROADCASTSD lanes<>+576(SB), Y9
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -13348,30 +21484,30 @@ single:
 	VPADDQ Y13, Y6, Y6
 	VPSRLQ $52, Y6, Y6
 	VPOR Y9, Y6, Y6
-	VSUBPD lanes<>+3904(SB), Y6, Y6
-	VANDPS lanes<>+224(SB), Y4, Y4
+	VSUBPD lanes<>+4320(SB), Y6, Y6
+	VANDPS lanes<>+608(SB), Y4, Y4
 	VSUBPD Y4, Y6, Y4
 	VMULPD Y5, Y5, Y6
-	VADDPD lanes<>+96(SB), Y5, Y7
+	VADDPD lanes<>+480(SB), Y5, Y7
 	VDIVPD Y7, Y5, Y7
 	VMULPD Y7, Y7, Y8
-	VMULPD lanes<>+352(SB), Y6, Y6
-	VBROADCASTSD lanes<>+4200(SB), Y2
-	VFMADD213PD lanes<>+3552(SB), Y8, Y2
-	VFMADD213PD lanes<>+3328(SB), Y8, Y2
-	VFMADD213PD lanes<>+3264(SB), Y8, Y2
-	VFMADD213PD lanes<>+3648(SB), Y8, Y2
-	VFMADD213PD lanes<>+1056(SB), Y8, Y2
-	VFMADD213PD lanes<>+2752(SB), Y8, Y2
+	VMULPD lanes<>+736(SB), Y6, Y6
+	VBROADCASTSD lanes<>+4616(SB), Y2
+	VFMADD213PD lanes<>+3968(SB), Y8, Y2
+	VFMADD213PD lanes<>+3744(SB), Y8, Y2
+	VFMADD213PD lanes<>+3680(SB), Y8, Y2
+	VFMADD213PD lanes<>+4064(SB), Y8, Y2
+	VFMADD213PD lanes<>+1472(SB), Y8, Y2
+	VFMADD213PD lanes<>+3168(SB), Y8, Y2
 	VFMADD213PD Y6, Y2, Y8
 	VFMSUB231PD Y8, Y7, Y6
-	VFMADD231PD lanes<>+1760(SB), Y4, Y6
+	VFMADD231PD lanes<>+2176(SB), Y4, Y6
 	VADDPD Y5, Y6, Y2
-	VFMADD231PD lanes<>+3584(SB), Y4, Y2
-	VCMPPD $17, lanes<>+448(SB), Y0, Y4
+	VFMADD231PD lanes<>+4000(SB), Y4, Y2
+	VCMPPD $17, lanes<>+832(SB), Y0, Y4
 	VBLENDVPD Y4, Y2, Y0, Y2
 	VCMPPD $0, Y15, Y0, Y4
-	VBROADCASTSD lanes<>+4112(SB), Y5
+	VBROADCASTSD lanes<>+4528(SB), Y5
 	VBLENDVPD Y4, Y14, Y5, Y4
 	VCMPPD $30, Y15, Y0, Y5
 	VBLENDVPD Y5, Y2, Y4, Y2
@@ -13386,7 +21522,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -13404,30 +21540,30 @@ tail:
 	VPADDQ Y13, Y6, Y6
 	VPSRLQ $52, Y6, Y6
 	VPOR Y9, Y6, Y6
-	VSUBPD lanes<>+3904(SB), Y6, Y6
-	VANDPS lanes<>+224(SB), Y4, Y4
+	VSUBPD lanes<>+4320(SB), Y6, Y6
+	VANDPS lanes<>+608(SB), Y4, Y4
 	VSUBPD Y4, Y6, Y4
 	VMULPD Y5, Y5, Y6
-	VADDPD lanes<>+96(SB), Y5, Y7
+	VADDPD lanes<>+480(SB), Y5, Y7
 	VDIVPD Y7, Y5, Y7
 	VMULPD Y7, Y7, Y8
-	VMULPD lanes<>+352(SB), Y6, Y6
-	VBROADCASTSD lanes<>+4200(SB), Y2
-	VFMADD213PD lanes<>+3552(SB), Y8, Y2
-	VFMADD213PD lanes<>+3328(SB), Y8, Y2
-	VFMADD213PD lanes<>+3264(SB), Y8, Y2
-	VFMADD213PD lanes<>+3648(SB), Y8, Y2
-	VFMADD213PD lanes<>+1056(SB), Y8, Y2
-	VFMADD213PD lanes<>+2752(SB), Y8, Y2
+	VMULPD lanes<>+736(SB), Y6, Y6
+	VBROADCASTSD lanes<>+4616(SB), Y2
+	VFMADD213PD lanes<>+3968(SB), Y8, Y2
+	VFMADD213PD lanes<>+3744(SB), Y8, Y2
+	VFMADD213PD lanes<>+3680(SB), Y8, Y2
+	VFMADD213PD lanes<>+4064(SB), Y8, Y2
+	VFMADD213PD lanes<>+1472(SB), Y8, Y2
+	VFMADD213PD lanes<>+3168(SB), Y8, Y2
 	VFMADD213PD Y6, Y2, Y8
 	VFMSUB231PD Y8, Y7, Y6
-	VFMADD231PD lanes<>+1760(SB), Y4, Y6
+	VFMADD231PD lanes<>+2176(SB), Y4, Y6
 	VADDPD Y5, Y6, Y2
-	VFMADD231PD lanes<>+3584(SB), Y4, Y2
-	VCMPPD $17, lanes<>+448(SB), Y0, Y4
+	VFMADD231PD lanes<>+4000(SB), Y4, Y2
+	VCMPPD $17, lanes<>+832(SB), Y0, Y4
 	VBLENDVPD Y4, Y2, Y0, Y2
 	VCMPPD $0, Y15, Y0, Y4
-	VBROADCASTSD lanes<>+4112(SB), Y5
+	VBROADCASTSD lanes<>+4528(SB), Y5
 	VBLENDVPD Y4, Y14, Y5, Y4
 	VCMPPD $30, Y15, Y0, Y5
 	VBLENDVPD Y5, Y2, Y4, Y2
@@ -13449,20 +21585,20 @@ TEXT ·xlogyFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+416(SB), Z31
+	VBROADCASTSD lanes<>+800(SB), Z31
 	VPXORD X30, X30, X30
-	VBROADCASTSD lanes<>+96(SB), Z29
-	VBROADCASTSD lanes<>+352(SB), Z28
-	VBROADCASTSD lanes<>+4176(SB), Z27
-	VBROADCASTSD lanes<>+2592(SB), Z26
-	VBROADCASTSD lanes<>+2208(SB), Z25
-	VBROADCASTSD lanes<>+1920(SB), Z24
-	VBROADCASTSD lanes<>+3616(SB), Z23
-	VBROADCASTSD lanes<>+2400(SB), Z22
-	VBROADCASTSD lanes<>+2432(SB), Z21
-	VBROADCASTSD lanes<>+2048(SB), Z20
-	VBROADCASTSD lanes<>+1760(SB), Z19
-	VBROADCASTSD lanes<>+3584(SB), Z18
+	VBROADCASTSD lanes<>+480(SB), Z29
+	VBROADCASTSD lanes<>+736(SB), Z28
+	VBROADCASTSD lanes<>+4592(SB), Z27
+	VBROADCASTSD lanes<>+3008(SB), Z26
+	VBROADCASTSD lanes<>+2624(SB), Z25
+	VBROADCASTSD lanes<>+2336(SB), Z24
+	VBROADCASTSD lanes<>+4032(SB), Z23
+	VBROADCASTSD lanes<>+2816(SB), Z22
+	VBROADCASTSD lanes<>+2848(SB), Z21
+	VBROADCASTSD lanes<>+2464(SB), Z20
+	VBROADCASTSD lanes<>+2176(SB), Z19
+	VBROADCASTSD lanes<>+4000(SB), Z18
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles

@@ -47,7 +47,13 @@ func distanceSlopeGradLengthFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64,
 func distanceSlopeGradLengthFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func quotientOrZeroFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func quotientOrZeroFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func quotientOrZeroFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func quotientOrZeroFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -59,7 +65,13 @@ func quotientOrZeroFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index i
 func quotientOrZeroFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func quotientOrZeroGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func quotientOrZeroGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func quotientOrZeroGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func quotientOrZeroGradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -71,7 +83,13 @@ func quotientOrZeroGradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, in
 func quotientOrZeroGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func rowDistanceFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func rowDistanceFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rowDistanceFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func rowDistanceFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -24,7 +24,7 @@ var logicVectors = []vector.Loop{
 	{Op: "logical_not", Table: &LogicalNot, Variant: 0, DType: ir.Int16, AVX2: logicalNotInt16AVX2, AVX512: logicalNotInt16AVX512},
 	{Op: "logical_not", Table: &LogicalNot, Variant: 0, DType: ir.Int32, AVX2: logicalNotInt32AVX2, AVX512: logicalNotInt32AVX512},
 	{Op: "logical_not", Table: &LogicalNot, Variant: 0, DType: ir.Int64, AVX2: logicalNotInt64AVX2, AVX512: logicalNotInt64AVX512},
-	{Op: "logical_not", Table: &LogicalNot, Variant: 0, DType: ir.Float32, AVX2: logicalNotFloat32AVX2, AVX512: logicalNotFloat32AVX512},
+	{Op: "logical_not", Table: &LogicalNot, Variant: 0, DType: ir.Float32, AVX2: logicalNotFloat32AVX2, AVX512: logicalNotFloat32AVX512, Float16: vector.Loops{AVX2: logicalNotFloat32Float16AVX2, AVX512: logicalNotFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: logicalNotFloat32BFloat16AVX2, AVX512: logicalNotFloat32BFloat16AVX512}},
 	{Op: "logical_not", Table: &LogicalNot, Variant: 0, DType: ir.Float64, AVX2: logicalNotFloat64AVX2, AVX512: logicalNotFloat64AVX512},
 	{Op: "logical_or", Table: &LogicalOr, Variant: 0, DType: ir.Bool, AVX2: logicalOrBoolAVX2, AVX512: logicalOrBoolAVX512},
 	{Op: "logical_or", Table: &LogicalOr, Variant: 0, DType: ir.Uint8, AVX2: logicalOrUint8AVX2, AVX512: logicalOrUint8AVX512},

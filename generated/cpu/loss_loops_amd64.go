@@ -11,7 +11,13 @@ import (
 )
 
 //go:noescape
+func bceElementsFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func bceElementsFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func bceElementsFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func bceElementsFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -23,7 +29,13 @@ func bceElementsFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int6
 func bceElementsFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func bceGradFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func bceGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func bceGradFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func bceGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -35,7 +47,13 @@ func bceGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func bceGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func bceGradGradGFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func bceGradGradGFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func bceGradGradGFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func bceGradGradGFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -47,7 +65,13 @@ func bceGradGradGFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int
 func bceGradGradGFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func bceGradGradTargetFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func bceGradGradTargetFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func bceGradGradTargetFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func bceGradGradTargetFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -71,7 +95,13 @@ func bceGradGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int
 func bceGradGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func bceLogitsElementsFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func bceLogitsElementsFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func bceLogitsElementsFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func bceLogitsElementsFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -83,7 +113,13 @@ func bceLogitsElementsFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, inde
 func bceLogitsElementsFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func bceLogitsWeightedFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func bceLogitsWeightedFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func bceLogitsWeightedFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func bceLogitsWeightedFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -95,7 +131,13 @@ func bceLogitsWeightedFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, inde
 func bceLogitsWeightedFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func huberElementsFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func huberElementsFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func huberElementsFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func huberElementsFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -107,7 +149,13 @@ func huberElementsFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int
 func huberElementsFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func huberElementsGradTargetFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func huberElementsGradTargetFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func huberElementsGradTargetFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func huberElementsGradTargetFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -119,7 +167,13 @@ func huberElementsGradTargetFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64,
 func huberElementsGradTargetFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func huberElementsGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func huberElementsGradXFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func huberElementsGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func huberElementsGradXFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -131,7 +185,13 @@ func huberElementsGradXFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, inde
 func huberElementsGradXFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func smoothL1ElementsFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func smoothL1ElementsFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func smoothL1ElementsFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func smoothL1ElementsFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -143,7 +203,13 @@ func smoothL1ElementsFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index 
 func smoothL1ElementsFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func smoothL1ElementsGradTargetFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func smoothL1ElementsGradTargetFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func smoothL1ElementsGradTargetFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func smoothL1ElementsGradTargetFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -155,7 +221,13 @@ func smoothL1ElementsGradTargetFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint
 func smoothL1ElementsGradTargetFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func smoothL1ElementsGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func smoothL1ElementsGradXFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func smoothL1ElementsGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func smoothL1ElementsGradXFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)

@@ -35,7 +35,13 @@ func centredProductGradGFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, in
 func centredProductGradGFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func centredProductGradMeanFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func centredProductGradMeanFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func centredProductGradMeanFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func centredProductGradMeanFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -59,7 +65,25 @@ func centredProductGradRstdFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar,
 func centredProductGradRstdFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func centredProductGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func centredProductGradXFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func centredProductGradXFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func centredProductGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func centredProductGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func centredProductGradXFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func centredProductGradXFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func centredProductGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -95,7 +119,25 @@ func layerNormAffineGradGradCFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scala
 func layerNormAffineGradGradCFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func layerNormAffineGradGradMFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func layerNormAffineGradGradMFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func layerNormAffineGradGradMFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func layerNormAffineGradGradMFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func layerNormAffineGradGradMFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func layerNormAffineGradGradMFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func layerNormAffineGradGradMFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func layerNormAffineGradGradMFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -107,7 +149,13 @@ func layerNormAffineGradGradMFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scala
 func layerNormAffineGradGradMFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func layerNormAffineGradGradMeanFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func layerNormAffineGradGradMeanFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func layerNormAffineGradGradMeanFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func layerNormAffineGradGradMeanFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -131,7 +179,13 @@ func layerNormAffineGradGradRstdFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Sc
 func layerNormAffineGradGradRstdFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func layerNormAffineGradGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func layerNormAffineGradGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func layerNormAffineGradGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func layerNormAffineGradGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -167,7 +221,13 @@ func layerNormGradGradRstdFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, 
 func layerNormGradGradRstdFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func layerNormGradGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func layerNormGradGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func layerNormGradGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func layerNormGradGradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -179,7 +239,13 @@ func layerNormGradGradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, ind
 func layerNormGradGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func logSoftmaxGradFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func logSoftmaxGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func logSoftmaxGradFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func logSoftmaxGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -191,7 +257,13 @@ func logSoftmaxGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index i
 func logSoftmaxGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func logSoftmaxGradGradSFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func logSoftmaxGradGradSFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func logSoftmaxGradGradSFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func logSoftmaxGradGradSFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -203,7 +275,13 @@ func logSoftmaxGradGradSFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, in
 func logSoftmaxGradGradSFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func logSoftmaxGradGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func logSoftmaxGradGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func logSoftmaxGradGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func logSoftmaxGradGradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -227,7 +305,13 @@ func rmsNormAffineGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, inde
 func rmsNormAffineGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func rmsNormAffineGradGradCFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func rmsNormAffineGradGradCFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rmsNormAffineGradGradCFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func rmsNormAffineGradGradCFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -275,7 +359,25 @@ func rmsNormGradGradRstdFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, in
 func rmsNormGradGradRstdFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func scaleShiftFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaleShiftFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaleShiftFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func scaleShiftFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaleShiftFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaleShiftFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaleShiftFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func scaleShiftFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -287,7 +389,25 @@ func scaleShiftFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func scaleShiftFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func scaledProductFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaledProductFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaledProductFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func scaledProductFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaledProductFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaledProductFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaledProductFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func scaledProductFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -299,7 +419,25 @@ func scaledProductFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index in
 func scaledProductFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func scaledProductGradRstdFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaledProductGradRstdFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaledProductGradRstdFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func scaledProductGradRstdFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaledProductGradRstdFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaledProductGradRstdFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaledProductGradRstdFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func scaledProductGradRstdFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -311,7 +449,25 @@ func scaledProductGradRstdFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, 
 func scaledProductGradRstdFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func softmaxGradFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func softmaxGradFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func softmaxGradFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func softmaxGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func softmaxGradFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func softmaxGradFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func softmaxGradFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func softmaxGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -323,7 +479,25 @@ func softmaxGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int6
 func softmaxGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func softmaxGradGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func softmaxGradGradYFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func softmaxGradGradYFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func softmaxGradGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func softmaxGradGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func softmaxGradGradYFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func softmaxGradGradYFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func softmaxGradGradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -27,9 +27,9 @@ var Bernoulli = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: bernoulliLoop[float32], ir.Float64: bernoulliLoop[float64]},
 }
 
-// dropoutElements: where(uniform(seed, offset) < p, 0, x/(1 - p))
+// dropoutElements: x*where(uniform(seed, offset) < p, 0, 1/(1 - p))
 func dropoutElements[T num.Float](x, p T, seed, offset, index int64) T {
-	return num.Where(num.Uniform[T](seed, offset, index) < p, 0, x/(1-p))
+	return x * num.Where(num.Uniform[T](seed, offset, index) < p, 0, 1/(1-p))
 }
 
 func dropoutElementsLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -46,27 +46,6 @@ func dropoutElementsLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, 
 // dtype.
 var DropoutElements = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: dropoutElementsLoop[float32], ir.Float64: dropoutElementsLoop[float64]},
-}
-
-// dropoutElementsGradX: where(uniform(seed, offset) < p, 0, dy/(1 - p))
-func dropoutElementsGradX[T num.Float](dy, p T, seed, offset, index int64) T {
-	return num.Where(num.Uniform[T](seed, offset, index) < p, 0, dy/(1-p))
-}
-
-func dropoutElementsGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	out, dy := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	pValue := T(s[0].Float())
-	seed := s[1].Int()
-	offset := s[2].Int()
-	for i := range out {
-		out[i] = dropoutElementsGradX(dy[i], pValue, seed, offset, index+int64(i))
-	}
-}
-
-// DropoutElementsGradX holds the loops of dropout_elements_grad_x, by variant
-// and compute dtype.
-var DropoutElementsGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: dropoutElementsGradXLoop[float32], ir.Float64: dropoutElementsGradXLoop[float64]},
 }
 
 // race: where(x > 0, log(x/-log1p(-uniform(seed, offset))), -Inf)

@@ -123,8 +123,6 @@ var randomVectors = []vector.Loop{
 	{Op: "bernoulli", Table: &Bernoulli, Variant: 0, DType: ir.Float64, AVX2: bernoulliFloat64AVX2Loop, AVX512: bernoulliFloat64AVX512Loop},
 	{Op: "dropout_elements", Table: &DropoutElements, Variant: 0, DType: ir.Float32, AVX2: dropoutElementsFloat32AVX2Loop, AVX512: dropoutElementsFloat32AVX512Loop},
 	{Op: "dropout_elements", Table: &DropoutElements, Variant: 0, DType: ir.Float64, AVX2: dropoutElementsFloat64AVX2Loop, AVX512: dropoutElementsFloat64AVX512Loop},
-	{Op: "dropout_elements_grad_x", Table: &DropoutElementsGradX, Variant: 0, DType: ir.Float32, AVX2: dropoutElementsFloat32AVX2Loop, AVX512: dropoutElementsFloat32AVX512Loop},
-	{Op: "dropout_elements_grad_x", Table: &DropoutElementsGradX, Variant: 0, DType: ir.Float64, AVX2: dropoutElementsFloat64AVX2Loop, AVX512: dropoutElementsFloat64AVX512Loop},
 	{Op: "race", Table: &Race, Variant: 0, DType: ir.Float32, AVX2: raceFloat32AVX2Loop, AVX512: raceFloat32AVX512Loop},
 	{Op: "race", Table: &Race, Variant: 0, DType: ir.Float64, AVX2: raceFloat64AVX2Loop, AVX512: raceFloat64AVX512Loop},
 	{Op: "randint_elements", Table: &RandintElements, Variant: 0, DType: ir.Int64, AVX512: randintElementsInt64AVX512Loop},

@@ -27,7 +27,7 @@ func rootOfFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int
 
 // reductionVectors are the assembly loops of the group reduction.
 var reductionVectors = []vector.Loop{
-	{Op: "root", Table: &Root, Variant: 0, DType: ir.Float32, AVX2: sqrtFloat32AVX2, AVX512: sqrtFloat32AVX2},
+	{Op: "root", Table: &Root, Variant: 0, DType: ir.Float32, AVX2: sqrtFloat32AVX2, AVX512: sqrtFloat32AVX2, Past: vector.Loops{AVX2: sqrtFloat32PastAVX2, AVX512: sqrtFloat32PastAVX512}, Float16: vector.Loops{AVX2: sqrtFloat32Float16AVX2, AVX512: sqrtFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: sqrtFloat32BFloat16AVX2, AVX512: sqrtFloat32BFloat16AVX512}},
 	{Op: "root", Table: &Root, Variant: 0, DType: ir.Float64, AVX2: sqrtFloat64AVX2, AVX512: sqrtFloat64AVX2},
 	{Op: "root_of", Table: &RootOf, Variant: 0, DType: ir.Float32, AVX2: rootOfFloat32AVX2Loop, AVX512: rootOfFloat32AVX512Loop},
 	{Op: "root_of", Table: &RootOf, Variant: 0, DType: ir.Float64, AVX2: rootOfFloat64AVX2Loop, AVX512: rootOfFloat64AVX512Loop},

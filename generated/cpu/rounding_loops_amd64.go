@@ -11,7 +11,25 @@ import (
 )
 
 //go:noescape
+func ceilFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func ceilFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func ceilFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func ceilFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func ceilFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func ceilFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func ceilFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func ceilFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -23,7 +41,25 @@ func ceilFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func ceilFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func floorFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func floorFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func floorFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func floorFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func floorFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func floorFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func floorFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func floorFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -35,7 +71,25 @@ func floorFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func floorFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func roundFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func roundFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func roundFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func roundFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func roundFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func roundFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func roundFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func roundFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -47,7 +101,25 @@ func roundFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func roundFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func truncFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func truncFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func truncFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func truncFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func truncFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func truncFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func truncFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func truncFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -11,13 +11,25 @@ import (
 )
 
 //go:noescape
+func digammaFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func digammaFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func digammaFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func digammaFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func erfFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func erfFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func erfFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func erfFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -29,7 +41,13 @@ func erfFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func erfFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func erfGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func erfGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func erfGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func erfGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -41,7 +59,13 @@ func erfGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func erfGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func erfcFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func erfcFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func erfcFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func erfcFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -53,7 +77,13 @@ func erfcFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func erfcFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func erfcGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func erfcGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func erfcGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func erfcGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -65,7 +95,13 @@ func erfcGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func erfcGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func erfinvFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func erfinvFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func erfinvFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func erfinvFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -77,7 +113,13 @@ func erfinvFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func erfinvFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func erfinvGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func erfinvGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func erfinvGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func erfinvGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -89,13 +131,25 @@ func erfinvGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int6
 func erfinvGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func lgammaFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func lgammaFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func lgammaFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func lgammaFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func lgammaGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func lgammaGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func lgammaGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func lgammaGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -10,19 +10,19 @@ import (
 
 // specialVectors are the assembly loops of the group special.
 var specialVectors = []vector.Loop{
-	{Op: "digamma", Table: &Digamma, Variant: 0, DType: ir.Float32, AVX2: digammaFloat32AVX2, AVX512: digammaFloat32AVX512},
-	{Op: "erf", Table: &Erf, Variant: 0, DType: ir.Float32, AVX2: erfFloat32AVX2, AVX512: erfFloat32AVX512},
+	{Op: "digamma", Table: &Digamma, Variant: 0, DType: ir.Float32, AVX2: digammaFloat32AVX2, AVX512: digammaFloat32AVX512, Past: vector.Loops{AVX2: digammaFloat32PastAVX2, AVX512: digammaFloat32PastAVX512}},
+	{Op: "erf", Table: &Erf, Variant: 0, DType: ir.Float32, AVX2: erfFloat32AVX2, AVX512: erfFloat32AVX512, Past: vector.Loops{AVX2: erfFloat32PastAVX2, AVX512: erfFloat32PastAVX512}},
 	{Op: "erf", Table: &Erf, Variant: 0, DType: ir.Float64, AVX2: erfFloat64AVX2, AVX512: erfFloat64AVX512},
-	{Op: "erf_grad_x", Table: &ErfGradX, Variant: 0, DType: ir.Float32, AVX2: erfGradXFloat32AVX2, AVX512: erfGradXFloat32AVX512},
+	{Op: "erf_grad_x", Table: &ErfGradX, Variant: 0, DType: ir.Float32, AVX2: erfGradXFloat32AVX2, AVX512: erfGradXFloat32AVX512, Past: vector.Loops{AVX2: erfGradXFloat32PastAVX2, AVX512: erfGradXFloat32PastAVX512}},
 	{Op: "erf_grad_x", Table: &ErfGradX, Variant: 0, DType: ir.Float64, AVX2: erfGradXFloat64AVX2, AVX512: erfGradXFloat64AVX512},
-	{Op: "erfc", Table: &Erfc, Variant: 0, DType: ir.Float32, AVX2: erfcFloat32AVX2, AVX512: erfcFloat32AVX512},
+	{Op: "erfc", Table: &Erfc, Variant: 0, DType: ir.Float32, AVX2: erfcFloat32AVX2, AVX512: erfcFloat32AVX512, Past: vector.Loops{AVX2: erfcFloat32PastAVX2, AVX512: erfcFloat32PastAVX512}},
 	{Op: "erfc", Table: &Erfc, Variant: 0, DType: ir.Float64, AVX2: erfcFloat64AVX2, AVX512: erfcFloat64AVX512},
-	{Op: "erfc_grad_x", Table: &ErfcGradX, Variant: 0, DType: ir.Float32, AVX2: erfcGradXFloat32AVX2, AVX512: erfcGradXFloat32AVX512},
+	{Op: "erfc_grad_x", Table: &ErfcGradX, Variant: 0, DType: ir.Float32, AVX2: erfcGradXFloat32AVX2, AVX512: erfcGradXFloat32AVX512, Past: vector.Loops{AVX2: erfcGradXFloat32PastAVX2, AVX512: erfcGradXFloat32PastAVX512}},
 	{Op: "erfc_grad_x", Table: &ErfcGradX, Variant: 0, DType: ir.Float64, AVX2: erfcGradXFloat64AVX2, AVX512: erfcGradXFloat64AVX512},
-	{Op: "erfinv", Table: &Erfinv, Variant: 0, DType: ir.Float32, AVX2: erfinvFloat32AVX2, AVX512: erfinvFloat32AVX512},
+	{Op: "erfinv", Table: &Erfinv, Variant: 0, DType: ir.Float32, AVX2: erfinvFloat32AVX2, AVX512: erfinvFloat32AVX512, Past: vector.Loops{AVX2: erfinvFloat32PastAVX2, AVX512: erfinvFloat32PastAVX512}},
 	{Op: "erfinv", Table: &Erfinv, Variant: 0, DType: ir.Float64, AVX2: erfinvFloat64AVX2, AVX512: erfinvFloat64AVX512},
-	{Op: "erfinv_grad_x", Table: &ErfinvGradX, Variant: 0, DType: ir.Float32, AVX2: erfinvGradXFloat32AVX2, AVX512: erfinvGradXFloat32AVX512},
+	{Op: "erfinv_grad_x", Table: &ErfinvGradX, Variant: 0, DType: ir.Float32, AVX2: erfinvGradXFloat32AVX2, AVX512: erfinvGradXFloat32AVX512, Past: vector.Loops{AVX2: erfinvGradXFloat32PastAVX2, AVX512: erfinvGradXFloat32PastAVX512}},
 	{Op: "erfinv_grad_x", Table: &ErfinvGradX, Variant: 0, DType: ir.Float64, AVX2: erfinvGradXFloat64AVX2, AVX512: erfinvGradXFloat64AVX512},
-	{Op: "lgamma", Table: &Lgamma, Variant: 0, DType: ir.Float32, AVX2: lgammaFloat32AVX2, AVX512: lgammaFloat32AVX512},
-	{Op: "lgamma_grad_x", Table: &LgammaGradX, Variant: 0, DType: ir.Float32, AVX2: lgammaGradXFloat32AVX2, AVX512: lgammaGradXFloat32AVX512},
+	{Op: "lgamma", Table: &Lgamma, Variant: 0, DType: ir.Float32, AVX2: lgammaFloat32AVX2, AVX512: lgammaFloat32AVX512, Past: vector.Loops{AVX2: lgammaFloat32PastAVX2, AVX512: lgammaFloat32PastAVX512}},
+	{Op: "lgamma_grad_x", Table: &LgammaGradX, Variant: 0, DType: ir.Float32, AVX2: lgammaGradXFloat32AVX2, AVX512: lgammaGradXFloat32AVX512, Past: vector.Loops{AVX2: lgammaGradXFloat32PastAVX2, AVX512: lgammaGradXFloat32PastAVX512}},
 }

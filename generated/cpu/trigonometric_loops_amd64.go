@@ -11,7 +11,13 @@ import (
 )
 
 //go:noescape
+func acosFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func acosFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func acosFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func acosFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -23,7 +29,13 @@ func acosFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func acosFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func acosGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func acosGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func acosGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func acosGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -35,7 +47,13 @@ func acosGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func acosGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func acoshFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func acoshFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func acoshFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func acoshFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -47,7 +65,13 @@ func acoshFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func acoshFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func acoshGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func acoshGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func acoshGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func acoshGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -59,7 +83,13 @@ func acoshGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func acoshGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func asinFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func asinFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func asinFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func asinFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -71,7 +101,13 @@ func asinFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func asinFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func asinGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func asinGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func asinGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func asinGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -83,7 +119,13 @@ func asinGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func asinGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func asinhFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func asinhFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func asinhFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func asinhFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -95,7 +137,13 @@ func asinhFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func asinhFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func asinhGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func asinhGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func asinhGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func asinhGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -107,7 +155,13 @@ func asinhGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func asinhGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func atanFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func atanFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func atanFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func atanFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -119,7 +173,13 @@ func atanFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func atanFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func atan2Float32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func atan2Float32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func atan2Float32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func atan2Float32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -131,7 +191,13 @@ func atan2Float64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func atan2Float64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func atan2GradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func atan2GradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func atan2GradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func atan2GradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -143,7 +209,13 @@ func atan2GradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func atan2GradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func atan2GradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func atan2GradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func atan2GradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func atan2GradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -155,7 +227,13 @@ func atan2GradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func atan2GradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func atanGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func atanGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func atanGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func atanGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -167,7 +245,13 @@ func atanGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func atanGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func atanhFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func atanhFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func atanhFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func atanhFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -179,7 +263,13 @@ func atanhFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func atanhFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func atanhGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func atanhGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func atanhGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func atanhGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -191,7 +281,13 @@ func atanhGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func atanhGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func cosFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func cosFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func cosFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func cosFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -203,7 +299,13 @@ func cosFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func cosFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func cosGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func cosGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func cosGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func cosGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -215,7 +317,13 @@ func cosGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func cosGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func coshFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func coshFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func coshFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func coshFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -227,7 +335,13 @@ func coshFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func coshFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func coshGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func coshGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func coshGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func coshGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -239,7 +353,13 @@ func coshGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func coshGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func sinFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func sinFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func sinFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func sinFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -251,7 +371,13 @@ func sinFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func sinFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func sinGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func sinGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func sinGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func sinGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -263,7 +389,13 @@ func sinGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func sinGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func sincFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func sincFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func sincFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func sincFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -275,7 +407,13 @@ func sincFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func sincFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func sincGradFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func sincGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func sincGradFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func sincGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -287,7 +425,13 @@ func sincGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func sincGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func sincGradGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func sincGradGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func sincGradGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func sincGradGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -299,7 +443,13 @@ func sincGradGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index in
 func sincGradGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func sinhFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func sinhFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func sinhFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func sinhFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -311,7 +461,13 @@ func sinhFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func sinhFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func sinhGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func sinhGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func sinhGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func sinhGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -323,7 +479,13 @@ func sinhGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func sinhGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func tanFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func tanFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func tanFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func tanFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -335,7 +497,13 @@ func tanFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func tanFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func tanGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func tanGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func tanGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func tanGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -347,7 +515,13 @@ func tanGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func tanGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func tanhFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func tanhFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func tanhFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func tanhFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -359,7 +533,13 @@ func tanhFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func tanhFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func tanhGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func tanhGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func tanhGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func tanhGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -4,591 +4,834 @@
 
 #include "textflag.h"
 
-DATA lanes<>+0(SB)/8, $0xffffffffffffffff
-DATA lanes<>+8(SB)/8, $0xffffffffffffffff
-DATA lanes<>+16(SB)/8, $0xffffffffffffffff
-DATA lanes<>+24(SB)/8, $0xffffffffffffffff
-DATA lanes<>+32(SB)/8, $0x0000000000000000
-DATA lanes<>+40(SB)/8, $0x0000000000000000
-DATA lanes<>+48(SB)/8, $0x0000000000000000
-DATA lanes<>+56(SB)/8, $0x0000000000000000
-DATA lanes<>+64(SB)/8, $0x4000000000000000
-DATA lanes<>+72(SB)/8, $0x4000000000000000
-DATA lanes<>+80(SB)/8, $0x4000000000000000
-DATA lanes<>+88(SB)/8, $0x4000000000000000
-DATA lanes<>+96(SB)/8, $0x8000000000000000
-DATA lanes<>+104(SB)/8, $0x8000000000000000
-DATA lanes<>+112(SB)/8, $0x8000000000000000
-DATA lanes<>+120(SB)/8, $0x8000000000000000
-DATA lanes<>+128(SB)/8, $0x4330000000000000
-DATA lanes<>+136(SB)/8, $0x4330000000000000
-DATA lanes<>+144(SB)/8, $0x4330000000000000
-DATA lanes<>+152(SB)/8, $0x4330000000000000
-DATA lanes<>+160(SB)/8, $0x5f30000000000000
-DATA lanes<>+168(SB)/8, $0x5f30000000000000
-DATA lanes<>+176(SB)/8, $0x5f30000000000000
-DATA lanes<>+184(SB)/8, $0x5f30000000000000
-DATA lanes<>+192(SB)/8, $0x3c90000000000000
-DATA lanes<>+200(SB)/8, $0x3c90000000000000
-DATA lanes<>+208(SB)/8, $0x3c90000000000000
-DATA lanes<>+216(SB)/8, $0x3c90000000000000
-DATA lanes<>+224(SB)/8, $0x07b0000000000000
-DATA lanes<>+232(SB)/8, $0x07b0000000000000
-DATA lanes<>+240(SB)/8, $0x07b0000000000000
-DATA lanes<>+248(SB)/8, $0x07b0000000000000
-DATA lanes<>+256(SB)/8, $0x3fd0000000000000
-DATA lanes<>+264(SB)/8, $0x3fd0000000000000
-DATA lanes<>+272(SB)/8, $0x3fd0000000000000
-DATA lanes<>+280(SB)/8, $0x3fd0000000000000
-DATA lanes<>+288(SB)/8, $0x3fe0000000000000
-DATA lanes<>+296(SB)/8, $0x3fe0000000000000
-DATA lanes<>+304(SB)/8, $0x3fe0000000000000
-DATA lanes<>+312(SB)/8, $0x3fe0000000000000
-DATA lanes<>+320(SB)/8, $0x3fe8000000000000
-DATA lanes<>+328(SB)/8, $0x3fe8000000000000
-DATA lanes<>+336(SB)/8, $0x3fe8000000000000
-DATA lanes<>+344(SB)/8, $0x3fe8000000000000
-DATA lanes<>+352(SB)/8, $0x3ff0000000000000
-DATA lanes<>+360(SB)/8, $0x3ff0000000000000
-DATA lanes<>+368(SB)/8, $0x3ff0000000000000
-DATA lanes<>+376(SB)/8, $0x3ff0000000000000
-DATA lanes<>+384(SB)/8, $0x7ff0000000000000
-DATA lanes<>+392(SB)/8, $0x7ff0000000000000
-DATA lanes<>+400(SB)/8, $0x7ff0000000000000
-DATA lanes<>+408(SB)/8, $0x7ff0000000000000
-DATA lanes<>+416(SB)/8, $0xbff0000000000000
-DATA lanes<>+424(SB)/8, $0xbff0000000000000
-DATA lanes<>+432(SB)/8, $0xbff0000000000000
-DATA lanes<>+440(SB)/8, $0xbff0000000000000
-DATA lanes<>+448(SB)/8, $0xfff0000000000000
-DATA lanes<>+456(SB)/8, $0xfff0000000000000
-DATA lanes<>+464(SB)/8, $0xfff0000000000000
-DATA lanes<>+472(SB)/8, $0xfff0000000000000
-DATA lanes<>+480(SB)/8, $0x3300000033000000
-DATA lanes<>+488(SB)/8, $0x3300000033000000
-DATA lanes<>+496(SB)/8, $0x3300000033000000
-DATA lanes<>+504(SB)/8, $0x3300000033000000
-DATA lanes<>+512(SB)/8, $0x3f0000003f000000
-DATA lanes<>+520(SB)/8, $0x3f0000003f000000
-DATA lanes<>+528(SB)/8, $0x3f0000003f000000
-DATA lanes<>+536(SB)/8, $0x3f0000003f000000
-DATA lanes<>+544(SB)/8, $0x4000000040000000
-DATA lanes<>+552(SB)/8, $0x4000000040000000
-DATA lanes<>+560(SB)/8, $0x4000000040000000
-DATA lanes<>+568(SB)/8, $0x4000000040000000
-DATA lanes<>+576(SB)/8, $0x4b0000004b000000
-DATA lanes<>+584(SB)/8, $0x4b0000004b000000
-DATA lanes<>+592(SB)/8, $0x4b0000004b000000
-DATA lanes<>+600(SB)/8, $0x4b0000004b000000
-DATA lanes<>+608(SB)/8, $0x8000000080000000
-DATA lanes<>+616(SB)/8, $0x8000000080000000
-DATA lanes<>+624(SB)/8, $0x8000000080000000
-DATA lanes<>+632(SB)/8, $0x8000000080000000
-DATA lanes<>+640(SB)/8, $0xbf000000bf000000
-DATA lanes<>+648(SB)/8, $0xbf000000bf000000
-DATA lanes<>+656(SB)/8, $0xbf000000bf000000
-DATA lanes<>+664(SB)/8, $0xbf000000bf000000
-DATA lanes<>+672(SB)/8, $0x3f4000003f400000
-DATA lanes<>+680(SB)/8, $0x3f4000003f400000
-DATA lanes<>+688(SB)/8, $0x3f4000003f400000
-DATA lanes<>+696(SB)/8, $0x3f4000003f400000
-DATA lanes<>+704(SB)/8, $0x3f8000003f800000
-DATA lanes<>+712(SB)/8, $0x3f8000003f800000
-DATA lanes<>+720(SB)/8, $0x3f8000003f800000
-DATA lanes<>+728(SB)/8, $0x3f8000003f800000
-DATA lanes<>+736(SB)/8, $0x5d8000005d800000
-DATA lanes<>+744(SB)/8, $0x5d8000005d800000
-DATA lanes<>+752(SB)/8, $0x5d8000005d800000
-DATA lanes<>+760(SB)/8, $0x5d8000005d800000
-DATA lanes<>+768(SB)/8, $0x7f8000007f800000
-DATA lanes<>+776(SB)/8, $0x7f8000007f800000
-DATA lanes<>+784(SB)/8, $0x7f8000007f800000
-DATA lanes<>+792(SB)/8, $0x7f8000007f800000
-DATA lanes<>+800(SB)/8, $0xbf800000bf800000
-DATA lanes<>+808(SB)/8, $0xbf800000bf800000
-DATA lanes<>+816(SB)/8, $0xbf800000bf800000
-DATA lanes<>+824(SB)/8, $0xbf800000bf800000
-DATA lanes<>+832(SB)/8, $0x3fc5555555555503
-DATA lanes<>+840(SB)/8, $0x3fc5555555555503
-DATA lanes<>+848(SB)/8, $0x3fc5555555555503
-DATA lanes<>+856(SB)/8, $0x3fc5555555555503
-DATA lanes<>+864(SB)/8, $0x3f7abd0c01d3f703
-DATA lanes<>+872(SB)/8, $0x3f7abd0c01d3f703
-DATA lanes<>+880(SB)/8, $0x3f7abd0c01d3f703
-DATA lanes<>+888(SB)/8, $0x3f7abd0c01d3f703
-DATA lanes<>+896(SB)/8, $0x3c91a62633145c07
-DATA lanes<>+904(SB)/8, $0x3c91a62633145c07
-DATA lanes<>+912(SB)/8, $0x3c91a62633145c07
-DATA lanes<>+920(SB)/8, $0x3c91a62633145c07
-DATA lanes<>+928(SB)/8, $0x3ca1a62633145c07
-DATA lanes<>+936(SB)/8, $0x3ca1a62633145c07
-DATA lanes<>+944(SB)/8, $0x3ca1a62633145c07
-DATA lanes<>+952(SB)/8, $0x3ca1a62633145c07
-DATA lanes<>+960(SB)/8, $0xb102e308b102e308
-DATA lanes<>+968(SB)/8, $0xb102e308b102e308
-DATA lanes<>+976(SB)/8, $0xb102e308b102e308
-DATA lanes<>+984(SB)/8, $0xb102e308b102e308
-DATA lanes<>+992(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1000(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1008(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1016(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1024(SB)/8, $0xbdac040abdac040a
-DATA lanes<>+1032(SB)/8, $0xbdac040abdac040a
-DATA lanes<>+1040(SB)/8, $0xbdac040abdac040a
-DATA lanes<>+1048(SB)/8, $0xbdac040abdac040a
-DATA lanes<>+1056(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1064(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1072(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1080(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1088(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1096(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1104(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1112(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1120(SB)/8, $0x3de0460d3de0460d
-DATA lanes<>+1128(SB)/8, $0x3de0460d3de0460d
-DATA lanes<>+1136(SB)/8, $0x3de0460d3de0460d
-DATA lanes<>+1144(SB)/8, $0x3de0460d3de0460d
-DATA lanes<>+1152(SB)/8, $0x3fb333333336e80d
-DATA lanes<>+1160(SB)/8, $0x3fb333333336e80d
-DATA lanes<>+1168(SB)/8, $0x3fb333333336e80d
-DATA lanes<>+1176(SB)/8, $0x3fb333333336e80d
-DATA lanes<>+1184(SB)/8, $0x400921fb54442d18
-DATA lanes<>+1192(SB)/8, $0x400921fb54442d18
-DATA lanes<>+1200(SB)/8, $0x400921fb54442d18
-DATA lanes<>+1208(SB)/8, $0x400921fb54442d18
-DATA lanes<>+1216(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1224(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1232(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1240(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1248(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1256(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1264(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1272(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1280(SB)/8, $0x3eb172183eb17218
-DATA lanes<>+1288(SB)/8, $0x3eb172183eb17218
-DATA lanes<>+1296(SB)/8, $0x3eb172183eb17218
-DATA lanes<>+1304(SB)/8, $0x3eb172183eb17218
-DATA lanes<>+1312(SB)/8, $0x3f8111111111101e
-DATA lanes<>+1320(SB)/8, $0x3f8111111111101e
-DATA lanes<>+1328(SB)/8, $0x3f8111111111101e
-DATA lanes<>+1336(SB)/8, $0x3f8111111111101e
-DATA lanes<>+1344(SB)/8, $0x3ec71de3a3b06023
-DATA lanes<>+1352(SB)/8, $0x3ec71de3a3b06023
-DATA lanes<>+1360(SB)/8, $0x3ec71de3a3b06023
-DATA lanes<>+1368(SB)/8, $0x3ec71de3a3b06023
-DATA lanes<>+1376(SB)/8, $0x3fa6db6db427aa26
-DATA lanes<>+1384(SB)/8, $0x3fa6db6db427aa26
-DATA lanes<>+1392(SB)/8, $0x3fa6db6db427aa26
-DATA lanes<>+1400(SB)/8, $0x3fa6db6db427aa26
-DATA lanes<>+1408(SB)/8, $0x3e0916273e091627
-DATA lanes<>+1416(SB)/8, $0x3e0916273e091627
-DATA lanes<>+1424(SB)/8, $0x3e0916273e091627
-DATA lanes<>+1432(SB)/8, $0x3e0916273e091627
-DATA lanes<>+1440(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1448(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1456(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1464(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1472(SB)/8, $0xbfc24924922ad22c
-DATA lanes<>+1480(SB)/8, $0xbfc24924922ad22c
-DATA lanes<>+1488(SB)/8, $0xbfc24924922ad22c
-DATA lanes<>+1496(SB)/8, $0xbfc24924922ad22c
-DATA lanes<>+1504(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1512(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1520(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1528(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1536(SB)/8, $0xb33bbd2eb33bbd2e
-DATA lanes<>+1544(SB)/8, $0xb33bbd2eb33bbd2e
-DATA lanes<>+1552(SB)/8, $0xb33bbd2eb33bbd2e
-DATA lanes<>+1560(SB)/8, $0xb33bbd2eb33bbd2e
-DATA lanes<>+1568(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA lanes<>+1576(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA lanes<>+1584(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA lanes<>+1592(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA lanes<>+1600(SB)/8, $0x3fda827999fcef32
-DATA lanes<>+1608(SB)/8, $0x3fda827999fcef32
-DATA lanes<>+1616(SB)/8, $0x3fda827999fcef32
-DATA lanes<>+1624(SB)/8, $0x3fda827999fcef32
-DATA lanes<>+1632(SB)/8, $0xc0528d33c0528d33
-DATA lanes<>+1640(SB)/8, $0xc0528d33c0528d33
-DATA lanes<>+1648(SB)/8, $0xc0528d33c0528d33
-DATA lanes<>+1656(SB)/8, $0xc0528d33c0528d33
-DATA lanes<>+1664(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+1672(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+1680(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+1688(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+1696(SB)/8, $0xbfd555555555553d
-DATA lanes<>+1704(SB)/8, $0xbfd555555555553d
-DATA lanes<>+1712(SB)/8, $0xbfd555555555553d
-DATA lanes<>+1720(SB)/8, $0xbfd555555555553d
-DATA lanes<>+1728(SB)/8, $0x3c6abc9e3b39803f
-DATA lanes<>+1736(SB)/8, $0x3c6abc9e3b39803f
-DATA lanes<>+1744(SB)/8, $0x3c6abc9e3b39803f
-DATA lanes<>+1752(SB)/8, $0x3c6abc9e3b39803f
-DATA lanes<>+1760(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+1768(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+1776(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+1784(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+1792(SB)/8, $0xbe800041be800041
-DATA lanes<>+1800(SB)/8, $0xbe800041be800041
-DATA lanes<>+1808(SB)/8, $0xbe800041be800041
-DATA lanes<>+1816(SB)/8, $0xbe800041be800041
-DATA lanes<>+1824(SB)/8, $0xbe121042be121042
-DATA lanes<>+1832(SB)/8, $0xbe121042be121042
-DATA lanes<>+1840(SB)/8, $0xbe121042be121042
-DATA lanes<>+1848(SB)/8, $0xbe121042be121042
-DATA lanes<>+1856(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+1864(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+1872(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+1880(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+1888(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+1896(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+1904(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+1912(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+1920(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+1928(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+1936(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+1944(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+1952(SB)/8, $0x3f96e89f44578b49
-DATA lanes<>+1960(SB)/8, $0x3f96e89f44578b49
-DATA lanes<>+1968(SB)/8, $0x3f96e89f44578b49
-DATA lanes<>+1976(SB)/8, $0x3f96e89f44578b49
-DATA lanes<>+1984(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+1992(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2000(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2008(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2016(SB)/8, $0x3fbc71c70e5f184b
-DATA lanes<>+2024(SB)/8, $0x3fbc71c70e5f184b
-DATA lanes<>+2032(SB)/8, $0x3fbc71c70e5f184b
-DATA lanes<>+2040(SB)/8, $0x3fbc71c70e5f184b
-DATA lanes<>+2048(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2056(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2064(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2072(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2080(SB)/8, $0x3f93ff3e079a5151
-DATA lanes<>+2088(SB)/8, $0x3f93ff3e079a5151
-DATA lanes<>+2096(SB)/8, $0x3f93ff3e079a5151
-DATA lanes<>+2104(SB)/8, $0x3f93ff3e079a5151
-DATA lanes<>+2112(SB)/8, $0x3f227e4f50aa6853
-DATA lanes<>+2120(SB)/8, $0x3f227e4f50aa6853
-DATA lanes<>+2128(SB)/8, $0x3f227e4f50aa6853
-DATA lanes<>+2136(SB)/8, $0x3f227e4f50aa6853
-DATA lanes<>+2144(SB)/8, $0x3f2aaa553f2aaa55
-DATA lanes<>+2152(SB)/8, $0x3f2aaa553f2aaa55
-DATA lanes<>+2160(SB)/8, $0x3f2aaa553f2aaa55
-DATA lanes<>+2168(SB)/8, $0x3f2aaa553f2aaa55
-DATA lanes<>+2176(SB)/8, $0x3fc5555555555556
-DATA lanes<>+2184(SB)/8, $0x3fc5555555555556
-DATA lanes<>+2192(SB)/8, $0x3fc5555555555556
-DATA lanes<>+2200(SB)/8, $0x3fc5555555555556
-DATA lanes<>+2208(SB)/8, $0xbf927f56bf927f56
-DATA lanes<>+2216(SB)/8, $0xbf927f56bf927f56
-DATA lanes<>+2224(SB)/8, $0xbf927f56bf927f56
-DATA lanes<>+2232(SB)/8, $0xbf927f56bf927f56
-DATA lanes<>+2240(SB)/8, $0x3fd5555555555558
-DATA lanes<>+2248(SB)/8, $0x3fd5555555555558
-DATA lanes<>+2256(SB)/8, $0x3fd5555555555558
-DATA lanes<>+2264(SB)/8, $0x3fd5555555555558
-DATA lanes<>+2272(SB)/8, $0x3fe5555555555559
-DATA lanes<>+2280(SB)/8, $0x3fe5555555555559
-DATA lanes<>+2288(SB)/8, $0x3fe5555555555559
-DATA lanes<>+2296(SB)/8, $0x3fe5555555555559
-DATA lanes<>+2304(SB)/8, $0x404fce5a404fce5a
-DATA lanes<>+2312(SB)/8, $0x404fce5a404fce5a
-DATA lanes<>+2320(SB)/8, $0x404fce5a404fce5a
-DATA lanes<>+2328(SB)/8, $0x404fce5a404fce5a
-DATA lanes<>+2336(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2344(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2352(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2360(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2368(SB)/8, $0x3950115e3950115e
-DATA lanes<>+2376(SB)/8, $0x3950115e3950115e
-DATA lanes<>+2384(SB)/8, $0x3950115e3950115e
-DATA lanes<>+2392(SB)/8, $0x3950115e3950115e
-DATA lanes<>+2400(SB)/8, $0x3fc9999999995864
-DATA lanes<>+2408(SB)/8, $0x3fc9999999995864
-DATA lanes<>+2416(SB)/8, $0x3fc9999999995864
-DATA lanes<>+2424(SB)/8, $0x3fc9999999995864
-DATA lanes<>+2432(SB)/8, $0x3d6d12663d6d1266
-DATA lanes<>+2440(SB)/8, $0x3d6d12663d6d1266
-DATA lanes<>+2448(SB)/8, $0x3d6d12663d6d1266
-DATA lanes<>+2456(SB)/8, $0x3d6d12663d6d1266
-DATA lanes<>+2464(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2472(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2480(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2488(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2496(SB)/8, $0x4009f9cb402bc46b
-DATA lanes<>+2504(SB)/8, $0x4009f9cb402bc46b
-DATA lanes<>+2512(SB)/8, $0x4009f9cb402bc46b
-DATA lanes<>+2520(SB)/8, $0x4009f9cb402bc46b
-DATA lanes<>+2528(SB)/8, $0x3eaaab6c3eaaab6c
-DATA lanes<>+2536(SB)/8, $0x3eaaab6c3eaaab6c
-DATA lanes<>+2544(SB)/8, $0x3eaaab6c3eaaab6c
-DATA lanes<>+2552(SB)/8, $0x3eaaab6c3eaaab6c
-DATA lanes<>+2560(SB)/8, $0x3f2a01a01a03726f
-DATA lanes<>+2568(SB)/8, $0x3f2a01a01a03726f
-DATA lanes<>+2576(SB)/8, $0x3f2a01a01a03726f
-DATA lanes<>+2584(SB)/8, $0x3f2a01a01a03726f
-DATA lanes<>+2592(SB)/8, $0x3c0888703c088870
-DATA lanes<>+2600(SB)/8, $0x3c0888703c088870
-DATA lanes<>+2608(SB)/8, $0x3c0888703c088870
-DATA lanes<>+2616(SB)/8, $0x3c0888703c088870
-DATA lanes<>+2624(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+2632(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+2640(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+2648(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+2656(SB)/8, $0x3fd999999999c176
-DATA lanes<>+2664(SB)/8, $0x3fd999999999c176
-DATA lanes<>+2672(SB)/8, $0x3fd999999999c176
-DATA lanes<>+2680(SB)/8, $0x3fd999999999c176
-DATA lanes<>+2688(SB)/8, $0x4b40007f4b40007f
-DATA lanes<>+2696(SB)/8, $0x4b40007f4b40007f
-DATA lanes<>+2704(SB)/8, $0x4b40007f4b40007f
-DATA lanes<>+2712(SB)/8, $0x4b40007f4b40007f
-DATA lanes<>+2720(SB)/8, $0x3f471ddf8ef52180
-DATA lanes<>+2728(SB)/8, $0x3f471ddf8ef52180
-DATA lanes<>+2736(SB)/8, $0x3f471ddf8ef52180
-DATA lanes<>+2744(SB)/8, $0x3f471ddf8ef52180
-DATA lanes<>+2752(SB)/8, $0x3f91c6be14acec81
-DATA lanes<>+2760(SB)/8, $0x3f91c6be14acec81
-DATA lanes<>+2768(SB)/8, $0x3f91c6be14acec81
-DATA lanes<>+2776(SB)/8, $0x3f91c6be14acec81
-DATA lanes<>+2784(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+2792(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+2800(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+2808(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+2816(SB)/8, $0x3c3208833c320883
-DATA lanes<>+2824(SB)/8, $0x3c3208833c320883
-DATA lanes<>+2832(SB)/8, $0x3c3208833c320883
-DATA lanes<>+2840(SB)/8, $0x3c3208833c320883
-DATA lanes<>+2848(SB)/8, $0x3d3a3e843d3a3e84
-DATA lanes<>+2856(SB)/8, $0x3d3a3e843d3a3e84
-DATA lanes<>+2864(SB)/8, $0x3d3a3e843d3a3e84
-DATA lanes<>+2872(SB)/8, $0x3d3a3e843d3a3e84
-DATA lanes<>+2880(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+2888(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+2896(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+2904(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+2912(SB)/8, $0x3fb3b1118d2fae88
-DATA lanes<>+2920(SB)/8, $0x3fb3b1118d2fae88
-DATA lanes<>+2928(SB)/8, $0x3fb3b1118d2fae88
-DATA lanes<>+2936(SB)/8, $0x3fb3b1118d2fae88
-DATA lanes<>+2944(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+2952(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+2960(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+2968(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+2976(SB)/8, $0x3f9f1c72c38cee8a
-DATA lanes<>+2984(SB)/8, $0x3f9f1c72c38cee8a
-DATA lanes<>+2992(SB)/8, $0x3f9f1c72c38cee8a
-DATA lanes<>+3000(SB)/8, $0x3f9f1c72c38cee8a
-DATA lanes<>+3008(SB)/8, $0xbff24feab558a48c
-DATA lanes<>+3016(SB)/8, $0xbff24feab558a48c
-DATA lanes<>+3024(SB)/8, $0xbff24feab558a48c
-DATA lanes<>+3032(SB)/8, $0xbff24feab558a48c
-DATA lanes<>+3040(SB)/8, $0x3f6a01a019e5b68e
-DATA lanes<>+3048(SB)/8, $0x3f6a01a019e5b68e
-DATA lanes<>+3056(SB)/8, $0x3f6a01a019e5b68e
-DATA lanes<>+3064(SB)/8, $0x3f6a01a019e5b68e
-DATA lanes<>+3072(SB)/8, $0x3fc5555555555390
-DATA lanes<>+3080(SB)/8, $0x3fc5555555555390
-DATA lanes<>+3088(SB)/8, $0x3fc5555555555390
-DATA lanes<>+3096(SB)/8, $0x3fc5555555555390
-DATA lanes<>+3104(SB)/8, $0x3f98061c54d78993
-DATA lanes<>+3112(SB)/8, $0x3f98061c54d78993
-DATA lanes<>+3120(SB)/8, $0x3f98061c54d78993
-DATA lanes<>+3128(SB)/8, $0x3f98061c54d78993
-DATA lanes<>+3136(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3144(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3152(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3160(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3168(SB)/8, $0xbfb10ebb4e6ac998
-DATA lanes<>+3176(SB)/8, $0xbfb10ebb4e6ac998
-DATA lanes<>+3184(SB)/8, $0xbfb10ebb4e6ac998
-DATA lanes<>+3192(SB)/8, $0xbfb10ebb4e6ac998
-DATA lanes<>+3200(SB)/8, $0x3fb999999999999a
-DATA lanes<>+3208(SB)/8, $0x3fb999999999999a
-DATA lanes<>+3216(SB)/8, $0x3fb999999999999a
-DATA lanes<>+3224(SB)/8, $0x3fb999999999999a
-DATA lanes<>+3232(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA lanes<>+3240(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA lanes<>+3248(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA lanes<>+3256(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA lanes<>+3264(SB)/8, $0x3de6116f410c22a0
-DATA lanes<>+3272(SB)/8, $0x3de6116f410c22a0
-DATA lanes<>+3280(SB)/8, $0x3de6116f410c22a0
-DATA lanes<>+3288(SB)/8, $0x3de6116f410c22a0
-DATA lanes<>+3296(SB)/8, $0x3e2aaaab3e2aaaab
-DATA lanes<>+3304(SB)/8, $0x3e2aaaab3e2aaaab
-DATA lanes<>+3312(SB)/8, $0x3e2aaaab3e2aaaab
-DATA lanes<>+3320(SB)/8, $0x3e2aaaab3e2aaaab
-DATA lanes<>+3328(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3336(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3344(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3352(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3360(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3368(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3376(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3384(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3392(SB)/8, $0x3fa6c16c16c16cb8
-DATA lanes<>+3400(SB)/8, $0x3fa6c16c16c16cb8
-DATA lanes<>+3408(SB)/8, $0x3fa6c16c16c16cb8
-DATA lanes<>+3416(SB)/8, $0x3fa6c16c16c16cb8
-DATA lanes<>+3424(SB)/8, $0x3dcccccd3dcccccd
-DATA lanes<>+3432(SB)/8, $0x3dcccccd3dcccccd
-DATA lanes<>+3440(SB)/8, $0x3dcccccd3dcccccd
-DATA lanes<>+3448(SB)/8, $0x3dcccccd3dcccccd
-DATA lanes<>+3456(SB)/8, $0xc00a51a6625307d3
-DATA lanes<>+3464(SB)/8, $0xc00a51a6625307d3
-DATA lanes<>+3472(SB)/8, $0xc00a51a6625307d3
-DATA lanes<>+3480(SB)/8, $0xc00a51a6625307d3
-DATA lanes<>+3488(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+3496(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+3504(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+3512(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+3520(SB)/8, $0x3e5ae646ff6096d9
-DATA lanes<>+3528(SB)/8, $0x3e5ae646ff6096d9
-DATA lanes<>+3536(SB)/8, $0x3e5ae646ff6096d9
-DATA lanes<>+3544(SB)/8, $0x3e5ae646ff6096d9
-DATA lanes<>+3552(SB)/8, $0x3f88ec2ceb0dded9
-DATA lanes<>+3560(SB)/8, $0x3f88ec2ceb0dded9
-DATA lanes<>+3568(SB)/8, $0x3f88ec2ceb0dded9
-DATA lanes<>+3576(SB)/8, $0x3f88ec2ceb0dded9
-DATA lanes<>+3584(SB)/8, $0xbfa9cd1dbc41f3da
-DATA lanes<>+3592(SB)/8, $0xbfa9cd1dbc41f3da
-DATA lanes<>+3600(SB)/8, $0xbfa9cd1dbc41f3da
-DATA lanes<>+3608(SB)/8, $0xbfa9cd1dbc41f3da
-DATA lanes<>+3616(SB)/8, $0x40490fdb40490fdb
-DATA lanes<>+3624(SB)/8, $0x40490fdb40490fdb
-DATA lanes<>+3632(SB)/8, $0x40490fdb40490fdb
-DATA lanes<>+3640(SB)/8, $0x40490fdb40490fdb
-DATA lanes<>+3648(SB)/8, $0x3fc90fdb3fc90fdb
-DATA lanes<>+3656(SB)/8, $0x3fc90fdb3fc90fdb
-DATA lanes<>+3664(SB)/8, $0x3fc90fdb3fc90fdb
-DATA lanes<>+3672(SB)/8, $0x3fc90fdb3fc90fdb
-DATA lanes<>+3680(SB)/8, $0x3f8a01a01afaf3df
-DATA lanes<>+3688(SB)/8, $0x3f8a01a01afaf3df
-DATA lanes<>+3696(SB)/8, $0x3f8a01a01afaf3df
-DATA lanes<>+3704(SB)/8, $0x3f8a01a01afaf3df
-DATA lanes<>+3712(SB)/8, $0x3cc030e33cc030e3
-DATA lanes<>+3720(SB)/8, $0x3cc030e33cc030e3
-DATA lanes<>+3728(SB)/8, $0x3cc030e33cc030e3
-DATA lanes<>+3736(SB)/8, $0x3cc030e33cc030e3
-DATA lanes<>+3744(SB)/8, $0x3f8c6fdc8f8e52e4
-DATA lanes<>+3752(SB)/8, $0x3f8c6fdc8f8e52e4
-DATA lanes<>+3760(SB)/8, $0x3f8c6fdc8f8e52e4
-DATA lanes<>+3768(SB)/8, $0x3f8c6fdc8f8e52e4
-DATA lanes<>+3776(SB)/8, $0x3e2aaae43e2aaae4
-DATA lanes<>+3784(SB)/8, $0x3e2aaae43e2aaae4
-DATA lanes<>+3792(SB)/8, $0x3e2aaae43e2aaae4
-DATA lanes<>+3800(SB)/8, $0x3e2aaae43e2aaae4
-DATA lanes<>+3808(SB)/8, $0xbcfeb7e5bcfeb7e5
-DATA lanes<>+3816(SB)/8, $0xbcfeb7e5bcfeb7e5
-DATA lanes<>+3824(SB)/8, $0xbcfeb7e5bcfeb7e5
-DATA lanes<>+3832(SB)/8, $0xbcfeb7e5bcfeb7e5
-DATA lanes<>+3840(SB)/8, $0x3fd62e42fefa39ef
-DATA lanes<>+3848(SB)/8, $0x3fd62e42fefa39ef
-DATA lanes<>+3856(SB)/8, $0x3fd62e42fefa39ef
-DATA lanes<>+3864(SB)/8, $0x3fd62e42fefa39ef
-DATA lanes<>+3872(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+3880(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+3888(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+3896(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+3904(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+3912(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+3920(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+3928(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+3936(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+3944(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+3952(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+3960(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+3968(SB)/8, $0xbfb745cf8d8960f0
-DATA lanes<>+3976(SB)/8, $0xbfb745cf8d8960f0
-DATA lanes<>+3984(SB)/8, $0xbfb745cf8d8960f0
-DATA lanes<>+3992(SB)/8, $0xbfb745cf8d8960f0
-DATA lanes<>+4000(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA lanes<>+4008(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA lanes<>+4016(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA lanes<>+4024(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA lanes<>+4032(SB)/8, $0x3fadf0f195bd63f9
-DATA lanes<>+4040(SB)/8, $0x3fadf0f195bd63f9
-DATA lanes<>+4048(SB)/8, $0x3fadf0f195bd63f9
-DATA lanes<>+4056(SB)/8, $0x3fadf0f195bd63f9
-DATA lanes<>+4064(SB)/8, $0x3fc111111110f6f9
-DATA lanes<>+4072(SB)/8, $0x3fc111111110f6f9
-DATA lanes<>+4080(SB)/8, $0x3fc111111110f6f9
-DATA lanes<>+4088(SB)/8, $0x3fc111111110f6f9
-DATA lanes<>+4096(SB)/8, $0x3d9980fe3d9980fe
-DATA lanes<>+4104(SB)/8, $0x3d9980fe3d9980fe
-DATA lanes<>+4112(SB)/8, $0x3d9980fe3d9980fe
-DATA lanes<>+4120(SB)/8, $0x3d9980fe3d9980fe
-DATA lanes<>+4128(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4136(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4144(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4152(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4160(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4168(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4176(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4184(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4192(SB)/8, $0x43300000000003ff
-DATA lanes<>+4200(SB)/8, $0x43300000000003ff
-DATA lanes<>+4208(SB)/8, $0x43300000000003ff
-DATA lanes<>+4216(SB)/8, $0x43300000000003ff
-DATA lanes<>+4224(SB)/8, $0x3f7fffff3f7fffff
-DATA lanes<>+4232(SB)/8, $0x3f7fffff3f7fffff
-DATA lanes<>+4240(SB)/8, $0x3f7fffff3f7fffff
-DATA lanes<>+4248(SB)/8, $0x3f7fffff3f7fffff
-DATA lanes<>+4256(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+4264(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+4272(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+4280(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+4288(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+4296(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+4304(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+4312(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+4320(SB)/8, $0x4010000000000000
-DATA lanes<>+4328(SB)/8, $0x4036000000000000
-DATA lanes<>+4336(SB)/8, $0x4770000000000000
-DATA lanes<>+4344(SB)/8, $0x7e70000000000000
-DATA lanes<>+4352(SB)/8, $0x3fb0000000000000
-DATA lanes<>+4360(SB)/8, $0x43b0000000000000
-DATA lanes<>+4368(SB)/8, $0x4086380000000000
-DATA lanes<>+4376(SB)/8, $0x7ff8000000000001
-DATA lanes<>+4384(SB)/8, $0x3e928aedb7c2af06
-DATA lanes<>+4392(SB)/8, $0x3c81a62633145c07
-DATA lanes<>+4400(SB)/8, $0x3fe921fb54442d18
-DATA lanes<>+4408(SB)/8, $0x3ff921fb54442d18
-DATA lanes<>+4416(SB)/8, $0x3efaf5da9ed7d542
-DATA lanes<>+4424(SB)/8, $0x3e5add8c438a4e5b
-DATA lanes<>+4432(SB)/8, $0x3fa37d36b1e0846a
-DATA lanes<>+4440(SB)/8, $0x3fcac6805cf350a3
-DATA lanes<>+4448(SB)/8, $0x3fc1b7400a82bdae
-DATA lanes<>+4456(SB)/8, $0x3ed1f4422afabeaf
-DATA lanes<>+4464(SB)/8, $0xbf909d23d56f5fba
-DATA lanes<>+4472(SB)/8, $0x3d6b5c8d0ef997c7
-DATA lanes<>+4480(SB)/8, $0x3fa056d3b1a4afd2
-DATA lanes<>+4488(SB)/8, $0xbf92565846ce4fed
-DATA lanes<>+4496(SB)/8, $0x43380000000003fd
-DATA lanes<>+4504(SB)/8, $0x40071547652b82fe
-DATA lanes<>+4512(SB)/8, $0x43380000000003ff
-DATA lanes<>+4520(SB)/8, $0x3d80000041200000
-DATA lanes<>+4528(SB)/8, $0x408000003e800000
-DATA lanes<>+4536(SB)/8, $0x42b40000ff800000
-DATA lanes<>+4544(SB)/8, $0x3e5634037fc00000
-DATA lanes<>+4552(SB)/8, $0xbae9970e3d35f60d
-DATA lanes<>+4560(SB)/8, $0x3ab5561a363ab610
-DATA lanes<>+4568(SB)/8, $0x4b40007d4038aa3b
-DATA lanes<>+4576(SB)/8, $0x3cc616adbd3cb799
-DATA lanes<>+4584(SB)/8, $0x000000003d2cb6ca
-GLOBL lanes<>(SB), RODATA|NOPTR, $4592
+DATA lanes<>+0(SB)/8, $0x3e91d9d100000000
+DATA lanes<>+8(SB)/8, $0x3f34b3f63f06e758
+DATA lanes<>+16(SB)/8, $0x3f6609f23f532ad5
+DATA lanes<>+24(SB)/8, $0x3f77aa7b3f7137d5
+DATA lanes<>+32(SB)/8, $0x3f7d638e3f7b53e2
+DATA lanes<>+40(SB)/8, $0x3f7f30323f7e8b1d
+DATA lanes<>+48(SB)/8, $0x3f7fbf8e3f7f8c42
+DATA lanes<>+56(SB)/8, $0x3f7fec073f7fdc1f
+DATA lanes<>+64(SB)/8, $0x3f6b39e83f800000
+DATA lanes<>+72(SB)/8, $0x3f0072703f38e901
+DATA lanes<>+80(SB)/8, $0x3e4528803ea3a0bb
+DATA lanes<>+88(SB)/8, $0x3d832ca83de5aea4
+DATA lanes<>+96(SB)/8, $0x3ca642343d142668
+DATA lanes<>+104(SB)/8, $0x3bcf79e23c39e9e1
+DATA lanes<>+112(SB)/8, $0x3b00d3f83b6747e0
+DATA lanes<>+120(SB)/8, $0x3a1fbe9f3a8f783f
+DATA lanes<>+128(SB)/8, $0xb88478beb8eddd05
+DATA lanes<>+136(SB)/8, $0xb7a43ce9b8138361
+DATA lanes<>+144(SB)/8, $0xb6cb8c26b736d7f4
+DATA lanes<>+152(SB)/8, $0xb5fc3caeb66296fe
+DATA lanes<>+160(SB)/8, $0xb51c47feb58c6478
+DATA lanes<>+168(SB)/8, $0xb441a7d5b4adf7be
+DATA lanes<>+176(SB)/8, $0xb36ff79ab3d79244
+DATA lanes<>+184(SB)/8, $0xb294ad43b3058fd8
+DATA lanes<>+192(SB)/8, $0xbe6d5a34beaab11f
+DATA lanes<>+200(SB)/8, $0x3da97639bd24bb85
+DATA lanes<>+208(SB)/8, $0x3dbaf67a3de32d35
+DATA lanes<>+216(SB)/8, $0x3d1e18ce3d7ebadf
+DATA lanes<>+224(SB)/8, $0x3c56edbc3cbad0fa
+DATA lanes<>+232(SB)/8, $0x3b8900a83bf3a9f0
+DATA lanes<>+240(SB)/8, $0x3aab43323b195e99
+DATA lanes<>+248(SB)/8, $0x39d4cbc33a3efa18
+DATA lanes<>+256(SB)/8, $0x37d3bf7f383dfd48
+DATA lanes<>+264(SB)/8, $0x370354df376bdef8
+DATA lanes<>+272(SB)/8, $0x3622caa936923986
+DATA lanes<>+280(SB)/8, $0x3549be0f35b539e6
+DATA lanes<>+288(SB)/8, $0x3479fed134e093e1
+DATA lanes<>+296(SB)/8, $0x339ae434340b24ee
+DATA lanes<>+304(SB)/8, $0x32bfeedd332c6ba2
+DATA lanes<>+312(SB)/8, $0x31edd5243255a760
+DATA lanes<>+320(SB)/8, $0x3903f405396d0172
+DATA lanes<>+328(SB)/8, $0x38238d283892e91f
+DATA lanes<>+336(SB)/8, $0x374aae0837b611cf
+DATA lanes<>+344(SB)/8, $0x367b27c736e19ec7
+DATA lanes<>+352(SB)/8, $0x359b9c1d360bca2b
+DATA lanes<>+360(SB)/8, $0x34c0d2ba352d3857
+DATA lanes<>+368(SB)/8, $0x33eeef7c3456a504
+DATA lanes<>+376(SB)/8, $0x3314099d3384fcd6
+DATA lanes<>+384(SB)/8, $0xb945f78ab9b1d079
+DATA lanes<>+392(SB)/8, $0xb8755757b8dc638c
+DATA lanes<>+400(SB)/8, $0xb798032fb8088e75
+DATA lanes<>+408(SB)/8, $0xb6bc5e0cb7293778
+DATA lanes<>+416(SB)/8, $0xb5e96a35b651af5b
+DATA lanes<>+424(SB)/8, $0xb5109e06b581ea40
+DATA lanes<>+432(SB)/8, $0xb4333391b4a0fbba
+DATA lanes<>+440(SB)/8, $0xb35e0e5cb3c77b34
+DATA lanes<>+448(SB)/8, $0x3e1a98353a584f9e
+DATA lanes<>+456(SB)/8, $0x3d7612473e168c10
+DATA lanes<>+464(SB)/8, $0xbcc567a3bb489673
+DATA lanes<>+472(SB)/8, $0xbc88c924bcbef93a
+DATA lanes<>+480(SB)/8, $0xbbceb8f7bc2d4a40
+DATA lanes<>+488(SB)/8, $0xbb07cc2ebb6ef793
+DATA lanes<>+496(SB)/8, $0xba2b4ea0ba98e9cb
+DATA lanes<>+504(SB)/8, $0xb955728db9bf5ed4
+DATA lanes<>+512(SB)/8, $0x3945fce939b1d8b9
+DATA lanes<>+520(SB)/8, $0x387559e838dc672a
+DATA lanes<>+528(SB)/8, $0x379803fd38088f6e
+DATA lanes<>+536(SB)/8, $0x36bc5ebe37293831
+DATA lanes<>+544(SB)/8, $0x35e96af43651b010
+DATA lanes<>+552(SB)/8, $0x35109e773581eaa7
+DATA lanes<>+560(SB)/8, $0x3433341b34a0fc36
+DATA lanes<>+568(SB)/8, $0x335e0f0533c77bcc
+DATA lanes<>+576(SB)/8, $0x3f7ff9d03f7ff4e2
+DATA lanes<>+584(SB)/8, $0x3f7ffe153f7ffc8e
+DATA lanes<>+592(SB)/8, $0x3f7fff683f7ffeef
+DATA lanes<>+600(SB)/8, $0x3f7fffd13f7fffab
+DATA lanes<>+608(SB)/8, $0x3f7ffff13f7fffe6
+DATA lanes<>+616(SB)/8, $0x3f7ffffb3f7ffff8
+DATA lanes<>+624(SB)/8, $0x3f7fffff3f7ffffd
+DATA lanes<>+632(SB)/8, $0x3f8000003f7fffff
+DATA lanes<>+640(SB)/8, $0x3d672f053e03a1e5
+DATA lanes<>+648(SB)/8, $0xbd6e4765bd3f941d
+DATA lanes<>+656(SB)/8, $0xbb923a98bcde1aed
+DATA lanes<>+664(SB)/8, $0x3b9954253b72a615
+DATA lanes<>+672(SB)/8, $0x3b1732363b696d03
+DATA lanes<>+680(SB)/8, $0x3a5399193ab62914
+DATA lanes<>+688(SB)/8, $0x3987ec6939f11839
+DATA lanes<>+696(SB)/8, $0x38aa4cff39186297
+DATA lanes<>+704(SB)/8, $0xbe86018e3583b5f7
+DATA lanes<>+712(SB)/8, $0xbeb555f8bec2e108
+DATA lanes<>+720(SB)/8, $0xbe312a9bbe86f973
+DATA lanes<>+728(SB)/8, $0xbd7dcecabdd86bc3
+DATA lanes<>+736(SB)/8, $0xbca48fbebd1171fe
+DATA lanes<>+744(SB)/8, $0xbbced0e9bc38da9f
+DATA lanes<>+752(SB)/8, $0xbb00b32abb66dea9
+DATA lanes<>+760(SB)/8, $0xba1fb1b0ba8f63b8
+DATA lanes<>+768(SB)/8, $0xffffffffffffffff
+DATA lanes<>+776(SB)/8, $0xffffffffffffffff
+DATA lanes<>+784(SB)/8, $0xffffffffffffffff
+DATA lanes<>+792(SB)/8, $0xffffffffffffffff
+DATA lanes<>+800(SB)/8, $0x0000000000000000
+DATA lanes<>+808(SB)/8, $0x0000000000000000
+DATA lanes<>+816(SB)/8, $0x0000000000000000
+DATA lanes<>+824(SB)/8, $0x0000000000000000
+DATA lanes<>+832(SB)/8, $0x4000000000000000
+DATA lanes<>+840(SB)/8, $0x4000000000000000
+DATA lanes<>+848(SB)/8, $0x4000000000000000
+DATA lanes<>+856(SB)/8, $0x4000000000000000
+DATA lanes<>+864(SB)/8, $0x8000000000000000
+DATA lanes<>+872(SB)/8, $0x8000000000000000
+DATA lanes<>+880(SB)/8, $0x8000000000000000
+DATA lanes<>+888(SB)/8, $0x8000000000000000
+DATA lanes<>+896(SB)/8, $0x4330000000000000
+DATA lanes<>+904(SB)/8, $0x4330000000000000
+DATA lanes<>+912(SB)/8, $0x4330000000000000
+DATA lanes<>+920(SB)/8, $0x4330000000000000
+DATA lanes<>+928(SB)/8, $0x5f30000000000000
+DATA lanes<>+936(SB)/8, $0x5f30000000000000
+DATA lanes<>+944(SB)/8, $0x5f30000000000000
+DATA lanes<>+952(SB)/8, $0x5f30000000000000
+DATA lanes<>+960(SB)/8, $0x3c90000000000000
+DATA lanes<>+968(SB)/8, $0x3c90000000000000
+DATA lanes<>+976(SB)/8, $0x3c90000000000000
+DATA lanes<>+984(SB)/8, $0x3c90000000000000
+DATA lanes<>+992(SB)/8, $0x07b0000000000000
+DATA lanes<>+1000(SB)/8, $0x07b0000000000000
+DATA lanes<>+1008(SB)/8, $0x07b0000000000000
+DATA lanes<>+1016(SB)/8, $0x07b0000000000000
+DATA lanes<>+1024(SB)/8, $0x3fd0000000000000
+DATA lanes<>+1032(SB)/8, $0x3fd0000000000000
+DATA lanes<>+1040(SB)/8, $0x3fd0000000000000
+DATA lanes<>+1048(SB)/8, $0x3fd0000000000000
+DATA lanes<>+1056(SB)/8, $0x3fe0000000000000
+DATA lanes<>+1064(SB)/8, $0x3fe0000000000000
+DATA lanes<>+1072(SB)/8, $0x3fe0000000000000
+DATA lanes<>+1080(SB)/8, $0x3fe0000000000000
+DATA lanes<>+1088(SB)/8, $0x3fe8000000000000
+DATA lanes<>+1096(SB)/8, $0x3fe8000000000000
+DATA lanes<>+1104(SB)/8, $0x3fe8000000000000
+DATA lanes<>+1112(SB)/8, $0x3fe8000000000000
+DATA lanes<>+1120(SB)/8, $0x3ff0000000000000
+DATA lanes<>+1128(SB)/8, $0x3ff0000000000000
+DATA lanes<>+1136(SB)/8, $0x3ff0000000000000
+DATA lanes<>+1144(SB)/8, $0x3ff0000000000000
+DATA lanes<>+1152(SB)/8, $0x7ff0000000000000
+DATA lanes<>+1160(SB)/8, $0x7ff0000000000000
+DATA lanes<>+1168(SB)/8, $0x7ff0000000000000
+DATA lanes<>+1176(SB)/8, $0x7ff0000000000000
+DATA lanes<>+1184(SB)/8, $0xbff0000000000000
+DATA lanes<>+1192(SB)/8, $0xbff0000000000000
+DATA lanes<>+1200(SB)/8, $0xbff0000000000000
+DATA lanes<>+1208(SB)/8, $0xbff0000000000000
+DATA lanes<>+1216(SB)/8, $0xfff0000000000000
+DATA lanes<>+1224(SB)/8, $0xfff0000000000000
+DATA lanes<>+1232(SB)/8, $0xfff0000000000000
+DATA lanes<>+1240(SB)/8, $0xfff0000000000000
+DATA lanes<>+1248(SB)/8, $0x3300000033000000
+DATA lanes<>+1256(SB)/8, $0x3300000033000000
+DATA lanes<>+1264(SB)/8, $0x3300000033000000
+DATA lanes<>+1272(SB)/8, $0x3300000033000000
+DATA lanes<>+1280(SB)/8, $0x3f0000003f000000
+DATA lanes<>+1288(SB)/8, $0x3f0000003f000000
+DATA lanes<>+1296(SB)/8, $0x3f0000003f000000
+DATA lanes<>+1304(SB)/8, $0x3f0000003f000000
+DATA lanes<>+1312(SB)/8, $0x4000000040000000
+DATA lanes<>+1320(SB)/8, $0x4000000040000000
+DATA lanes<>+1328(SB)/8, $0x4000000040000000
+DATA lanes<>+1336(SB)/8, $0x4000000040000000
+DATA lanes<>+1344(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1352(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1360(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1368(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1376(SB)/8, $0x8000000080000000
+DATA lanes<>+1384(SB)/8, $0x8000000080000000
+DATA lanes<>+1392(SB)/8, $0x8000000080000000
+DATA lanes<>+1400(SB)/8, $0x8000000080000000
+DATA lanes<>+1408(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1416(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1424(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1432(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1440(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1448(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1456(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1464(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1472(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1480(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1488(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1496(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1504(SB)/8, $0x5d8000005d800000
+DATA lanes<>+1512(SB)/8, $0x5d8000005d800000
+DATA lanes<>+1520(SB)/8, $0x5d8000005d800000
+DATA lanes<>+1528(SB)/8, $0x5d8000005d800000
+DATA lanes<>+1536(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1544(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1552(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1560(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1568(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1576(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1584(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1592(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1600(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1608(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1616(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1624(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1632(SB)/8, $0x3f7abd0c01d3f703
+DATA lanes<>+1640(SB)/8, $0x3f7abd0c01d3f703
+DATA lanes<>+1648(SB)/8, $0x3f7abd0c01d3f703
+DATA lanes<>+1656(SB)/8, $0x3f7abd0c01d3f703
+DATA lanes<>+1664(SB)/8, $0x3c91a62633145c07
+DATA lanes<>+1672(SB)/8, $0x3c91a62633145c07
+DATA lanes<>+1680(SB)/8, $0x3c91a62633145c07
+DATA lanes<>+1688(SB)/8, $0x3c91a62633145c07
+DATA lanes<>+1696(SB)/8, $0x3ca1a62633145c07
+DATA lanes<>+1704(SB)/8, $0x3ca1a62633145c07
+DATA lanes<>+1712(SB)/8, $0x3ca1a62633145c07
+DATA lanes<>+1720(SB)/8, $0x3ca1a62633145c07
+DATA lanes<>+1728(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1736(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1744(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1752(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1760(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1768(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1776(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1784(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1792(SB)/8, $0xbdac040abdac040a
+DATA lanes<>+1800(SB)/8, $0xbdac040abdac040a
+DATA lanes<>+1808(SB)/8, $0xbdac040abdac040a
+DATA lanes<>+1816(SB)/8, $0xbdac040abdac040a
+DATA lanes<>+1824(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1832(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1840(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1848(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1856(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1864(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1872(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1880(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1888(SB)/8, $0x3de0460d3de0460d
+DATA lanes<>+1896(SB)/8, $0x3de0460d3de0460d
+DATA lanes<>+1904(SB)/8, $0x3de0460d3de0460d
+DATA lanes<>+1912(SB)/8, $0x3de0460d3de0460d
+DATA lanes<>+1920(SB)/8, $0x3fb333333336e80d
+DATA lanes<>+1928(SB)/8, $0x3fb333333336e80d
+DATA lanes<>+1936(SB)/8, $0x3fb333333336e80d
+DATA lanes<>+1944(SB)/8, $0x3fb333333336e80d
+DATA lanes<>+1952(SB)/8, $0x400921fb54442d18
+DATA lanes<>+1960(SB)/8, $0x400921fb54442d18
+DATA lanes<>+1968(SB)/8, $0x400921fb54442d18
+DATA lanes<>+1976(SB)/8, $0x400921fb54442d18
+DATA lanes<>+1984(SB)/8, $0x3f3172183f317218
+DATA lanes<>+1992(SB)/8, $0x3f3172183f317218
+DATA lanes<>+2000(SB)/8, $0x3f3172183f317218
+DATA lanes<>+2008(SB)/8, $0x3f3172183f317218
+DATA lanes<>+2016(SB)/8, $0x33b1721833b17218
+DATA lanes<>+2024(SB)/8, $0x33b1721833b17218
+DATA lanes<>+2032(SB)/8, $0x33b1721833b17218
+DATA lanes<>+2040(SB)/8, $0x33b1721833b17218
+DATA lanes<>+2048(SB)/8, $0x3eb172183eb17218
+DATA lanes<>+2056(SB)/8, $0x3eb172183eb17218
+DATA lanes<>+2064(SB)/8, $0x3eb172183eb17218
+DATA lanes<>+2072(SB)/8, $0x3eb172183eb17218
+DATA lanes<>+2080(SB)/8, $0x3f8111111111101e
+DATA lanes<>+2088(SB)/8, $0x3f8111111111101e
+DATA lanes<>+2096(SB)/8, $0x3f8111111111101e
+DATA lanes<>+2104(SB)/8, $0x3f8111111111101e
+DATA lanes<>+2112(SB)/8, $0x3ec71de3a3b06023
+DATA lanes<>+2120(SB)/8, $0x3ec71de3a3b06023
+DATA lanes<>+2128(SB)/8, $0x3ec71de3a3b06023
+DATA lanes<>+2136(SB)/8, $0x3ec71de3a3b06023
+DATA lanes<>+2144(SB)/8, $0x3fa6db6db427aa26
+DATA lanes<>+2152(SB)/8, $0x3fa6db6db427aa26
+DATA lanes<>+2160(SB)/8, $0x3fa6db6db427aa26
+DATA lanes<>+2168(SB)/8, $0x3fa6db6db427aa26
+DATA lanes<>+2176(SB)/8, $0x3e0916273e091627
+DATA lanes<>+2184(SB)/8, $0x3e0916273e091627
+DATA lanes<>+2192(SB)/8, $0x3e0916273e091627
+DATA lanes<>+2200(SB)/8, $0x3e0916273e091627
+DATA lanes<>+2208(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+2216(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+2224(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+2232(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+2240(SB)/8, $0xbfc24924922ad22c
+DATA lanes<>+2248(SB)/8, $0xbfc24924922ad22c
+DATA lanes<>+2256(SB)/8, $0xbfc24924922ad22c
+DATA lanes<>+2264(SB)/8, $0xbfc24924922ad22c
+DATA lanes<>+2272(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2280(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2288(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2296(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2304(SB)/8, $0xb33bbd2eb33bbd2e
+DATA lanes<>+2312(SB)/8, $0xb33bbd2eb33bbd2e
+DATA lanes<>+2320(SB)/8, $0xb33bbd2eb33bbd2e
+DATA lanes<>+2328(SB)/8, $0xb33bbd2eb33bbd2e
+DATA lanes<>+2336(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA lanes<>+2344(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA lanes<>+2352(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA lanes<>+2360(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA lanes<>+2368(SB)/8, $0x3fda827999fcef32
+DATA lanes<>+2376(SB)/8, $0x3fda827999fcef32
+DATA lanes<>+2384(SB)/8, $0x3fda827999fcef32
+DATA lanes<>+2392(SB)/8, $0x3fda827999fcef32
+DATA lanes<>+2400(SB)/8, $0xc0528d33c0528d33
+DATA lanes<>+2408(SB)/8, $0xc0528d33c0528d33
+DATA lanes<>+2416(SB)/8, $0xc0528d33c0528d33
+DATA lanes<>+2424(SB)/8, $0xc0528d33c0528d33
+DATA lanes<>+2432(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2440(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2448(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2456(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2464(SB)/8, $0xbfd555555555553d
+DATA lanes<>+2472(SB)/8, $0xbfd555555555553d
+DATA lanes<>+2480(SB)/8, $0xbfd555555555553d
+DATA lanes<>+2488(SB)/8, $0xbfd555555555553d
+DATA lanes<>+2496(SB)/8, $0x3c6abc9e3b39803f
+DATA lanes<>+2504(SB)/8, $0x3c6abc9e3b39803f
+DATA lanes<>+2512(SB)/8, $0x3c6abc9e3b39803f
+DATA lanes<>+2520(SB)/8, $0x3c6abc9e3b39803f
+DATA lanes<>+2528(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2536(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2544(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2552(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2560(SB)/8, $0xbe800041be800041
+DATA lanes<>+2568(SB)/8, $0xbe800041be800041
+DATA lanes<>+2576(SB)/8, $0xbe800041be800041
+DATA lanes<>+2584(SB)/8, $0xbe800041be800041
+DATA lanes<>+2592(SB)/8, $0xbe121042be121042
+DATA lanes<>+2600(SB)/8, $0xbe121042be121042
+DATA lanes<>+2608(SB)/8, $0xbe121042be121042
+DATA lanes<>+2616(SB)/8, $0xbe121042be121042
+DATA lanes<>+2624(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2632(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2640(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2648(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2656(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2664(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2672(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2680(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2688(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2696(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2704(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2712(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2720(SB)/8, $0x3f96e89f44578b49
+DATA lanes<>+2728(SB)/8, $0x3f96e89f44578b49
+DATA lanes<>+2736(SB)/8, $0x3f96e89f44578b49
+DATA lanes<>+2744(SB)/8, $0x3f96e89f44578b49
+DATA lanes<>+2752(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2760(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2768(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2776(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2784(SB)/8, $0x3fbc71c70e5f184b
+DATA lanes<>+2792(SB)/8, $0x3fbc71c70e5f184b
+DATA lanes<>+2800(SB)/8, $0x3fbc71c70e5f184b
+DATA lanes<>+2808(SB)/8, $0x3fbc71c70e5f184b
+DATA lanes<>+2816(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2824(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2832(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2840(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2848(SB)/8, $0x3f93ff3e079a5151
+DATA lanes<>+2856(SB)/8, $0x3f93ff3e079a5151
+DATA lanes<>+2864(SB)/8, $0x3f93ff3e079a5151
+DATA lanes<>+2872(SB)/8, $0x3f93ff3e079a5151
+DATA lanes<>+2880(SB)/8, $0x3f227e4f50aa6853
+DATA lanes<>+2888(SB)/8, $0x3f227e4f50aa6853
+DATA lanes<>+2896(SB)/8, $0x3f227e4f50aa6853
+DATA lanes<>+2904(SB)/8, $0x3f227e4f50aa6853
+DATA lanes<>+2912(SB)/8, $0x3f2aaa553f2aaa55
+DATA lanes<>+2920(SB)/8, $0x3f2aaa553f2aaa55
+DATA lanes<>+2928(SB)/8, $0x3f2aaa553f2aaa55
+DATA lanes<>+2936(SB)/8, $0x3f2aaa553f2aaa55
+DATA lanes<>+2944(SB)/8, $0x3fc5555555555556
+DATA lanes<>+2952(SB)/8, $0x3fc5555555555556
+DATA lanes<>+2960(SB)/8, $0x3fc5555555555556
+DATA lanes<>+2968(SB)/8, $0x3fc5555555555556
+DATA lanes<>+2976(SB)/8, $0xbf927f56bf927f56
+DATA lanes<>+2984(SB)/8, $0xbf927f56bf927f56
+DATA lanes<>+2992(SB)/8, $0xbf927f56bf927f56
+DATA lanes<>+3000(SB)/8, $0xbf927f56bf927f56
+DATA lanes<>+3008(SB)/8, $0x3fd5555555555558
+DATA lanes<>+3016(SB)/8, $0x3fd5555555555558
+DATA lanes<>+3024(SB)/8, $0x3fd5555555555558
+DATA lanes<>+3032(SB)/8, $0x3fd5555555555558
+DATA lanes<>+3040(SB)/8, $0x3fe5555555555559
+DATA lanes<>+3048(SB)/8, $0x3fe5555555555559
+DATA lanes<>+3056(SB)/8, $0x3fe5555555555559
+DATA lanes<>+3064(SB)/8, $0x3fe5555555555559
+DATA lanes<>+3072(SB)/8, $0x404fce5a404fce5a
+DATA lanes<>+3080(SB)/8, $0x404fce5a404fce5a
+DATA lanes<>+3088(SB)/8, $0x404fce5a404fce5a
+DATA lanes<>+3096(SB)/8, $0x404fce5a404fce5a
+DATA lanes<>+3104(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+3112(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+3120(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+3128(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+3136(SB)/8, $0x3950115e3950115e
+DATA lanes<>+3144(SB)/8, $0x3950115e3950115e
+DATA lanes<>+3152(SB)/8, $0x3950115e3950115e
+DATA lanes<>+3160(SB)/8, $0x3950115e3950115e
+DATA lanes<>+3168(SB)/8, $0x3fc9999999995864
+DATA lanes<>+3176(SB)/8, $0x3fc9999999995864
+DATA lanes<>+3184(SB)/8, $0x3fc9999999995864
+DATA lanes<>+3192(SB)/8, $0x3fc9999999995864
+DATA lanes<>+3200(SB)/8, $0x3d6d12663d6d1266
+DATA lanes<>+3208(SB)/8, $0x3d6d12663d6d1266
+DATA lanes<>+3216(SB)/8, $0x3d6d12663d6d1266
+DATA lanes<>+3224(SB)/8, $0x3d6d12663d6d1266
+DATA lanes<>+3232(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+3240(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+3248(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+3256(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+3264(SB)/8, $0x4009f9cb402bc46b
+DATA lanes<>+3272(SB)/8, $0x4009f9cb402bc46b
+DATA lanes<>+3280(SB)/8, $0x4009f9cb402bc46b
+DATA lanes<>+3288(SB)/8, $0x4009f9cb402bc46b
+DATA lanes<>+3296(SB)/8, $0x3eaaab6c3eaaab6c
+DATA lanes<>+3304(SB)/8, $0x3eaaab6c3eaaab6c
+DATA lanes<>+3312(SB)/8, $0x3eaaab6c3eaaab6c
+DATA lanes<>+3320(SB)/8, $0x3eaaab6c3eaaab6c
+DATA lanes<>+3328(SB)/8, $0x3f2a01a01a03726f
+DATA lanes<>+3336(SB)/8, $0x3f2a01a01a03726f
+DATA lanes<>+3344(SB)/8, $0x3f2a01a01a03726f
+DATA lanes<>+3352(SB)/8, $0x3f2a01a01a03726f
+DATA lanes<>+3360(SB)/8, $0x3c0888703c088870
+DATA lanes<>+3368(SB)/8, $0x3c0888703c088870
+DATA lanes<>+3376(SB)/8, $0x3c0888703c088870
+DATA lanes<>+3384(SB)/8, $0x3c0888703c088870
+DATA lanes<>+3392(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+3400(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+3408(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+3416(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+3424(SB)/8, $0x3fd999999999c176
+DATA lanes<>+3432(SB)/8, $0x3fd999999999c176
+DATA lanes<>+3440(SB)/8, $0x3fd999999999c176
+DATA lanes<>+3448(SB)/8, $0x3fd999999999c176
+DATA lanes<>+3456(SB)/8, $0x4b40007f4b40007f
+DATA lanes<>+3464(SB)/8, $0x4b40007f4b40007f
+DATA lanes<>+3472(SB)/8, $0x4b40007f4b40007f
+DATA lanes<>+3480(SB)/8, $0x4b40007f4b40007f
+DATA lanes<>+3488(SB)/8, $0x3f471ddf8ef52180
+DATA lanes<>+3496(SB)/8, $0x3f471ddf8ef52180
+DATA lanes<>+3504(SB)/8, $0x3f471ddf8ef52180
+DATA lanes<>+3512(SB)/8, $0x3f471ddf8ef52180
+DATA lanes<>+3520(SB)/8, $0x3f91c6be14acec81
+DATA lanes<>+3528(SB)/8, $0x3f91c6be14acec81
+DATA lanes<>+3536(SB)/8, $0x3f91c6be14acec81
+DATA lanes<>+3544(SB)/8, $0x3f91c6be14acec81
+DATA lanes<>+3552(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+3560(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+3568(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+3576(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+3584(SB)/8, $0x3c3208833c320883
+DATA lanes<>+3592(SB)/8, $0x3c3208833c320883
+DATA lanes<>+3600(SB)/8, $0x3c3208833c320883
+DATA lanes<>+3608(SB)/8, $0x3c3208833c320883
+DATA lanes<>+3616(SB)/8, $0x3d3a3e843d3a3e84
+DATA lanes<>+3624(SB)/8, $0x3d3a3e843d3a3e84
+DATA lanes<>+3632(SB)/8, $0x3d3a3e843d3a3e84
+DATA lanes<>+3640(SB)/8, $0x3d3a3e843d3a3e84
+DATA lanes<>+3648(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3656(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3664(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3672(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3680(SB)/8, $0x3fb3b1118d2fae88
+DATA lanes<>+3688(SB)/8, $0x3fb3b1118d2fae88
+DATA lanes<>+3696(SB)/8, $0x3fb3b1118d2fae88
+DATA lanes<>+3704(SB)/8, $0x3fb3b1118d2fae88
+DATA lanes<>+3712(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3720(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3728(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3736(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3744(SB)/8, $0x3f9f1c72c38cee8a
+DATA lanes<>+3752(SB)/8, $0x3f9f1c72c38cee8a
+DATA lanes<>+3760(SB)/8, $0x3f9f1c72c38cee8a
+DATA lanes<>+3768(SB)/8, $0x3f9f1c72c38cee8a
+DATA lanes<>+3776(SB)/8, $0xbff24feab558a48c
+DATA lanes<>+3784(SB)/8, $0xbff24feab558a48c
+DATA lanes<>+3792(SB)/8, $0xbff24feab558a48c
+DATA lanes<>+3800(SB)/8, $0xbff24feab558a48c
+DATA lanes<>+3808(SB)/8, $0x3f6a01a019e5b68e
+DATA lanes<>+3816(SB)/8, $0x3f6a01a019e5b68e
+DATA lanes<>+3824(SB)/8, $0x3f6a01a019e5b68e
+DATA lanes<>+3832(SB)/8, $0x3f6a01a019e5b68e
+DATA lanes<>+3840(SB)/8, $0x3fc5555555555390
+DATA lanes<>+3848(SB)/8, $0x3fc5555555555390
+DATA lanes<>+3856(SB)/8, $0x3fc5555555555390
+DATA lanes<>+3864(SB)/8, $0x3fc5555555555390
+DATA lanes<>+3872(SB)/8, $0x3f98061c54d78993
+DATA lanes<>+3880(SB)/8, $0x3f98061c54d78993
+DATA lanes<>+3888(SB)/8, $0x3f98061c54d78993
+DATA lanes<>+3896(SB)/8, $0x3f98061c54d78993
+DATA lanes<>+3904(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3912(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3920(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3928(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3936(SB)/8, $0xbfb10ebb4e6ac998
+DATA lanes<>+3944(SB)/8, $0xbfb10ebb4e6ac998
+DATA lanes<>+3952(SB)/8, $0xbfb10ebb4e6ac998
+DATA lanes<>+3960(SB)/8, $0xbfb10ebb4e6ac998
+DATA lanes<>+3968(SB)/8, $0x3fb999999999999a
+DATA lanes<>+3976(SB)/8, $0x3fb999999999999a
+DATA lanes<>+3984(SB)/8, $0x3fb999999999999a
+DATA lanes<>+3992(SB)/8, $0x3fb999999999999a
+DATA lanes<>+4000(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA lanes<>+4008(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA lanes<>+4016(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA lanes<>+4024(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA lanes<>+4032(SB)/8, $0x3de6116f410c22a0
+DATA lanes<>+4040(SB)/8, $0x3de6116f410c22a0
+DATA lanes<>+4048(SB)/8, $0x3de6116f410c22a0
+DATA lanes<>+4056(SB)/8, $0x3de6116f410c22a0
+DATA lanes<>+4064(SB)/8, $0x3e2aaaab3e2aaaab
+DATA lanes<>+4072(SB)/8, $0x3e2aaaab3e2aaaab
+DATA lanes<>+4080(SB)/8, $0x3e2aaaab3e2aaaab
+DATA lanes<>+4088(SB)/8, $0x3e2aaaab3e2aaaab
+DATA lanes<>+4096(SB)/8, $0x3f81111111124db0
+DATA lanes<>+4104(SB)/8, $0x3f81111111124db0
+DATA lanes<>+4112(SB)/8, $0x3f81111111124db0
+DATA lanes<>+4120(SB)/8, $0x3f81111111124db0
+DATA lanes<>+4128(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+4136(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+4144(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+4152(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+4160(SB)/8, $0x3fa6c16c16c16cb8
+DATA lanes<>+4168(SB)/8, $0x3fa6c16c16c16cb8
+DATA lanes<>+4176(SB)/8, $0x3fa6c16c16c16cb8
+DATA lanes<>+4184(SB)/8, $0x3fa6c16c16c16cb8
+DATA lanes<>+4192(SB)/8, $0x3dcccccd3dcccccd
+DATA lanes<>+4200(SB)/8, $0x3dcccccd3dcccccd
+DATA lanes<>+4208(SB)/8, $0x3dcccccd3dcccccd
+DATA lanes<>+4216(SB)/8, $0x3dcccccd3dcccccd
+DATA lanes<>+4224(SB)/8, $0xc00a51a6625307d3
+DATA lanes<>+4232(SB)/8, $0xc00a51a6625307d3
+DATA lanes<>+4240(SB)/8, $0xc00a51a6625307d3
+DATA lanes<>+4248(SB)/8, $0xc00a51a6625307d3
+DATA lanes<>+4256(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+4264(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+4272(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+4280(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+4288(SB)/8, $0x3e5ae646ff6096d9
+DATA lanes<>+4296(SB)/8, $0x3e5ae646ff6096d9
+DATA lanes<>+4304(SB)/8, $0x3e5ae646ff6096d9
+DATA lanes<>+4312(SB)/8, $0x3e5ae646ff6096d9
+DATA lanes<>+4320(SB)/8, $0x3f88ec2ceb0dded9
+DATA lanes<>+4328(SB)/8, $0x3f88ec2ceb0dded9
+DATA lanes<>+4336(SB)/8, $0x3f88ec2ceb0dded9
+DATA lanes<>+4344(SB)/8, $0x3f88ec2ceb0dded9
+DATA lanes<>+4352(SB)/8, $0xbfa9cd1dbc41f3da
+DATA lanes<>+4360(SB)/8, $0xbfa9cd1dbc41f3da
+DATA lanes<>+4368(SB)/8, $0xbfa9cd1dbc41f3da
+DATA lanes<>+4376(SB)/8, $0xbfa9cd1dbc41f3da
+DATA lanes<>+4384(SB)/8, $0x40490fdb40490fdb
+DATA lanes<>+4392(SB)/8, $0x40490fdb40490fdb
+DATA lanes<>+4400(SB)/8, $0x40490fdb40490fdb
+DATA lanes<>+4408(SB)/8, $0x40490fdb40490fdb
+DATA lanes<>+4416(SB)/8, $0x3fc90fdb3fc90fdb
+DATA lanes<>+4424(SB)/8, $0x3fc90fdb3fc90fdb
+DATA lanes<>+4432(SB)/8, $0x3fc90fdb3fc90fdb
+DATA lanes<>+4440(SB)/8, $0x3fc90fdb3fc90fdb
+DATA lanes<>+4448(SB)/8, $0x3f8a01a01afaf3df
+DATA lanes<>+4456(SB)/8, $0x3f8a01a01afaf3df
+DATA lanes<>+4464(SB)/8, $0x3f8a01a01afaf3df
+DATA lanes<>+4472(SB)/8, $0x3f8a01a01afaf3df
+DATA lanes<>+4480(SB)/8, $0x3cc030e33cc030e3
+DATA lanes<>+4488(SB)/8, $0x3cc030e33cc030e3
+DATA lanes<>+4496(SB)/8, $0x3cc030e33cc030e3
+DATA lanes<>+4504(SB)/8, $0x3cc030e33cc030e3
+DATA lanes<>+4512(SB)/8, $0x3f8c6fdc8f8e52e4
+DATA lanes<>+4520(SB)/8, $0x3f8c6fdc8f8e52e4
+DATA lanes<>+4528(SB)/8, $0x3f8c6fdc8f8e52e4
+DATA lanes<>+4536(SB)/8, $0x3f8c6fdc8f8e52e4
+DATA lanes<>+4544(SB)/8, $0x3e2aaae43e2aaae4
+DATA lanes<>+4552(SB)/8, $0x3e2aaae43e2aaae4
+DATA lanes<>+4560(SB)/8, $0x3e2aaae43e2aaae4
+DATA lanes<>+4568(SB)/8, $0x3e2aaae43e2aaae4
+DATA lanes<>+4576(SB)/8, $0xbcfeb7e5bcfeb7e5
+DATA lanes<>+4584(SB)/8, $0xbcfeb7e5bcfeb7e5
+DATA lanes<>+4592(SB)/8, $0xbcfeb7e5bcfeb7e5
+DATA lanes<>+4600(SB)/8, $0xbcfeb7e5bcfeb7e5
+DATA lanes<>+4608(SB)/8, $0x3fd62e42fefa39ef
+DATA lanes<>+4616(SB)/8, $0x3fd62e42fefa39ef
+DATA lanes<>+4624(SB)/8, $0x3fd62e42fefa39ef
+DATA lanes<>+4632(SB)/8, $0x3fd62e42fefa39ef
+DATA lanes<>+4640(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4648(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4656(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4664(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4672(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4680(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4688(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4696(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4704(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4712(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4720(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4728(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4736(SB)/8, $0xbfb745cf8d8960f0
+DATA lanes<>+4744(SB)/8, $0xbfb745cf8d8960f0
+DATA lanes<>+4752(SB)/8, $0xbfb745cf8d8960f0
+DATA lanes<>+4760(SB)/8, $0xbfb745cf8d8960f0
+DATA lanes<>+4768(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA lanes<>+4776(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA lanes<>+4784(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA lanes<>+4792(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA lanes<>+4800(SB)/8, $0x3fadf0f195bd63f9
+DATA lanes<>+4808(SB)/8, $0x3fadf0f195bd63f9
+DATA lanes<>+4816(SB)/8, $0x3fadf0f195bd63f9
+DATA lanes<>+4824(SB)/8, $0x3fadf0f195bd63f9
+DATA lanes<>+4832(SB)/8, $0x3fc111111110f6f9
+DATA lanes<>+4840(SB)/8, $0x3fc111111110f6f9
+DATA lanes<>+4848(SB)/8, $0x3fc111111110f6f9
+DATA lanes<>+4856(SB)/8, $0x3fc111111110f6f9
+DATA lanes<>+4864(SB)/8, $0x3d9980fe3d9980fe
+DATA lanes<>+4872(SB)/8, $0x3d9980fe3d9980fe
+DATA lanes<>+4880(SB)/8, $0x3d9980fe3d9980fe
+DATA lanes<>+4888(SB)/8, $0x3d9980fe3d9980fe
+DATA lanes<>+4896(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4904(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4912(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4920(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4928(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+4936(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+4944(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+4952(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+4960(SB)/8, $0x43300000000003ff
+DATA lanes<>+4968(SB)/8, $0x43300000000003ff
+DATA lanes<>+4976(SB)/8, $0x43300000000003ff
+DATA lanes<>+4984(SB)/8, $0x43300000000003ff
+DATA lanes<>+4992(SB)/8, $0x3f7fffff3f7fffff
+DATA lanes<>+5000(SB)/8, $0x3f7fffff3f7fffff
+DATA lanes<>+5008(SB)/8, $0x3f7fffff3f7fffff
+DATA lanes<>+5016(SB)/8, $0x3f7fffff3f7fffff
+DATA lanes<>+5024(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+5032(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+5040(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+5048(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+5056(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+5064(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+5072(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+5080(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+5088(SB)/8, $0x4010000000000000
+DATA lanes<>+5096(SB)/8, $0x4036000000000000
+DATA lanes<>+5104(SB)/8, $0x4770000000000000
+DATA lanes<>+5112(SB)/8, $0x7e70000000000000
+DATA lanes<>+5120(SB)/8, $0x3fb0000000000000
+DATA lanes<>+5128(SB)/8, $0x43b0000000000000
+DATA lanes<>+5136(SB)/8, $0x4086380000000000
+DATA lanes<>+5144(SB)/8, $0x7ff8000000000001
+DATA lanes<>+5152(SB)/8, $0x3e928aedb7c2af06
+DATA lanes<>+5160(SB)/8, $0x3c81a62633145c07
+DATA lanes<>+5168(SB)/8, $0x3fe921fb54442d18
+DATA lanes<>+5176(SB)/8, $0x3ff921fb54442d18
+DATA lanes<>+5184(SB)/8, $0x3efaf5da9ed7d542
+DATA lanes<>+5192(SB)/8, $0x3e5add8c438a4e5b
+DATA lanes<>+5200(SB)/8, $0x3fa37d36b1e0846a
+DATA lanes<>+5208(SB)/8, $0x3fcac6805cf350a3
+DATA lanes<>+5216(SB)/8, $0x3fc1b7400a82bdae
+DATA lanes<>+5224(SB)/8, $0x3ed1f4422afabeaf
+DATA lanes<>+5232(SB)/8, $0xbf909d23d56f5fba
+DATA lanes<>+5240(SB)/8, $0x3d6b5c8d0ef997c7
+DATA lanes<>+5248(SB)/8, $0x3fa056d3b1a4afd2
+DATA lanes<>+5256(SB)/8, $0xbf92565846ce4fed
+DATA lanes<>+5264(SB)/8, $0x43380000000003fd
+DATA lanes<>+5272(SB)/8, $0x40071547652b82fe
+DATA lanes<>+5280(SB)/8, $0x43380000000003ff
+DATA lanes<>+5288(SB)/8, $0x4b40000041200000
+DATA lanes<>+5296(SB)/8, $0x3e8000003d800000
+DATA lanes<>+5304(SB)/8, $0xff80000040800000
+DATA lanes<>+5312(SB)/8, $0x42b400003e960000
+DATA lanes<>+5320(SB)/8, $0x411330007fc00000
+DATA lanes<>+5328(SB)/8, $0x3d35f60d3e563403
+DATA lanes<>+5336(SB)/8, $0xbae9970e405a740e
+DATA lanes<>+5344(SB)/8, $0x3ab5561a363ab610
+DATA lanes<>+5352(SB)/8, $0x4b40007d4038aa3b
+DATA lanes<>+5360(SB)/8, $0x3cc616adbd3cb799
+DATA lanes<>+5368(SB)/8, $0x000000003d2cb6ca
+GLOBL lanes<>(SB), RODATA|NOPTR, $5376
+
+TEXT ·acosFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+1280(SB), Y15
+	VBROADCASTSS lanes<>+5024(SB), Y14
+	VBROADCASTSS lanes<>+5368(SB), Y13
+	VBROADCASTSS lanes<>+5364(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VANDPS Y14, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VANDPS Y14, Y2, Y3
+	VCMPPS $30, Y15, Y1, Y4
+	VCMPPS $30, Y15, Y3, Y5
+	VMOVAPS Y15, Y6
+	VFNMADD231PS Y15, Y1, Y6
+	VMOVAPS Y15, Y7
+	VFNMADD231PS Y15, Y3, Y7
+	VMULPS Y1, Y1, Y8
+	VMULPS Y3, Y3, Y9
+	VBLENDVPS Y4, Y6, Y8, Y6
+	VBLENDVPS Y5, Y7, Y9, Y7
+	VSQRTPS Y6, Y8
+	VSQRTPS Y7, Y9
+	VBLENDVPS Y4, Y8, Y1, Y1
+	VBLENDVPS Y5, Y9, Y3, Y3
+	VMULPS Y1, Y6, Y8
+	VMULPS Y3, Y7, Y9
+	VMOVAPS Y12, Y10
+	VFMADD231PS Y6, Y13, Y10
+	VMOVAPS Y12, Y11
+	VFMADD231PS Y7, Y13, Y11
+	VFMADD213PS lanes<>+3616(SB), Y6, Y10
+	VFMADD213PS lanes<>+3616(SB), Y7, Y11
+	VFMADD213PS lanes<>+4864(SB), Y6, Y10
+	VFMADD213PS lanes<>+4864(SB), Y7, Y11
+	VFMADD213PS lanes<>+4544(SB), Y6, Y10
+	VFMADD213PS lanes<>+4544(SB), Y7, Y11
+	VFMADD231PS Y10, Y8, Y1
+	VFMADD231PS Y11, Y9, Y3
+	VPXOR X6, X6, X6
+	VCMPPS $17, Y6, Y0, Y7
+	VCMPPS $17, Y6, Y2, Y6
+	VANDPS lanes<>+4384(SB), Y7, Y8
+	VANDPS lanes<>+4384(SB), Y6, Y9
+	VBROADCASTSS lanes<>+4416(SB), Y10
+	VBLENDVPS Y4, Y8, Y10, Y8
+	VBLENDVPS Y5, Y9, Y10, Y9
+	VANDPS lanes<>+2336(SB), Y7, Y7
+	VANDPS lanes<>+2336(SB), Y6, Y6
+	VBROADCASTSS lanes<>+2304(SB), Y10
+	VBLENDVPS Y4, Y7, Y10, Y7
+	VBLENDVPS Y5, Y6, Y10, Y6
+	VBROADCASTSS lanes<>+1568(SB), Y10
+	VBROADCASTSS lanes<>+836(SB), Y11
+	VBLENDVPS Y4, Y11, Y10, Y4
+	VBLENDVPS Y5, Y11, Y10, Y5
+	VANDPS Y14, Y1, Y1
+	VANDPS Y14, Y3, Y3
+	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y2, Y2
+	VORPS Y0, Y1, Y0
+	VORPS Y2, Y3, Y1
+	VFMADD231PS Y0, Y4, Y7
+	VFMADD231PS Y1, Y5, Y6
+	VADDPS Y7, Y8, Y0
+	VADDPS Y6, Y9, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VANDPS Y14, Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VANDPS Y14, Y2, Y3
+	VCMPPS $30, Y15, Y1, Y4
+	VCMPPS $30, Y15, Y3, Y5
+	VMOVAPS Y15, Y6
+	VFNMADD231PS Y15, Y1, Y6
+	VMOVAPS Y15, Y7
+	VFNMADD231PS Y15, Y3, Y7
+	VMULPS Y1, Y1, Y8
+	VMULPS Y3, Y3, Y9
+	VBLENDVPS Y4, Y6, Y8, Y6
+	VBLENDVPS Y5, Y7, Y9, Y7
+	VSQRTPS Y6, Y8
+	VSQRTPS Y7, Y9
+	VBLENDVPS Y4, Y8, Y1, Y1
+	VBLENDVPS Y5, Y9, Y3, Y3
+	VMULPS Y1, Y6, Y8
+	VMULPS Y3, Y7, Y9
+	VMOVAPS Y12, Y10
+	VFMADD231PS Y6, Y13, Y10
+	VMOVAPS Y12, Y11
+	VFMADD231PS Y7, Y13, Y11
+	VFMADD213PS lanes<>+3616(SB), Y6, Y10
+	VFMADD213PS lanes<>+3616(SB), Y7, Y11
+	VFMADD213PS lanes<>+4864(SB), Y6, Y10
+	VFMADD213PS lanes<>+4864(SB), Y7, Y11
+	VFMADD213PS lanes<>+4544(SB), Y6, Y10
+	VFMADD213PS lanes<>+4544(SB), Y7, Y11
+	VFMADD231PS Y10, Y8, Y1
+	VFMADD231PS Y11, Y9, Y3
+	VPXOR X6, X6, X6
+	VCMPPS $17, Y6, Y0, Y7
+	VCMPPS $17, Y6, Y2, Y6
+	VANDPS lanes<>+4384(SB), Y7, Y8
+	VANDPS lanes<>+4384(SB), Y6, Y9
+	VBROADCASTSS lanes<>+4416(SB), Y10
+	VBLENDVPS Y4, Y8, Y10, Y8
+	VBLENDVPS Y5, Y9, Y10, Y9
+	VANDPS lanes<>+2336(SB), Y7, Y7
+	VANDPS lanes<>+2336(SB), Y6, Y6
+	VBROADCASTSS lanes<>+2304(SB), Y10
+	VBLENDVPS Y4, Y7, Y10, Y7
+	VBLENDVPS Y5, Y6, Y10, Y6
+	VBROADCASTSS lanes<>+1568(SB), Y10
+	VBROADCASTSS lanes<>+836(SB), Y11
+	VBLENDVPS Y4, Y11, Y10, Y4
+	VBLENDVPS Y5, Y11, Y10, Y5
+	VANDPS Y14, Y1, Y1
+	VANDPS Y14, Y3, Y3
+	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y2, Y2
+	VORPS Y0, Y1, Y0
+	VORPS Y2, Y3, Y1
+	VFMADD231PS Y0, Y4, Y7
+	VFMADD231PS Y1, Y5, Y6
+	VADDPS Y7, Y8, Y0
+	VADDPS Y6, Y9, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
 
 TEXT ·acosFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+512(SB), Y15
-	VBROADCASTSS lanes<>+4256(SB), Y14
-	VBROADCASTSS lanes<>+4584(SB), Y13
-	VBROADCASTSS lanes<>+4580(SB), Y12
+	VBROADCASTSS lanes<>+1280(SB), Y15
+	VBROADCASTSS lanes<>+5024(SB), Y14
+	VBROADCASTSS lanes<>+5368(SB), Y13
+	VBROADCASTSS lanes<>+5364(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -618,35 +861,35 @@ main:
 	VFMADD231PS Y6, Y13, Y10
 	VMOVAPS Y12, Y11
 	VFMADD231PS Y7, Y13, Y11
-	VFMADD213PS lanes<>+2848(SB), Y6, Y10
-	VFMADD213PS lanes<>+2848(SB), Y7, Y11
-	VFMADD213PS lanes<>+4096(SB), Y6, Y10
-	VFMADD213PS lanes<>+4096(SB), Y7, Y11
-	VFMADD213PS lanes<>+3776(SB), Y6, Y10
-	VFMADD213PS lanes<>+3776(SB), Y7, Y11
+	VFMADD213PS lanes<>+3616(SB), Y6, Y10
+	VFMADD213PS lanes<>+3616(SB), Y7, Y11
+	VFMADD213PS lanes<>+4864(SB), Y6, Y10
+	VFMADD213PS lanes<>+4864(SB), Y7, Y11
+	VFMADD213PS lanes<>+4544(SB), Y6, Y10
+	VFMADD213PS lanes<>+4544(SB), Y7, Y11
 	VFMADD231PS Y10, Y8, Y1
 	VFMADD231PS Y11, Y9, Y3
 	VPXOR X6, X6, X6
 	VCMPPS $17, Y6, Y0, Y7
 	VCMPPS $17, Y6, Y2, Y6
-	VANDPS lanes<>+3616(SB), Y7, Y8
-	VANDPS lanes<>+3616(SB), Y6, Y9
-	VBROADCASTSS lanes<>+3648(SB), Y10
+	VANDPS lanes<>+4384(SB), Y7, Y8
+	VANDPS lanes<>+4384(SB), Y6, Y9
+	VBROADCASTSS lanes<>+4416(SB), Y10
 	VBLENDVPS Y4, Y8, Y10, Y8
 	VBLENDVPS Y5, Y9, Y10, Y9
-	VANDPS lanes<>+1568(SB), Y7, Y7
-	VANDPS lanes<>+1568(SB), Y6, Y6
-	VBROADCASTSS lanes<>+1536(SB), Y10
+	VANDPS lanes<>+2336(SB), Y7, Y7
+	VANDPS lanes<>+2336(SB), Y6, Y6
+	VBROADCASTSS lanes<>+2304(SB), Y10
 	VBLENDVPS Y4, Y7, Y10, Y7
 	VBLENDVPS Y5, Y6, Y10, Y6
-	VBROADCASTSS lanes<>+800(SB), Y10
-	VBROADCASTSS lanes<>+68(SB), Y11
+	VBROADCASTSS lanes<>+1568(SB), Y10
+	VBROADCASTSS lanes<>+836(SB), Y11
 	VBLENDVPS Y4, Y11, Y10, Y4
 	VBLENDVPS Y5, Y11, Y10, Y5
 	VANDPS Y14, Y1, Y1
 	VANDPS Y14, Y3, Y3
-	VANDPS lanes<>+608(SB), Y0, Y0
-	VANDPS lanes<>+608(SB), Y2, Y2
+	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y2, Y2
 	VORPS Y0, Y1, Y0
 	VORPS Y2, Y3, Y1
 	VFMADD231PS Y0, Y4, Y7
@@ -676,23 +919,23 @@ single:
 	VMULPS Y1, Y3, Y4
 	VMOVAPS Y12, Y5
 	VFMADD231PS Y3, Y13, Y5
-	VFMADD213PS lanes<>+2848(SB), Y3, Y5
-	VFMADD213PS lanes<>+4096(SB), Y3, Y5
-	VFMADD213PS lanes<>+3776(SB), Y3, Y5
+	VFMADD213PS lanes<>+3616(SB), Y3, Y5
+	VFMADD213PS lanes<>+4864(SB), Y3, Y5
+	VFMADD213PS lanes<>+4544(SB), Y3, Y5
 	VFMADD231PS Y5, Y4, Y1
 	VPXOR X3, X3, X3
 	VCMPPS $17, Y3, Y0, Y3
-	VANDPS lanes<>+3616(SB), Y3, Y4
-	VBROADCASTSS lanes<>+3648(SB), Y5
+	VANDPS lanes<>+4384(SB), Y3, Y4
+	VBROADCASTSS lanes<>+4416(SB), Y5
 	VBLENDVPS Y2, Y4, Y5, Y4
-	VANDPS lanes<>+1568(SB), Y3, Y3
-	VBROADCASTSS lanes<>+1536(SB), Y5
+	VANDPS lanes<>+2336(SB), Y3, Y3
+	VBROADCASTSS lanes<>+2304(SB), Y5
 	VBLENDVPS Y2, Y3, Y5, Y3
-	VBROADCASTSS lanes<>+800(SB), Y5
-	VBROADCASTSS lanes<>+68(SB), Y6
+	VBROADCASTSS lanes<>+1568(SB), Y5
+	VBROADCASTSS lanes<>+836(SB), Y6
 	VBLENDVPS Y2, Y6, Y5, Y2
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+608(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VFMADD231PS Y0, Y2, Y3
 	VADDPS Y3, Y4, Y0
@@ -704,7 +947,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -719,23 +962,23 @@ tail:
 	VMULPS Y1, Y3, Y4
 	VMOVAPS Y12, Y5
 	VFMADD231PS Y3, Y13, Y5
-	VFMADD213PS lanes<>+2848(SB), Y3, Y5
-	VFMADD213PS lanes<>+4096(SB), Y3, Y5
-	VFMADD213PS lanes<>+3776(SB), Y3, Y5
+	VFMADD213PS lanes<>+3616(SB), Y3, Y5
+	VFMADD213PS lanes<>+4864(SB), Y3, Y5
+	VFMADD213PS lanes<>+4544(SB), Y3, Y5
 	VFMADD231PS Y5, Y4, Y1
 	VPXOR X3, X3, X3
 	VCMPPS $17, Y3, Y0, Y3
-	VANDPS lanes<>+3616(SB), Y3, Y4
-	VBROADCASTSS lanes<>+3648(SB), Y5
+	VANDPS lanes<>+4384(SB), Y3, Y4
+	VBROADCASTSS lanes<>+4416(SB), Y5
 	VBLENDVPS Y2, Y4, Y5, Y4
-	VANDPS lanes<>+1568(SB), Y3, Y3
-	VBROADCASTSS lanes<>+1536(SB), Y5
+	VANDPS lanes<>+2336(SB), Y3, Y3
+	VBROADCASTSS lanes<>+2304(SB), Y5
 	VBLENDVPS Y2, Y3, Y5, Y3
-	VBROADCASTSS lanes<>+800(SB), Y5
-	VBROADCASTSS lanes<>+68(SB), Y6
+	VBROADCASTSS lanes<>+1568(SB), Y5
+	VBROADCASTSS lanes<>+836(SB), Y6
 	VBLENDVPS Y2, Y6, Y5, Y2
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+608(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VFMADD231PS Y0, Y2, Y3
 	VADDPS Y3, Y4, Y0
@@ -746,25 +989,175 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·acosFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+1280(SB), Z31
+	VPXORD X30, X30, X30
+	VBROADCASTSS lanes<>+5024(SB), Z29
+	VBROADCASTSS lanes<>+5368(SB), Z28
+	VBROADCASTSS lanes<>+5364(SB), Z27
+	VBROADCASTSS lanes<>+3616(SB), Z26
+	VBROADCASTSS lanes<>+4864(SB), Z25
+	VBROADCASTSS lanes<>+4544(SB), Z24
+	VBROADCASTSS lanes<>+4384(SB), Z23
+	VBROADCASTSS lanes<>+4416(SB), Z22
+	VBROADCASTSS lanes<>+2336(SB), Z21
+	VBROADCASTSS lanes<>+2304(SB), Z20
+	VBROADCASTSS lanes<>+1568(SB), Z19
+	VBROADCASTSS lanes<>+836(SB), Z18
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VANDPS Z29, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VANDPS Z29, Z2, Z3
+	VCMPPS $30, Z31, Z1, K1
+	VCMPPS $30, Z31, Z3, K2
+	VMOVAPS Z31, Z4
+	VFNMADD231PS Z31, Z1, Z4
+	VMOVAPS Z31, Z5
+	VFNMADD231PS Z31, Z3, Z5
+	VMULPS Z1, Z1, Z6
+	VMULPS Z3, Z3, Z7
+	VBLENDMPS Z4, Z6, K1, Z4
+	VBLENDMPS Z5, Z7, K2, Z5
+	VSQRTPS Z4, K1, Z1
+	VSQRTPS Z5, K2, Z3
+	VMULPS Z1, Z4, Z6
+	VMULPS Z3, Z5, Z7
+	VMOVAPS Z27, Z8
+	VFMADD231PS Z4, Z28, Z8
+	VMOVAPS Z27, Z9
+	VFMADD231PS Z5, Z28, Z9
+	VFMADD213PS Z26, Z4, Z8
+	VFMADD213PS Z26, Z5, Z9
+	VFMADD213PS Z25, Z4, Z8
+	VFMADD213PS Z25, Z5, Z9
+	VFMADD213PS Z24, Z4, Z8
+	VFMADD213PS Z24, Z5, Z9
+	VFMADD231PS Z8, Z6, Z1
+	VFMADD231PS Z9, Z7, Z3
+	VCMPPS $17, Z30, Z0, K3
+	VCMPPS $17, Z30, Z2, K4
+	VBLENDMPS Z23, Z30, K3, Z4
+	VBLENDMPS Z23, Z30, K4, Z5
+	VBLENDMPS Z4, Z22, K1, Z4
+	VBLENDMPS Z5, Z22, K2, Z5
+	VBLENDMPS Z21, Z30, K3, Z6
+	VBLENDMPS Z21, Z30, K4, Z7
+	VBLENDMPS Z6, Z20, K1, Z6
+	VBLENDMPS Z7, Z20, K2, Z7
+	VBLENDMPS Z18, Z19, K1, Z8
+	VBLENDMPS Z18, Z19, K2, Z9
+	VPTERNLOGD $226, Z0, Z29, Z1
+	VPTERNLOGD $226, Z2, Z29, Z3
+	VFMADD231PS Z1, Z8, Z6
+	VFMADD231PS Z3, Z9, Z7
+	VADDPS Z6, Z4, Z0
+	VADDPS Z7, Z5, Z1
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VANDPS Z29, Z0, Z1
+	VMOVUPS 12288(SI)(CX*4), Z2
+	VANDPS Z29, Z2, Z3
+	VCMPPS $30, Z31, Z1, K1
+	VCMPPS $30, Z31, Z3, K2
+	VMOVAPS Z31, Z4
+	VFNMADD231PS Z31, Z1, Z4
+	VMOVAPS Z31, Z5
+	VFNMADD231PS Z31, Z3, Z5
+	VMULPS Z1, Z1, Z6
+	VMULPS Z3, Z3, Z7
+	VBLENDMPS Z4, Z6, K1, Z4
+	VBLENDMPS Z5, Z7, K2, Z5
+	VSQRTPS Z4, K1, Z1
+	VSQRTPS Z5, K2, Z3
+	VMULPS Z1, Z4, Z6
+	VMULPS Z3, Z5, Z7
+	VMOVAPS Z27, Z8
+	VFMADD231PS Z4, Z28, Z8
+	VMOVAPS Z27, Z9
+	VFMADD231PS Z5, Z28, Z9
+	VFMADD213PS Z26, Z4, Z8
+	VFMADD213PS Z26, Z5, Z9
+	VFMADD213PS Z25, Z4, Z8
+	VFMADD213PS Z25, Z5, Z9
+	VFMADD213PS Z24, Z4, Z8
+	VFMADD213PS Z24, Z5, Z9
+	VFMADD231PS Z8, Z6, Z1
+	VFMADD231PS Z9, Z7, Z3
+	VCMPPS $17, Z30, Z0, K3
+	VCMPPS $17, Z30, Z2, K4
+	VBLENDMPS Z23, Z30, K3, Z4
+	VBLENDMPS Z23, Z30, K4, Z5
+	VBLENDMPS Z4, Z22, K1, Z4
+	VBLENDMPS Z5, Z22, K2, Z5
+	VBLENDMPS Z21, Z30, K3, Z6
+	VBLENDMPS Z21, Z30, K4, Z7
+	VBLENDMPS Z6, Z20, K1, Z6
+	VBLENDMPS Z7, Z20, K2, Z7
+	VBLENDMPS Z18, Z19, K1, Z8
+	VBLENDMPS Z18, Z19, K2, Z9
+	VPTERNLOGD $226, Z0, Z29, Z1
+	VPTERNLOGD $226, Z2, Z29, Z3
+	VFMADD231PS Z1, Z8, Z6
+	VFMADD231PS Z3, Z9, Z7
+	VADDPS Z6, Z4, Z0
+	VADDPS Z7, Z5, Z1
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	VMOVNTPS Z1, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·acosFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+512(SB), Z31
+	VBROADCASTSS lanes<>+1280(SB), Z31
 	VPXORD X30, X30, X30
-	VBROADCASTSS lanes<>+4256(SB), Z29
-	VBROADCASTSS lanes<>+4584(SB), Z28
-	VBROADCASTSS lanes<>+4580(SB), Z27
-	VBROADCASTSS lanes<>+2848(SB), Z26
-	VBROADCASTSS lanes<>+4096(SB), Z25
-	VBROADCASTSS lanes<>+3776(SB), Z24
-	VBROADCASTSS lanes<>+3616(SB), Z23
-	VBROADCASTSS lanes<>+3648(SB), Z22
-	VBROADCASTSS lanes<>+1568(SB), Z21
-	VBROADCASTSS lanes<>+1536(SB), Z20
-	VBROADCASTSS lanes<>+800(SB), Z19
-	VBROADCASTSS lanes<>+68(SB), Z18
+	VBROADCASTSS lanes<>+5024(SB), Z29
+	VBROADCASTSS lanes<>+5368(SB), Z28
+	VBROADCASTSS lanes<>+5364(SB), Z27
+	VBROADCASTSS lanes<>+3616(SB), Z26
+	VBROADCASTSS lanes<>+4864(SB), Z25
+	VBROADCASTSS lanes<>+4544(SB), Z24
+	VBROADCASTSS lanes<>+4384(SB), Z23
+	VBROADCASTSS lanes<>+4416(SB), Z22
+	VBROADCASTSS lanes<>+2336(SB), Z21
+	VBROADCASTSS lanes<>+2304(SB), Z20
+	VBROADCASTSS lanes<>+1568(SB), Z19
+	VBROADCASTSS lanes<>+836(SB), Z18
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -868,16 +1261,16 @@ TEXT ·acosFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+288(SB), Y15
+	VBROADCASTSD lanes<>+1056(SB), Y15
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*8), Y0
-	VANDPD lanes<>+4288(SB), Y0, Y1
+	VANDPD lanes<>+5056(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*8), Y2
-	VANDPD lanes<>+4288(SB), Y2, Y3
+	VANDPD lanes<>+5056(SB), Y2, Y3
 	VCMPPD $30, Y15, Y1, Y4
 	VCMPPD $30, Y15, Y3, Y5
 	VMOVAPS Y15, Y6
@@ -896,30 +1289,30 @@ main:
 	VMULPD Y3, Y7, Y9
 	VMULPD Y6, Y6, Y10
 	VMULPD Y7, Y7, Y11
-	VBROADCASTSD lanes<>+4480(SB), Y12
-	VBROADCASTSD lanes<>+2080(SB), Y13
+	VBROADCASTSD lanes<>+5248(SB), Y12
+	VBROADCASTSD lanes<>+2848(SB), Y13
 	VFMADD231PD Y10, Y12, Y13
-	VFMADD213PD lanes<>+2080(SB), Y11, Y12
-	VFMADD213PD lanes<>+3552(SB), Y10, Y13
-	VFMADD213PD lanes<>+3552(SB), Y11, Y12
-	VFMADD213PD lanes<>+2752(SB), Y10, Y13
-	VFMADD213PD lanes<>+2752(SB), Y11, Y12
-	VFMADD213PD lanes<>+2976(SB), Y10, Y13
-	VFMADD213PD lanes<>+2976(SB), Y11, Y12
-	VFMADD213PD lanes<>+1152(SB), Y10, Y13
-	VFMADD213PD lanes<>+1152(SB), Y11, Y12
-	VBROADCASTSD lanes<>+4464(SB), Y14
-	VBROADCASTSD lanes<>+864(SB), Y2
+	VFMADD213PD lanes<>+2848(SB), Y11, Y12
+	VFMADD213PD lanes<>+4320(SB), Y10, Y13
+	VFMADD213PD lanes<>+4320(SB), Y11, Y12
+	VFMADD213PD lanes<>+3520(SB), Y10, Y13
+	VFMADD213PD lanes<>+3520(SB), Y11, Y12
+	VFMADD213PD lanes<>+3744(SB), Y10, Y13
+	VFMADD213PD lanes<>+3744(SB), Y11, Y12
+	VFMADD213PD lanes<>+1920(SB), Y10, Y13
+	VFMADD213PD lanes<>+1920(SB), Y11, Y12
+	VBROADCASTSD lanes<>+5232(SB), Y14
+	VBROADCASTSD lanes<>+1632(SB), Y2
 	VFMADD231PD Y10, Y14, Y2
-	VFMADD213PD lanes<>+864(SB), Y11, Y14
-	VFMADD213PD lanes<>+3744(SB), Y10, Y2
-	VFMADD213PD lanes<>+3744(SB), Y11, Y14
-	VFMADD213PD lanes<>+1952(SB), Y10, Y2
-	VFMADD213PD lanes<>+1952(SB), Y11, Y14
-	VFMADD213PD lanes<>+1376(SB), Y10, Y2
-	VFMADD213PD lanes<>+1376(SB), Y11, Y14
-	VFMADD213PD lanes<>+3072(SB), Y10, Y2
-	VFMADD213PD lanes<>+3072(SB), Y11, Y14
+	VFMADD213PD lanes<>+1632(SB), Y11, Y14
+	VFMADD213PD lanes<>+4512(SB), Y10, Y2
+	VFMADD213PD lanes<>+4512(SB), Y11, Y14
+	VFMADD213PD lanes<>+2720(SB), Y10, Y2
+	VFMADD213PD lanes<>+2720(SB), Y11, Y14
+	VFMADD213PD lanes<>+2144(SB), Y10, Y2
+	VFMADD213PD lanes<>+2144(SB), Y11, Y14
+	VFMADD213PD lanes<>+3840(SB), Y10, Y2
+	VFMADD213PD lanes<>+3840(SB), Y11, Y14
 	VFMADD231PD Y6, Y13, Y2
 	VFMADD231PD Y7, Y12, Y14
 	VFMADD231PD Y2, Y8, Y1
@@ -928,24 +1321,24 @@ main:
 	VCMPPD $17, Y2, Y0, Y6
 	VMOVUPS 32(SI)(CX*8), Y7
 	VCMPPD $17, Y2, Y7, Y2
-	VANDPS lanes<>+1184(SB), Y6, Y8
-	VANDPS lanes<>+1184(SB), Y2, Y9
-	VBROADCASTSD lanes<>+4408(SB), Y10
+	VANDPS lanes<>+1952(SB), Y6, Y8
+	VANDPS lanes<>+1952(SB), Y2, Y9
+	VBROADCASTSD lanes<>+5176(SB), Y10
 	VBLENDVPD Y4, Y8, Y10, Y8
 	VBLENDVPD Y5, Y9, Y10, Y9
-	VANDPS lanes<>+928(SB), Y6, Y6
-	VANDPS lanes<>+928(SB), Y2, Y2
-	VBROADCASTSD lanes<>+896(SB), Y10
+	VANDPS lanes<>+1696(SB), Y6, Y6
+	VANDPS lanes<>+1696(SB), Y2, Y2
+	VBROADCASTSD lanes<>+1664(SB), Y10
 	VBLENDVPD Y4, Y6, Y10, Y6
 	VBLENDVPD Y5, Y2, Y10, Y2
-	VBROADCASTSD lanes<>+416(SB), Y10
-	VBROADCASTSD lanes<>+64(SB), Y11
+	VBROADCASTSD lanes<>+1184(SB), Y10
+	VBROADCASTSD lanes<>+832(SB), Y11
 	VBLENDVPD Y4, Y11, Y10, Y4
 	VBLENDVPD Y5, Y11, Y10, Y5
-	VANDPD lanes<>+4288(SB), Y1, Y1
-	VANDPD lanes<>+4288(SB), Y3, Y3
-	VANDPD lanes<>+96(SB), Y0, Y0
-	VANDPD lanes<>+96(SB), Y7, Y7
+	VANDPD lanes<>+5056(SB), Y1, Y1
+	VANDPD lanes<>+5056(SB), Y3, Y3
+	VANDPD lanes<>+864(SB), Y0, Y0
+	VANDPD lanes<>+864(SB), Y7, Y7
 	VORPD Y0, Y1, Y0
 	VORPD Y7, Y3, Y1
 	VFMADD231PD Y0, Y4, Y6
@@ -964,7 +1357,7 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*8), Y0
-	VANDPD lanes<>+4288(SB), Y0, Y1
+	VANDPD lanes<>+5056(SB), Y0, Y1
 	VCMPPD $30, Y15, Y1, Y2
 	VMOVAPS Y15, Y3
 	VFNMADD231PD Y15, Y1, Y3
@@ -974,33 +1367,33 @@ single:
 	VBLENDVPD Y2, Y4, Y1, Y1
 	VMULPD Y1, Y3, Y4
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+4480(SB), Y6
-	VFMADD213PD lanes<>+2080(SB), Y5, Y6
-	VFMADD213PD lanes<>+3552(SB), Y5, Y6
-	VFMADD213PD lanes<>+2752(SB), Y5, Y6
-	VFMADD213PD lanes<>+2976(SB), Y5, Y6
-	VFMADD213PD lanes<>+1152(SB), Y5, Y6
-	VBROADCASTSD lanes<>+4464(SB), Y7
-	VFMADD213PD lanes<>+864(SB), Y5, Y7
-	VFMADD213PD lanes<>+3744(SB), Y5, Y7
-	VFMADD213PD lanes<>+1952(SB), Y5, Y7
-	VFMADD213PD lanes<>+1376(SB), Y5, Y7
-	VFMADD213PD lanes<>+3072(SB), Y5, Y7
+	VBROADCASTSD lanes<>+5248(SB), Y6
+	VFMADD213PD lanes<>+2848(SB), Y5, Y6
+	VFMADD213PD lanes<>+4320(SB), Y5, Y6
+	VFMADD213PD lanes<>+3520(SB), Y5, Y6
+	VFMADD213PD lanes<>+3744(SB), Y5, Y6
+	VFMADD213PD lanes<>+1920(SB), Y5, Y6
+	VBROADCASTSD lanes<>+5232(SB), Y7
+	VFMADD213PD lanes<>+1632(SB), Y5, Y7
+	VFMADD213PD lanes<>+4512(SB), Y5, Y7
+	VFMADD213PD lanes<>+2720(SB), Y5, Y7
+	VFMADD213PD lanes<>+2144(SB), Y5, Y7
+	VFMADD213PD lanes<>+3840(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFMADD231PD Y7, Y4, Y1
 	VPXOR X3, X3, X3
 	VCMPPD $17, Y3, Y0, Y3
-	VANDPS lanes<>+1184(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4408(SB), Y5
+	VANDPS lanes<>+1952(SB), Y3, Y4
+	VBROADCASTSD lanes<>+5176(SB), Y5
 	VBLENDVPD Y2, Y4, Y5, Y4
-	VANDPS lanes<>+928(SB), Y3, Y3
-	VBROADCASTSD lanes<>+896(SB), Y5
+	VANDPS lanes<>+1696(SB), Y3, Y3
+	VBROADCASTSD lanes<>+1664(SB), Y5
 	VBLENDVPD Y2, Y3, Y5, Y3
-	VBROADCASTSD lanes<>+416(SB), Y5
-	VBROADCASTSD lanes<>+64(SB), Y6
+	VBROADCASTSD lanes<>+1184(SB), Y5
+	VBROADCASTSD lanes<>+832(SB), Y6
 	VBLENDVPD Y2, Y6, Y5, Y2
-	VANDPD lanes<>+4288(SB), Y1, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+5056(SB), Y1, Y1
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VFMADD231PD Y0, Y2, Y3
 	VADDPD Y3, Y4, Y0
@@ -1012,11 +1405,11 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
-	VANDPD lanes<>+4288(SB), Y0, Y1
+	VANDPD lanes<>+5056(SB), Y0, Y1
 	VCMPPD $30, Y15, Y1, Y2
 	VMOVAPS Y15, Y3
 	VFNMADD231PD Y15, Y1, Y3
@@ -1026,33 +1419,33 @@ tail:
 	VBLENDVPD Y2, Y4, Y1, Y1
 	VMULPD Y1, Y3, Y4
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+4480(SB), Y6
-	VFMADD213PD lanes<>+2080(SB), Y5, Y6
-	VFMADD213PD lanes<>+3552(SB), Y5, Y6
-	VFMADD213PD lanes<>+2752(SB), Y5, Y6
-	VFMADD213PD lanes<>+2976(SB), Y5, Y6
-	VFMADD213PD lanes<>+1152(SB), Y5, Y6
-	VBROADCASTSD lanes<>+4464(SB), Y7
-	VFMADD213PD lanes<>+864(SB), Y5, Y7
-	VFMADD213PD lanes<>+3744(SB), Y5, Y7
-	VFMADD213PD lanes<>+1952(SB), Y5, Y7
-	VFMADD213PD lanes<>+1376(SB), Y5, Y7
-	VFMADD213PD lanes<>+3072(SB), Y5, Y7
+	VBROADCASTSD lanes<>+5248(SB), Y6
+	VFMADD213PD lanes<>+2848(SB), Y5, Y6
+	VFMADD213PD lanes<>+4320(SB), Y5, Y6
+	VFMADD213PD lanes<>+3520(SB), Y5, Y6
+	VFMADD213PD lanes<>+3744(SB), Y5, Y6
+	VFMADD213PD lanes<>+1920(SB), Y5, Y6
+	VBROADCASTSD lanes<>+5232(SB), Y7
+	VFMADD213PD lanes<>+1632(SB), Y5, Y7
+	VFMADD213PD lanes<>+4512(SB), Y5, Y7
+	VFMADD213PD lanes<>+2720(SB), Y5, Y7
+	VFMADD213PD lanes<>+2144(SB), Y5, Y7
+	VFMADD213PD lanes<>+3840(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFMADD231PD Y7, Y4, Y1
 	VPXOR X3, X3, X3
 	VCMPPD $17, Y3, Y0, Y3
-	VANDPS lanes<>+1184(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4408(SB), Y5
+	VANDPS lanes<>+1952(SB), Y3, Y4
+	VBROADCASTSD lanes<>+5176(SB), Y5
 	VBLENDVPD Y2, Y4, Y5, Y4
-	VANDPS lanes<>+928(SB), Y3, Y3
-	VBROADCASTSD lanes<>+896(SB), Y5
+	VANDPS lanes<>+1696(SB), Y3, Y3
+	VBROADCASTSD lanes<>+1664(SB), Y5
 	VBLENDVPD Y2, Y3, Y5, Y3
-	VBROADCASTSD lanes<>+416(SB), Y5
-	VBROADCASTSD lanes<>+64(SB), Y6
+	VBROADCASTSD lanes<>+1184(SB), Y5
+	VBROADCASTSD lanes<>+832(SB), Y6
 	VBLENDVPD Y2, Y6, Y5, Y2
-	VANDPD lanes<>+4288(SB), Y1, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+5056(SB), Y1, Y1
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VFMADD231PD Y0, Y2, Y3
 	VADDPD Y3, Y4, Y0
@@ -1068,26 +1461,26 @@ TEXT ·acosFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+288(SB), Z31
+	VBROADCASTSD lanes<>+1056(SB), Z31
 	VPXORD X30, X30, X30
-	VBROADCASTSD lanes<>+4288(SB), Z29
-	VBROADCASTSD lanes<>+4480(SB), Z28
-	VBROADCASTSD lanes<>+2080(SB), Z27
-	VBROADCASTSD lanes<>+3552(SB), Z26
-	VBROADCASTSD lanes<>+2752(SB), Z25
-	VBROADCASTSD lanes<>+2976(SB), Z24
-	VBROADCASTSD lanes<>+1152(SB), Z23
-	VBROADCASTSD lanes<>+4464(SB), Z22
-	VBROADCASTSD lanes<>+864(SB), Z21
-	VBROADCASTSD lanes<>+3744(SB), Z20
-	VBROADCASTSD lanes<>+1952(SB), Z19
-	VBROADCASTSD lanes<>+1376(SB), Z18
-	VBROADCASTSD lanes<>+3072(SB), Z17
-	VBROADCASTSD lanes<>+1184(SB), Z16
-	VBROADCASTSD lanes<>+4408(SB), Z15
-	VBROADCASTSD lanes<>+928(SB), Z14
-	VBROADCASTSD lanes<>+896(SB), Z13
-	VBROADCASTSD lanes<>+416(SB), Z12
+	VBROADCASTSD lanes<>+5056(SB), Z29
+	VBROADCASTSD lanes<>+5248(SB), Z28
+	VBROADCASTSD lanes<>+2848(SB), Z27
+	VBROADCASTSD lanes<>+4320(SB), Z26
+	VBROADCASTSD lanes<>+3520(SB), Z25
+	VBROADCASTSD lanes<>+3744(SB), Z24
+	VBROADCASTSD lanes<>+1920(SB), Z23
+	VBROADCASTSD lanes<>+5232(SB), Z22
+	VBROADCASTSD lanes<>+1632(SB), Z21
+	VBROADCASTSD lanes<>+4512(SB), Z20
+	VBROADCASTSD lanes<>+2720(SB), Z19
+	VBROADCASTSD lanes<>+2144(SB), Z18
+	VBROADCASTSD lanes<>+3840(SB), Z17
+	VBROADCASTSD lanes<>+1952(SB), Z16
+	VBROADCASTSD lanes<>+5176(SB), Z15
+	VBROADCASTSD lanes<>+1696(SB), Z14
+	VBROADCASTSD lanes<>+1664(SB), Z13
+	VBROADCASTSD lanes<>+1184(SB), Z12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -1153,8 +1546,8 @@ main:
 	VBLENDMPD Z14, Z30, K4, Z7
 	VBLENDMPD Z6, Z13, K1, Z6
 	VBLENDMPD Z7, Z13, K2, Z7
-	VBLENDMPD.BCST lanes<>+64(SB), Z12, K1, Z8
-	VBLENDMPD.BCST lanes<>+64(SB), Z12, K2, Z9
+	VBLENDMPD.BCST lanes<>+832(SB), Z12, K1, Z8
+	VBLENDMPD.BCST lanes<>+832(SB), Z12, K2, Z9
 	VPTERNLOGQ $226, Z0, Z29, Z1
 	VPTERNLOGQ $226, Z2, Z29, Z3
 	VFMADD231PD Z1, Z8, Z6
@@ -1203,7 +1596,7 @@ masked:
 	VBLENDMPD Z2, Z15, K1, Z2
 	VBLENDMPD Z14, Z30, K2, Z3
 	VBLENDMPD Z3, Z13, K1, Z3
-	VBLENDMPD.BCST lanes<>+64(SB), Z12, K1, Z4
+	VBLENDMPD.BCST lanes<>+832(SB), Z12, K1, Z4
 	VPTERNLOGQ $226, Z0, Z29, Z1
 	VFMADD231PD Z1, Z4, Z3
 	VADDPD Z3, Z2, Z0
@@ -1215,14 +1608,68 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·acosGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+1568(SB), Y14
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VMULPS Y0, Y0, Y0
+	VMOVUPS 32(DI)(CX*4), Y1
+	VMULPS Y1, Y1, Y1
+	VMOVUPS 64(DI)(CX*4), Y2
+	VMULPS Y2, Y2, Y2
+	VMOVUPS 96(DI)(CX*4), Y3
+	VMULPS Y3, Y3, Y3
+	VSUBPS Y0, Y15, Y0
+	VSUBPS Y1, Y15, Y1
+	VSUBPS Y2, Y15, Y2
+	VSUBPS Y3, Y15, Y3
+	VSQRTPS Y0, Y0
+	VSQRTPS Y1, Y1
+	VSQRTPS Y2, Y2
+	VSQRTPS Y3, Y3
+	VDIVPS Y0, Y14, Y0
+	VDIVPS Y1, Y14, Y1
+	VDIVPS Y2, Y14, Y2
+	VDIVPS Y3, Y14, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·acosGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+704(SB), Y15
-	VBROADCASTSS lanes<>+800(SB), Y14
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+1568(SB), Y14
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -1279,7 +1726,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -1297,14 +1744,89 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·acosGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+1568(SB), Z30
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VMULPS Z0, Z0, Z0
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VMULPS Z1, Z1, Z1
+	VMOVUPS 8192(DI)(CX*4), Z2
+	VMULPS Z2, Z2, Z2
+	VMOVUPS 12288(DI)(CX*4), Z3
+	VMULPS Z3, Z3, Z3
+	VSUBPS Z0, Z31, Z0
+	VSUBPS Z1, Z31, Z1
+	VSUBPS Z2, Z31, Z2
+	VSUBPS Z3, Z31, Z3
+	VSQRTPS Z0, Z0
+	VSQRTPS Z1, Z1
+	VSQRTPS Z2, Z2
+	VSQRTPS Z3, Z3
+	VDIVPS Z0, Z30, Z0
+	VDIVPS Z1, Z30, Z1
+	VDIVPS Z2, Z30, Z2
+	VDIVPS Z3, Z30, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·acosGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+704(SB), Z31
-	VBROADCASTSS lanes<>+800(SB), Z30
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+1568(SB), Z30
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -1370,8 +1892,8 @@ TEXT ·acosGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Y15
-	VBROADCASTSD lanes<>+416(SB), Y14
+	VBROADCASTSD lanes<>+1120(SB), Y15
+	VBROADCASTSD lanes<>+1184(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -1428,7 +1950,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -1452,8 +1974,8 @@ TEXT ·acosGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Z31
-	VBROADCASTSD lanes<>+416(SB), Z30
+	VBROADCASTSD lanes<>+1120(SB), Z31
+	VBROADCASTSD lanes<>+1184(SB), Z30
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -1513,45 +2035,45 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·acoshFloat32AVX2(SB), NOSPLIT, $0-64
+TEXT ·acoshFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+704(SB), Y15
-	VBROADCASTSS lanes<>+4536(SB), Y14
-	VBROADCASTSS lanes<>+4528(SB), Y13
-	VBROADCASTSS lanes<>+800(SB), Y12
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+5308(SB), Y14
+	VBROADCASTSS lanes<>+5300(SB), Y13
+	VBROADCASTSS lanes<>+1568(SB), Y12
 	XORQ CX, CX
-	SUBQ $16, AX
-	JLT singles
 	PCALIGN $32
-main:
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
 	VMOVUPS (SI)(CX*4), Y0
 	VSUBPS Y15, Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
 	VSUBPS Y15, Y2, Y3
-	VADDPS lanes<>+544(SB), Y1, Y4
-	VADDPS lanes<>+544(SB), Y3, Y5
+	VADDPS lanes<>+1312(SB), Y1, Y4
+	VADDPS lanes<>+1312(SB), Y3, Y5
 	VMULPS Y4, Y1, Y4
 	VMULPS Y5, Y3, Y5
 	VSQRTPS Y4, Y4
 	VSQRTPS Y5, Y5
 	VADDPS Y4, Y1, Y4
 	VADDPS Y5, Y3, Y5
-	VCMPPS $30, lanes<>+736(SB), Y1, Y6
-	VCMPPS $30, lanes<>+736(SB), Y3, Y7
+	VCMPPS $30, lanes<>+1504(SB), Y1, Y6
+	VCMPPS $30, lanes<>+1504(SB), Y3, Y7
 	VBLENDVPS Y6, Y1, Y4, Y1
 	VBLENDVPS Y7, Y3, Y5, Y3
-	VANDPS lanes<>+576(SB), Y6, Y4
-	VANDPS lanes<>+576(SB), Y7, Y5
+	VANDPS lanes<>+1344(SB), Y6, Y4
+	VANDPS lanes<>+1344(SB), Y7, Y5
 	VADDPS Y15, Y1, Y6
 	VADDPS Y15, Y3, Y7
-	VPSUBD lanes<>+672(SB), Y6, Y6
-	VPSUBD lanes<>+672(SB), Y7, Y7
+	VPSUBD lanes<>+1440(SB), Y6, Y6
+	VPSUBD lanes<>+1440(SB), Y7, Y7
 	VPAND Y14, Y6, Y6
 	VPAND Y14, Y7, Y7
-	VBROADCASTSS lanes<>+4532(SB), Y8
+	VBROADCASTSS lanes<>+5304(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS Y13, Y1, Y10
@@ -1568,39 +2090,242 @@ main:
 	VADDPS Y5, Y7, Y5
 	VMULPS Y2, Y2, Y6
 	VMULPS Y0, Y0, Y7
-	VBROADCASTSS lanes<>+4576(SB), Y8
-	VBROADCASTSS lanes<>+1440(SB), Y9
+	VBROADCASTSS lanes<>+5360(SB), Y8
+	VBROADCASTSS lanes<>+2208(SB), Y9
 	VFMADD231PS Y2, Y8, Y9
-	VFMADD213PS lanes<>+1440(SB), Y0, Y8
-	VFMADD213PS lanes<>+1984(SB), Y2, Y9
-	VFMADD213PS lanes<>+1984(SB), Y0, Y8
-	VFMADD213PS lanes<>+3360(SB), Y2, Y9
-	VFMADD213PS lanes<>+3360(SB), Y0, Y8
-	VFMADD213PS lanes<>+1856(SB), Y2, Y9
-	VFMADD213PS lanes<>+1856(SB), Y0, Y8
-	VFMADD213PS lanes<>+2880(SB), Y2, Y9
-	VFMADD213PS lanes<>+2880(SB), Y0, Y8
-	VFMADD213PS lanes<>+1792(SB), Y2, Y9
-	VFMADD213PS lanes<>+1792(SB), Y0, Y8
-	VFMADD213PS lanes<>+3488(SB), Y2, Y9
-	VFMADD213PS lanes<>+3488(SB), Y0, Y8
-	VFMADD213PS lanes<>+640(SB), Y2, Y9
-	VFMADD213PS lanes<>+640(SB), Y0, Y8
-	VFMADD231PS lanes<>+1248(SB), Y4, Y2
-	VFMADD231PS lanes<>+1248(SB), Y5, Y0
+	VFMADD213PS lanes<>+2208(SB), Y0, Y8
+	VFMADD213PS lanes<>+2752(SB), Y2, Y9
+	VFMADD213PS lanes<>+2752(SB), Y0, Y8
+	VFMADD213PS lanes<>+4128(SB), Y2, Y9
+	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2624(SB), Y2, Y9
+	VFMADD213PS lanes<>+2624(SB), Y0, Y8
+	VFMADD213PS lanes<>+3648(SB), Y2, Y9
+	VFMADD213PS lanes<>+3648(SB), Y0, Y8
+	VFMADD213PS lanes<>+2560(SB), Y2, Y9
+	VFMADD213PS lanes<>+2560(SB), Y0, Y8
+	VFMADD213PS lanes<>+4256(SB), Y2, Y9
+	VFMADD213PS lanes<>+4256(SB), Y0, Y8
+	VFMADD213PS lanes<>+1408(SB), Y2, Y9
+	VFMADD213PS lanes<>+1408(SB), Y0, Y8
+	VFMADD231PS lanes<>+2016(SB), Y4, Y2
+	VFMADD231PS lanes<>+2016(SB), Y5, Y0
 	VFMADD231PS Y9, Y6, Y2
 	VFMADD231PS Y8, Y7, Y0
-	VANDPS lanes<>+4256(SB), Y1, Y4
-	VANDPS lanes<>+4256(SB), Y3, Y5
-	VCMPPS $17, lanes<>+480(SB), Y4, Y4
-	VCMPPS $17, lanes<>+480(SB), Y5, Y5
-	VCMPPS $17, lanes<>+768(SB), Y1, Y6
-	VCMPPS $17, lanes<>+768(SB), Y3, Y7
+	VANDPS lanes<>+5024(SB), Y1, Y4
+	VANDPS lanes<>+5024(SB), Y3, Y5
+	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
 	VBLENDVPS Y6, Y2, Y1, Y2
 	VBLENDVPS Y7, Y0, Y3, Y0
 	VCMPPS $0, Y12, Y1, Y6
 	VCMPPS $0, Y12, Y3, Y7
-	VBROADCASTSS lanes<>+4544(SB), Y8
+	VBROADCASTSS lanes<>+5320(SB), Y8
+	VBLENDVPS Y6, Y14, Y8, Y6
+	VBLENDVPS Y7, Y14, Y8, Y7
+	VCMPPS $30, Y12, Y1, Y9
+	VCMPPS $30, Y12, Y3, Y10
+	VBLENDVPS Y9, Y2, Y6, Y2
+	VBLENDVPS Y10, Y0, Y7, Y0
+	VBLENDVPS Y4, Y1, Y2, Y1
+	VBLENDVPS Y5, Y3, Y0, Y0
+	VMOVUPS (SI)(CX*4), Y2
+	VCMPPS $17, Y15, Y2, Y2
+	VMOVUPS 32(SI)(CX*4), Y3
+	VCMPPS $17, Y15, Y3, Y3
+	VBLENDVPS Y2, Y8, Y1, Y1
+	VBLENDVPS Y3, Y8, Y0, Y0
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VSUBPS Y15, Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VSUBPS Y15, Y2, Y3
+	VADDPS lanes<>+1312(SB), Y1, Y4
+	VADDPS lanes<>+1312(SB), Y3, Y5
+	VMULPS Y4, Y1, Y4
+	VMULPS Y5, Y3, Y5
+	VSQRTPS Y4, Y4
+	VSQRTPS Y5, Y5
+	VADDPS Y4, Y1, Y4
+	VADDPS Y5, Y3, Y5
+	VCMPPS $30, lanes<>+1504(SB), Y1, Y6
+	VCMPPS $30, lanes<>+1504(SB), Y3, Y7
+	VBLENDVPS Y6, Y1, Y4, Y1
+	VBLENDVPS Y7, Y3, Y5, Y3
+	VANDPS lanes<>+1344(SB), Y6, Y4
+	VANDPS lanes<>+1344(SB), Y7, Y5
+	VADDPS Y15, Y1, Y6
+	VADDPS Y15, Y3, Y7
+	VPSUBD lanes<>+1440(SB), Y6, Y6
+	VPSUBD lanes<>+1440(SB), Y7, Y7
+	VPAND Y14, Y6, Y6
+	VPAND Y14, Y7, Y7
+	VBROADCASTSS lanes<>+5304(SB), Y8
+	VPSUBD Y6, Y8, Y9
+	VPSUBD Y7, Y8, Y8
+	VMULPS Y13, Y1, Y10
+	VMULPS Y13, Y3, Y11
+	VMOVAPS Y15, Y2
+	VFMSUB231PS Y13, Y9, Y2
+	VMOVAPS Y15, Y0
+	VFMSUB231PS Y13, Y8, Y0
+	VFMADD231PS Y9, Y10, Y2
+	VFMADD231PS Y8, Y11, Y0
+	VCVTDQ2PS Y6, Y6
+	VCVTDQ2PS Y7, Y7
+	VADDPS Y4, Y6, Y4
+	VADDPS Y5, Y7, Y5
+	VMULPS Y2, Y2, Y6
+	VMULPS Y0, Y0, Y7
+	VBROADCASTSS lanes<>+5360(SB), Y8
+	VBROADCASTSS lanes<>+2208(SB), Y9
+	VFMADD231PS Y2, Y8, Y9
+	VFMADD213PS lanes<>+2208(SB), Y0, Y8
+	VFMADD213PS lanes<>+2752(SB), Y2, Y9
+	VFMADD213PS lanes<>+2752(SB), Y0, Y8
+	VFMADD213PS lanes<>+4128(SB), Y2, Y9
+	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2624(SB), Y2, Y9
+	VFMADD213PS lanes<>+2624(SB), Y0, Y8
+	VFMADD213PS lanes<>+3648(SB), Y2, Y9
+	VFMADD213PS lanes<>+3648(SB), Y0, Y8
+	VFMADD213PS lanes<>+2560(SB), Y2, Y9
+	VFMADD213PS lanes<>+2560(SB), Y0, Y8
+	VFMADD213PS lanes<>+4256(SB), Y2, Y9
+	VFMADD213PS lanes<>+4256(SB), Y0, Y8
+	VFMADD213PS lanes<>+1408(SB), Y2, Y9
+	VFMADD213PS lanes<>+1408(SB), Y0, Y8
+	VFMADD231PS lanes<>+2016(SB), Y4, Y2
+	VFMADD231PS lanes<>+2016(SB), Y5, Y0
+	VFMADD231PS Y9, Y6, Y2
+	VFMADD231PS Y8, Y7, Y0
+	VANDPS lanes<>+5024(SB), Y1, Y4
+	VANDPS lanes<>+5024(SB), Y3, Y5
+	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
+	VBLENDVPS Y6, Y2, Y1, Y2
+	VBLENDVPS Y7, Y0, Y3, Y0
+	VCMPPS $0, Y12, Y1, Y6
+	VCMPPS $0, Y12, Y3, Y7
+	VBROADCASTSS lanes<>+5320(SB), Y8
+	VBLENDVPS Y6, Y14, Y8, Y6
+	VBLENDVPS Y7, Y14, Y8, Y7
+	VCMPPS $30, Y12, Y1, Y9
+	VCMPPS $30, Y12, Y3, Y10
+	VBLENDVPS Y9, Y2, Y6, Y2
+	VBLENDVPS Y10, Y0, Y7, Y0
+	VBLENDVPS Y4, Y1, Y2, Y1
+	VBLENDVPS Y5, Y3, Y0, Y0
+	VMOVUPS 64(SI)(CX*4), Y2
+	VCMPPS $17, Y15, Y2, Y2
+	VMOVUPS 96(SI)(CX*4), Y3
+	VCMPPS $17, Y15, Y3, Y3
+	VBLENDVPS Y2, Y8, Y1, Y1
+	VBLENDVPS Y3, Y8, Y0, Y0
+	VMOVNTPS Y1, 64(DX)(CX*4)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·acoshFloat32AVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+5308(SB), Y14
+	VBROADCASTSS lanes<>+5300(SB), Y13
+	VBROADCASTSS lanes<>+1568(SB), Y12
+	XORQ CX, CX
+	SUBQ $16, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*4), Y0
+	VSUBPS Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VSUBPS Y15, Y2, Y3
+	VADDPS lanes<>+1312(SB), Y1, Y4
+	VADDPS lanes<>+1312(SB), Y3, Y5
+	VMULPS Y4, Y1, Y4
+	VMULPS Y5, Y3, Y5
+	VSQRTPS Y4, Y4
+	VSQRTPS Y5, Y5
+	VADDPS Y4, Y1, Y4
+	VADDPS Y5, Y3, Y5
+	VCMPPS $30, lanes<>+1504(SB), Y1, Y6
+	VCMPPS $30, lanes<>+1504(SB), Y3, Y7
+	VBLENDVPS Y6, Y1, Y4, Y1
+	VBLENDVPS Y7, Y3, Y5, Y3
+	VANDPS lanes<>+1344(SB), Y6, Y4
+	VANDPS lanes<>+1344(SB), Y7, Y5
+	VADDPS Y15, Y1, Y6
+	VADDPS Y15, Y3, Y7
+	VPSUBD lanes<>+1440(SB), Y6, Y6
+	VPSUBD lanes<>+1440(SB), Y7, Y7
+	VPAND Y14, Y6, Y6
+	VPAND Y14, Y7, Y7
+	VBROADCASTSS lanes<>+5304(SB), Y8
+	VPSUBD Y6, Y8, Y9
+	VPSUBD Y7, Y8, Y8
+	VMULPS Y13, Y1, Y10
+	VMULPS Y13, Y3, Y11
+	VMOVAPS Y15, Y2
+	VFMSUB231PS Y13, Y9, Y2
+	VMOVAPS Y15, Y0
+	VFMSUB231PS Y13, Y8, Y0
+	VFMADD231PS Y9, Y10, Y2
+	VFMADD231PS Y8, Y11, Y0
+	VCVTDQ2PS Y6, Y6
+	VCVTDQ2PS Y7, Y7
+	VADDPS Y4, Y6, Y4
+	VADDPS Y5, Y7, Y5
+	VMULPS Y2, Y2, Y6
+	VMULPS Y0, Y0, Y7
+	VBROADCASTSS lanes<>+5360(SB), Y8
+	VBROADCASTSS lanes<>+2208(SB), Y9
+	VFMADD231PS Y2, Y8, Y9
+	VFMADD213PS lanes<>+2208(SB), Y0, Y8
+	VFMADD213PS lanes<>+2752(SB), Y2, Y9
+	VFMADD213PS lanes<>+2752(SB), Y0, Y8
+	VFMADD213PS lanes<>+4128(SB), Y2, Y9
+	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2624(SB), Y2, Y9
+	VFMADD213PS lanes<>+2624(SB), Y0, Y8
+	VFMADD213PS lanes<>+3648(SB), Y2, Y9
+	VFMADD213PS lanes<>+3648(SB), Y0, Y8
+	VFMADD213PS lanes<>+2560(SB), Y2, Y9
+	VFMADD213PS lanes<>+2560(SB), Y0, Y8
+	VFMADD213PS lanes<>+4256(SB), Y2, Y9
+	VFMADD213PS lanes<>+4256(SB), Y0, Y8
+	VFMADD213PS lanes<>+1408(SB), Y2, Y9
+	VFMADD213PS lanes<>+1408(SB), Y0, Y8
+	VFMADD231PS lanes<>+2016(SB), Y4, Y2
+	VFMADD231PS lanes<>+2016(SB), Y5, Y0
+	VFMADD231PS Y9, Y6, Y2
+	VFMADD231PS Y8, Y7, Y0
+	VANDPS lanes<>+5024(SB), Y1, Y4
+	VANDPS lanes<>+5024(SB), Y3, Y5
+	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
+	VBLENDVPS Y6, Y2, Y1, Y2
+	VBLENDVPS Y7, Y0, Y3, Y0
+	VCMPPS $0, Y12, Y1, Y6
+	VCMPPS $0, Y12, Y3, Y7
+	VBROADCASTSS lanes<>+5320(SB), Y8
 	VBLENDVPS Y6, Y14, Y8, Y6
 	VBLENDVPS Y7, Y14, Y8, Y7
 	VCMPPS $30, Y12, Y1, Y9
@@ -1628,17 +2353,17 @@ singles:
 single:
 	VMOVUPS (SI)(CX*4), Y0
 	VSUBPS Y15, Y0, Y1
-	VADDPS lanes<>+544(SB), Y1, Y2
+	VADDPS lanes<>+1312(SB), Y1, Y2
 	VMULPS Y2, Y1, Y2
 	VSQRTPS Y2, Y2
 	VADDPS Y2, Y1, Y2
-	VCMPPS $30, lanes<>+736(SB), Y1, Y3
+	VCMPPS $30, lanes<>+1504(SB), Y1, Y3
 	VBLENDVPS Y3, Y1, Y2, Y1
-	VANDPS lanes<>+576(SB), Y3, Y2
+	VANDPS lanes<>+1344(SB), Y3, Y2
 	VADDPS Y15, Y1, Y3
-	VPSUBD lanes<>+672(SB), Y3, Y3
+	VPSUBD lanes<>+1440(SB), Y3, Y3
 	VPAND Y14, Y3, Y3
-	VBROADCASTSS lanes<>+4532(SB), Y4
+	VBROADCASTSS lanes<>+5304(SB), Y4
 	VPSUBD Y3, Y4, Y4
 	VMULPS Y13, Y1, Y5
 	VMOVAPS Y15, Y6
@@ -1647,23 +2372,23 @@ single:
 	VCVTDQ2PS Y3, Y3
 	VADDPS Y2, Y3, Y2
 	VMULPS Y6, Y6, Y3
-	VBROADCASTSS lanes<>+4576(SB), Y4
-	VFMADD213PS lanes<>+1440(SB), Y6, Y4
-	VFMADD213PS lanes<>+1984(SB), Y6, Y4
-	VFMADD213PS lanes<>+3360(SB), Y6, Y4
-	VFMADD213PS lanes<>+1856(SB), Y6, Y4
-	VFMADD213PS lanes<>+2880(SB), Y6, Y4
-	VFMADD213PS lanes<>+1792(SB), Y6, Y4
-	VFMADD213PS lanes<>+3488(SB), Y6, Y4
-	VFMADD213PS lanes<>+640(SB), Y6, Y4
-	VFMADD231PS lanes<>+1248(SB), Y2, Y6
+	VBROADCASTSS lanes<>+5360(SB), Y4
+	VFMADD213PS lanes<>+2208(SB), Y6, Y4
+	VFMADD213PS lanes<>+2752(SB), Y6, Y4
+	VFMADD213PS lanes<>+4128(SB), Y6, Y4
+	VFMADD213PS lanes<>+2624(SB), Y6, Y4
+	VFMADD213PS lanes<>+3648(SB), Y6, Y4
+	VFMADD213PS lanes<>+2560(SB), Y6, Y4
+	VFMADD213PS lanes<>+4256(SB), Y6, Y4
+	VFMADD213PS lanes<>+1408(SB), Y6, Y4
+	VFMADD231PS lanes<>+2016(SB), Y2, Y6
 	VFMADD231PS Y4, Y3, Y6
-	VANDPS lanes<>+4256(SB), Y1, Y2
-	VCMPPS $17, lanes<>+480(SB), Y2, Y2
-	VCMPPS $17, lanes<>+768(SB), Y1, Y3
+	VANDPS lanes<>+5024(SB), Y1, Y2
+	VCMPPS $17, lanes<>+1248(SB), Y2, Y2
+	VCMPPS $17, lanes<>+1536(SB), Y1, Y3
 	VBLENDVPS Y3, Y6, Y1, Y3
 	VCMPPS $0, Y12, Y1, Y4
-	VBROADCASTSS lanes<>+4544(SB), Y5
+	VBROADCASTSS lanes<>+5320(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y12, Y1, Y6
 	VBLENDVPS Y6, Y3, Y4, Y3
@@ -1678,22 +2403,22 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VSUBPS Y15, Y0, Y1
-	VADDPS lanes<>+544(SB), Y1, Y2
+	VADDPS lanes<>+1312(SB), Y1, Y2
 	VMULPS Y2, Y1, Y2
 	VSQRTPS Y2, Y2
 	VADDPS Y2, Y1, Y2
-	VCMPPS $30, lanes<>+736(SB), Y1, Y3
+	VCMPPS $30, lanes<>+1504(SB), Y1, Y3
 	VBLENDVPS Y3, Y1, Y2, Y1
-	VANDPS lanes<>+576(SB), Y3, Y2
+	VANDPS lanes<>+1344(SB), Y3, Y2
 	VADDPS Y15, Y1, Y3
-	VPSUBD lanes<>+672(SB), Y3, Y3
+	VPSUBD lanes<>+1440(SB), Y3, Y3
 	VPAND Y14, Y3, Y3
-	VBROADCASTSS lanes<>+4532(SB), Y4
+	VBROADCASTSS lanes<>+5304(SB), Y4
 	VPSUBD Y3, Y4, Y4
 	VMULPS Y13, Y1, Y5
 	VMOVAPS Y15, Y6
@@ -1702,23 +2427,23 @@ tail:
 	VCVTDQ2PS Y3, Y3
 	VADDPS Y2, Y3, Y2
 	VMULPS Y6, Y6, Y3
-	VBROADCASTSS lanes<>+4576(SB), Y4
-	VFMADD213PS lanes<>+1440(SB), Y6, Y4
-	VFMADD213PS lanes<>+1984(SB), Y6, Y4
-	VFMADD213PS lanes<>+3360(SB), Y6, Y4
-	VFMADD213PS lanes<>+1856(SB), Y6, Y4
-	VFMADD213PS lanes<>+2880(SB), Y6, Y4
-	VFMADD213PS lanes<>+1792(SB), Y6, Y4
-	VFMADD213PS lanes<>+3488(SB), Y6, Y4
-	VFMADD213PS lanes<>+640(SB), Y6, Y4
-	VFMADD231PS lanes<>+1248(SB), Y2, Y6
+	VBROADCASTSS lanes<>+5360(SB), Y4
+	VFMADD213PS lanes<>+2208(SB), Y6, Y4
+	VFMADD213PS lanes<>+2752(SB), Y6, Y4
+	VFMADD213PS lanes<>+4128(SB), Y6, Y4
+	VFMADD213PS lanes<>+2624(SB), Y6, Y4
+	VFMADD213PS lanes<>+3648(SB), Y6, Y4
+	VFMADD213PS lanes<>+2560(SB), Y6, Y4
+	VFMADD213PS lanes<>+4256(SB), Y6, Y4
+	VFMADD213PS lanes<>+1408(SB), Y6, Y4
+	VFMADD231PS lanes<>+2016(SB), Y2, Y6
 	VFMADD231PS Y4, Y3, Y6
-	VANDPS lanes<>+4256(SB), Y1, Y2
-	VCMPPS $17, lanes<>+480(SB), Y2, Y2
-	VCMPPS $17, lanes<>+768(SB), Y1, Y3
+	VANDPS lanes<>+5024(SB), Y1, Y2
+	VCMPPS $17, lanes<>+1248(SB), Y2, Y2
+	VCMPPS $17, lanes<>+1536(SB), Y1, Y3
 	VBLENDVPS Y3, Y6, Y1, Y3
 	VCMPPS $0, Y12, Y1, Y4
-	VBROADCASTSS lanes<>+4544(SB), Y5
+	VBROADCASTSS lanes<>+5320(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y12, Y1, Y6
 	VBLENDVPS Y6, Y3, Y4, Y3
@@ -1732,31 +2457,263 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·acoshFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+5308(SB), Z30
+	VBROADCASTSS lanes<>+5300(SB), Z29
+	VBROADCASTSS lanes<>+1568(SB), Z28
+	VBROADCASTSS lanes<>+5320(SB), Z27
+	VBROADCASTSS lanes<>+836(SB), Z26
+	VBROADCASTSS lanes<>+1504(SB), Z25
+	VPXORD X24, X24, X24
+	VBROADCASTSS lanes<>+1344(SB), Z23
+	VBROADCASTSS lanes<>+1440(SB), Z22
+	VBROADCASTSS lanes<>+5304(SB), Z21
+	VBROADCASTSS lanes<>+5360(SB), Z20
+	VBROADCASTSS lanes<>+2208(SB), Z19
+	VBROADCASTSS lanes<>+2752(SB), Z18
+	VBROADCASTSS lanes<>+4128(SB), Z17
+	VBROADCASTSS lanes<>+2624(SB), Z16
+	VBROADCASTSS lanes<>+3648(SB), Z15
+	VBROADCASTSS lanes<>+2560(SB), Z14
+	VBROADCASTSS lanes<>+4256(SB), Z13
+	VBROADCASTSS lanes<>+1408(SB), Z12
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VSUBPS Z31, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VSUBPS Z31, Z2, Z3
+	VADDPS Z26, Z1, Z4
+	VADDPS Z26, Z3, Z5
+	VMULPS Z4, Z1, Z4
+	VMULPS Z5, Z3, Z5
+	VSQRTPS Z4, Z4
+	VSQRTPS Z5, Z5
+	VADDPS Z4, Z1, Z4
+	VADDPS Z5, Z3, Z5
+	VCMPPS $30, Z25, Z1, K1
+	VCMPPS $30, Z25, Z3, K2
+	VBLENDMPS Z1, Z4, K1, Z1
+	VBLENDMPS Z3, Z5, K2, Z3
+	VBLENDMPS Z23, Z24, K1, Z4
+	VBLENDMPS Z23, Z24, K2, Z5
+	VADDPS Z31, Z1, Z6
+	VADDPS Z31, Z3, Z7
+	VPSUBD Z22, Z6, Z6
+	VPSUBD Z22, Z7, Z7
+	VPANDD Z30, Z6, Z6
+	VPANDD Z30, Z7, Z7
+	VPSUBD Z6, Z21, Z8
+	VPSUBD Z7, Z21, Z9
+	VMULPS Z29, Z1, Z10
+	VMULPS Z29, Z3, Z11
+	VMOVAPS Z31, Z2
+	VFMSUB231PS Z29, Z8, Z2
+	VMOVAPS Z31, Z0
+	VFMSUB231PS Z29, Z9, Z0
+	VFMADD231PS Z8, Z10, Z2
+	VFMADD231PS Z9, Z11, Z0
+	VCVTDQ2PS Z6, Z6
+	VCVTDQ2PS Z7, Z7
+	VADDPS Z4, Z6, Z4
+	VADDPS Z5, Z7, Z5
+	VMULPS Z2, Z2, Z6
+	VMULPS Z0, Z0, Z7
+	VMOVAPS Z19, Z8
+	VFMADD231PS Z2, Z20, Z8
+	VMOVAPS Z19, Z9
+	VFMADD231PS Z0, Z20, Z9
+	VFMADD213PS Z18, Z2, Z8
+	VFMADD213PS Z18, Z0, Z9
+	VFMADD213PS Z17, Z2, Z8
+	VFMADD213PS Z17, Z0, Z9
+	VFMADD213PS Z16, Z2, Z8
+	VFMADD213PS Z16, Z0, Z9
+	VFMADD213PS Z15, Z2, Z8
+	VFMADD213PS Z15, Z0, Z9
+	VFMADD213PS Z14, Z2, Z8
+	VFMADD213PS Z14, Z0, Z9
+	VFMADD213PS Z13, Z2, Z8
+	VFMADD213PS Z13, Z0, Z9
+	VFMADD213PS Z12, Z2, Z8
+	VFMADD213PS Z12, Z0, Z9
+	VFMADD231PS.BCST lanes<>+2016(SB), Z4, Z2
+	VFMADD231PS.BCST lanes<>+2016(SB), Z5, Z0
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z0
+	VANDPS.BCST lanes<>+5024(SB), Z1, Z4
+	VANDPS.BCST lanes<>+5024(SB), Z3, Z5
+	VCMPPS.BCST $17, lanes<>+1248(SB), Z4, K1
+	VCMPPS.BCST $17, lanes<>+1248(SB), Z5, K2
+	VCMPPS.BCST $17, lanes<>+1536(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+1536(SB), Z3, K4
+	VBLENDMPS Z2, Z1, K3, Z2
+	VBLENDMPS Z0, Z3, K4, Z0
+	VCMPPS $0, Z28, Z1, K3
+	VCMPPS $0, Z28, Z3, K4
+	VBLENDMPS Z30, Z27, K3, Z4
+	VBLENDMPS Z30, Z27, K4, Z5
+	VCMPPS $30, Z28, Z1, K3
+	VCMPPS $30, Z28, Z3, K4
+	VBLENDMPS Z2, Z4, K3, Z2
+	VBLENDMPS Z0, Z5, K4, Z0
+	VBLENDMPS Z1, Z2, K1, Z1
+	VBLENDMPS Z3, Z0, K2, Z0
+	VMOVUPS (SI)(CX*4), Z2
+	VCMPPS $17, Z31, Z2, K1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VCMPPS $17, Z31, Z2, K2
+	VBLENDMPS Z27, Z1, K1, Z1
+	VBLENDMPS Z27, Z0, K2, Z0
+	VMOVNTPS Z1, (DX)(CX*4)
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VSUBPS Z31, Z0, Z1
+	VMOVUPS 12288(SI)(CX*4), Z2
+	VSUBPS Z31, Z2, Z3
+	VADDPS Z26, Z1, Z4
+	VADDPS Z26, Z3, Z5
+	VMULPS Z4, Z1, Z4
+	VMULPS Z5, Z3, Z5
+	VSQRTPS Z4, Z4
+	VSQRTPS Z5, Z5
+	VADDPS Z4, Z1, Z4
+	VADDPS Z5, Z3, Z5
+	VCMPPS $30, Z25, Z1, K1
+	VCMPPS $30, Z25, Z3, K2
+	VBLENDMPS Z1, Z4, K1, Z1
+	VBLENDMPS Z3, Z5, K2, Z3
+	VBLENDMPS Z23, Z24, K1, Z4
+	VBLENDMPS Z23, Z24, K2, Z5
+	VADDPS Z31, Z1, Z6
+	VADDPS Z31, Z3, Z7
+	VPSUBD Z22, Z6, Z6
+	VPSUBD Z22, Z7, Z7
+	VPANDD Z30, Z6, Z6
+	VPANDD Z30, Z7, Z7
+	VPSUBD Z6, Z21, Z8
+	VPSUBD Z7, Z21, Z9
+	VMULPS Z29, Z1, Z10
+	VMULPS Z29, Z3, Z11
+	VMOVAPS Z31, Z2
+	VFMSUB231PS Z29, Z8, Z2
+	VMOVAPS Z31, Z0
+	VFMSUB231PS Z29, Z9, Z0
+	VFMADD231PS Z8, Z10, Z2
+	VFMADD231PS Z9, Z11, Z0
+	VCVTDQ2PS Z6, Z6
+	VCVTDQ2PS Z7, Z7
+	VADDPS Z4, Z6, Z4
+	VADDPS Z5, Z7, Z5
+	VMULPS Z2, Z2, Z6
+	VMULPS Z0, Z0, Z7
+	VMOVAPS Z19, Z8
+	VFMADD231PS Z2, Z20, Z8
+	VMOVAPS Z19, Z9
+	VFMADD231PS Z0, Z20, Z9
+	VFMADD213PS Z18, Z2, Z8
+	VFMADD213PS Z18, Z0, Z9
+	VFMADD213PS Z17, Z2, Z8
+	VFMADD213PS Z17, Z0, Z9
+	VFMADD213PS Z16, Z2, Z8
+	VFMADD213PS Z16, Z0, Z9
+	VFMADD213PS Z15, Z2, Z8
+	VFMADD213PS Z15, Z0, Z9
+	VFMADD213PS Z14, Z2, Z8
+	VFMADD213PS Z14, Z0, Z9
+	VFMADD213PS Z13, Z2, Z8
+	VFMADD213PS Z13, Z0, Z9
+	VFMADD213PS Z12, Z2, Z8
+	VFMADD213PS Z12, Z0, Z9
+	VFMADD231PS.BCST lanes<>+2016(SB), Z4, Z2
+	VFMADD231PS.BCST lanes<>+2016(SB), Z5, Z0
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z0
+	VANDPS.BCST lanes<>+5024(SB), Z1, Z4
+	VANDPS.BCST lanes<>+5024(SB), Z3, Z5
+	VCMPPS.BCST $17, lanes<>+1248(SB), Z4, K1
+	VCMPPS.BCST $17, lanes<>+1248(SB), Z5, K2
+	VCMPPS.BCST $17, lanes<>+1536(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+1536(SB), Z3, K4
+	VBLENDMPS Z2, Z1, K3, Z2
+	VBLENDMPS Z0, Z3, K4, Z0
+	VCMPPS $0, Z28, Z1, K3
+	VCMPPS $0, Z28, Z3, K4
+	VBLENDMPS Z30, Z27, K3, Z4
+	VBLENDMPS Z30, Z27, K4, Z5
+	VCMPPS $30, Z28, Z1, K3
+	VCMPPS $30, Z28, Z3, K4
+	VBLENDMPS Z2, Z4, K3, Z2
+	VBLENDMPS Z0, Z5, K4, Z0
+	VBLENDMPS Z1, Z2, K1, Z1
+	VBLENDMPS Z3, Z0, K2, Z0
+	VMOVUPS 8192(SI)(CX*4), Z2
+	VCMPPS $17, Z31, Z2, K1
+	VMOVUPS 12288(SI)(CX*4), Z2
+	VCMPPS $17, Z31, Z2, K2
+	VBLENDMPS Z27, Z1, K1, Z1
+	VBLENDMPS Z27, Z0, K2, Z0
+	VMOVNTPS Z1, 8192(DX)(CX*4)
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·acoshFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+704(SB), Z31
-	VBROADCASTSS lanes<>+4536(SB), Z30
-	VBROADCASTSS lanes<>+4528(SB), Z29
-	VBROADCASTSS lanes<>+800(SB), Z28
-	VBROADCASTSS lanes<>+4544(SB), Z27
-	VBROADCASTSS lanes<>+68(SB), Z26
-	VBROADCASTSS lanes<>+736(SB), Z25
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+5308(SB), Z30
+	VBROADCASTSS lanes<>+5300(SB), Z29
+	VBROADCASTSS lanes<>+1568(SB), Z28
+	VBROADCASTSS lanes<>+5320(SB), Z27
+	VBROADCASTSS lanes<>+836(SB), Z26
+	VBROADCASTSS lanes<>+1504(SB), Z25
 	VPXORD X24, X24, X24
-	VBROADCASTSS lanes<>+576(SB), Z23
-	VBROADCASTSS lanes<>+672(SB), Z22
-	VBROADCASTSS lanes<>+4532(SB), Z21
-	VBROADCASTSS lanes<>+4576(SB), Z20
-	VBROADCASTSS lanes<>+1440(SB), Z19
-	VBROADCASTSS lanes<>+1984(SB), Z18
-	VBROADCASTSS lanes<>+3360(SB), Z17
-	VBROADCASTSS lanes<>+1856(SB), Z16
-	VBROADCASTSS lanes<>+2880(SB), Z15
-	VBROADCASTSS lanes<>+1792(SB), Z14
-	VBROADCASTSS lanes<>+3488(SB), Z13
-	VBROADCASTSS lanes<>+640(SB), Z12
+	VBROADCASTSS lanes<>+1344(SB), Z23
+	VBROADCASTSS lanes<>+1440(SB), Z22
+	VBROADCASTSS lanes<>+5304(SB), Z21
+	VBROADCASTSS lanes<>+5360(SB), Z20
+	VBROADCASTSS lanes<>+2208(SB), Z19
+	VBROADCASTSS lanes<>+2752(SB), Z18
+	VBROADCASTSS lanes<>+4128(SB), Z17
+	VBROADCASTSS lanes<>+2624(SB), Z16
+	VBROADCASTSS lanes<>+3648(SB), Z15
+	VBROADCASTSS lanes<>+2560(SB), Z14
+	VBROADCASTSS lanes<>+4256(SB), Z13
+	VBROADCASTSS lanes<>+1408(SB), Z12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -1820,16 +2777,16 @@ main:
 	VFMADD213PS Z13, Z0, Z9
 	VFMADD213PS Z12, Z2, Z8
 	VFMADD213PS Z12, Z0, Z9
-	VFMADD231PS.BCST lanes<>+1248(SB), Z4, Z2
-	VFMADD231PS.BCST lanes<>+1248(SB), Z5, Z0
+	VFMADD231PS.BCST lanes<>+2016(SB), Z4, Z2
+	VFMADD231PS.BCST lanes<>+2016(SB), Z5, Z0
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z9, Z7, Z0
-	VANDPS.BCST lanes<>+4256(SB), Z1, Z4
-	VANDPS.BCST lanes<>+4256(SB), Z3, Z5
-	VCMPPS.BCST $17, lanes<>+480(SB), Z4, K1
-	VCMPPS.BCST $17, lanes<>+480(SB), Z5, K2
-	VCMPPS.BCST $17, lanes<>+768(SB), Z1, K3
-	VCMPPS.BCST $17, lanes<>+768(SB), Z3, K4
+	VANDPS.BCST lanes<>+5024(SB), Z1, Z4
+	VANDPS.BCST lanes<>+5024(SB), Z3, Z5
+	VCMPPS.BCST $17, lanes<>+1248(SB), Z4, K1
+	VCMPPS.BCST $17, lanes<>+1248(SB), Z5, K2
+	VCMPPS.BCST $17, lanes<>+1536(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+1536(SB), Z3, K4
 	VBLENDMPS Z2, Z1, K3, Z2
 	VBLENDMPS Z0, Z3, K4, Z0
 	VCMPPS $0, Z28, Z1, K3
@@ -1890,11 +2847,11 @@ masked:
 	VFMADD213PS Z14, Z6, Z4
 	VFMADD213PS Z13, Z6, Z4
 	VFMADD213PS Z12, Z6, Z4
-	VFMADD231PS.BCST lanes<>+1248(SB), Z2, Z6
+	VFMADD231PS.BCST lanes<>+2016(SB), Z2, Z6
 	VFMADD231PS Z4, Z3, Z6
-	VANDPS.BCST lanes<>+4256(SB), Z1, Z2
-	VCMPPS.BCST $17, lanes<>+480(SB), Z2, K1
-	VCMPPS.BCST $17, lanes<>+768(SB), Z1, K2
+	VANDPS.BCST lanes<>+5024(SB), Z1, Z2
+	VCMPPS.BCST $17, lanes<>+1248(SB), Z2, K1
+	VCMPPS.BCST $17, lanes<>+1536(SB), Z1, K2
 	VBLENDMPS Z6, Z1, K2, Z2
 	VCMPPS $0, Z28, Z1, K2
 	VBLENDMPS Z30, Z27, K2, Z3
@@ -1916,8 +2873,8 @@ TEXT ·acoshFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+352(SB), Y15
-	VBROADCASTSD lanes<>+64(SB), Y14
+	VBROADCASTSD lanes<>+1120(SB), Y15
+	VBROADCASTSD lanes<>+832(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -1935,37 +2892,37 @@ main:
 	VSQRTPD Y5, Y5
 	VADDPD Y4, Y1, Y4
 	VADDPD Y5, Y3, Y5
-	VCMPPD $30, lanes<>+160(SB), Y1, Y6
-	VCMPPD $30, lanes<>+160(SB), Y3, Y7
+	VCMPPD $30, lanes<>+928(SB), Y1, Y6
+	VCMPPD $30, lanes<>+928(SB), Y3, Y7
 	VBLENDVPD Y6, Y1, Y4, Y1
 	VBLENDVPD Y7, Y3, Y5, Y3
 	VANDPS Y15, Y6, Y4
 	VANDPS Y15, Y7, Y5
 	VADDPD Y15, Y1, Y6
 	VADDPD Y15, Y3, Y7
-	VPSUBQ lanes<>+320(SB), Y6, Y6
-	VPSUBQ lanes<>+320(SB), Y7, Y7
-	VPAND lanes<>+448(SB), Y6, Y6
-	VPAND lanes<>+448(SB), Y7, Y7
-	VBROADCASTSD lanes<>+4320(SB), Y8
+	VPSUBQ lanes<>+1088(SB), Y6, Y6
+	VPSUBQ lanes<>+1088(SB), Y7, Y7
+	VPAND lanes<>+1216(SB), Y6, Y6
+	VPAND lanes<>+1216(SB), Y7, Y7
+	VBROADCASTSD lanes<>+5088(SB), Y8
 	VPSUBQ Y6, Y8, Y9
 	VPSUBQ Y7, Y8, Y8
-	VMULPD lanes<>+256(SB), Y1, Y10
-	VMULPD lanes<>+256(SB), Y3, Y11
+	VMULPD lanes<>+1024(SB), Y1, Y10
+	VMULPD lanes<>+1024(SB), Y3, Y11
 	VMOVAPS Y15, Y12
-	VFMSUB231PD lanes<>+256(SB), Y9, Y12
+	VFMSUB231PD lanes<>+1024(SB), Y9, Y12
 	VMOVAPS Y15, Y13
-	VFMSUB231PD lanes<>+256(SB), Y8, Y13
+	VFMSUB231PD lanes<>+1024(SB), Y8, Y13
 	VFMADD231PD Y9, Y10, Y12
 	VFMADD231PD Y8, Y11, Y13
 	VPADDQ Y15, Y6, Y6
 	VPADDQ Y15, Y7, Y7
 	VPSRLQ $52, Y6, Y6
 	VPSRLQ $52, Y7, Y7
-	VPOR lanes<>+128(SB), Y6, Y6
-	VPOR lanes<>+128(SB), Y7, Y7
-	VSUBPD lanes<>+4192(SB), Y6, Y6
-	VSUBPD lanes<>+4192(SB), Y7, Y7
+	VPOR lanes<>+896(SB), Y6, Y6
+	VPOR lanes<>+896(SB), Y7, Y7
+	VSUBPD lanes<>+4960(SB), Y6, Y6
+	VSUBPD lanes<>+4960(SB), Y7, Y7
 	VADDPD Y4, Y6, Y4
 	VADDPD Y5, Y7, Y5
 	VMULPD Y12, Y12, Y6
@@ -1976,50 +2933,50 @@ main:
 	VDIVPD Y9, Y13, Y9
 	VMULPD Y8, Y8, Y10
 	VMULPD Y9, Y9, Y11
-	VMULPD lanes<>+288(SB), Y6, Y6
-	VMULPD lanes<>+288(SB), Y7, Y7
-	VBROADCASTSD lanes<>+4448(SB), Y2
-	VBROADCASTSD lanes<>+2784(SB), Y0
+	VMULPD lanes<>+1056(SB), Y6, Y6
+	VMULPD lanes<>+1056(SB), Y7, Y7
+	VBROADCASTSD lanes<>+5216(SB), Y2
+	VBROADCASTSD lanes<>+3552(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+2784(SB), Y11, Y2
-	VFMADD213PD lanes<>+2336(SB), Y10, Y0
-	VFMADD213PD lanes<>+2336(SB), Y11, Y2
-	VFMADD213PD lanes<>+1888(SB), Y10, Y0
-	VFMADD213PD lanes<>+1888(SB), Y11, Y2
-	VFMADD213PD lanes<>+3904(SB), Y10, Y0
-	VFMADD213PD lanes<>+3904(SB), Y11, Y2
-	VFMADD213PD lanes<>+2624(SB), Y10, Y0
-	VFMADD213PD lanes<>+2624(SB), Y11, Y2
+	VFMADD213PD lanes<>+3552(SB), Y11, Y2
+	VFMADD213PD lanes<>+3104(SB), Y10, Y0
+	VFMADD213PD lanes<>+3104(SB), Y11, Y2
 	VFMADD213PD lanes<>+2656(SB), Y10, Y0
 	VFMADD213PD lanes<>+2656(SB), Y11, Y2
-	VFMADD213PD lanes<>+2048(SB), Y10, Y0
-	VFMADD213PD lanes<>+2048(SB), Y11, Y2
+	VFMADD213PD lanes<>+4672(SB), Y10, Y0
+	VFMADD213PD lanes<>+4672(SB), Y11, Y2
+	VFMADD213PD lanes<>+3392(SB), Y10, Y0
+	VFMADD213PD lanes<>+3392(SB), Y11, Y2
+	VFMADD213PD lanes<>+3424(SB), Y10, Y0
+	VFMADD213PD lanes<>+3424(SB), Y11, Y2
+	VFMADD213PD lanes<>+2816(SB), Y10, Y0
+	VFMADD213PD lanes<>+2816(SB), Y11, Y2
 	VFMADD213PD Y6, Y0, Y10
 	VFMADD213PD Y7, Y2, Y11
 	VFMSUB231PD Y10, Y8, Y6
 	VFMSUB231PD Y11, Y9, Y7
-	VFMADD231PD lanes<>+1760(SB), Y4, Y6
-	VFMADD231PD lanes<>+1760(SB), Y5, Y7
+	VFMADD231PD lanes<>+2528(SB), Y4, Y6
+	VFMADD231PD lanes<>+2528(SB), Y5, Y7
 	VADDPD Y12, Y6, Y0
 	VADDPD Y13, Y7, Y2
-	VFMADD231PD lanes<>+3872(SB), Y4, Y0
-	VFMADD231PD lanes<>+3872(SB), Y5, Y2
-	VANDPD lanes<>+4288(SB), Y1, Y4
-	VANDPD lanes<>+4288(SB), Y3, Y5
-	VCMPPD $17, lanes<>+192(SB), Y4, Y4
-	VCMPPD $17, lanes<>+192(SB), Y5, Y5
-	VCMPPD $17, lanes<>+384(SB), Y1, Y6
-	VCMPPD $17, lanes<>+384(SB), Y3, Y7
+	VFMADD231PD lanes<>+4640(SB), Y4, Y0
+	VFMADD231PD lanes<>+4640(SB), Y5, Y2
+	VANDPD lanes<>+5056(SB), Y1, Y4
+	VANDPD lanes<>+5056(SB), Y3, Y5
+	VCMPPD $17, lanes<>+960(SB), Y4, Y4
+	VCMPPD $17, lanes<>+960(SB), Y5, Y5
+	VCMPPD $17, lanes<>+1152(SB), Y1, Y6
+	VCMPPD $17, lanes<>+1152(SB), Y3, Y7
 	VBLENDVPD Y6, Y0, Y1, Y0
 	VBLENDVPD Y7, Y2, Y3, Y2
-	VCMPPD $0, lanes<>+416(SB), Y1, Y6
-	VCMPPD $0, lanes<>+416(SB), Y3, Y7
-	VBROADCASTSD lanes<>+4376(SB), Y8
-	VBROADCASTSD lanes<>+448(SB), Y9
+	VCMPPD $0, lanes<>+1184(SB), Y1, Y6
+	VCMPPD $0, lanes<>+1184(SB), Y3, Y7
+	VBROADCASTSD lanes<>+5144(SB), Y8
+	VBROADCASTSD lanes<>+1216(SB), Y9
 	VBLENDVPD Y6, Y9, Y8, Y6
 	VBLENDVPD Y7, Y9, Y8, Y7
-	VCMPPD $30, lanes<>+416(SB), Y1, Y9
-	VCMPPD $30, lanes<>+416(SB), Y3, Y10
+	VCMPPD $30, lanes<>+1184(SB), Y1, Y9
+	VCMPPD $30, lanes<>+1184(SB), Y3, Y10
 	VBLENDVPD Y9, Y0, Y6, Y0
 	VBLENDVPD Y10, Y2, Y7, Y2
 	VBLENDVPD Y4, Y1, Y0, Y0
@@ -2047,50 +3004,50 @@ single:
 	VMULPD Y2, Y1, Y2
 	VSQRTPD Y2, Y2
 	VADDPD Y2, Y1, Y2
-	VCMPPD $30, lanes<>+160(SB), Y1, Y3
+	VCMPPD $30, lanes<>+928(SB), Y1, Y3
 	VBLENDVPD Y3, Y1, Y2, Y1
 	VANDPS Y15, Y3, Y2
 	VADDPD Y15, Y1, Y3
-	VPSUBQ lanes<>+320(SB), Y3, Y3
-	VPAND lanes<>+448(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4320(SB), Y4
+	VPSUBQ lanes<>+1088(SB), Y3, Y3
+	VPAND lanes<>+1216(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5088(SB), Y4
 	VPSUBQ Y3, Y4, Y4
-	VMULPD lanes<>+256(SB), Y1, Y5
+	VMULPD lanes<>+1024(SB), Y1, Y5
 	VMOVAPS Y15, Y6
-	VFMSUB231PD lanes<>+256(SB), Y4, Y6
+	VFMSUB231PD lanes<>+1024(SB), Y4, Y6
 	VFMADD231PD Y4, Y5, Y6
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
-	VPOR lanes<>+128(SB), Y3, Y3
-	VSUBPD lanes<>+4192(SB), Y3, Y3
+	VPOR lanes<>+896(SB), Y3, Y3
+	VSUBPD lanes<>+4960(SB), Y3, Y3
 	VADDPD Y2, Y3, Y2
 	VMULPD Y6, Y6, Y3
 	VADDPD Y14, Y6, Y4
 	VDIVPD Y4, Y6, Y4
 	VMULPD Y4, Y4, Y5
-	VMULPD lanes<>+288(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4448(SB), Y7
-	VFMADD213PD lanes<>+2784(SB), Y5, Y7
-	VFMADD213PD lanes<>+2336(SB), Y5, Y7
-	VFMADD213PD lanes<>+1888(SB), Y5, Y7
-	VFMADD213PD lanes<>+3904(SB), Y5, Y7
-	VFMADD213PD lanes<>+2624(SB), Y5, Y7
+	VMULPD lanes<>+1056(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5216(SB), Y7
+	VFMADD213PD lanes<>+3552(SB), Y5, Y7
+	VFMADD213PD lanes<>+3104(SB), Y5, Y7
 	VFMADD213PD lanes<>+2656(SB), Y5, Y7
-	VFMADD213PD lanes<>+2048(SB), Y5, Y7
+	VFMADD213PD lanes<>+4672(SB), Y5, Y7
+	VFMADD213PD lanes<>+3392(SB), Y5, Y7
+	VFMADD213PD lanes<>+3424(SB), Y5, Y7
+	VFMADD213PD lanes<>+2816(SB), Y5, Y7
 	VFMADD213PD Y3, Y7, Y5
 	VFMSUB231PD Y5, Y4, Y3
-	VFMADD231PD lanes<>+1760(SB), Y2, Y3
+	VFMADD231PD lanes<>+2528(SB), Y2, Y3
 	VADDPD Y6, Y3, Y3
-	VFMADD231PD lanes<>+3872(SB), Y2, Y3
-	VANDPD lanes<>+4288(SB), Y1, Y2
-	VCMPPD $17, lanes<>+192(SB), Y2, Y2
-	VCMPPD $17, lanes<>+384(SB), Y1, Y4
+	VFMADD231PD lanes<>+4640(SB), Y2, Y3
+	VANDPD lanes<>+5056(SB), Y1, Y2
+	VCMPPD $17, lanes<>+960(SB), Y2, Y2
+	VCMPPD $17, lanes<>+1152(SB), Y1, Y4
 	VBLENDVPD Y4, Y3, Y1, Y3
-	VCMPPD $0, lanes<>+416(SB), Y1, Y4
-	VBROADCASTSD lanes<>+4376(SB), Y5
-	VBROADCASTSD lanes<>+448(SB), Y6
+	VCMPPD $0, lanes<>+1184(SB), Y1, Y4
+	VBROADCASTSD lanes<>+5144(SB), Y5
+	VBROADCASTSD lanes<>+1216(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
-	VCMPPD $30, lanes<>+416(SB), Y1, Y6
+	VCMPPD $30, lanes<>+1184(SB), Y1, Y6
 	VBLENDVPD Y6, Y3, Y4, Y3
 	VBLENDVPD Y2, Y1, Y3, Y1
 	VCMPPD $17, Y15, Y0, Y0
@@ -2103,7 +3060,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -2112,50 +3069,50 @@ tail:
 	VMULPD Y2, Y1, Y2
 	VSQRTPD Y2, Y2
 	VADDPD Y2, Y1, Y2
-	VCMPPD $30, lanes<>+160(SB), Y1, Y3
+	VCMPPD $30, lanes<>+928(SB), Y1, Y3
 	VBLENDVPD Y3, Y1, Y2, Y1
 	VANDPS Y15, Y3, Y2
 	VADDPD Y15, Y1, Y3
-	VPSUBQ lanes<>+320(SB), Y3, Y3
-	VPAND lanes<>+448(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4320(SB), Y4
+	VPSUBQ lanes<>+1088(SB), Y3, Y3
+	VPAND lanes<>+1216(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5088(SB), Y4
 	VPSUBQ Y3, Y4, Y4
-	VMULPD lanes<>+256(SB), Y1, Y5
+	VMULPD lanes<>+1024(SB), Y1, Y5
 	VMOVAPS Y15, Y6
-	VFMSUB231PD lanes<>+256(SB), Y4, Y6
+	VFMSUB231PD lanes<>+1024(SB), Y4, Y6
 	VFMADD231PD Y4, Y5, Y6
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
-	VPOR lanes<>+128(SB), Y3, Y3
-	VSUBPD lanes<>+4192(SB), Y3, Y3
+	VPOR lanes<>+896(SB), Y3, Y3
+	VSUBPD lanes<>+4960(SB), Y3, Y3
 	VADDPD Y2, Y3, Y2
 	VMULPD Y6, Y6, Y3
 	VADDPD Y14, Y6, Y4
 	VDIVPD Y4, Y6, Y4
 	VMULPD Y4, Y4, Y5
-	VMULPD lanes<>+288(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4448(SB), Y7
-	VFMADD213PD lanes<>+2784(SB), Y5, Y7
-	VFMADD213PD lanes<>+2336(SB), Y5, Y7
-	VFMADD213PD lanes<>+1888(SB), Y5, Y7
-	VFMADD213PD lanes<>+3904(SB), Y5, Y7
-	VFMADD213PD lanes<>+2624(SB), Y5, Y7
+	VMULPD lanes<>+1056(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5216(SB), Y7
+	VFMADD213PD lanes<>+3552(SB), Y5, Y7
+	VFMADD213PD lanes<>+3104(SB), Y5, Y7
 	VFMADD213PD lanes<>+2656(SB), Y5, Y7
-	VFMADD213PD lanes<>+2048(SB), Y5, Y7
+	VFMADD213PD lanes<>+4672(SB), Y5, Y7
+	VFMADD213PD lanes<>+3392(SB), Y5, Y7
+	VFMADD213PD lanes<>+3424(SB), Y5, Y7
+	VFMADD213PD lanes<>+2816(SB), Y5, Y7
 	VFMADD213PD Y3, Y7, Y5
 	VFMSUB231PD Y5, Y4, Y3
-	VFMADD231PD lanes<>+1760(SB), Y2, Y3
+	VFMADD231PD lanes<>+2528(SB), Y2, Y3
 	VADDPD Y6, Y3, Y3
-	VFMADD231PD lanes<>+3872(SB), Y2, Y3
-	VANDPD lanes<>+4288(SB), Y1, Y2
-	VCMPPD $17, lanes<>+192(SB), Y2, Y2
-	VCMPPD $17, lanes<>+384(SB), Y1, Y4
+	VFMADD231PD lanes<>+4640(SB), Y2, Y3
+	VANDPD lanes<>+5056(SB), Y1, Y2
+	VCMPPD $17, lanes<>+960(SB), Y2, Y2
+	VCMPPD $17, lanes<>+1152(SB), Y1, Y4
 	VBLENDVPD Y4, Y3, Y1, Y3
-	VCMPPD $0, lanes<>+416(SB), Y1, Y4
-	VBROADCASTSD lanes<>+4376(SB), Y5
-	VBROADCASTSD lanes<>+448(SB), Y6
+	VCMPPD $0, lanes<>+1184(SB), Y1, Y4
+	VBROADCASTSD lanes<>+5144(SB), Y5
+	VBROADCASTSD lanes<>+1216(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
-	VCMPPD $30, lanes<>+416(SB), Y1, Y6
+	VCMPPD $30, lanes<>+1184(SB), Y1, Y6
 	VBLENDVPD Y6, Y3, Y4, Y3
 	VBLENDVPD Y2, Y1, Y3, Y1
 	VCMPPD $17, Y15, Y0, Y0
@@ -2172,24 +3129,24 @@ TEXT ·acoshFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+352(SB), Z31
-	VBROADCASTSD lanes<>+64(SB), Z30
-	VBROADCASTSD lanes<>+448(SB), Z29
-	VBROADCASTSD lanes<>+256(SB), Z28
-	VBROADCASTSD lanes<>+416(SB), Z27
-	VBROADCASTSD lanes<>+4376(SB), Z26
-	VBROADCASTSD lanes<>+160(SB), Z25
+	VBROADCASTSD lanes<>+1120(SB), Z31
+	VBROADCASTSD lanes<>+832(SB), Z30
+	VBROADCASTSD lanes<>+1216(SB), Z29
+	VBROADCASTSD lanes<>+1024(SB), Z28
+	VBROADCASTSD lanes<>+1184(SB), Z27
+	VBROADCASTSD lanes<>+5144(SB), Z26
+	VBROADCASTSD lanes<>+928(SB), Z25
 	VPXORD X24, X24, X24
-	VBROADCASTSD lanes<>+320(SB), Z23
-	VBROADCASTSD lanes<>+4320(SB), Z22
-	VBROADCASTSD lanes<>+128(SB), Z21
-	VBROADCASTSD lanes<>+4192(SB), Z20
-	VBROADCASTSD lanes<>+288(SB), Z19
-	VBROADCASTSD lanes<>+4448(SB), Z18
-	VBROADCASTSD lanes<>+2784(SB), Z17
-	VBROADCASTSD lanes<>+2336(SB), Z16
-	VBROADCASTSD lanes<>+1888(SB), Z15
-	VBROADCASTSD lanes<>+3904(SB), Z14
+	VBROADCASTSD lanes<>+1088(SB), Z23
+	VBROADCASTSD lanes<>+5088(SB), Z22
+	VBROADCASTSD lanes<>+896(SB), Z21
+	VBROADCASTSD lanes<>+4960(SB), Z20
+	VBROADCASTSD lanes<>+1056(SB), Z19
+	VBROADCASTSD lanes<>+5216(SB), Z18
+	VBROADCASTSD lanes<>+3552(SB), Z17
+	VBROADCASTSD lanes<>+3104(SB), Z16
+	VBROADCASTSD lanes<>+2656(SB), Z15
+	VBROADCASTSD lanes<>+4672(SB), Z14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -2259,28 +3216,28 @@ main:
 	VFMADD213PD Z15, Z11, Z0
 	VFMADD213PD Z14, Z10, Z2
 	VFMADD213PD Z14, Z11, Z0
-	VFMADD213PD.BCST lanes<>+2624(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+2624(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+2656(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+2656(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+2048(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+2048(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+3392(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+3392(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+3424(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+3424(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+2816(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+2816(SB), Z11, Z0
 	VFMADD213PD Z6, Z2, Z10
 	VFMADD213PD Z7, Z0, Z11
 	VFMSUB231PD Z10, Z8, Z6
 	VFMSUB231PD Z11, Z9, Z7
-	VFMADD231PD.BCST lanes<>+1760(SB), Z4, Z6
-	VFMADD231PD.BCST lanes<>+1760(SB), Z5, Z7
+	VFMADD231PD.BCST lanes<>+2528(SB), Z4, Z6
+	VFMADD231PD.BCST lanes<>+2528(SB), Z5, Z7
 	VADDPD Z12, Z6, Z0
 	VADDPD Z13, Z7, Z2
-	VFMADD231PD.BCST lanes<>+3872(SB), Z4, Z0
-	VFMADD231PD.BCST lanes<>+3872(SB), Z5, Z2
-	VANDPD.BCST lanes<>+4288(SB), Z1, Z4
-	VANDPD.BCST lanes<>+4288(SB), Z3, Z5
-	VCMPPD.BCST $17, lanes<>+192(SB), Z4, K1
-	VCMPPD.BCST $17, lanes<>+192(SB), Z5, K2
-	VCMPPD.BCST $17, lanes<>+384(SB), Z1, K3
-	VCMPPD.BCST $17, lanes<>+384(SB), Z3, K4
+	VFMADD231PD.BCST lanes<>+4640(SB), Z4, Z0
+	VFMADD231PD.BCST lanes<>+4640(SB), Z5, Z2
+	VANDPD.BCST lanes<>+5056(SB), Z1, Z4
+	VANDPD.BCST lanes<>+5056(SB), Z3, Z5
+	VCMPPD.BCST $17, lanes<>+960(SB), Z4, K1
+	VCMPPD.BCST $17, lanes<>+960(SB), Z5, K2
+	VCMPPD.BCST $17, lanes<>+1152(SB), Z1, K3
+	VCMPPD.BCST $17, lanes<>+1152(SB), Z3, K4
 	VBLENDMPD Z0, Z1, K3, Z0
 	VBLENDMPD Z2, Z3, K4, Z2
 	VCMPPD $0, Z27, Z1, K3
@@ -2344,17 +3301,17 @@ masked:
 	VFMADD213PD Z16, Z5, Z7
 	VFMADD213PD Z15, Z5, Z7
 	VFMADD213PD Z14, Z5, Z7
-	VFMADD213PD.BCST lanes<>+2624(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+2656(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+2048(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3392(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3424(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+2816(SB), Z5, Z7
 	VFMADD213PD Z3, Z7, Z5
 	VFMSUB231PD Z5, Z4, Z3
-	VFMADD231PD.BCST lanes<>+1760(SB), Z2, Z3
+	VFMADD231PD.BCST lanes<>+2528(SB), Z2, Z3
 	VADDPD Z6, Z3, Z3
-	VFMADD231PD.BCST lanes<>+3872(SB), Z2, Z3
-	VANDPD.BCST lanes<>+4288(SB), Z1, Z2
-	VCMPPD.BCST $17, lanes<>+192(SB), Z2, K1
-	VCMPPD.BCST $17, lanes<>+384(SB), Z1, K2
+	VFMADD231PD.BCST lanes<>+4640(SB), Z2, Z3
+	VANDPD.BCST lanes<>+5056(SB), Z1, Z2
+	VCMPPD.BCST $17, lanes<>+960(SB), Z2, K1
+	VCMPPD.BCST $17, lanes<>+1152(SB), Z1, K2
 	VBLENDMPD Z3, Z1, K2, Z2
 	VCMPPD $0, Z27, Z1, K2
 	VBLENDMPD Z29, Z26, K2, Z3
@@ -2371,13 +3328,74 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·acoshGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VSUBPS Y15, Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VSUBPS Y15, Y2, Y3
+	VMOVUPS 64(DI)(CX*4), Y4
+	VSUBPS Y15, Y4, Y5
+	VMOVUPS 96(DI)(CX*4), Y6
+	VSUBPS Y15, Y6, Y7
+	VSQRTPS Y1, Y1
+	VSQRTPS Y3, Y3
+	VSQRTPS Y5, Y5
+	VSQRTPS Y7, Y7
+	VADDPS Y15, Y0, Y0
+	VADDPS Y15, Y2, Y2
+	VADDPS Y15, Y4, Y4
+	VADDPS Y15, Y6, Y6
+	VSQRTPS Y0, Y0
+	VSQRTPS Y2, Y2
+	VSQRTPS Y4, Y4
+	VSQRTPS Y6, Y6
+	VMULPS Y0, Y1, Y0
+	VMULPS Y2, Y3, Y1
+	VMULPS Y4, Y5, Y2
+	VMULPS Y6, Y7, Y3
+	VMOVUPS (SI)(CX*4), Y4
+	VDIVPS Y0, Y4, Y0
+	VMOVUPS 32(SI)(CX*4), Y4
+	VDIVPS Y1, Y4, Y1
+	VMOVUPS 64(SI)(CX*4), Y4
+	VDIVPS Y2, Y4, Y2
+	VMOVUPS 96(SI)(CX*4), Y4
+	VDIVPS Y3, Y4, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·acoshGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+704(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -2444,7 +3462,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -2463,13 +3481,95 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·acoshGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VSUBPS Z31, Z0, Z1
+	VMOVUPS 4096(DI)(CX*4), Z2
+	VSUBPS Z31, Z2, Z3
+	VMOVUPS 8192(DI)(CX*4), Z4
+	VSUBPS Z31, Z4, Z5
+	VMOVUPS 12288(DI)(CX*4), Z6
+	VSUBPS Z31, Z6, Z7
+	VSQRTPS Z1, Z1
+	VSQRTPS Z3, Z3
+	VSQRTPS Z5, Z5
+	VSQRTPS Z7, Z7
+	VADDPS Z31, Z0, Z0
+	VADDPS Z31, Z2, Z2
+	VADDPS Z31, Z4, Z4
+	VADDPS Z31, Z6, Z6
+	VSQRTPS Z0, Z0
+	VSQRTPS Z2, Z2
+	VSQRTPS Z4, Z4
+	VSQRTPS Z6, Z6
+	VMULPS Z0, Z1, Z0
+	VMULPS Z2, Z3, Z1
+	VMULPS Z4, Z5, Z2
+	VMULPS Z6, Z7, Z3
+	VMOVUPS (SI)(CX*4), Z4
+	VDIVPS Z0, Z4, Z0
+	VMOVUPS 4096(SI)(CX*4), Z4
+	VDIVPS Z1, Z4, Z1
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VDIVPS Z2, Z4, Z2
+	VMOVUPS 12288(SI)(CX*4), Z4
+	VDIVPS Z3, Z4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·acoshGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+704(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -2544,7 +3644,7 @@ TEXT ·acoshGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Y15
+	VBROADCASTSD lanes<>+1120(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -2611,7 +3711,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -2636,7 +3736,7 @@ TEXT ·acoshGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Z31
+	VBROADCASTSD lanes<>+1120(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -2705,17 +3805,144 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·asinFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+1280(SB), Y15
+	VBROADCASTSS lanes<>+5024(SB), Y14
+	VBROADCASTSS lanes<>+5368(SB), Y13
+	VBROADCASTSS lanes<>+5364(SB), Y12
+	VBROADCASTSS lanes<>+3616(SB), Y11
+	VBROADCASTSS lanes<>+4864(SB), Y10
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VANDPS Y14, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VANDPS Y14, Y2, Y3
+	VCMPPS $30, Y15, Y1, Y4
+	VCMPPS $30, Y15, Y3, Y5
+	VMOVAPS Y15, Y6
+	VFNMADD231PS Y15, Y1, Y6
+	VMOVAPS Y15, Y7
+	VFNMADD231PS Y15, Y3, Y7
+	VMULPS Y1, Y1, Y8
+	VMULPS Y3, Y3, Y9
+	VBLENDVPS Y4, Y6, Y8, Y6
+	VBLENDVPS Y5, Y7, Y9, Y7
+	VSQRTPS Y6, Y8
+	VSQRTPS Y7, Y9
+	VBLENDVPS Y4, Y8, Y1, Y1
+	VBLENDVPS Y5, Y9, Y3, Y3
+	VMULPS Y1, Y6, Y8
+	VMULPS Y3, Y7, Y9
+	VMOVAPS Y12, Y2
+	VFMADD231PS Y6, Y13, Y2
+	VMOVAPS Y12, Y0
+	VFMADD231PS Y7, Y13, Y0
+	VFMADD213PS Y11, Y6, Y2
+	VFMADD213PS Y11, Y7, Y0
+	VFMADD213PS Y10, Y6, Y2
+	VFMADD213PS Y10, Y7, Y0
+	VFMADD213PS lanes<>+4544(SB), Y6, Y2
+	VFMADD213PS lanes<>+4544(SB), Y7, Y0
+	VFMADD231PS Y2, Y8, Y1
+	VFMADD231PS Y0, Y9, Y3
+	VADDPS Y1, Y1, Y0
+	VADDPS Y3, Y3, Y2
+	VSUBPS lanes<>+2304(SB), Y0, Y0
+	VSUBPS lanes<>+2304(SB), Y2, Y2
+	VBROADCASTSS lanes<>+4416(SB), Y6
+	VSUBPS Y0, Y6, Y0
+	VSUBPS Y2, Y6, Y2
+	VBLENDVPS Y4, Y0, Y1, Y0
+	VBLENDVPS Y5, Y2, Y3, Y1
+	VANDPS Y14, Y0, Y0
+	VANDPS Y14, Y1, Y1
+	VMOVUPS (SI)(CX*4), Y2
+	VANDPS lanes<>+1376(SB), Y2, Y2
+	VMOVUPS 32(SI)(CX*4), Y3
+	VANDPS lanes<>+1376(SB), Y3, Y3
+	VORPS Y2, Y0, Y0
+	VORPS Y3, Y1, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VANDPS Y14, Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VANDPS Y14, Y2, Y3
+	VCMPPS $30, Y15, Y1, Y4
+	VCMPPS $30, Y15, Y3, Y5
+	VMOVAPS Y15, Y6
+	VFNMADD231PS Y15, Y1, Y6
+	VMOVAPS Y15, Y7
+	VFNMADD231PS Y15, Y3, Y7
+	VMULPS Y1, Y1, Y8
+	VMULPS Y3, Y3, Y9
+	VBLENDVPS Y4, Y6, Y8, Y6
+	VBLENDVPS Y5, Y7, Y9, Y7
+	VSQRTPS Y6, Y8
+	VSQRTPS Y7, Y9
+	VBLENDVPS Y4, Y8, Y1, Y1
+	VBLENDVPS Y5, Y9, Y3, Y3
+	VMULPS Y1, Y6, Y8
+	VMULPS Y3, Y7, Y9
+	VMOVAPS Y12, Y2
+	VFMADD231PS Y6, Y13, Y2
+	VMOVAPS Y12, Y0
+	VFMADD231PS Y7, Y13, Y0
+	VFMADD213PS Y11, Y6, Y2
+	VFMADD213PS Y11, Y7, Y0
+	VFMADD213PS Y10, Y6, Y2
+	VFMADD213PS Y10, Y7, Y0
+	VFMADD213PS lanes<>+4544(SB), Y6, Y2
+	VFMADD213PS lanes<>+4544(SB), Y7, Y0
+	VFMADD231PS Y2, Y8, Y1
+	VFMADD231PS Y0, Y9, Y3
+	VADDPS Y1, Y1, Y0
+	VADDPS Y3, Y3, Y2
+	VSUBPS lanes<>+2304(SB), Y0, Y0
+	VSUBPS lanes<>+2304(SB), Y2, Y2
+	VBROADCASTSS lanes<>+4416(SB), Y6
+	VSUBPS Y0, Y6, Y0
+	VSUBPS Y2, Y6, Y2
+	VBLENDVPS Y4, Y0, Y1, Y0
+	VBLENDVPS Y5, Y2, Y3, Y1
+	VANDPS Y14, Y0, Y0
+	VANDPS Y14, Y1, Y1
+	VMOVUPS 64(SI)(CX*4), Y2
+	VANDPS lanes<>+1376(SB), Y2, Y2
+	VMOVUPS 96(SI)(CX*4), Y3
+	VANDPS lanes<>+1376(SB), Y3, Y3
+	VORPS Y2, Y0, Y0
+	VORPS Y3, Y1, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·asinFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+512(SB), Y15
-	VBROADCASTSS lanes<>+4256(SB), Y14
-	VBROADCASTSS lanes<>+4584(SB), Y13
-	VBROADCASTSS lanes<>+4580(SB), Y12
-	VBROADCASTSS lanes<>+2848(SB), Y11
-	VBROADCASTSS lanes<>+4096(SB), Y10
+	VBROADCASTSS lanes<>+1280(SB), Y15
+	VBROADCASTSS lanes<>+5024(SB), Y14
+	VBROADCASTSS lanes<>+5368(SB), Y13
+	VBROADCASTSS lanes<>+5364(SB), Y12
+	VBROADCASTSS lanes<>+3616(SB), Y11
+	VBROADCASTSS lanes<>+4864(SB), Y10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -2749,15 +3976,15 @@ main:
 	VFMADD213PS Y11, Y7, Y0
 	VFMADD213PS Y10, Y6, Y2
 	VFMADD213PS Y10, Y7, Y0
-	VFMADD213PS lanes<>+3776(SB), Y6, Y2
-	VFMADD213PS lanes<>+3776(SB), Y7, Y0
+	VFMADD213PS lanes<>+4544(SB), Y6, Y2
+	VFMADD213PS lanes<>+4544(SB), Y7, Y0
 	VFMADD231PS Y2, Y8, Y1
 	VFMADD231PS Y0, Y9, Y3
 	VADDPS Y1, Y1, Y0
 	VADDPS Y3, Y3, Y2
-	VSUBPS lanes<>+1536(SB), Y0, Y0
-	VSUBPS lanes<>+1536(SB), Y2, Y2
-	VBROADCASTSS lanes<>+3648(SB), Y6
+	VSUBPS lanes<>+2304(SB), Y0, Y0
+	VSUBPS lanes<>+2304(SB), Y2, Y2
+	VBROADCASTSS lanes<>+4416(SB), Y6
 	VSUBPS Y0, Y6, Y0
 	VSUBPS Y2, Y6, Y2
 	VBLENDVPS Y4, Y0, Y1, Y0
@@ -2765,9 +3992,9 @@ main:
 	VANDPS Y14, Y0, Y0
 	VANDPS Y14, Y1, Y1
 	VMOVUPS (SI)(CX*4), Y2
-	VANDPS lanes<>+608(SB), Y2, Y2
+	VANDPS lanes<>+1376(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+608(SB), Y3, Y3
+	VANDPS lanes<>+1376(SB), Y3, Y3
 	VORPS Y2, Y0, Y0
 	VORPS Y3, Y1, Y1
 	VMOVUPS Y0, (DX)(CX*4)
@@ -2795,15 +4022,15 @@ single:
 	VFMADD231PS Y3, Y13, Y5
 	VFMADD213PS Y11, Y3, Y5
 	VFMADD213PS Y10, Y3, Y5
-	VFMADD213PS lanes<>+3776(SB), Y3, Y5
+	VFMADD213PS lanes<>+4544(SB), Y3, Y5
 	VFMADD231PS Y5, Y4, Y1
 	VADDPS Y1, Y1, Y3
-	VSUBPS lanes<>+1536(SB), Y3, Y3
-	VBROADCASTSS lanes<>+3648(SB), Y4
+	VSUBPS lanes<>+2304(SB), Y3, Y3
+	VBROADCASTSS lanes<>+4416(SB), Y4
 	VSUBPS Y3, Y4, Y3
 	VBLENDVPS Y2, Y3, Y1, Y1
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+608(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -2813,7 +4040,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -2830,15 +4057,15 @@ tail:
 	VFMADD231PS Y3, Y13, Y5
 	VFMADD213PS Y11, Y3, Y5
 	VFMADD213PS Y10, Y3, Y5
-	VFMADD213PS lanes<>+3776(SB), Y3, Y5
+	VFMADD213PS lanes<>+4544(SB), Y3, Y5
 	VFMADD231PS Y5, Y4, Y1
 	VADDPS Y1, Y1, Y3
-	VSUBPS lanes<>+1536(SB), Y3, Y3
-	VBROADCASTSS lanes<>+3648(SB), Y4
+	VSUBPS lanes<>+2304(SB), Y3, Y3
+	VBROADCASTSS lanes<>+4416(SB), Y4
 	VSUBPS Y3, Y4, Y3
 	VBLENDVPS Y2, Y3, Y1, Y1
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+608(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
@@ -2847,20 +4074,145 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·asinFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+1280(SB), Z31
+	VBROADCASTSS lanes<>+5024(SB), Z30
+	VBROADCASTSS lanes<>+5368(SB), Z29
+	VBROADCASTSS lanes<>+5364(SB), Z28
+	VBROADCASTSS lanes<>+3616(SB), Z27
+	VBROADCASTSS lanes<>+4864(SB), Z26
+	VBROADCASTSS lanes<>+4544(SB), Z25
+	VBROADCASTSS lanes<>+2304(SB), Z24
+	VBROADCASTSS lanes<>+4416(SB), Z23
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VANDPS Z30, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VANDPS Z30, Z2, Z3
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VANDPS Z30, Z4, Z5
+	VMOVUPS 12288(SI)(CX*4), Z6
+	VANDPS Z30, Z6, Z7
+	VCMPPS $30, Z31, Z1, K1
+	VCMPPS $30, Z31, Z3, K2
+	VCMPPS $30, Z31, Z5, K3
+	VCMPPS $30, Z31, Z7, K4
+	VMOVAPS Z31, Z8
+	VFNMADD231PS Z31, Z1, Z8
+	VMOVAPS Z31, Z9
+	VFNMADD231PS Z31, Z3, Z9
+	VMOVAPS Z31, Z10
+	VFNMADD231PS Z31, Z5, Z10
+	VMOVAPS Z31, Z11
+	VFNMADD231PS Z31, Z7, Z11
+	VMULPS Z1, Z1, Z12
+	VMULPS Z3, Z3, Z13
+	VMULPS Z5, Z5, Z14
+	VMULPS Z7, Z7, Z15
+	VBLENDMPS Z8, Z12, K1, Z8
+	VBLENDMPS Z9, Z13, K2, Z9
+	VBLENDMPS Z10, Z14, K3, Z10
+	VBLENDMPS Z11, Z15, K4, Z11
+	VSQRTPS Z8, K1, Z1
+	VSQRTPS Z9, K2, Z3
+	VSQRTPS Z10, K3, Z5
+	VSQRTPS Z11, K4, Z7
+	VMULPS Z1, Z8, Z12
+	VMULPS Z3, Z9, Z13
+	VMULPS Z5, Z10, Z14
+	VMULPS Z7, Z11, Z15
+	VMOVAPS Z28, Z16
+	VFMADD231PS Z8, Z29, Z16
+	VMOVAPS Z28, Z17
+	VFMADD231PS Z9, Z29, Z17
+	VMOVAPS Z28, Z18
+	VFMADD231PS Z10, Z29, Z18
+	VMOVAPS Z28, Z19
+	VFMADD231PS Z11, Z29, Z19
+	VFMADD213PS Z27, Z8, Z16
+	VFMADD213PS Z27, Z9, Z17
+	VFMADD213PS Z27, Z10, Z18
+	VFMADD213PS Z27, Z11, Z19
+	VFMADD213PS Z26, Z8, Z16
+	VFMADD213PS Z26, Z9, Z17
+	VFMADD213PS Z26, Z10, Z18
+	VFMADD213PS Z26, Z11, Z19
+	VFMADD213PS Z25, Z8, Z16
+	VFMADD213PS Z25, Z9, Z17
+	VFMADD213PS Z25, Z10, Z18
+	VFMADD213PS Z25, Z11, Z19
+	VFMADD231PS Z16, Z12, Z1
+	VFMADD231PS Z17, Z13, Z3
+	VFMADD231PS Z18, Z14, Z5
+	VFMADD231PS Z19, Z15, Z7
+	VADDPS Z1, Z1, Z8
+	VADDPS Z3, Z3, Z9
+	VADDPS Z5, Z5, Z10
+	VADDPS Z7, Z7, Z11
+	VSUBPS Z24, Z8, Z8
+	VSUBPS Z24, Z9, Z9
+	VSUBPS Z24, Z10, Z10
+	VSUBPS Z24, Z11, Z11
+	VSUBPS Z8, Z23, K1, Z1
+	VSUBPS Z9, Z23, K2, Z3
+	VSUBPS Z10, Z23, K3, Z5
+	VSUBPS Z11, Z23, K4, Z7
+	VPTERNLOGD $226, Z0, Z30, Z1
+	VPTERNLOGD $226, Z2, Z30, Z3
+	VPTERNLOGD $226, Z4, Z30, Z5
+	VPTERNLOGD $226, Z6, Z30, Z7
+	VMOVNTPS Z1, (DX)(CX*4)
+	VMOVNTPS Z3, 4096(DX)(CX*4)
+	VMOVNTPS Z5, 8192(DX)(CX*4)
+	VMOVNTPS Z7, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·asinFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+512(SB), Z31
-	VBROADCASTSS lanes<>+4256(SB), Z30
-	VBROADCASTSS lanes<>+4584(SB), Z29
-	VBROADCASTSS lanes<>+4580(SB), Z28
-	VBROADCASTSS lanes<>+2848(SB), Z27
-	VBROADCASTSS lanes<>+4096(SB), Z26
-	VBROADCASTSS lanes<>+3776(SB), Z25
-	VBROADCASTSS lanes<>+1536(SB), Z24
-	VBROADCASTSS lanes<>+3648(SB), Z23
+	VBROADCASTSS lanes<>+1280(SB), Z31
+	VBROADCASTSS lanes<>+5024(SB), Z30
+	VBROADCASTSS lanes<>+5368(SB), Z29
+	VBROADCASTSS lanes<>+5364(SB), Z28
+	VBROADCASTSS lanes<>+3616(SB), Z27
+	VBROADCASTSS lanes<>+4864(SB), Z26
+	VBROADCASTSS lanes<>+4544(SB), Z25
+	VBROADCASTSS lanes<>+2304(SB), Z24
+	VBROADCASTSS lanes<>+4416(SB), Z23
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -2989,8 +4341,8 @@ TEXT ·asinFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+288(SB), Y15
-	VBROADCASTSD lanes<>+4288(SB), Y14
+	VBROADCASTSD lanes<>+1056(SB), Y15
+	VBROADCASTSD lanes<>+5056(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -3018,39 +4370,39 @@ main:
 	VMULPD Y3, Y7, Y9
 	VMULPD Y6, Y6, Y10
 	VMULPD Y7, Y7, Y11
-	VBROADCASTSD lanes<>+4480(SB), Y12
-	VBROADCASTSD lanes<>+2080(SB), Y13
+	VBROADCASTSD lanes<>+5248(SB), Y12
+	VBROADCASTSD lanes<>+2848(SB), Y13
 	VFMADD231PD Y10, Y12, Y13
-	VFMADD213PD lanes<>+2080(SB), Y11, Y12
-	VFMADD213PD lanes<>+3552(SB), Y10, Y13
-	VFMADD213PD lanes<>+3552(SB), Y11, Y12
-	VFMADD213PD lanes<>+2752(SB), Y10, Y13
-	VFMADD213PD lanes<>+2752(SB), Y11, Y12
-	VFMADD213PD lanes<>+2976(SB), Y10, Y13
-	VFMADD213PD lanes<>+2976(SB), Y11, Y12
-	VFMADD213PD lanes<>+1152(SB), Y10, Y13
-	VFMADD213PD lanes<>+1152(SB), Y11, Y12
-	VBROADCASTSD lanes<>+4464(SB), Y2
-	VBROADCASTSD lanes<>+864(SB), Y0
+	VFMADD213PD lanes<>+2848(SB), Y11, Y12
+	VFMADD213PD lanes<>+4320(SB), Y10, Y13
+	VFMADD213PD lanes<>+4320(SB), Y11, Y12
+	VFMADD213PD lanes<>+3520(SB), Y10, Y13
+	VFMADD213PD lanes<>+3520(SB), Y11, Y12
+	VFMADD213PD lanes<>+3744(SB), Y10, Y13
+	VFMADD213PD lanes<>+3744(SB), Y11, Y12
+	VFMADD213PD lanes<>+1920(SB), Y10, Y13
+	VFMADD213PD lanes<>+1920(SB), Y11, Y12
+	VBROADCASTSD lanes<>+5232(SB), Y2
+	VBROADCASTSD lanes<>+1632(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+864(SB), Y11, Y2
-	VFMADD213PD lanes<>+3744(SB), Y10, Y0
-	VFMADD213PD lanes<>+3744(SB), Y11, Y2
-	VFMADD213PD lanes<>+1952(SB), Y10, Y0
-	VFMADD213PD lanes<>+1952(SB), Y11, Y2
-	VFMADD213PD lanes<>+1376(SB), Y10, Y0
-	VFMADD213PD lanes<>+1376(SB), Y11, Y2
-	VFMADD213PD lanes<>+3072(SB), Y10, Y0
-	VFMADD213PD lanes<>+3072(SB), Y11, Y2
+	VFMADD213PD lanes<>+1632(SB), Y11, Y2
+	VFMADD213PD lanes<>+4512(SB), Y10, Y0
+	VFMADD213PD lanes<>+4512(SB), Y11, Y2
+	VFMADD213PD lanes<>+2720(SB), Y10, Y0
+	VFMADD213PD lanes<>+2720(SB), Y11, Y2
+	VFMADD213PD lanes<>+2144(SB), Y10, Y0
+	VFMADD213PD lanes<>+2144(SB), Y11, Y2
+	VFMADD213PD lanes<>+3840(SB), Y10, Y0
+	VFMADD213PD lanes<>+3840(SB), Y11, Y2
 	VFMADD231PD Y6, Y13, Y0
 	VFMADD231PD Y7, Y12, Y2
 	VFMADD231PD Y0, Y8, Y1
 	VFMADD231PD Y2, Y9, Y3
 	VADDPD Y1, Y1, Y0
 	VADDPD Y3, Y3, Y2
-	VSUBPD lanes<>+896(SB), Y0, Y0
-	VSUBPD lanes<>+896(SB), Y2, Y2
-	VBROADCASTSD lanes<>+4408(SB), Y6
+	VSUBPD lanes<>+1664(SB), Y0, Y0
+	VSUBPD lanes<>+1664(SB), Y2, Y2
+	VBROADCASTSD lanes<>+5176(SB), Y6
 	VSUBPD Y0, Y6, Y0
 	VSUBPD Y2, Y6, Y2
 	VBLENDVPD Y4, Y0, Y1, Y0
@@ -3058,9 +4410,9 @@ main:
 	VANDPD Y14, Y0, Y0
 	VANDPD Y14, Y1, Y1
 	VMOVUPS (SI)(CX*8), Y2
-	VANDPD lanes<>+96(SB), Y2, Y2
+	VANDPD lanes<>+864(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*8), Y3
-	VANDPD lanes<>+96(SB), Y3, Y3
+	VANDPD lanes<>+864(SB), Y3, Y3
 	VORPD Y2, Y0, Y0
 	VORPD Y3, Y1, Y1
 	VMOVUPS Y0, (DX)(CX*8)
@@ -3085,27 +4437,27 @@ single:
 	VBLENDVPD Y2, Y4, Y1, Y1
 	VMULPD Y1, Y3, Y4
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+4480(SB), Y6
-	VFMADD213PD lanes<>+2080(SB), Y5, Y6
-	VFMADD213PD lanes<>+3552(SB), Y5, Y6
-	VFMADD213PD lanes<>+2752(SB), Y5, Y6
-	VFMADD213PD lanes<>+2976(SB), Y5, Y6
-	VFMADD213PD lanes<>+1152(SB), Y5, Y6
-	VBROADCASTSD lanes<>+4464(SB), Y7
-	VFMADD213PD lanes<>+864(SB), Y5, Y7
-	VFMADD213PD lanes<>+3744(SB), Y5, Y7
-	VFMADD213PD lanes<>+1952(SB), Y5, Y7
-	VFMADD213PD lanes<>+1376(SB), Y5, Y7
-	VFMADD213PD lanes<>+3072(SB), Y5, Y7
+	VBROADCASTSD lanes<>+5248(SB), Y6
+	VFMADD213PD lanes<>+2848(SB), Y5, Y6
+	VFMADD213PD lanes<>+4320(SB), Y5, Y6
+	VFMADD213PD lanes<>+3520(SB), Y5, Y6
+	VFMADD213PD lanes<>+3744(SB), Y5, Y6
+	VFMADD213PD lanes<>+1920(SB), Y5, Y6
+	VBROADCASTSD lanes<>+5232(SB), Y7
+	VFMADD213PD lanes<>+1632(SB), Y5, Y7
+	VFMADD213PD lanes<>+4512(SB), Y5, Y7
+	VFMADD213PD lanes<>+2720(SB), Y5, Y7
+	VFMADD213PD lanes<>+2144(SB), Y5, Y7
+	VFMADD213PD lanes<>+3840(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFMADD231PD Y7, Y4, Y1
 	VADDPD Y1, Y1, Y3
-	VSUBPD lanes<>+896(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4408(SB), Y4
+	VSUBPD lanes<>+1664(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5176(SB), Y4
 	VSUBPD Y3, Y4, Y3
 	VBLENDVPD Y2, Y3, Y1, Y1
 	VANDPD Y14, Y1, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
@@ -3115,7 +4467,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -3129,27 +4481,27 @@ tail:
 	VBLENDVPD Y2, Y4, Y1, Y1
 	VMULPD Y1, Y3, Y4
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+4480(SB), Y6
-	VFMADD213PD lanes<>+2080(SB), Y5, Y6
-	VFMADD213PD lanes<>+3552(SB), Y5, Y6
-	VFMADD213PD lanes<>+2752(SB), Y5, Y6
-	VFMADD213PD lanes<>+2976(SB), Y5, Y6
-	VFMADD213PD lanes<>+1152(SB), Y5, Y6
-	VBROADCASTSD lanes<>+4464(SB), Y7
-	VFMADD213PD lanes<>+864(SB), Y5, Y7
-	VFMADD213PD lanes<>+3744(SB), Y5, Y7
-	VFMADD213PD lanes<>+1952(SB), Y5, Y7
-	VFMADD213PD lanes<>+1376(SB), Y5, Y7
-	VFMADD213PD lanes<>+3072(SB), Y5, Y7
+	VBROADCASTSD lanes<>+5248(SB), Y6
+	VFMADD213PD lanes<>+2848(SB), Y5, Y6
+	VFMADD213PD lanes<>+4320(SB), Y5, Y6
+	VFMADD213PD lanes<>+3520(SB), Y5, Y6
+	VFMADD213PD lanes<>+3744(SB), Y5, Y6
+	VFMADD213PD lanes<>+1920(SB), Y5, Y6
+	VBROADCASTSD lanes<>+5232(SB), Y7
+	VFMADD213PD lanes<>+1632(SB), Y5, Y7
+	VFMADD213PD lanes<>+4512(SB), Y5, Y7
+	VFMADD213PD lanes<>+2720(SB), Y5, Y7
+	VFMADD213PD lanes<>+2144(SB), Y5, Y7
+	VFMADD213PD lanes<>+3840(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFMADD231PD Y7, Y4, Y1
 	VADDPD Y1, Y1, Y3
-	VSUBPD lanes<>+896(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4408(SB), Y4
+	VSUBPD lanes<>+1664(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5176(SB), Y4
 	VSUBPD Y3, Y4, Y3
 	VBLENDVPD Y2, Y3, Y1, Y1
 	VANDPD Y14, Y1, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
@@ -3163,14 +4515,14 @@ TEXT ·asinFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+288(SB), Z31
-	VBROADCASTSD lanes<>+4288(SB), Z30
-	VBROADCASTSD lanes<>+4480(SB), Z29
-	VBROADCASTSD lanes<>+2080(SB), Z28
-	VBROADCASTSD lanes<>+3552(SB), Z27
-	VBROADCASTSD lanes<>+2752(SB), Z26
-	VBROADCASTSD lanes<>+2976(SB), Z25
-	VBROADCASTSD lanes<>+1152(SB), Z24
+	VBROADCASTSD lanes<>+1056(SB), Z31
+	VBROADCASTSD lanes<>+5056(SB), Z30
+	VBROADCASTSD lanes<>+5248(SB), Z29
+	VBROADCASTSD lanes<>+2848(SB), Z28
+	VBROADCASTSD lanes<>+4320(SB), Z27
+	VBROADCASTSD lanes<>+3520(SB), Z26
+	VBROADCASTSD lanes<>+3744(SB), Z25
+	VBROADCASTSD lanes<>+1920(SB), Z24
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -3240,30 +4592,30 @@ main:
 	VFMADD213PD Z24, Z17, Z21
 	VFMADD213PD Z24, Z18, Z22
 	VFMADD213PD Z24, Z19, Z23
-	VBROADCASTSD lanes<>+4464(SB), Z6
-	VBROADCASTSD lanes<>+864(SB), Z4
+	VBROADCASTSD lanes<>+5232(SB), Z6
+	VBROADCASTSD lanes<>+1632(SB), Z4
 	VFMADD231PD Z16, Z6, Z4
-	VBROADCASTSD lanes<>+864(SB), Z2
+	VBROADCASTSD lanes<>+1632(SB), Z2
 	VFMADD231PD Z17, Z6, Z2
-	VBROADCASTSD lanes<>+864(SB), Z0
+	VBROADCASTSD lanes<>+1632(SB), Z0
 	VFMADD231PD Z18, Z6, Z0
-	VFMADD213PD.BCST lanes<>+864(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+3744(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+3744(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+3744(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+3744(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+1952(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+1952(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+1952(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+1952(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+1376(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+1376(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+1376(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+1376(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+3072(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+3072(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+3072(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+3072(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+1632(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+4512(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+4512(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+4512(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+4512(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+2720(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+2720(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+2720(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+2720(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+2144(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+2144(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+2144(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+2144(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+3840(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+3840(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+3840(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+3840(SB), Z19, Z6
 	VFMADD231PD Z8, Z20, Z4
 	VFMADD231PD Z9, Z21, Z2
 	VFMADD231PD Z10, Z22, Z0
@@ -3276,11 +4628,11 @@ main:
 	VADDPD Z3, Z3, Z2
 	VADDPD Z5, Z5, Z4
 	VADDPD Z7, Z7, Z6
-	VSUBPD.BCST lanes<>+896(SB), Z0, Z0
-	VSUBPD.BCST lanes<>+896(SB), Z2, Z2
-	VSUBPD.BCST lanes<>+896(SB), Z4, Z4
-	VSUBPD.BCST lanes<>+896(SB), Z6, Z6
-	VBROADCASTSD lanes<>+4408(SB), Z8
+	VSUBPD.BCST lanes<>+1664(SB), Z0, Z0
+	VSUBPD.BCST lanes<>+1664(SB), Z2, Z2
+	VSUBPD.BCST lanes<>+1664(SB), Z4, Z4
+	VSUBPD.BCST lanes<>+1664(SB), Z6, Z6
+	VBROADCASTSD lanes<>+5176(SB), Z8
 	VSUBPD Z0, Z8, K1, Z1
 	VSUBPD Z2, Z8, K2, Z3
 	VSUBPD Z4, Z8, K3, Z5
@@ -3320,17 +4672,17 @@ masked:
 	VFMADD213PD Z26, Z4, Z5
 	VFMADD213PD Z25, Z4, Z5
 	VFMADD213PD Z24, Z4, Z5
-	VBROADCASTSD lanes<>+4464(SB), Z6
-	VFMADD213PD.BCST lanes<>+864(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+3744(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+1952(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+1376(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+3072(SB), Z4, Z6
+	VBROADCASTSD lanes<>+5232(SB), Z6
+	VFMADD213PD.BCST lanes<>+1632(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4512(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+2720(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+2144(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+3840(SB), Z4, Z6
 	VFMADD231PD Z2, Z5, Z6
 	VFMADD231PD Z6, Z3, Z1
 	VADDPD Z1, Z1, Z2
-	VSUBPD.BCST lanes<>+896(SB), Z2, Z2
-	VBROADCASTSD lanes<>+4408(SB), Z3
+	VSUBPD.BCST lanes<>+1664(SB), Z2, Z2
+	VBROADCASTSD lanes<>+5176(SB), Z3
 	VSUBPD Z2, Z3, K1, Z1
 	VPTERNLOGQ $226, Z0, Z30, Z1
 	VMOVUPD Z1, K7, (DX)(CX*8)
@@ -3341,13 +4693,66 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·asinGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VMULPS Y0, Y0, Y0
+	VMOVUPS 32(DI)(CX*4), Y1
+	VMULPS Y1, Y1, Y1
+	VMOVUPS 64(DI)(CX*4), Y2
+	VMULPS Y2, Y2, Y2
+	VMOVUPS 96(DI)(CX*4), Y3
+	VMULPS Y3, Y3, Y3
+	VSUBPS Y0, Y15, Y0
+	VSUBPS Y1, Y15, Y1
+	VSUBPS Y2, Y15, Y2
+	VSUBPS Y3, Y15, Y3
+	VSQRTPS Y0, Y0
+	VSQRTPS Y1, Y1
+	VSQRTPS Y2, Y2
+	VSQRTPS Y3, Y3
+	VMOVUPS (SI)(CX*4), Y4
+	VDIVPS Y0, Y4, Y0
+	VMOVUPS 32(SI)(CX*4), Y4
+	VDIVPS Y1, Y4, Y1
+	VMOVUPS 64(SI)(CX*4), Y4
+	VDIVPS Y2, Y4, Y2
+	VMOVUPS 96(SI)(CX*4), Y4
+	VDIVPS Y3, Y4, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·asinGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+704(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -3404,7 +4809,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -3421,13 +4826,87 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·asinGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VMULPS Z0, Z0, Z0
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VMULPS Z1, Z1, Z1
+	VMOVUPS 8192(DI)(CX*4), Z2
+	VMULPS Z2, Z2, Z2
+	VMOVUPS 12288(DI)(CX*4), Z3
+	VMULPS Z3, Z3, Z3
+	VSUBPS Z0, Z31, Z0
+	VSUBPS Z1, Z31, Z1
+	VSUBPS Z2, Z31, Z2
+	VSUBPS Z3, Z31, Z3
+	VSQRTPS Z0, Z0
+	VSQRTPS Z1, Z1
+	VSQRTPS Z2, Z2
+	VSQRTPS Z3, Z3
+	VMOVUPS (SI)(CX*4), Z4
+	VDIVPS Z0, Z4, Z0
+	VMOVUPS 4096(SI)(CX*4), Z4
+	VDIVPS Z1, Z4, Z1
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VDIVPS Z2, Z4, Z2
+	VMOVUPS 12288(SI)(CX*4), Z4
+	VDIVPS Z3, Z4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·asinGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+704(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -3492,7 +4971,7 @@ TEXT ·asinGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Y15
+	VBROADCASTSD lanes<>+1120(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -3549,7 +5028,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -3572,7 +5051,7 @@ TEXT ·asinGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Z31
+	VBROADCASTSD lanes<>+1120(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -3631,15 +5110,230 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·asinhFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+5024(SB), Y14
+	VBROADCASTSS lanes<>+5308(SB), Y13
+	VBROADCASTSS lanes<>+5300(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VANDPS Y14, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VANDPS Y14, Y2, Y3
+	VMULPS Y1, Y1, Y4
+	VMULPS Y3, Y3, Y5
+	VADDPS Y15, Y4, Y6
+	VADDPS Y15, Y5, Y7
+	VSQRTPS Y6, Y6
+	VSQRTPS Y7, Y7
+	VADDPS Y15, Y6, Y6
+	VADDPS Y15, Y7, Y7
+	VDIVPS Y6, Y4, Y4
+	VDIVPS Y7, Y5, Y5
+	VADDPS Y4, Y1, Y4
+	VADDPS Y5, Y3, Y5
+	VCMPPS $30, lanes<>+1504(SB), Y1, Y6
+	VCMPPS $30, lanes<>+1504(SB), Y3, Y7
+	VBLENDVPS Y6, Y1, Y4, Y1
+	VBLENDVPS Y7, Y3, Y5, Y3
+	VANDPS lanes<>+1344(SB), Y6, Y4
+	VANDPS lanes<>+1344(SB), Y7, Y5
+	VADDPS Y15, Y1, Y6
+	VADDPS Y15, Y3, Y7
+	VPSUBD lanes<>+1440(SB), Y6, Y6
+	VPSUBD lanes<>+1440(SB), Y7, Y7
+	VPAND Y13, Y6, Y6
+	VPAND Y13, Y7, Y7
+	VBROADCASTSS lanes<>+5304(SB), Y8
+	VPSUBD Y6, Y8, Y9
+	VPSUBD Y7, Y8, Y8
+	VMULPS Y12, Y1, Y10
+	VMULPS Y12, Y3, Y11
+	VMOVAPS Y15, Y2
+	VFMSUB231PS Y12, Y9, Y2
+	VMOVAPS Y15, Y0
+	VFMSUB231PS Y12, Y8, Y0
+	VFMADD231PS Y9, Y10, Y2
+	VFMADD231PS Y8, Y11, Y0
+	VCVTDQ2PS Y6, Y6
+	VCVTDQ2PS Y7, Y7
+	VADDPS Y4, Y6, Y4
+	VADDPS Y5, Y7, Y5
+	VMULPS Y2, Y2, Y6
+	VMULPS Y0, Y0, Y7
+	VBROADCASTSS lanes<>+5360(SB), Y8
+	VBROADCASTSS lanes<>+2208(SB), Y9
+	VFMADD231PS Y2, Y8, Y9
+	VFMADD213PS lanes<>+2208(SB), Y0, Y8
+	VFMADD213PS lanes<>+2752(SB), Y2, Y9
+	VFMADD213PS lanes<>+2752(SB), Y0, Y8
+	VFMADD213PS lanes<>+4128(SB), Y2, Y9
+	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2624(SB), Y2, Y9
+	VFMADD213PS lanes<>+2624(SB), Y0, Y8
+	VFMADD213PS lanes<>+3648(SB), Y2, Y9
+	VFMADD213PS lanes<>+3648(SB), Y0, Y8
+	VFMADD213PS lanes<>+2560(SB), Y2, Y9
+	VFMADD213PS lanes<>+2560(SB), Y0, Y8
+	VFMADD213PS lanes<>+4256(SB), Y2, Y9
+	VFMADD213PS lanes<>+4256(SB), Y0, Y8
+	VFMADD213PS lanes<>+1408(SB), Y2, Y9
+	VFMADD213PS lanes<>+1408(SB), Y0, Y8
+	VFMADD231PS lanes<>+2016(SB), Y4, Y2
+	VFMADD231PS lanes<>+2016(SB), Y5, Y0
+	VFMADD231PS Y9, Y6, Y2
+	VFMADD231PS Y8, Y7, Y0
+	VANDPS Y14, Y1, Y4
+	VANDPS Y14, Y3, Y5
+	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
+	VBLENDVPS Y6, Y2, Y1, Y2
+	VBLENDVPS Y7, Y0, Y3, Y0
+	VCMPPS $0, lanes<>+1568(SB), Y1, Y6
+	VCMPPS $0, lanes<>+1568(SB), Y3, Y7
+	VBROADCASTSS lanes<>+5320(SB), Y8
+	VBLENDVPS Y6, Y13, Y8, Y6
+	VBLENDVPS Y7, Y13, Y8, Y7
+	VCMPPS $30, lanes<>+1568(SB), Y1, Y8
+	VCMPPS $30, lanes<>+1568(SB), Y3, Y9
+	VBLENDVPS Y8, Y2, Y6, Y2
+	VBLENDVPS Y9, Y0, Y7, Y0
+	VBLENDVPS Y4, Y1, Y2, Y1
+	VBLENDVPS Y5, Y3, Y0, Y0
+	VANDPS Y14, Y1, Y1
+	VANDPS Y14, Y0, Y0
+	VMOVUPS (SI)(CX*4), Y2
+	VANDPS lanes<>+1376(SB), Y2, Y2
+	VMOVUPS 32(SI)(CX*4), Y3
+	VANDPS lanes<>+1376(SB), Y3, Y3
+	VORPS Y2, Y1, Y1
+	VORPS Y3, Y0, Y0
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VANDPS Y14, Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VANDPS Y14, Y2, Y3
+	VMULPS Y1, Y1, Y4
+	VMULPS Y3, Y3, Y5
+	VADDPS Y15, Y4, Y6
+	VADDPS Y15, Y5, Y7
+	VSQRTPS Y6, Y6
+	VSQRTPS Y7, Y7
+	VADDPS Y15, Y6, Y6
+	VADDPS Y15, Y7, Y7
+	VDIVPS Y6, Y4, Y4
+	VDIVPS Y7, Y5, Y5
+	VADDPS Y4, Y1, Y4
+	VADDPS Y5, Y3, Y5
+	VCMPPS $30, lanes<>+1504(SB), Y1, Y6
+	VCMPPS $30, lanes<>+1504(SB), Y3, Y7
+	VBLENDVPS Y6, Y1, Y4, Y1
+	VBLENDVPS Y7, Y3, Y5, Y3
+	VANDPS lanes<>+1344(SB), Y6, Y4
+	VANDPS lanes<>+1344(SB), Y7, Y5
+	VADDPS Y15, Y1, Y6
+	VADDPS Y15, Y3, Y7
+	VPSUBD lanes<>+1440(SB), Y6, Y6
+	VPSUBD lanes<>+1440(SB), Y7, Y7
+	VPAND Y13, Y6, Y6
+	VPAND Y13, Y7, Y7
+	VBROADCASTSS lanes<>+5304(SB), Y8
+	VPSUBD Y6, Y8, Y9
+	VPSUBD Y7, Y8, Y8
+	VMULPS Y12, Y1, Y10
+	VMULPS Y12, Y3, Y11
+	VMOVAPS Y15, Y2
+	VFMSUB231PS Y12, Y9, Y2
+	VMOVAPS Y15, Y0
+	VFMSUB231PS Y12, Y8, Y0
+	VFMADD231PS Y9, Y10, Y2
+	VFMADD231PS Y8, Y11, Y0
+	VCVTDQ2PS Y6, Y6
+	VCVTDQ2PS Y7, Y7
+	VADDPS Y4, Y6, Y4
+	VADDPS Y5, Y7, Y5
+	VMULPS Y2, Y2, Y6
+	VMULPS Y0, Y0, Y7
+	VBROADCASTSS lanes<>+5360(SB), Y8
+	VBROADCASTSS lanes<>+2208(SB), Y9
+	VFMADD231PS Y2, Y8, Y9
+	VFMADD213PS lanes<>+2208(SB), Y0, Y8
+	VFMADD213PS lanes<>+2752(SB), Y2, Y9
+	VFMADD213PS lanes<>+2752(SB), Y0, Y8
+	VFMADD213PS lanes<>+4128(SB), Y2, Y9
+	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2624(SB), Y2, Y9
+	VFMADD213PS lanes<>+2624(SB), Y0, Y8
+	VFMADD213PS lanes<>+3648(SB), Y2, Y9
+	VFMADD213PS lanes<>+3648(SB), Y0, Y8
+	VFMADD213PS lanes<>+2560(SB), Y2, Y9
+	VFMADD213PS lanes<>+2560(SB), Y0, Y8
+	VFMADD213PS lanes<>+4256(SB), Y2, Y9
+	VFMADD213PS lanes<>+4256(SB), Y0, Y8
+	VFMADD213PS lanes<>+1408(SB), Y2, Y9
+	VFMADD213PS lanes<>+1408(SB), Y0, Y8
+	VFMADD231PS lanes<>+2016(SB), Y4, Y2
+	VFMADD231PS lanes<>+2016(SB), Y5, Y0
+	VFMADD231PS Y9, Y6, Y2
+	VFMADD231PS Y8, Y7, Y0
+	VANDPS Y14, Y1, Y4
+	VANDPS Y14, Y3, Y5
+	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
+	VBLENDVPS Y6, Y2, Y1, Y2
+	VBLENDVPS Y7, Y0, Y3, Y0
+	VCMPPS $0, lanes<>+1568(SB), Y1, Y6
+	VCMPPS $0, lanes<>+1568(SB), Y3, Y7
+	VBROADCASTSS lanes<>+5320(SB), Y8
+	VBLENDVPS Y6, Y13, Y8, Y6
+	VBLENDVPS Y7, Y13, Y8, Y7
+	VCMPPS $30, lanes<>+1568(SB), Y1, Y8
+	VCMPPS $30, lanes<>+1568(SB), Y3, Y9
+	VBLENDVPS Y8, Y2, Y6, Y2
+	VBLENDVPS Y9, Y0, Y7, Y0
+	VBLENDVPS Y4, Y1, Y2, Y1
+	VBLENDVPS Y5, Y3, Y0, Y0
+	VANDPS Y14, Y1, Y1
+	VANDPS Y14, Y0, Y0
+	VMOVUPS 64(SI)(CX*4), Y2
+	VANDPS lanes<>+1376(SB), Y2, Y2
+	VMOVUPS 96(SI)(CX*4), Y3
+	VANDPS lanes<>+1376(SB), Y3, Y3
+	VORPS Y2, Y1, Y1
+	VORPS Y3, Y0, Y0
+	VMOVNTPS Y1, 64(DX)(CX*4)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·asinhFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+704(SB), Y15
-	VBROADCASTSS lanes<>+4256(SB), Y14
-	VBROADCASTSS lanes<>+4536(SB), Y13
-	VBROADCASTSS lanes<>+4528(SB), Y12
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+5024(SB), Y14
+	VBROADCASTSS lanes<>+5308(SB), Y13
+	VBROADCASTSS lanes<>+5300(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -3661,19 +5355,19 @@ main:
 	VDIVPS Y7, Y5, Y5
 	VADDPS Y4, Y1, Y4
 	VADDPS Y5, Y3, Y5
-	VCMPPS $30, lanes<>+736(SB), Y1, Y6
-	VCMPPS $30, lanes<>+736(SB), Y3, Y7
+	VCMPPS $30, lanes<>+1504(SB), Y1, Y6
+	VCMPPS $30, lanes<>+1504(SB), Y3, Y7
 	VBLENDVPS Y6, Y1, Y4, Y1
 	VBLENDVPS Y7, Y3, Y5, Y3
-	VANDPS lanes<>+576(SB), Y6, Y4
-	VANDPS lanes<>+576(SB), Y7, Y5
+	VANDPS lanes<>+1344(SB), Y6, Y4
+	VANDPS lanes<>+1344(SB), Y7, Y5
 	VADDPS Y15, Y1, Y6
 	VADDPS Y15, Y3, Y7
-	VPSUBD lanes<>+672(SB), Y6, Y6
-	VPSUBD lanes<>+672(SB), Y7, Y7
+	VPSUBD lanes<>+1440(SB), Y6, Y6
+	VPSUBD lanes<>+1440(SB), Y7, Y7
 	VPAND Y13, Y6, Y6
 	VPAND Y13, Y7, Y7
-	VBROADCASTSS lanes<>+4532(SB), Y8
+	VBROADCASTSS lanes<>+5304(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS Y12, Y1, Y10
@@ -3690,43 +5384,43 @@ main:
 	VADDPS Y5, Y7, Y5
 	VMULPS Y2, Y2, Y6
 	VMULPS Y0, Y0, Y7
-	VBROADCASTSS lanes<>+4576(SB), Y8
-	VBROADCASTSS lanes<>+1440(SB), Y9
+	VBROADCASTSS lanes<>+5360(SB), Y8
+	VBROADCASTSS lanes<>+2208(SB), Y9
 	VFMADD231PS Y2, Y8, Y9
-	VFMADD213PS lanes<>+1440(SB), Y0, Y8
-	VFMADD213PS lanes<>+1984(SB), Y2, Y9
-	VFMADD213PS lanes<>+1984(SB), Y0, Y8
-	VFMADD213PS lanes<>+3360(SB), Y2, Y9
-	VFMADD213PS lanes<>+3360(SB), Y0, Y8
-	VFMADD213PS lanes<>+1856(SB), Y2, Y9
-	VFMADD213PS lanes<>+1856(SB), Y0, Y8
-	VFMADD213PS lanes<>+2880(SB), Y2, Y9
-	VFMADD213PS lanes<>+2880(SB), Y0, Y8
-	VFMADD213PS lanes<>+1792(SB), Y2, Y9
-	VFMADD213PS lanes<>+1792(SB), Y0, Y8
-	VFMADD213PS lanes<>+3488(SB), Y2, Y9
-	VFMADD213PS lanes<>+3488(SB), Y0, Y8
-	VFMADD213PS lanes<>+640(SB), Y2, Y9
-	VFMADD213PS lanes<>+640(SB), Y0, Y8
-	VFMADD231PS lanes<>+1248(SB), Y4, Y2
-	VFMADD231PS lanes<>+1248(SB), Y5, Y0
+	VFMADD213PS lanes<>+2208(SB), Y0, Y8
+	VFMADD213PS lanes<>+2752(SB), Y2, Y9
+	VFMADD213PS lanes<>+2752(SB), Y0, Y8
+	VFMADD213PS lanes<>+4128(SB), Y2, Y9
+	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2624(SB), Y2, Y9
+	VFMADD213PS lanes<>+2624(SB), Y0, Y8
+	VFMADD213PS lanes<>+3648(SB), Y2, Y9
+	VFMADD213PS lanes<>+3648(SB), Y0, Y8
+	VFMADD213PS lanes<>+2560(SB), Y2, Y9
+	VFMADD213PS lanes<>+2560(SB), Y0, Y8
+	VFMADD213PS lanes<>+4256(SB), Y2, Y9
+	VFMADD213PS lanes<>+4256(SB), Y0, Y8
+	VFMADD213PS lanes<>+1408(SB), Y2, Y9
+	VFMADD213PS lanes<>+1408(SB), Y0, Y8
+	VFMADD231PS lanes<>+2016(SB), Y4, Y2
+	VFMADD231PS lanes<>+2016(SB), Y5, Y0
 	VFMADD231PS Y9, Y6, Y2
 	VFMADD231PS Y8, Y7, Y0
 	VANDPS Y14, Y1, Y4
 	VANDPS Y14, Y3, Y5
-	VCMPPS $17, lanes<>+480(SB), Y4, Y4
-	VCMPPS $17, lanes<>+480(SB), Y5, Y5
-	VCMPPS $17, lanes<>+768(SB), Y1, Y6
-	VCMPPS $17, lanes<>+768(SB), Y3, Y7
+	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
 	VBLENDVPS Y6, Y2, Y1, Y2
 	VBLENDVPS Y7, Y0, Y3, Y0
-	VCMPPS $0, lanes<>+800(SB), Y1, Y6
-	VCMPPS $0, lanes<>+800(SB), Y3, Y7
-	VBROADCASTSS lanes<>+4544(SB), Y8
+	VCMPPS $0, lanes<>+1568(SB), Y1, Y6
+	VCMPPS $0, lanes<>+1568(SB), Y3, Y7
+	VBROADCASTSS lanes<>+5320(SB), Y8
 	VBLENDVPS Y6, Y13, Y8, Y6
 	VBLENDVPS Y7, Y13, Y8, Y7
-	VCMPPS $30, lanes<>+800(SB), Y1, Y8
-	VCMPPS $30, lanes<>+800(SB), Y3, Y9
+	VCMPPS $30, lanes<>+1568(SB), Y1, Y8
+	VCMPPS $30, lanes<>+1568(SB), Y3, Y9
 	VBLENDVPS Y8, Y2, Y6, Y2
 	VBLENDVPS Y9, Y0, Y7, Y0
 	VBLENDVPS Y4, Y1, Y2, Y1
@@ -3734,9 +5428,9 @@ main:
 	VANDPS Y14, Y1, Y1
 	VANDPS Y14, Y0, Y0
 	VMOVUPS (SI)(CX*4), Y2
-	VANDPS lanes<>+608(SB), Y2, Y2
+	VANDPS lanes<>+1376(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+608(SB), Y3, Y3
+	VANDPS lanes<>+1376(SB), Y3, Y3
 	VORPS Y2, Y1, Y1
 	VORPS Y3, Y0, Y0
 	VMOVUPS Y1, (DX)(CX*4)
@@ -3758,13 +5452,13 @@ single:
 	VADDPS Y15, Y3, Y3
 	VDIVPS Y3, Y2, Y2
 	VADDPS Y2, Y1, Y2
-	VCMPPS $30, lanes<>+736(SB), Y1, Y3
+	VCMPPS $30, lanes<>+1504(SB), Y1, Y3
 	VBLENDVPS Y3, Y1, Y2, Y1
-	VANDPS lanes<>+576(SB), Y3, Y2
+	VANDPS lanes<>+1344(SB), Y3, Y2
 	VADDPS Y15, Y1, Y3
-	VPSUBD lanes<>+672(SB), Y3, Y3
+	VPSUBD lanes<>+1440(SB), Y3, Y3
 	VPAND Y13, Y3, Y3
-	VBROADCASTSS lanes<>+4532(SB), Y4
+	VBROADCASTSS lanes<>+5304(SB), Y4
 	VPSUBD Y3, Y4, Y4
 	VMULPS Y12, Y1, Y5
 	VMOVAPS Y15, Y6
@@ -3773,29 +5467,29 @@ single:
 	VCVTDQ2PS Y3, Y3
 	VADDPS Y2, Y3, Y2
 	VMULPS Y6, Y6, Y3
-	VBROADCASTSS lanes<>+4576(SB), Y4
-	VFMADD213PS lanes<>+1440(SB), Y6, Y4
-	VFMADD213PS lanes<>+1984(SB), Y6, Y4
-	VFMADD213PS lanes<>+3360(SB), Y6, Y4
-	VFMADD213PS lanes<>+1856(SB), Y6, Y4
-	VFMADD213PS lanes<>+2880(SB), Y6, Y4
-	VFMADD213PS lanes<>+1792(SB), Y6, Y4
-	VFMADD213PS lanes<>+3488(SB), Y6, Y4
-	VFMADD213PS lanes<>+640(SB), Y6, Y4
-	VFMADD231PS lanes<>+1248(SB), Y2, Y6
+	VBROADCASTSS lanes<>+5360(SB), Y4
+	VFMADD213PS lanes<>+2208(SB), Y6, Y4
+	VFMADD213PS lanes<>+2752(SB), Y6, Y4
+	VFMADD213PS lanes<>+4128(SB), Y6, Y4
+	VFMADD213PS lanes<>+2624(SB), Y6, Y4
+	VFMADD213PS lanes<>+3648(SB), Y6, Y4
+	VFMADD213PS lanes<>+2560(SB), Y6, Y4
+	VFMADD213PS lanes<>+4256(SB), Y6, Y4
+	VFMADD213PS lanes<>+1408(SB), Y6, Y4
+	VFMADD231PS lanes<>+2016(SB), Y2, Y6
 	VFMADD231PS Y4, Y3, Y6
 	VANDPS Y14, Y1, Y2
-	VCMPPS $17, lanes<>+480(SB), Y2, Y2
-	VCMPPS $17, lanes<>+768(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1248(SB), Y2, Y2
+	VCMPPS $17, lanes<>+1536(SB), Y1, Y3
 	VBLENDVPS Y3, Y6, Y1, Y3
-	VCMPPS $0, lanes<>+800(SB), Y1, Y4
-	VBROADCASTSS lanes<>+4544(SB), Y5
+	VCMPPS $0, lanes<>+1568(SB), Y1, Y4
+	VBROADCASTSS lanes<>+5320(SB), Y5
 	VBLENDVPS Y4, Y13, Y5, Y4
-	VCMPPS $30, lanes<>+800(SB), Y1, Y5
+	VCMPPS $30, lanes<>+1568(SB), Y1, Y5
 	VBLENDVPS Y5, Y3, Y4, Y3
 	VBLENDVPS Y2, Y1, Y3, Y1
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+608(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -3805,7 +5499,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -3816,13 +5510,13 @@ tail:
 	VADDPS Y15, Y3, Y3
 	VDIVPS Y3, Y2, Y2
 	VADDPS Y2, Y1, Y2
-	VCMPPS $30, lanes<>+736(SB), Y1, Y3
+	VCMPPS $30, lanes<>+1504(SB), Y1, Y3
 	VBLENDVPS Y3, Y1, Y2, Y1
-	VANDPS lanes<>+576(SB), Y3, Y2
+	VANDPS lanes<>+1344(SB), Y3, Y2
 	VADDPS Y15, Y1, Y3
-	VPSUBD lanes<>+672(SB), Y3, Y3
+	VPSUBD lanes<>+1440(SB), Y3, Y3
 	VPAND Y13, Y3, Y3
-	VBROADCASTSS lanes<>+4532(SB), Y4
+	VBROADCASTSS lanes<>+5304(SB), Y4
 	VPSUBD Y3, Y4, Y4
 	VMULPS Y12, Y1, Y5
 	VMOVAPS Y15, Y6
@@ -3831,29 +5525,29 @@ tail:
 	VCVTDQ2PS Y3, Y3
 	VADDPS Y2, Y3, Y2
 	VMULPS Y6, Y6, Y3
-	VBROADCASTSS lanes<>+4576(SB), Y4
-	VFMADD213PS lanes<>+1440(SB), Y6, Y4
-	VFMADD213PS lanes<>+1984(SB), Y6, Y4
-	VFMADD213PS lanes<>+3360(SB), Y6, Y4
-	VFMADD213PS lanes<>+1856(SB), Y6, Y4
-	VFMADD213PS lanes<>+2880(SB), Y6, Y4
-	VFMADD213PS lanes<>+1792(SB), Y6, Y4
-	VFMADD213PS lanes<>+3488(SB), Y6, Y4
-	VFMADD213PS lanes<>+640(SB), Y6, Y4
-	VFMADD231PS lanes<>+1248(SB), Y2, Y6
+	VBROADCASTSS lanes<>+5360(SB), Y4
+	VFMADD213PS lanes<>+2208(SB), Y6, Y4
+	VFMADD213PS lanes<>+2752(SB), Y6, Y4
+	VFMADD213PS lanes<>+4128(SB), Y6, Y4
+	VFMADD213PS lanes<>+2624(SB), Y6, Y4
+	VFMADD213PS lanes<>+3648(SB), Y6, Y4
+	VFMADD213PS lanes<>+2560(SB), Y6, Y4
+	VFMADD213PS lanes<>+4256(SB), Y6, Y4
+	VFMADD213PS lanes<>+1408(SB), Y6, Y4
+	VFMADD231PS lanes<>+2016(SB), Y2, Y6
 	VFMADD231PS Y4, Y3, Y6
 	VANDPS Y14, Y1, Y2
-	VCMPPS $17, lanes<>+480(SB), Y2, Y2
-	VCMPPS $17, lanes<>+768(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1248(SB), Y2, Y2
+	VCMPPS $17, lanes<>+1536(SB), Y1, Y3
 	VBLENDVPS Y3, Y6, Y1, Y3
-	VCMPPS $0, lanes<>+800(SB), Y1, Y4
-	VBROADCASTSS lanes<>+4544(SB), Y5
+	VCMPPS $0, lanes<>+1568(SB), Y1, Y4
+	VBROADCASTSS lanes<>+5320(SB), Y5
 	VBLENDVPS Y4, Y13, Y5, Y4
-	VCMPPS $30, lanes<>+800(SB), Y1, Y5
+	VCMPPS $30, lanes<>+1568(SB), Y1, Y5
 	VBLENDVPS Y5, Y3, Y4, Y3
 	VBLENDVPS Y2, Y1, Y3, Y1
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+608(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
@@ -3862,31 +5556,265 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·asinhFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+5024(SB), Z30
+	VBROADCASTSS lanes<>+5308(SB), Z29
+	VBROADCASTSS lanes<>+5300(SB), Z28
+	VBROADCASTSS lanes<>+1568(SB), Z27
+	VBROADCASTSS lanes<>+1504(SB), Z26
+	VPXORD X25, X25, X25
+	VBROADCASTSS lanes<>+1344(SB), Z24
+	VBROADCASTSS lanes<>+1440(SB), Z23
+	VBROADCASTSS lanes<>+5304(SB), Z22
+	VBROADCASTSS lanes<>+5360(SB), Z21
+	VBROADCASTSS lanes<>+2208(SB), Z20
+	VBROADCASTSS lanes<>+2752(SB), Z19
+	VBROADCASTSS lanes<>+4128(SB), Z18
+	VBROADCASTSS lanes<>+2624(SB), Z17
+	VBROADCASTSS lanes<>+3648(SB), Z16
+	VBROADCASTSS lanes<>+2560(SB), Z15
+	VBROADCASTSS lanes<>+4256(SB), Z14
+	VBROADCASTSS lanes<>+1408(SB), Z13
+	VBROADCASTSS lanes<>+2016(SB), Z12
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VANDPS Z30, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VANDPS Z30, Z2, Z3
+	VMULPS Z1, Z1, Z4
+	VMULPS Z3, Z3, Z5
+	VADDPS Z31, Z4, Z6
+	VADDPS Z31, Z5, Z7
+	VSQRTPS Z6, Z6
+	VSQRTPS Z7, Z7
+	VADDPS Z31, Z6, Z6
+	VADDPS Z31, Z7, Z7
+	VDIVPS Z6, Z4, Z4
+	VDIVPS Z7, Z5, Z5
+	VADDPS Z4, Z1, Z4
+	VADDPS Z5, Z3, Z5
+	VCMPPS $30, Z26, Z1, K1
+	VCMPPS $30, Z26, Z3, K2
+	VBLENDMPS Z1, Z4, K1, Z1
+	VBLENDMPS Z3, Z5, K2, Z3
+	VBLENDMPS Z24, Z25, K1, Z4
+	VBLENDMPS Z24, Z25, K2, Z5
+	VADDPS Z31, Z1, Z6
+	VADDPS Z31, Z3, Z7
+	VPSUBD Z23, Z6, Z6
+	VPSUBD Z23, Z7, Z7
+	VPANDD Z29, Z6, Z6
+	VPANDD Z29, Z7, Z7
+	VPSUBD Z6, Z22, Z8
+	VPSUBD Z7, Z22, Z9
+	VMULPS Z28, Z1, Z10
+	VMULPS Z28, Z3, Z11
+	VMOVAPS Z31, Z2
+	VFMSUB231PS Z28, Z8, Z2
+	VMOVAPS Z31, Z0
+	VFMSUB231PS Z28, Z9, Z0
+	VFMADD231PS Z8, Z10, Z2
+	VFMADD231PS Z9, Z11, Z0
+	VCVTDQ2PS Z6, Z6
+	VCVTDQ2PS Z7, Z7
+	VADDPS Z4, Z6, Z4
+	VADDPS Z5, Z7, Z5
+	VMULPS Z2, Z2, Z6
+	VMULPS Z0, Z0, Z7
+	VMOVAPS Z20, Z8
+	VFMADD231PS Z2, Z21, Z8
+	VMOVAPS Z20, Z9
+	VFMADD231PS Z0, Z21, Z9
+	VFMADD213PS Z19, Z2, Z8
+	VFMADD213PS Z19, Z0, Z9
+	VFMADD213PS Z18, Z2, Z8
+	VFMADD213PS Z18, Z0, Z9
+	VFMADD213PS Z17, Z2, Z8
+	VFMADD213PS Z17, Z0, Z9
+	VFMADD213PS Z16, Z2, Z8
+	VFMADD213PS Z16, Z0, Z9
+	VFMADD213PS Z15, Z2, Z8
+	VFMADD213PS Z15, Z0, Z9
+	VFMADD213PS Z14, Z2, Z8
+	VFMADD213PS Z14, Z0, Z9
+	VFMADD213PS Z13, Z2, Z8
+	VFMADD213PS Z13, Z0, Z9
+	VFMADD231PS Z12, Z4, Z2
+	VFMADD231PS Z12, Z5, Z0
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z0
+	VANDPS Z30, Z1, Z4
+	VANDPS Z30, Z3, Z5
+	VCMPPS.BCST $17, lanes<>+1248(SB), Z4, K1
+	VCMPPS.BCST $17, lanes<>+1248(SB), Z5, K2
+	VCMPPS.BCST $17, lanes<>+1536(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+1536(SB), Z3, K4
+	VBLENDMPS Z2, Z1, K3, Z2
+	VBLENDMPS Z0, Z3, K4, Z0
+	VCMPPS $0, Z27, Z1, K3
+	VCMPPS $0, Z27, Z3, K4
+	VBROADCASTSS lanes<>+5320(SB), Z4
+	VBLENDMPS Z29, Z4, K3, Z5
+	VBLENDMPS Z29, Z4, K4, Z4
+	VCMPPS $30, Z27, Z1, K3
+	VCMPPS $30, Z27, Z3, K4
+	VBLENDMPS Z2, Z5, K3, Z2
+	VBLENDMPS Z0, Z4, K4, Z0
+	VBLENDMPS Z1, Z2, K1, Z1
+	VBLENDMPS Z3, Z0, K2, Z0
+	VPTERNLOGD $226, (SI)(CX*4), Z30, Z1
+	VPTERNLOGD $226, 4096(SI)(CX*4), Z30, Z0
+	VMOVNTPS Z1, (DX)(CX*4)
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VANDPS Z30, Z0, Z1
+	VMOVUPS 12288(SI)(CX*4), Z2
+	VANDPS Z30, Z2, Z3
+	VMULPS Z1, Z1, Z4
+	VMULPS Z3, Z3, Z5
+	VADDPS Z31, Z4, Z6
+	VADDPS Z31, Z5, Z7
+	VSQRTPS Z6, Z6
+	VSQRTPS Z7, Z7
+	VADDPS Z31, Z6, Z6
+	VADDPS Z31, Z7, Z7
+	VDIVPS Z6, Z4, Z4
+	VDIVPS Z7, Z5, Z5
+	VADDPS Z4, Z1, Z4
+	VADDPS Z5, Z3, Z5
+	VCMPPS $30, Z26, Z1, K1
+	VCMPPS $30, Z26, Z3, K2
+	VBLENDMPS Z1, Z4, K1, Z1
+	VBLENDMPS Z3, Z5, K2, Z3
+	VBLENDMPS Z24, Z25, K1, Z4
+	VBLENDMPS Z24, Z25, K2, Z5
+	VADDPS Z31, Z1, Z6
+	VADDPS Z31, Z3, Z7
+	VPSUBD Z23, Z6, Z6
+	VPSUBD Z23, Z7, Z7
+	VPANDD Z29, Z6, Z6
+	VPANDD Z29, Z7, Z7
+	VPSUBD Z6, Z22, Z8
+	VPSUBD Z7, Z22, Z9
+	VMULPS Z28, Z1, Z10
+	VMULPS Z28, Z3, Z11
+	VMOVAPS Z31, Z2
+	VFMSUB231PS Z28, Z8, Z2
+	VMOVAPS Z31, Z0
+	VFMSUB231PS Z28, Z9, Z0
+	VFMADD231PS Z8, Z10, Z2
+	VFMADD231PS Z9, Z11, Z0
+	VCVTDQ2PS Z6, Z6
+	VCVTDQ2PS Z7, Z7
+	VADDPS Z4, Z6, Z4
+	VADDPS Z5, Z7, Z5
+	VMULPS Z2, Z2, Z6
+	VMULPS Z0, Z0, Z7
+	VMOVAPS Z20, Z8
+	VFMADD231PS Z2, Z21, Z8
+	VMOVAPS Z20, Z9
+	VFMADD231PS Z0, Z21, Z9
+	VFMADD213PS Z19, Z2, Z8
+	VFMADD213PS Z19, Z0, Z9
+	VFMADD213PS Z18, Z2, Z8
+	VFMADD213PS Z18, Z0, Z9
+	VFMADD213PS Z17, Z2, Z8
+	VFMADD213PS Z17, Z0, Z9
+	VFMADD213PS Z16, Z2, Z8
+	VFMADD213PS Z16, Z0, Z9
+	VFMADD213PS Z15, Z2, Z8
+	VFMADD213PS Z15, Z0, Z9
+	VFMADD213PS Z14, Z2, Z8
+	VFMADD213PS Z14, Z0, Z9
+	VFMADD213PS Z13, Z2, Z8
+	VFMADD213PS Z13, Z0, Z9
+	VFMADD231PS Z12, Z4, Z2
+	VFMADD231PS Z12, Z5, Z0
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z9, Z7, Z0
+	VANDPS Z30, Z1, Z4
+	VANDPS Z30, Z3, Z5
+	VCMPPS.BCST $17, lanes<>+1248(SB), Z4, K1
+	VCMPPS.BCST $17, lanes<>+1248(SB), Z5, K2
+	VCMPPS.BCST $17, lanes<>+1536(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+1536(SB), Z3, K4
+	VBLENDMPS Z2, Z1, K3, Z2
+	VBLENDMPS Z0, Z3, K4, Z0
+	VCMPPS $0, Z27, Z1, K3
+	VCMPPS $0, Z27, Z3, K4
+	VBROADCASTSS lanes<>+5320(SB), Z4
+	VBLENDMPS Z29, Z4, K3, Z5
+	VBLENDMPS Z29, Z4, K4, Z4
+	VCMPPS $30, Z27, Z1, K3
+	VCMPPS $30, Z27, Z3, K4
+	VBLENDMPS Z2, Z5, K3, Z2
+	VBLENDMPS Z0, Z4, K4, Z0
+	VBLENDMPS Z1, Z2, K1, Z1
+	VBLENDMPS Z3, Z0, K2, Z0
+	VPTERNLOGD $226, 8192(SI)(CX*4), Z30, Z1
+	VPTERNLOGD $226, 12288(SI)(CX*4), Z30, Z0
+	VMOVNTPS Z1, 8192(DX)(CX*4)
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·asinhFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+704(SB), Z31
-	VBROADCASTSS lanes<>+4256(SB), Z30
-	VBROADCASTSS lanes<>+4536(SB), Z29
-	VBROADCASTSS lanes<>+4528(SB), Z28
-	VBROADCASTSS lanes<>+800(SB), Z27
-	VBROADCASTSS lanes<>+736(SB), Z26
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+5024(SB), Z30
+	VBROADCASTSS lanes<>+5308(SB), Z29
+	VBROADCASTSS lanes<>+5300(SB), Z28
+	VBROADCASTSS lanes<>+1568(SB), Z27
+	VBROADCASTSS lanes<>+1504(SB), Z26
 	VPXORD X25, X25, X25
-	VBROADCASTSS lanes<>+576(SB), Z24
-	VBROADCASTSS lanes<>+672(SB), Z23
-	VBROADCASTSS lanes<>+4532(SB), Z22
-	VBROADCASTSS lanes<>+4576(SB), Z21
-	VBROADCASTSS lanes<>+1440(SB), Z20
-	VBROADCASTSS lanes<>+1984(SB), Z19
-	VBROADCASTSS lanes<>+3360(SB), Z18
-	VBROADCASTSS lanes<>+1856(SB), Z17
-	VBROADCASTSS lanes<>+2880(SB), Z16
-	VBROADCASTSS lanes<>+1792(SB), Z15
-	VBROADCASTSS lanes<>+3488(SB), Z14
-	VBROADCASTSS lanes<>+640(SB), Z13
-	VBROADCASTSS lanes<>+1248(SB), Z12
+	VBROADCASTSS lanes<>+1344(SB), Z24
+	VBROADCASTSS lanes<>+1440(SB), Z23
+	VBROADCASTSS lanes<>+5304(SB), Z22
+	VBROADCASTSS lanes<>+5360(SB), Z21
+	VBROADCASTSS lanes<>+2208(SB), Z20
+	VBROADCASTSS lanes<>+2752(SB), Z19
+	VBROADCASTSS lanes<>+4128(SB), Z18
+	VBROADCASTSS lanes<>+2624(SB), Z17
+	VBROADCASTSS lanes<>+3648(SB), Z16
+	VBROADCASTSS lanes<>+2560(SB), Z15
+	VBROADCASTSS lanes<>+4256(SB), Z14
+	VBROADCASTSS lanes<>+1408(SB), Z13
+	VBROADCASTSS lanes<>+2016(SB), Z12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -3960,15 +5888,15 @@ main:
 	VFMADD231PS Z9, Z7, Z0
 	VANDPS Z30, Z1, Z4
 	VANDPS Z30, Z3, Z5
-	VCMPPS.BCST $17, lanes<>+480(SB), Z4, K1
-	VCMPPS.BCST $17, lanes<>+480(SB), Z5, K2
-	VCMPPS.BCST $17, lanes<>+768(SB), Z1, K3
-	VCMPPS.BCST $17, lanes<>+768(SB), Z3, K4
+	VCMPPS.BCST $17, lanes<>+1248(SB), Z4, K1
+	VCMPPS.BCST $17, lanes<>+1248(SB), Z5, K2
+	VCMPPS.BCST $17, lanes<>+1536(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+1536(SB), Z3, K4
 	VBLENDMPS Z2, Z1, K3, Z2
 	VBLENDMPS Z0, Z3, K4, Z0
 	VCMPPS $0, Z27, Z1, K3
 	VCMPPS $0, Z27, Z3, K4
-	VBROADCASTSS lanes<>+4544(SB), Z4
+	VBROADCASTSS lanes<>+5320(SB), Z4
 	VBLENDMPS Z29, Z4, K3, Z5
 	VBLENDMPS Z29, Z4, K4, Z4
 	VCMPPS $30, Z27, Z1, K3
@@ -4026,11 +5954,11 @@ masked:
 	VFMADD231PS Z12, Z2, Z6
 	VFMADD231PS Z4, Z3, Z6
 	VANDPS Z30, Z1, Z2
-	VCMPPS.BCST $17, lanes<>+480(SB), Z2, K1
-	VCMPPS.BCST $17, lanes<>+768(SB), Z1, K2
+	VCMPPS.BCST $17, lanes<>+1248(SB), Z2, K1
+	VCMPPS.BCST $17, lanes<>+1536(SB), Z1, K2
 	VBLENDMPS Z6, Z1, K2, Z2
 	VCMPPS $0, Z27, Z1, K2
-	VBROADCASTSS lanes<>+4544(SB), Z3
+	VBROADCASTSS lanes<>+5320(SB), Z3
 	VBLENDMPS Z29, Z3, K2, Z3
 	VCMPPS $30, Z27, Z1, K2
 	VBLENDMPS Z2, Z3, K2, Z2
@@ -4049,8 +5977,8 @@ TEXT ·asinhFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+352(SB), Y15
-	VBROADCASTSD lanes<>+4288(SB), Y14
+	VBROADCASTSD lanes<>+1120(SB), Y15
+	VBROADCASTSD lanes<>+5056(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -4072,91 +6000,91 @@ main:
 	VDIVPD Y7, Y5, Y5
 	VADDPD Y4, Y1, Y4
 	VADDPD Y5, Y3, Y5
-	VCMPPD $30, lanes<>+160(SB), Y1, Y6
-	VCMPPD $30, lanes<>+160(SB), Y3, Y7
+	VCMPPD $30, lanes<>+928(SB), Y1, Y6
+	VCMPPD $30, lanes<>+928(SB), Y3, Y7
 	VBLENDVPD Y6, Y1, Y4, Y1
 	VBLENDVPD Y7, Y3, Y5, Y3
 	VANDPS Y15, Y6, Y4
 	VANDPS Y15, Y7, Y5
 	VADDPD Y15, Y1, Y6
 	VADDPD Y15, Y3, Y7
-	VPSUBQ lanes<>+320(SB), Y6, Y6
-	VPSUBQ lanes<>+320(SB), Y7, Y7
-	VPAND lanes<>+448(SB), Y6, Y6
-	VPAND lanes<>+448(SB), Y7, Y7
-	VBROADCASTSD lanes<>+4320(SB), Y8
+	VPSUBQ lanes<>+1088(SB), Y6, Y6
+	VPSUBQ lanes<>+1088(SB), Y7, Y7
+	VPAND lanes<>+1216(SB), Y6, Y6
+	VPAND lanes<>+1216(SB), Y7, Y7
+	VBROADCASTSD lanes<>+5088(SB), Y8
 	VPSUBQ Y6, Y8, Y9
 	VPSUBQ Y7, Y8, Y8
-	VMULPD lanes<>+256(SB), Y1, Y10
-	VMULPD lanes<>+256(SB), Y3, Y11
+	VMULPD lanes<>+1024(SB), Y1, Y10
+	VMULPD lanes<>+1024(SB), Y3, Y11
 	VMOVAPS Y15, Y12
-	VFMSUB231PD lanes<>+256(SB), Y9, Y12
+	VFMSUB231PD lanes<>+1024(SB), Y9, Y12
 	VMOVAPS Y15, Y13
-	VFMSUB231PD lanes<>+256(SB), Y8, Y13
+	VFMSUB231PD lanes<>+1024(SB), Y8, Y13
 	VFMADD231PD Y9, Y10, Y12
 	VFMADD231PD Y8, Y11, Y13
 	VPADDQ Y15, Y6, Y6
 	VPADDQ Y15, Y7, Y7
 	VPSRLQ $52, Y6, Y6
 	VPSRLQ $52, Y7, Y7
-	VPOR lanes<>+128(SB), Y6, Y6
-	VPOR lanes<>+128(SB), Y7, Y7
-	VSUBPD lanes<>+4192(SB), Y6, Y6
-	VSUBPD lanes<>+4192(SB), Y7, Y7
+	VPOR lanes<>+896(SB), Y6, Y6
+	VPOR lanes<>+896(SB), Y7, Y7
+	VSUBPD lanes<>+4960(SB), Y6, Y6
+	VSUBPD lanes<>+4960(SB), Y7, Y7
 	VADDPD Y4, Y6, Y4
 	VADDPD Y5, Y7, Y5
 	VMULPD Y12, Y12, Y6
 	VMULPD Y13, Y13, Y7
-	VADDPD lanes<>+64(SB), Y12, Y8
-	VADDPD lanes<>+64(SB), Y13, Y9
+	VADDPD lanes<>+832(SB), Y12, Y8
+	VADDPD lanes<>+832(SB), Y13, Y9
 	VDIVPD Y8, Y12, Y8
 	VDIVPD Y9, Y13, Y9
 	VMULPD Y8, Y8, Y10
 	VMULPD Y9, Y9, Y11
-	VMULPD lanes<>+288(SB), Y6, Y6
-	VMULPD lanes<>+288(SB), Y7, Y7
-	VBROADCASTSD lanes<>+4448(SB), Y2
-	VBROADCASTSD lanes<>+2784(SB), Y0
+	VMULPD lanes<>+1056(SB), Y6, Y6
+	VMULPD lanes<>+1056(SB), Y7, Y7
+	VBROADCASTSD lanes<>+5216(SB), Y2
+	VBROADCASTSD lanes<>+3552(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+2784(SB), Y11, Y2
-	VFMADD213PD lanes<>+2336(SB), Y10, Y0
-	VFMADD213PD lanes<>+2336(SB), Y11, Y2
-	VFMADD213PD lanes<>+1888(SB), Y10, Y0
-	VFMADD213PD lanes<>+1888(SB), Y11, Y2
-	VFMADD213PD lanes<>+3904(SB), Y10, Y0
-	VFMADD213PD lanes<>+3904(SB), Y11, Y2
-	VFMADD213PD lanes<>+2624(SB), Y10, Y0
-	VFMADD213PD lanes<>+2624(SB), Y11, Y2
+	VFMADD213PD lanes<>+3552(SB), Y11, Y2
+	VFMADD213PD lanes<>+3104(SB), Y10, Y0
+	VFMADD213PD lanes<>+3104(SB), Y11, Y2
 	VFMADD213PD lanes<>+2656(SB), Y10, Y0
 	VFMADD213PD lanes<>+2656(SB), Y11, Y2
-	VFMADD213PD lanes<>+2048(SB), Y10, Y0
-	VFMADD213PD lanes<>+2048(SB), Y11, Y2
+	VFMADD213PD lanes<>+4672(SB), Y10, Y0
+	VFMADD213PD lanes<>+4672(SB), Y11, Y2
+	VFMADD213PD lanes<>+3392(SB), Y10, Y0
+	VFMADD213PD lanes<>+3392(SB), Y11, Y2
+	VFMADD213PD lanes<>+3424(SB), Y10, Y0
+	VFMADD213PD lanes<>+3424(SB), Y11, Y2
+	VFMADD213PD lanes<>+2816(SB), Y10, Y0
+	VFMADD213PD lanes<>+2816(SB), Y11, Y2
 	VFMADD213PD Y6, Y0, Y10
 	VFMADD213PD Y7, Y2, Y11
 	VFMSUB231PD Y10, Y8, Y6
 	VFMSUB231PD Y11, Y9, Y7
-	VFMADD231PD lanes<>+1760(SB), Y4, Y6
-	VFMADD231PD lanes<>+1760(SB), Y5, Y7
+	VFMADD231PD lanes<>+2528(SB), Y4, Y6
+	VFMADD231PD lanes<>+2528(SB), Y5, Y7
 	VADDPD Y12, Y6, Y0
 	VADDPD Y13, Y7, Y2
-	VFMADD231PD lanes<>+3872(SB), Y4, Y0
-	VFMADD231PD lanes<>+3872(SB), Y5, Y2
+	VFMADD231PD lanes<>+4640(SB), Y4, Y0
+	VFMADD231PD lanes<>+4640(SB), Y5, Y2
 	VANDPD Y14, Y1, Y4
 	VANDPD Y14, Y3, Y5
-	VCMPPD $17, lanes<>+192(SB), Y4, Y4
-	VCMPPD $17, lanes<>+192(SB), Y5, Y5
-	VCMPPD $17, lanes<>+384(SB), Y1, Y6
-	VCMPPD $17, lanes<>+384(SB), Y3, Y7
+	VCMPPD $17, lanes<>+960(SB), Y4, Y4
+	VCMPPD $17, lanes<>+960(SB), Y5, Y5
+	VCMPPD $17, lanes<>+1152(SB), Y1, Y6
+	VCMPPD $17, lanes<>+1152(SB), Y3, Y7
 	VBLENDVPD Y6, Y0, Y1, Y0
 	VBLENDVPD Y7, Y2, Y3, Y2
-	VCMPPD $0, lanes<>+416(SB), Y1, Y6
-	VCMPPD $0, lanes<>+416(SB), Y3, Y7
-	VBROADCASTSD lanes<>+4376(SB), Y8
-	VBROADCASTSD lanes<>+448(SB), Y9
+	VCMPPD $0, lanes<>+1184(SB), Y1, Y6
+	VCMPPD $0, lanes<>+1184(SB), Y3, Y7
+	VBROADCASTSD lanes<>+5144(SB), Y8
+	VBROADCASTSD lanes<>+1216(SB), Y9
 	VBLENDVPD Y6, Y9, Y8, Y6
 	VBLENDVPD Y7, Y9, Y8, Y7
-	VCMPPD $30, lanes<>+416(SB), Y1, Y8
-	VCMPPD $30, lanes<>+416(SB), Y3, Y9
+	VCMPPD $30, lanes<>+1184(SB), Y1, Y8
+	VCMPPD $30, lanes<>+1184(SB), Y3, Y9
 	VBLENDVPD Y8, Y0, Y6, Y0
 	VBLENDVPD Y9, Y2, Y7, Y2
 	VBLENDVPD Y4, Y1, Y0, Y0
@@ -4164,9 +6092,9 @@ main:
 	VANDPD Y14, Y0, Y0
 	VANDPD Y14, Y1, Y1
 	VMOVUPS (SI)(CX*8), Y2
-	VANDPD lanes<>+96(SB), Y2, Y2
+	VANDPD lanes<>+864(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*8), Y3
-	VANDPD lanes<>+96(SB), Y3, Y3
+	VANDPD lanes<>+864(SB), Y3, Y3
 	VORPD Y2, Y0, Y0
 	VORPD Y3, Y1, Y1
 	VMOVUPS Y0, (DX)(CX*8)
@@ -4188,54 +6116,54 @@ single:
 	VADDPD Y15, Y3, Y3
 	VDIVPD Y3, Y2, Y2
 	VADDPD Y2, Y1, Y2
-	VCMPPD $30, lanes<>+160(SB), Y1, Y3
+	VCMPPD $30, lanes<>+928(SB), Y1, Y3
 	VBLENDVPD Y3, Y1, Y2, Y1
 	VANDPS Y15, Y3, Y2
 	VADDPD Y15, Y1, Y3
-	VPSUBQ lanes<>+320(SB), Y3, Y3
-	VPAND lanes<>+448(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4320(SB), Y4
+	VPSUBQ lanes<>+1088(SB), Y3, Y3
+	VPAND lanes<>+1216(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5088(SB), Y4
 	VPSUBQ Y3, Y4, Y4
-	VMULPD lanes<>+256(SB), Y1, Y5
+	VMULPD lanes<>+1024(SB), Y1, Y5
 	VMOVAPS Y15, Y6
-	VFMSUB231PD lanes<>+256(SB), Y4, Y6
+	VFMSUB231PD lanes<>+1024(SB), Y4, Y6
 	VFMADD231PD Y4, Y5, Y6
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
-	VPOR lanes<>+128(SB), Y3, Y3
-	VSUBPD lanes<>+4192(SB), Y3, Y3
+	VPOR lanes<>+896(SB), Y3, Y3
+	VSUBPD lanes<>+4960(SB), Y3, Y3
 	VADDPD Y2, Y3, Y2
 	VMULPD Y6, Y6, Y3
-	VADDPD lanes<>+64(SB), Y6, Y4
+	VADDPD lanes<>+832(SB), Y6, Y4
 	VDIVPD Y4, Y6, Y4
 	VMULPD Y4, Y4, Y5
-	VMULPD lanes<>+288(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4448(SB), Y7
-	VFMADD213PD lanes<>+2784(SB), Y5, Y7
-	VFMADD213PD lanes<>+2336(SB), Y5, Y7
-	VFMADD213PD lanes<>+1888(SB), Y5, Y7
-	VFMADD213PD lanes<>+3904(SB), Y5, Y7
-	VFMADD213PD lanes<>+2624(SB), Y5, Y7
+	VMULPD lanes<>+1056(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5216(SB), Y7
+	VFMADD213PD lanes<>+3552(SB), Y5, Y7
+	VFMADD213PD lanes<>+3104(SB), Y5, Y7
 	VFMADD213PD lanes<>+2656(SB), Y5, Y7
-	VFMADD213PD lanes<>+2048(SB), Y5, Y7
+	VFMADD213PD lanes<>+4672(SB), Y5, Y7
+	VFMADD213PD lanes<>+3392(SB), Y5, Y7
+	VFMADD213PD lanes<>+3424(SB), Y5, Y7
+	VFMADD213PD lanes<>+2816(SB), Y5, Y7
 	VFMADD213PD Y3, Y7, Y5
 	VFMSUB231PD Y5, Y4, Y3
-	VFMADD231PD lanes<>+1760(SB), Y2, Y3
+	VFMADD231PD lanes<>+2528(SB), Y2, Y3
 	VADDPD Y6, Y3, Y3
-	VFMADD231PD lanes<>+3872(SB), Y2, Y3
+	VFMADD231PD lanes<>+4640(SB), Y2, Y3
 	VANDPD Y14, Y1, Y2
-	VCMPPD $17, lanes<>+192(SB), Y2, Y2
-	VCMPPD $17, lanes<>+384(SB), Y1, Y4
+	VCMPPD $17, lanes<>+960(SB), Y2, Y2
+	VCMPPD $17, lanes<>+1152(SB), Y1, Y4
 	VBLENDVPD Y4, Y3, Y1, Y3
-	VCMPPD $0, lanes<>+416(SB), Y1, Y4
-	VBROADCASTSD lanes<>+4376(SB), Y5
-	VBROADCASTSD lanes<>+448(SB), Y6
+	VCMPPD $0, lanes<>+1184(SB), Y1, Y4
+	VBROADCASTSD lanes<>+5144(SB), Y5
+	VBROADCASTSD lanes<>+1216(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
-	VCMPPD $30, lanes<>+416(SB), Y1, Y5
+	VCMPPD $30, lanes<>+1184(SB), Y1, Y5
 	VBLENDVPD Y5, Y3, Y4, Y3
 	VBLENDVPD Y2, Y1, Y3, Y1
 	VANDPD Y14, Y1, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
@@ -4245,7 +6173,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -4256,54 +6184,54 @@ tail:
 	VADDPD Y15, Y3, Y3
 	VDIVPD Y3, Y2, Y2
 	VADDPD Y2, Y1, Y2
-	VCMPPD $30, lanes<>+160(SB), Y1, Y3
+	VCMPPD $30, lanes<>+928(SB), Y1, Y3
 	VBLENDVPD Y3, Y1, Y2, Y1
 	VANDPS Y15, Y3, Y2
 	VADDPD Y15, Y1, Y3
-	VPSUBQ lanes<>+320(SB), Y3, Y3
-	VPAND lanes<>+448(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4320(SB), Y4
+	VPSUBQ lanes<>+1088(SB), Y3, Y3
+	VPAND lanes<>+1216(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5088(SB), Y4
 	VPSUBQ Y3, Y4, Y4
-	VMULPD lanes<>+256(SB), Y1, Y5
+	VMULPD lanes<>+1024(SB), Y1, Y5
 	VMOVAPS Y15, Y6
-	VFMSUB231PD lanes<>+256(SB), Y4, Y6
+	VFMSUB231PD lanes<>+1024(SB), Y4, Y6
 	VFMADD231PD Y4, Y5, Y6
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
-	VPOR lanes<>+128(SB), Y3, Y3
-	VSUBPD lanes<>+4192(SB), Y3, Y3
+	VPOR lanes<>+896(SB), Y3, Y3
+	VSUBPD lanes<>+4960(SB), Y3, Y3
 	VADDPD Y2, Y3, Y2
 	VMULPD Y6, Y6, Y3
-	VADDPD lanes<>+64(SB), Y6, Y4
+	VADDPD lanes<>+832(SB), Y6, Y4
 	VDIVPD Y4, Y6, Y4
 	VMULPD Y4, Y4, Y5
-	VMULPD lanes<>+288(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4448(SB), Y7
-	VFMADD213PD lanes<>+2784(SB), Y5, Y7
-	VFMADD213PD lanes<>+2336(SB), Y5, Y7
-	VFMADD213PD lanes<>+1888(SB), Y5, Y7
-	VFMADD213PD lanes<>+3904(SB), Y5, Y7
-	VFMADD213PD lanes<>+2624(SB), Y5, Y7
+	VMULPD lanes<>+1056(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5216(SB), Y7
+	VFMADD213PD lanes<>+3552(SB), Y5, Y7
+	VFMADD213PD lanes<>+3104(SB), Y5, Y7
 	VFMADD213PD lanes<>+2656(SB), Y5, Y7
-	VFMADD213PD lanes<>+2048(SB), Y5, Y7
+	VFMADD213PD lanes<>+4672(SB), Y5, Y7
+	VFMADD213PD lanes<>+3392(SB), Y5, Y7
+	VFMADD213PD lanes<>+3424(SB), Y5, Y7
+	VFMADD213PD lanes<>+2816(SB), Y5, Y7
 	VFMADD213PD Y3, Y7, Y5
 	VFMSUB231PD Y5, Y4, Y3
-	VFMADD231PD lanes<>+1760(SB), Y2, Y3
+	VFMADD231PD lanes<>+2528(SB), Y2, Y3
 	VADDPD Y6, Y3, Y3
-	VFMADD231PD lanes<>+3872(SB), Y2, Y3
+	VFMADD231PD lanes<>+4640(SB), Y2, Y3
 	VANDPD Y14, Y1, Y2
-	VCMPPD $17, lanes<>+192(SB), Y2, Y2
-	VCMPPD $17, lanes<>+384(SB), Y1, Y4
+	VCMPPD $17, lanes<>+960(SB), Y2, Y2
+	VCMPPD $17, lanes<>+1152(SB), Y1, Y4
 	VBLENDVPD Y4, Y3, Y1, Y3
-	VCMPPD $0, lanes<>+416(SB), Y1, Y4
-	VBROADCASTSD lanes<>+4376(SB), Y5
-	VBROADCASTSD lanes<>+448(SB), Y6
+	VCMPPD $0, lanes<>+1184(SB), Y1, Y4
+	VBROADCASTSD lanes<>+5144(SB), Y5
+	VBROADCASTSD lanes<>+1216(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
-	VCMPPD $30, lanes<>+416(SB), Y1, Y5
+	VCMPPD $30, lanes<>+1184(SB), Y1, Y5
 	VBLENDVPD Y5, Y3, Y4, Y3
 	VBLENDVPD Y2, Y1, Y3, Y1
 	VANDPD Y14, Y1, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
@@ -4317,24 +6245,24 @@ TEXT ·asinhFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+352(SB), Z31
-	VBROADCASTSD lanes<>+4288(SB), Z30
-	VBROADCASTSD lanes<>+448(SB), Z29
-	VBROADCASTSD lanes<>+256(SB), Z28
-	VBROADCASTSD lanes<>+416(SB), Z27
-	VBROADCASTSD lanes<>+160(SB), Z26
+	VBROADCASTSD lanes<>+1120(SB), Z31
+	VBROADCASTSD lanes<>+5056(SB), Z30
+	VBROADCASTSD lanes<>+1216(SB), Z29
+	VBROADCASTSD lanes<>+1024(SB), Z28
+	VBROADCASTSD lanes<>+1184(SB), Z27
+	VBROADCASTSD lanes<>+928(SB), Z26
 	VPXORD X25, X25, X25
-	VBROADCASTSD lanes<>+320(SB), Z24
-	VBROADCASTSD lanes<>+4320(SB), Z23
-	VBROADCASTSD lanes<>+128(SB), Z22
-	VBROADCASTSD lanes<>+4192(SB), Z21
-	VBROADCASTSD lanes<>+64(SB), Z20
-	VBROADCASTSD lanes<>+288(SB), Z19
-	VBROADCASTSD lanes<>+4448(SB), Z18
-	VBROADCASTSD lanes<>+2784(SB), Z17
-	VBROADCASTSD lanes<>+2336(SB), Z16
-	VBROADCASTSD lanes<>+1888(SB), Z15
-	VBROADCASTSD lanes<>+3904(SB), Z14
+	VBROADCASTSD lanes<>+1088(SB), Z24
+	VBROADCASTSD lanes<>+5088(SB), Z23
+	VBROADCASTSD lanes<>+896(SB), Z22
+	VBROADCASTSD lanes<>+4960(SB), Z21
+	VBROADCASTSD lanes<>+832(SB), Z20
+	VBROADCASTSD lanes<>+1056(SB), Z19
+	VBROADCASTSD lanes<>+5216(SB), Z18
+	VBROADCASTSD lanes<>+3552(SB), Z17
+	VBROADCASTSD lanes<>+3104(SB), Z16
+	VBROADCASTSD lanes<>+2656(SB), Z15
+	VBROADCASTSD lanes<>+4672(SB), Z14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -4408,33 +6336,33 @@ main:
 	VFMADD213PD Z15, Z11, Z0
 	VFMADD213PD Z14, Z10, Z2
 	VFMADD213PD Z14, Z11, Z0
-	VFMADD213PD.BCST lanes<>+2624(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+2624(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+2656(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+2656(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+2048(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+2048(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+3392(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+3392(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+3424(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+3424(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+2816(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+2816(SB), Z11, Z0
 	VFMADD213PD Z6, Z2, Z10
 	VFMADD213PD Z7, Z0, Z11
 	VFMSUB231PD Z10, Z8, Z6
 	VFMSUB231PD Z11, Z9, Z7
-	VFMADD231PD.BCST lanes<>+1760(SB), Z4, Z6
-	VFMADD231PD.BCST lanes<>+1760(SB), Z5, Z7
+	VFMADD231PD.BCST lanes<>+2528(SB), Z4, Z6
+	VFMADD231PD.BCST lanes<>+2528(SB), Z5, Z7
 	VADDPD Z12, Z6, Z0
 	VADDPD Z13, Z7, Z2
-	VFMADD231PD.BCST lanes<>+3872(SB), Z4, Z0
-	VFMADD231PD.BCST lanes<>+3872(SB), Z5, Z2
+	VFMADD231PD.BCST lanes<>+4640(SB), Z4, Z0
+	VFMADD231PD.BCST lanes<>+4640(SB), Z5, Z2
 	VANDPD Z30, Z1, Z4
 	VANDPD Z30, Z3, Z5
-	VCMPPD.BCST $17, lanes<>+192(SB), Z4, K1
-	VCMPPD.BCST $17, lanes<>+192(SB), Z5, K2
-	VCMPPD.BCST $17, lanes<>+384(SB), Z1, K3
-	VCMPPD.BCST $17, lanes<>+384(SB), Z3, K4
+	VCMPPD.BCST $17, lanes<>+960(SB), Z4, K1
+	VCMPPD.BCST $17, lanes<>+960(SB), Z5, K2
+	VCMPPD.BCST $17, lanes<>+1152(SB), Z1, K3
+	VCMPPD.BCST $17, lanes<>+1152(SB), Z3, K4
 	VBLENDMPD Z0, Z1, K3, Z0
 	VBLENDMPD Z2, Z3, K4, Z2
 	VCMPPD $0, Z27, Z1, K3
 	VCMPPD $0, Z27, Z3, K4
-	VBROADCASTSD lanes<>+4376(SB), Z4
+	VBROADCASTSD lanes<>+5144(SB), Z4
 	VBLENDMPD Z29, Z4, K3, Z5
 	VBLENDMPD Z29, Z4, K4, Z4
 	VCMPPD $30, Z27, Z1, K3
@@ -4492,20 +6420,20 @@ masked:
 	VFMADD213PD Z16, Z5, Z7
 	VFMADD213PD Z15, Z5, Z7
 	VFMADD213PD Z14, Z5, Z7
-	VFMADD213PD.BCST lanes<>+2624(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+2656(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+2048(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3392(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3424(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+2816(SB), Z5, Z7
 	VFMADD213PD Z3, Z7, Z5
 	VFMSUB231PD Z5, Z4, Z3
-	VFMADD231PD.BCST lanes<>+1760(SB), Z2, Z3
+	VFMADD231PD.BCST lanes<>+2528(SB), Z2, Z3
 	VADDPD Z6, Z3, Z3
-	VFMADD231PD.BCST lanes<>+3872(SB), Z2, Z3
+	VFMADD231PD.BCST lanes<>+4640(SB), Z2, Z3
 	VANDPD Z30, Z1, Z2
-	VCMPPD.BCST $17, lanes<>+192(SB), Z2, K1
-	VCMPPD.BCST $17, lanes<>+384(SB), Z1, K2
+	VCMPPD.BCST $17, lanes<>+960(SB), Z2, K1
+	VCMPPD.BCST $17, lanes<>+1152(SB), Z1, K2
 	VBLENDMPD Z3, Z1, K2, Z2
 	VCMPPD $0, Z27, Z1, K2
-	VBROADCASTSD lanes<>+4376(SB), Z3
+	VBROADCASTSD lanes<>+5144(SB), Z3
 	VBLENDMPD Z29, Z3, K2, Z3
 	VCMPPD $30, Z27, Z1, K2
 	VBLENDMPD Z2, Z3, K2, Z2
@@ -4519,13 +6447,66 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·asinhGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VMULPS Y0, Y0, Y0
+	VMOVUPS 32(DI)(CX*4), Y1
+	VMULPS Y1, Y1, Y1
+	VMOVUPS 64(DI)(CX*4), Y2
+	VMULPS Y2, Y2, Y2
+	VMOVUPS 96(DI)(CX*4), Y3
+	VMULPS Y3, Y3, Y3
+	VADDPS Y15, Y0, Y0
+	VADDPS Y15, Y1, Y1
+	VADDPS Y15, Y2, Y2
+	VADDPS Y15, Y3, Y3
+	VSQRTPS Y0, Y0
+	VSQRTPS Y1, Y1
+	VSQRTPS Y2, Y2
+	VSQRTPS Y3, Y3
+	VMOVUPS (SI)(CX*4), Y4
+	VDIVPS Y0, Y4, Y0
+	VMOVUPS 32(SI)(CX*4), Y4
+	VDIVPS Y1, Y4, Y1
+	VMOVUPS 64(SI)(CX*4), Y4
+	VDIVPS Y2, Y4, Y2
+	VMOVUPS 96(SI)(CX*4), Y4
+	VDIVPS Y3, Y4, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·asinhGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+704(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -4582,7 +6563,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -4599,13 +6580,87 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·asinhGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VMULPS Z0, Z0, Z0
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VMULPS Z1, Z1, Z1
+	VMOVUPS 8192(DI)(CX*4), Z2
+	VMULPS Z2, Z2, Z2
+	VMOVUPS 12288(DI)(CX*4), Z3
+	VMULPS Z3, Z3, Z3
+	VADDPS Z31, Z0, Z0
+	VADDPS Z31, Z1, Z1
+	VADDPS Z31, Z2, Z2
+	VADDPS Z31, Z3, Z3
+	VSQRTPS Z0, Z0
+	VSQRTPS Z1, Z1
+	VSQRTPS Z2, Z2
+	VSQRTPS Z3, Z3
+	VMOVUPS (SI)(CX*4), Z4
+	VDIVPS Z0, Z4, Z0
+	VMOVUPS 4096(SI)(CX*4), Z4
+	VDIVPS Z1, Z4, Z1
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VDIVPS Z2, Z4, Z2
+	VMOVUPS 12288(SI)(CX*4), Z4
+	VDIVPS Z3, Z4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·asinhGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+704(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -4670,7 +6725,7 @@ TEXT ·asinhGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Y15
+	VBROADCASTSD lanes<>+1120(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -4727,7 +6782,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -4750,7 +6805,7 @@ TEXT ·asinhGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Z31
+	VBROADCASTSD lanes<>+1120(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -4809,15 +6864,150 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·atanFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+5024(SB), Y14
+	VBROADCASTSS lanes<>+868(SB), Y13
+	VBROADCASTSS lanes<>+1504(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VANDPS Y14, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VANDPS Y14, Y2, Y3
+	VMINPS Y1, Y12, Y1
+	VMINPS Y3, Y12, Y3
+	VCMPPS $30, Y15, Y1, Y4
+	VCMPPS $30, Y15, Y3, Y5
+	VXORPS Y13, Y15, Y6
+	VXORPS Y13, Y15, Y7
+	VBLENDVPS Y4, Y6, Y1, Y6
+	VBLENDVPS Y5, Y7, Y3, Y7
+	VBLENDVPS Y4, Y1, Y15, Y1
+	VBLENDVPS Y5, Y3, Y15, Y3
+	VDIVPS Y1, Y6, Y1
+	VDIVPS Y3, Y7, Y3
+	VANDPS lanes<>+4416(SB), Y4, Y6
+	VANDPS lanes<>+4416(SB), Y5, Y7
+	VANDPS lanes<>+2304(SB), Y4, Y4
+	VANDPS lanes<>+2304(SB), Y5, Y5
+	VMULPS Y1, Y1, Y8
+	VMULPS Y3, Y3, Y9
+	VMULPS Y1, Y8, Y10
+	VMULPS Y3, Y9, Y11
+	VBROADCASTSS lanes<>+5340(SB), Y2
+	VBROADCASTSS lanes<>+3584(SB), Y0
+	VFMADD231PS Y8, Y2, Y0
+	VFMADD213PS lanes<>+3584(SB), Y9, Y2
+	VFMADD213PS lanes<>+4576(SB), Y8, Y0
+	VFMADD213PS lanes<>+4576(SB), Y9, Y2
+	VFMADD213PS lanes<>+3200(SB), Y8, Y0
+	VFMADD213PS lanes<>+3200(SB), Y9, Y2
+	VFMADD213PS lanes<>+1792(SB), Y8, Y0
+	VFMADD213PS lanes<>+1792(SB), Y9, Y2
+	VFMADD213PS lanes<>+1888(SB), Y8, Y0
+	VFMADD213PS lanes<>+1888(SB), Y9, Y2
+	VFMADD213PS lanes<>+2592(SB), Y8, Y0
+	VFMADD213PS lanes<>+2592(SB), Y9, Y2
+	VFMADD213PS lanes<>+4768(SB), Y8, Y0
+	VFMADD213PS lanes<>+4768(SB), Y9, Y2
+	VFMADD213PS lanes<>+4000(SB), Y8, Y0
+	VFMADD213PS lanes<>+4000(SB), Y9, Y2
+	VFMADD231PS Y0, Y10, Y1
+	VFMADD231PS Y2, Y11, Y3
+	VADDPS Y4, Y1, Y0
+	VADDPS Y5, Y3, Y1
+	VADDPS Y0, Y6, Y0
+	VADDPS Y1, Y7, Y1
+	VANDPS Y14, Y0, Y0
+	VANDPS Y14, Y1, Y1
+	VANDPS (SI)(CX*4), Y13, Y2
+	VANDPS 32(SI)(CX*4), Y13, Y3
+	VORPS Y2, Y0, Y0
+	VORPS Y3, Y1, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VANDPS Y14, Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VANDPS Y14, Y2, Y3
+	VMINPS Y1, Y12, Y1
+	VMINPS Y3, Y12, Y3
+	VCMPPS $30, Y15, Y1, Y4
+	VCMPPS $30, Y15, Y3, Y5
+	VXORPS Y13, Y15, Y6
+	VXORPS Y13, Y15, Y7
+	VBLENDVPS Y4, Y6, Y1, Y6
+	VBLENDVPS Y5, Y7, Y3, Y7
+	VBLENDVPS Y4, Y1, Y15, Y1
+	VBLENDVPS Y5, Y3, Y15, Y3
+	VDIVPS Y1, Y6, Y1
+	VDIVPS Y3, Y7, Y3
+	VANDPS lanes<>+4416(SB), Y4, Y6
+	VANDPS lanes<>+4416(SB), Y5, Y7
+	VANDPS lanes<>+2304(SB), Y4, Y4
+	VANDPS lanes<>+2304(SB), Y5, Y5
+	VMULPS Y1, Y1, Y8
+	VMULPS Y3, Y3, Y9
+	VMULPS Y1, Y8, Y10
+	VMULPS Y3, Y9, Y11
+	VBROADCASTSS lanes<>+5340(SB), Y2
+	VBROADCASTSS lanes<>+3584(SB), Y0
+	VFMADD231PS Y8, Y2, Y0
+	VFMADD213PS lanes<>+3584(SB), Y9, Y2
+	VFMADD213PS lanes<>+4576(SB), Y8, Y0
+	VFMADD213PS lanes<>+4576(SB), Y9, Y2
+	VFMADD213PS lanes<>+3200(SB), Y8, Y0
+	VFMADD213PS lanes<>+3200(SB), Y9, Y2
+	VFMADD213PS lanes<>+1792(SB), Y8, Y0
+	VFMADD213PS lanes<>+1792(SB), Y9, Y2
+	VFMADD213PS lanes<>+1888(SB), Y8, Y0
+	VFMADD213PS lanes<>+1888(SB), Y9, Y2
+	VFMADD213PS lanes<>+2592(SB), Y8, Y0
+	VFMADD213PS lanes<>+2592(SB), Y9, Y2
+	VFMADD213PS lanes<>+4768(SB), Y8, Y0
+	VFMADD213PS lanes<>+4768(SB), Y9, Y2
+	VFMADD213PS lanes<>+4000(SB), Y8, Y0
+	VFMADD213PS lanes<>+4000(SB), Y9, Y2
+	VFMADD231PS Y0, Y10, Y1
+	VFMADD231PS Y2, Y11, Y3
+	VADDPS Y4, Y1, Y0
+	VADDPS Y5, Y3, Y1
+	VADDPS Y0, Y6, Y0
+	VADDPS Y1, Y7, Y1
+	VANDPS Y14, Y0, Y0
+	VANDPS Y14, Y1, Y1
+	VANDPS 64(SI)(CX*4), Y13, Y2
+	VANDPS 96(SI)(CX*4), Y13, Y3
+	VORPS Y2, Y0, Y0
+	VORPS Y3, Y1, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·atanFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+704(SB), Y15
-	VBROADCASTSS lanes<>+4256(SB), Y14
-	VBROADCASTSS lanes<>+100(SB), Y13
-	VBROADCASTSS lanes<>+736(SB), Y12
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+5024(SB), Y14
+	VBROADCASTSS lanes<>+868(SB), Y13
+	VBROADCASTSS lanes<>+1504(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -4839,32 +7029,32 @@ main:
 	VBLENDVPS Y5, Y3, Y15, Y3
 	VDIVPS Y1, Y6, Y1
 	VDIVPS Y3, Y7, Y3
-	VANDPS lanes<>+3648(SB), Y4, Y6
-	VANDPS lanes<>+3648(SB), Y5, Y7
-	VANDPS lanes<>+1536(SB), Y4, Y4
-	VANDPS lanes<>+1536(SB), Y5, Y5
+	VANDPS lanes<>+4416(SB), Y4, Y6
+	VANDPS lanes<>+4416(SB), Y5, Y7
+	VANDPS lanes<>+2304(SB), Y4, Y4
+	VANDPS lanes<>+2304(SB), Y5, Y5
 	VMULPS Y1, Y1, Y8
 	VMULPS Y3, Y3, Y9
 	VMULPS Y1, Y8, Y10
 	VMULPS Y3, Y9, Y11
-	VBROADCASTSS lanes<>+4556(SB), Y2
-	VBROADCASTSS lanes<>+2816(SB), Y0
+	VBROADCASTSS lanes<>+5340(SB), Y2
+	VBROADCASTSS lanes<>+3584(SB), Y0
 	VFMADD231PS Y8, Y2, Y0
-	VFMADD213PS lanes<>+2816(SB), Y9, Y2
-	VFMADD213PS lanes<>+3808(SB), Y8, Y0
-	VFMADD213PS lanes<>+3808(SB), Y9, Y2
-	VFMADD213PS lanes<>+2432(SB), Y8, Y0
-	VFMADD213PS lanes<>+2432(SB), Y9, Y2
-	VFMADD213PS lanes<>+1024(SB), Y8, Y0
-	VFMADD213PS lanes<>+1024(SB), Y9, Y2
-	VFMADD213PS lanes<>+1120(SB), Y8, Y0
-	VFMADD213PS lanes<>+1120(SB), Y9, Y2
-	VFMADD213PS lanes<>+1824(SB), Y8, Y0
-	VFMADD213PS lanes<>+1824(SB), Y9, Y2
+	VFMADD213PS lanes<>+3584(SB), Y9, Y2
+	VFMADD213PS lanes<>+4576(SB), Y8, Y0
+	VFMADD213PS lanes<>+4576(SB), Y9, Y2
+	VFMADD213PS lanes<>+3200(SB), Y8, Y0
+	VFMADD213PS lanes<>+3200(SB), Y9, Y2
+	VFMADD213PS lanes<>+1792(SB), Y8, Y0
+	VFMADD213PS lanes<>+1792(SB), Y9, Y2
+	VFMADD213PS lanes<>+1888(SB), Y8, Y0
+	VFMADD213PS lanes<>+1888(SB), Y9, Y2
+	VFMADD213PS lanes<>+2592(SB), Y8, Y0
+	VFMADD213PS lanes<>+2592(SB), Y9, Y2
+	VFMADD213PS lanes<>+4768(SB), Y8, Y0
+	VFMADD213PS lanes<>+4768(SB), Y9, Y2
 	VFMADD213PS lanes<>+4000(SB), Y8, Y0
 	VFMADD213PS lanes<>+4000(SB), Y9, Y2
-	VFMADD213PS lanes<>+3232(SB), Y8, Y0
-	VFMADD213PS lanes<>+3232(SB), Y9, Y2
 	VFMADD231PS Y0, Y10, Y1
 	VFMADD231PS Y2, Y11, Y3
 	VADDPS Y4, Y1, Y0
@@ -4896,19 +7086,19 @@ single:
 	VBLENDVPS Y2, Y3, Y1, Y3
 	VBLENDVPS Y2, Y1, Y15, Y1
 	VDIVPS Y1, Y3, Y1
-	VANDPS lanes<>+3648(SB), Y2, Y3
-	VANDPS lanes<>+1536(SB), Y2, Y2
+	VANDPS lanes<>+4416(SB), Y2, Y3
+	VANDPS lanes<>+2304(SB), Y2, Y2
 	VMULPS Y1, Y1, Y4
 	VMULPS Y1, Y4, Y5
-	VBROADCASTSS lanes<>+4556(SB), Y6
-	VFMADD213PS lanes<>+2816(SB), Y4, Y6
-	VFMADD213PS lanes<>+3808(SB), Y4, Y6
-	VFMADD213PS lanes<>+2432(SB), Y4, Y6
-	VFMADD213PS lanes<>+1024(SB), Y4, Y6
-	VFMADD213PS lanes<>+1120(SB), Y4, Y6
-	VFMADD213PS lanes<>+1824(SB), Y4, Y6
+	VBROADCASTSS lanes<>+5340(SB), Y6
+	VFMADD213PS lanes<>+3584(SB), Y4, Y6
+	VFMADD213PS lanes<>+4576(SB), Y4, Y6
+	VFMADD213PS lanes<>+3200(SB), Y4, Y6
+	VFMADD213PS lanes<>+1792(SB), Y4, Y6
+	VFMADD213PS lanes<>+1888(SB), Y4, Y6
+	VFMADD213PS lanes<>+2592(SB), Y4, Y6
+	VFMADD213PS lanes<>+4768(SB), Y4, Y6
 	VFMADD213PS lanes<>+4000(SB), Y4, Y6
-	VFMADD213PS lanes<>+3232(SB), Y4, Y6
 	VFMADD231PS Y6, Y5, Y1
 	VADDPS Y2, Y1, Y1
 	VADDPS Y1, Y3, Y1
@@ -4923,7 +7113,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -4934,19 +7124,19 @@ tail:
 	VBLENDVPS Y2, Y3, Y1, Y3
 	VBLENDVPS Y2, Y1, Y15, Y1
 	VDIVPS Y1, Y3, Y1
-	VANDPS lanes<>+3648(SB), Y2, Y3
-	VANDPS lanes<>+1536(SB), Y2, Y2
+	VANDPS lanes<>+4416(SB), Y2, Y3
+	VANDPS lanes<>+2304(SB), Y2, Y2
 	VMULPS Y1, Y1, Y4
 	VMULPS Y1, Y4, Y5
-	VBROADCASTSS lanes<>+4556(SB), Y6
-	VFMADD213PS lanes<>+2816(SB), Y4, Y6
-	VFMADD213PS lanes<>+3808(SB), Y4, Y6
-	VFMADD213PS lanes<>+2432(SB), Y4, Y6
-	VFMADD213PS lanes<>+1024(SB), Y4, Y6
-	VFMADD213PS lanes<>+1120(SB), Y4, Y6
-	VFMADD213PS lanes<>+1824(SB), Y4, Y6
+	VBROADCASTSS lanes<>+5340(SB), Y6
+	VFMADD213PS lanes<>+3584(SB), Y4, Y6
+	VFMADD213PS lanes<>+4576(SB), Y4, Y6
+	VFMADD213PS lanes<>+3200(SB), Y4, Y6
+	VFMADD213PS lanes<>+1792(SB), Y4, Y6
+	VFMADD213PS lanes<>+1888(SB), Y4, Y6
+	VFMADD213PS lanes<>+2592(SB), Y4, Y6
+	VFMADD213PS lanes<>+4768(SB), Y4, Y6
 	VFMADD213PS lanes<>+4000(SB), Y4, Y6
-	VFMADD213PS lanes<>+3232(SB), Y4, Y6
 	VFMADD231PS Y6, Y5, Y1
 	VADDPS Y2, Y1, Y1
 	VADDPS Y1, Y3, Y1
@@ -4960,19 +7150,167 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·atanFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+5024(SB), Z30
+	VPXORD X29, X29, X29
+	VBROADCASTSS lanes<>+1504(SB), Z28
+	VBROADCASTSS lanes<>+868(SB), Z27
+	VBROADCASTSS lanes<>+4416(SB), Z26
+	VBROADCASTSS lanes<>+2304(SB), Z25
+	VBROADCASTSS lanes<>+5340(SB), Z24
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VANDPS Z30, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VANDPS Z30, Z2, Z3
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VANDPS Z30, Z4, Z5
+	VMOVUPS 12288(SI)(CX*4), Z6
+	VANDPS Z30, Z6, Z7
+	VMINPS Z1, Z28, Z1
+	VMINPS Z3, Z28, Z3
+	VMINPS Z5, Z28, Z5
+	VMINPS Z7, Z28, Z7
+	VCMPPS $30, Z31, Z1, K1
+	VCMPPS $30, Z31, Z3, K2
+	VCMPPS $30, Z31, Z5, K3
+	VCMPPS $30, Z31, Z7, K4
+	VXORPS Z27, Z31, Z8
+	VXORPS Z27, Z31, Z9
+	VXORPS Z27, Z31, Z10
+	VXORPS Z27, Z31, Z11
+	VBLENDMPS Z8, Z1, K1, Z8
+	VBLENDMPS Z9, Z3, K2, Z9
+	VBLENDMPS Z10, Z5, K3, Z10
+	VBLENDMPS Z11, Z7, K4, Z11
+	VBLENDMPS Z1, Z31, K1, Z1
+	VBLENDMPS Z3, Z31, K2, Z3
+	VBLENDMPS Z5, Z31, K3, Z5
+	VBLENDMPS Z7, Z31, K4, Z7
+	VDIVPS Z1, Z8, Z1
+	VDIVPS Z3, Z9, Z3
+	VDIVPS Z5, Z10, Z5
+	VDIVPS Z7, Z11, Z7
+	VBLENDMPS Z26, Z29, K1, Z8
+	VBLENDMPS Z26, Z29, K2, Z9
+	VBLENDMPS Z26, Z29, K3, Z10
+	VBLENDMPS Z26, Z29, K4, Z11
+	VBLENDMPS Z25, Z29, K1, Z12
+	VBLENDMPS Z25, Z29, K2, Z13
+	VBLENDMPS Z25, Z29, K3, Z14
+	VBLENDMPS Z25, Z29, K4, Z15
+	VMULPS Z1, Z1, Z16
+	VMULPS Z3, Z3, Z17
+	VMULPS Z5, Z5, Z18
+	VMULPS Z7, Z7, Z19
+	VMULPS Z1, Z16, Z20
+	VMULPS Z3, Z17, Z21
+	VMULPS Z5, Z18, Z22
+	VMULPS Z7, Z19, Z23
+	VBROADCASTSS lanes<>+3584(SB), Z6
+	VFMADD231PS Z16, Z24, Z6
+	VBROADCASTSS lanes<>+3584(SB), Z4
+	VFMADD231PS Z17, Z24, Z4
+	VBROADCASTSS lanes<>+3584(SB), Z2
+	VFMADD231PS Z18, Z24, Z2
+	VBROADCASTSS lanes<>+3584(SB), Z0
+	VFMADD231PS Z19, Z24, Z0
+	VFMADD213PS.BCST lanes<>+4576(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+4576(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+4576(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+4576(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+3200(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+3200(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+3200(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+3200(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+1792(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+1792(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+1792(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+1792(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+1888(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+1888(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+1888(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+1888(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+2592(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+2592(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+2592(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+2592(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+4768(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+4768(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+4768(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+4768(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+4000(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+4000(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+4000(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+4000(SB), Z19, Z0
+	VFMADD231PS Z6, Z20, Z1
+	VFMADD231PS Z4, Z21, Z3
+	VFMADD231PS Z2, Z22, Z5
+	VFMADD231PS Z0, Z23, Z7
+	VADDPS Z12, Z1, Z0
+	VADDPS Z13, Z3, Z1
+	VADDPS Z14, Z5, Z2
+	VADDPS Z15, Z7, Z3
+	VADDPS Z0, Z8, Z0
+	VADDPS Z1, Z9, Z1
+	VADDPS Z2, Z10, Z2
+	VADDPS Z3, Z11, Z3
+	VPTERNLOGD $226, (SI)(CX*4), Z30, Z0
+	VPTERNLOGD $226, 4096(SI)(CX*4), Z30, Z1
+	VPTERNLOGD $226, 8192(SI)(CX*4), Z30, Z2
+	VPTERNLOGD $226, 12288(SI)(CX*4), Z30, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·atanFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+704(SB), Z31
-	VBROADCASTSS lanes<>+4256(SB), Z30
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+5024(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+736(SB), Z28
-	VBROADCASTSS lanes<>+100(SB), Z27
-	VBROADCASTSS lanes<>+3648(SB), Z26
-	VBROADCASTSS lanes<>+1536(SB), Z25
-	VBROADCASTSS lanes<>+4556(SB), Z24
+	VBROADCASTSS lanes<>+1504(SB), Z28
+	VBROADCASTSS lanes<>+868(SB), Z27
+	VBROADCASTSS lanes<>+4416(SB), Z26
+	VBROADCASTSS lanes<>+2304(SB), Z25
+	VBROADCASTSS lanes<>+5340(SB), Z24
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -5026,42 +7364,42 @@ main:
 	VMULPS Z3, Z17, Z21
 	VMULPS Z5, Z18, Z22
 	VMULPS Z7, Z19, Z23
-	VBROADCASTSS lanes<>+2816(SB), Z6
+	VBROADCASTSS lanes<>+3584(SB), Z6
 	VFMADD231PS Z16, Z24, Z6
-	VBROADCASTSS lanes<>+2816(SB), Z4
+	VBROADCASTSS lanes<>+3584(SB), Z4
 	VFMADD231PS Z17, Z24, Z4
-	VBROADCASTSS lanes<>+2816(SB), Z2
+	VBROADCASTSS lanes<>+3584(SB), Z2
 	VFMADD231PS Z18, Z24, Z2
-	VBROADCASTSS lanes<>+2816(SB), Z0
+	VBROADCASTSS lanes<>+3584(SB), Z0
 	VFMADD231PS Z19, Z24, Z0
-	VFMADD213PS.BCST lanes<>+3808(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+3808(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+3808(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+3808(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+2432(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+2432(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+2432(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+2432(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+1024(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+1024(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+1024(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+1024(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+1120(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+1120(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+1120(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+1120(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+1824(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+1824(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+1824(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+1824(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+4576(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+4576(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+4576(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+4576(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+3200(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+3200(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+3200(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+3200(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+1792(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+1792(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+1792(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+1792(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+1888(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+1888(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+1888(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+1888(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+2592(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+2592(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+2592(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+2592(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+4768(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+4768(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+4768(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+4768(SB), Z19, Z0
 	VFMADD213PS.BCST lanes<>+4000(SB), Z16, Z6
 	VFMADD213PS.BCST lanes<>+4000(SB), Z17, Z4
 	VFMADD213PS.BCST lanes<>+4000(SB), Z18, Z2
 	VFMADD213PS.BCST lanes<>+4000(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+3232(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+3232(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+3232(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+3232(SB), Z19, Z0
 	VFMADD231PS Z6, Z20, Z1
 	VFMADD231PS Z4, Z21, Z3
 	VFMADD231PS Z2, Z22, Z5
@@ -5105,15 +7443,15 @@ masked:
 	VBLENDMPS Z25, Z29, K1, Z3
 	VMULPS Z1, Z1, Z4
 	VMULPS Z1, Z4, Z5
-	VBROADCASTSS lanes<>+2816(SB), Z6
+	VBROADCASTSS lanes<>+3584(SB), Z6
 	VFMADD231PS Z4, Z24, Z6
-	VFMADD213PS.BCST lanes<>+3808(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+2432(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+1024(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+1120(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+1824(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+4576(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+3200(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+1792(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+1888(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+2592(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+4768(SB), Z4, Z6
 	VFMADD213PS.BCST lanes<>+4000(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+3232(SB), Z4, Z6
 	VFMADD231PS Z6, Z5, Z1
 	VADDPS Z3, Z1, Z1
 	VADDPS Z1, Z2, Z1
@@ -5137,23 +7475,23 @@ TEXT ·atanFloat64AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*8), Y0
-	VANDPD lanes<>+4288(SB), Y0, Y1
+	VANDPD lanes<>+5056(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*8), Y2
-	VANDPD lanes<>+4288(SB), Y2, Y3
-	VBROADCASTSD lanes<>+4360(SB), Y4
+	VANDPD lanes<>+5056(SB), Y2, Y3
+	VBROADCASTSD lanes<>+5128(SB), Y4
 	VMINPD Y1, Y4, Y1
 	VMINPD Y3, Y4, Y3
-	VMULPD lanes<>+1600(SB), Y1, Y4
-	VMULPD lanes<>+1600(SB), Y3, Y5
-	VCMPPD $30, lanes<>+352(SB), Y4, Y4
-	VCMPPD $30, lanes<>+352(SB), Y5, Y5
-	VBROADCASTSD lanes<>+352(SB), Y6
-	VMULPD lanes<>+1600(SB), Y6, Y7
-	VMULPD lanes<>+1600(SB), Y6, Y8
+	VMULPD lanes<>+2368(SB), Y1, Y4
+	VMULPD lanes<>+2368(SB), Y3, Y5
+	VCMPPD $30, lanes<>+1120(SB), Y4, Y4
+	VCMPPD $30, lanes<>+1120(SB), Y5, Y5
+	VBROADCASTSD lanes<>+1120(SB), Y6
+	VMULPD lanes<>+2368(SB), Y6, Y7
+	VMULPD lanes<>+2368(SB), Y6, Y8
 	VCMPPD $17, Y7, Y1, Y7
 	VCMPPD $17, Y8, Y3, Y8
-	VXORPD lanes<>+96(SB), Y6, Y9
-	VXORPD lanes<>+96(SB), Y6, Y10
+	VXORPD lanes<>+864(SB), Y6, Y9
+	VXORPD lanes<>+864(SB), Y6, Y10
 	VSUBPD Y6, Y1, Y11
 	VSUBPD Y6, Y3, Y12
 	VBLENDVPD Y4, Y9, Y11, Y9
@@ -5166,14 +7504,14 @@ main:
 	VBLENDVPD Y5, Y3, Y12, Y3
 	VBLENDVPD Y7, Y6, Y1, Y1
 	VBLENDVPD Y8, Y6, Y3, Y3
-	VBROADCASTSD lanes<>+4400(SB), Y6
-	VBROADCASTSD lanes<>+4408(SB), Y11
+	VBROADCASTSD lanes<>+5168(SB), Y6
+	VBROADCASTSD lanes<>+5176(SB), Y11
 	VBLENDVPD Y4, Y11, Y6, Y12
 	VBLENDVPD Y5, Y11, Y6, Y6
 	VANDNPS Y12, Y7, Y11
 	VANDNPS Y6, Y8, Y6
-	VBROADCASTSD lanes<>+4392(SB), Y12
-	VBROADCASTSD lanes<>+896(SB), Y13
+	VBROADCASTSD lanes<>+5160(SB), Y12
+	VBROADCASTSD lanes<>+1664(SB), Y13
 	VBLENDVPD Y4, Y13, Y12, Y4
 	VBLENDVPD Y5, Y13, Y12, Y5
 	VANDNPS Y4, Y7, Y4
@@ -5186,28 +7524,28 @@ main:
 	VMULPD Y3, Y8, Y10
 	VMULPD Y7, Y7, Y12
 	VMULPD Y8, Y8, Y13
-	VBROADCASTSD lanes<>+4432(SB), Y14
-	VBROADCASTSD lanes<>+4032(SB), Y15
+	VBROADCASTSD lanes<>+5200(SB), Y14
+	VBROADCASTSD lanes<>+4800(SB), Y15
 	VFMADD231PD Y12, Y14, Y15
-	VFMADD213PD lanes<>+4032(SB), Y13, Y14
-	VFMADD213PD lanes<>+2912(SB), Y12, Y15
-	VFMADD213PD lanes<>+2912(SB), Y13, Y14
-	VFMADD213PD lanes<>+2016(SB), Y12, Y15
-	VFMADD213PD lanes<>+2016(SB), Y13, Y14
-	VFMADD213PD lanes<>+2400(SB), Y12, Y15
-	VFMADD213PD lanes<>+2400(SB), Y13, Y14
-	VBROADCASTSD lanes<>+4488(SB), Y2
-	VBROADCASTSD lanes<>+3584(SB), Y0
+	VFMADD213PD lanes<>+4800(SB), Y13, Y14
+	VFMADD213PD lanes<>+3680(SB), Y12, Y15
+	VFMADD213PD lanes<>+3680(SB), Y13, Y14
+	VFMADD213PD lanes<>+2784(SB), Y12, Y15
+	VFMADD213PD lanes<>+2784(SB), Y13, Y14
+	VFMADD213PD lanes<>+3168(SB), Y12, Y15
+	VFMADD213PD lanes<>+3168(SB), Y13, Y14
+	VBROADCASTSD lanes<>+5256(SB), Y2
+	VBROADCASTSD lanes<>+4352(SB), Y0
 	VFMADD231PD Y12, Y2, Y0
-	VFMADD213PD lanes<>+3584(SB), Y13, Y2
-	VFMADD213PD lanes<>+3168(SB), Y12, Y0
-	VFMADD213PD lanes<>+3168(SB), Y13, Y2
-	VFMADD213PD lanes<>+3968(SB), Y12, Y0
-	VFMADD213PD lanes<>+3968(SB), Y13, Y2
-	VFMADD213PD lanes<>+1472(SB), Y12, Y0
-	VFMADD213PD lanes<>+1472(SB), Y13, Y2
-	VFMADD213PD lanes<>+1696(SB), Y12, Y0
-	VFMADD213PD lanes<>+1696(SB), Y13, Y2
+	VFMADD213PD lanes<>+4352(SB), Y13, Y2
+	VFMADD213PD lanes<>+3936(SB), Y12, Y0
+	VFMADD213PD lanes<>+3936(SB), Y13, Y2
+	VFMADD213PD lanes<>+4736(SB), Y12, Y0
+	VFMADD213PD lanes<>+4736(SB), Y13, Y2
+	VFMADD213PD lanes<>+2240(SB), Y12, Y0
+	VFMADD213PD lanes<>+2240(SB), Y13, Y2
+	VFMADD213PD lanes<>+2464(SB), Y12, Y0
+	VFMADD213PD lanes<>+2464(SB), Y13, Y2
 	VFMADD231PD Y7, Y15, Y0
 	VFMADD231PD Y8, Y14, Y2
 	VFMADD231PD Y0, Y9, Y1
@@ -5216,12 +7554,12 @@ main:
 	VADDPD Y5, Y3, Y1
 	VADDPD Y0, Y11, Y0
 	VADDPD Y1, Y6, Y1
-	VANDPD lanes<>+4288(SB), Y0, Y0
-	VANDPD lanes<>+4288(SB), Y1, Y1
+	VANDPD lanes<>+5056(SB), Y0, Y0
+	VANDPD lanes<>+5056(SB), Y1, Y1
 	VMOVUPS (SI)(CX*8), Y2
-	VANDPD lanes<>+96(SB), Y2, Y2
+	VANDPD lanes<>+864(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*8), Y3
-	VANDPD lanes<>+96(SB), Y3, Y3
+	VANDPD lanes<>+864(SB), Y3, Y3
 	VORPD Y2, Y0, Y0
 	VORPD Y3, Y1, Y1
 	VMOVUPS Y0, (DX)(CX*8)
@@ -5236,50 +7574,50 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*8), Y0
-	VANDPD lanes<>+4288(SB), Y0, Y1
-	VBROADCASTSD lanes<>+4360(SB), Y2
+	VANDPD lanes<>+5056(SB), Y0, Y1
+	VBROADCASTSD lanes<>+5128(SB), Y2
 	VMINPD Y1, Y2, Y1
-	VMULPD lanes<>+1600(SB), Y1, Y2
-	VCMPPD $30, lanes<>+352(SB), Y2, Y2
-	VBROADCASTSD lanes<>+352(SB), Y3
-	VMULPD lanes<>+1600(SB), Y3, Y4
+	VMULPD lanes<>+2368(SB), Y1, Y2
+	VCMPPD $30, lanes<>+1120(SB), Y2, Y2
+	VBROADCASTSD lanes<>+1120(SB), Y3
+	VMULPD lanes<>+2368(SB), Y3, Y4
 	VCMPPD $17, Y4, Y1, Y4
-	VXORPD lanes<>+96(SB), Y3, Y5
+	VXORPD lanes<>+864(SB), Y3, Y5
 	VSUBPD Y3, Y1, Y6
 	VBLENDVPD Y2, Y5, Y6, Y5
 	VBLENDVPD Y4, Y1, Y5, Y5
 	VADDPD Y3, Y1, Y6
 	VBLENDVPD Y2, Y1, Y6, Y1
 	VBLENDVPD Y4, Y3, Y1, Y1
-	VBROADCASTSD lanes<>+4400(SB), Y3
-	VBROADCASTSD lanes<>+4408(SB), Y6
+	VBROADCASTSD lanes<>+5168(SB), Y3
+	VBROADCASTSD lanes<>+5176(SB), Y6
 	VBLENDVPD Y2, Y6, Y3, Y3
 	VANDNPS Y3, Y4, Y3
-	VBROADCASTSD lanes<>+4392(SB), Y6
-	VBROADCASTSD lanes<>+896(SB), Y7
+	VBROADCASTSD lanes<>+5160(SB), Y6
+	VBROADCASTSD lanes<>+1664(SB), Y7
 	VBLENDVPD Y2, Y7, Y6, Y2
 	VANDNPS Y2, Y4, Y2
 	VDIVPD Y1, Y5, Y1
 	VMULPD Y1, Y1, Y4
 	VMULPD Y1, Y4, Y5
 	VMULPD Y4, Y4, Y6
-	VBROADCASTSD lanes<>+4432(SB), Y7
-	VFMADD213PD lanes<>+4032(SB), Y6, Y7
-	VFMADD213PD lanes<>+2912(SB), Y6, Y7
-	VFMADD213PD lanes<>+2016(SB), Y6, Y7
-	VFMADD213PD lanes<>+2400(SB), Y6, Y7
-	VBROADCASTSD lanes<>+4488(SB), Y8
-	VFMADD213PD lanes<>+3584(SB), Y6, Y8
-	VFMADD213PD lanes<>+3168(SB), Y6, Y8
-	VFMADD213PD lanes<>+3968(SB), Y6, Y8
-	VFMADD213PD lanes<>+1472(SB), Y6, Y8
-	VFMADD213PD lanes<>+1696(SB), Y6, Y8
+	VBROADCASTSD lanes<>+5200(SB), Y7
+	VFMADD213PD lanes<>+4800(SB), Y6, Y7
+	VFMADD213PD lanes<>+3680(SB), Y6, Y7
+	VFMADD213PD lanes<>+2784(SB), Y6, Y7
+	VFMADD213PD lanes<>+3168(SB), Y6, Y7
+	VBROADCASTSD lanes<>+5256(SB), Y8
+	VFMADD213PD lanes<>+4352(SB), Y6, Y8
+	VFMADD213PD lanes<>+3936(SB), Y6, Y8
+	VFMADD213PD lanes<>+4736(SB), Y6, Y8
+	VFMADD213PD lanes<>+2240(SB), Y6, Y8
+	VFMADD213PD lanes<>+2464(SB), Y6, Y8
 	VFMADD231PD Y4, Y7, Y8
 	VFMADD231PD Y8, Y5, Y1
 	VADDPD Y2, Y1, Y1
 	VADDPD Y1, Y3, Y1
-	VANDPD lanes<>+4288(SB), Y1, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+5056(SB), Y1, Y1
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
@@ -5289,54 +7627,54 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
-	VANDPD lanes<>+4288(SB), Y0, Y1
-	VBROADCASTSD lanes<>+4360(SB), Y2
+	VANDPD lanes<>+5056(SB), Y0, Y1
+	VBROADCASTSD lanes<>+5128(SB), Y2
 	VMINPD Y1, Y2, Y1
-	VMULPD lanes<>+1600(SB), Y1, Y2
-	VCMPPD $30, lanes<>+352(SB), Y2, Y2
-	VBROADCASTSD lanes<>+352(SB), Y3
-	VMULPD lanes<>+1600(SB), Y3, Y4
+	VMULPD lanes<>+2368(SB), Y1, Y2
+	VCMPPD $30, lanes<>+1120(SB), Y2, Y2
+	VBROADCASTSD lanes<>+1120(SB), Y3
+	VMULPD lanes<>+2368(SB), Y3, Y4
 	VCMPPD $17, Y4, Y1, Y4
-	VXORPD lanes<>+96(SB), Y3, Y5
+	VXORPD lanes<>+864(SB), Y3, Y5
 	VSUBPD Y3, Y1, Y6
 	VBLENDVPD Y2, Y5, Y6, Y5
 	VBLENDVPD Y4, Y1, Y5, Y5
 	VADDPD Y3, Y1, Y6
 	VBLENDVPD Y2, Y1, Y6, Y1
 	VBLENDVPD Y4, Y3, Y1, Y1
-	VBROADCASTSD lanes<>+4400(SB), Y3
-	VBROADCASTSD lanes<>+4408(SB), Y6
+	VBROADCASTSD lanes<>+5168(SB), Y3
+	VBROADCASTSD lanes<>+5176(SB), Y6
 	VBLENDVPD Y2, Y6, Y3, Y3
 	VANDNPS Y3, Y4, Y3
-	VBROADCASTSD lanes<>+4392(SB), Y6
-	VBROADCASTSD lanes<>+896(SB), Y7
+	VBROADCASTSD lanes<>+5160(SB), Y6
+	VBROADCASTSD lanes<>+1664(SB), Y7
 	VBLENDVPD Y2, Y7, Y6, Y2
 	VANDNPS Y2, Y4, Y2
 	VDIVPD Y1, Y5, Y1
 	VMULPD Y1, Y1, Y4
 	VMULPD Y1, Y4, Y5
 	VMULPD Y4, Y4, Y6
-	VBROADCASTSD lanes<>+4432(SB), Y7
-	VFMADD213PD lanes<>+4032(SB), Y6, Y7
-	VFMADD213PD lanes<>+2912(SB), Y6, Y7
-	VFMADD213PD lanes<>+2016(SB), Y6, Y7
-	VFMADD213PD lanes<>+2400(SB), Y6, Y7
-	VBROADCASTSD lanes<>+4488(SB), Y8
-	VFMADD213PD lanes<>+3584(SB), Y6, Y8
-	VFMADD213PD lanes<>+3168(SB), Y6, Y8
-	VFMADD213PD lanes<>+3968(SB), Y6, Y8
-	VFMADD213PD lanes<>+1472(SB), Y6, Y8
-	VFMADD213PD lanes<>+1696(SB), Y6, Y8
+	VBROADCASTSD lanes<>+5200(SB), Y7
+	VFMADD213PD lanes<>+4800(SB), Y6, Y7
+	VFMADD213PD lanes<>+3680(SB), Y6, Y7
+	VFMADD213PD lanes<>+2784(SB), Y6, Y7
+	VFMADD213PD lanes<>+3168(SB), Y6, Y7
+	VBROADCASTSD lanes<>+5256(SB), Y8
+	VFMADD213PD lanes<>+4352(SB), Y6, Y8
+	VFMADD213PD lanes<>+3936(SB), Y6, Y8
+	VFMADD213PD lanes<>+4736(SB), Y6, Y8
+	VFMADD213PD lanes<>+2240(SB), Y6, Y8
+	VFMADD213PD lanes<>+2464(SB), Y6, Y8
 	VFMADD231PD Y4, Y7, Y8
 	VFMADD231PD Y8, Y5, Y1
 	VADDPD Y2, Y1, Y1
 	VADDPD Y1, Y3, Y1
-	VANDPD lanes<>+4288(SB), Y1, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+5056(SB), Y1, Y1
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
@@ -5350,22 +7688,22 @@ TEXT ·atanFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+352(SB), Z31
-	VBROADCASTSD lanes<>+4288(SB), Z30
-	VBROADCASTSD lanes<>+1600(SB), Z29
+	VBROADCASTSD lanes<>+1120(SB), Z31
+	VBROADCASTSD lanes<>+5056(SB), Z30
+	VBROADCASTSD lanes<>+2368(SB), Z29
 	VPXORD X28, X28, X28
-	VBROADCASTSD lanes<>+4360(SB), Z27
-	VBROADCASTSD lanes<>+96(SB), Z26
-	VBROADCASTSD lanes<>+4400(SB), Z25
-	VBROADCASTSD lanes<>+4408(SB), Z24
-	VBROADCASTSD lanes<>+4392(SB), Z23
-	VBROADCASTSD lanes<>+896(SB), Z22
-	VBROADCASTSD lanes<>+4432(SB), Z21
-	VBROADCASTSD lanes<>+4032(SB), Z20
-	VBROADCASTSD lanes<>+2912(SB), Z19
-	VBROADCASTSD lanes<>+2016(SB), Z18
-	VBROADCASTSD lanes<>+2400(SB), Z17
-	VBROADCASTSD lanes<>+4488(SB), Z16
+	VBROADCASTSD lanes<>+5128(SB), Z27
+	VBROADCASTSD lanes<>+864(SB), Z26
+	VBROADCASTSD lanes<>+5168(SB), Z25
+	VBROADCASTSD lanes<>+5176(SB), Z24
+	VBROADCASTSD lanes<>+5160(SB), Z23
+	VBROADCASTSD lanes<>+1664(SB), Z22
+	VBROADCASTSD lanes<>+5200(SB), Z21
+	VBROADCASTSD lanes<>+4800(SB), Z20
+	VBROADCASTSD lanes<>+3680(SB), Z19
+	VBROADCASTSD lanes<>+2784(SB), Z18
+	VBROADCASTSD lanes<>+3168(SB), Z17
+	VBROADCASTSD lanes<>+5256(SB), Z16
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -5425,18 +7763,18 @@ main:
 	VFMADD213PD Z18, Z13, Z15
 	VFMADD213PD Z17, Z12, Z14
 	VFMADD213PD Z17, Z13, Z15
-	VBROADCASTSD lanes<>+3584(SB), Z2
+	VBROADCASTSD lanes<>+4352(SB), Z2
 	VFMADD231PD Z12, Z16, Z2
-	VBROADCASTSD lanes<>+3584(SB), Z0
+	VBROADCASTSD lanes<>+4352(SB), Z0
 	VFMADD231PD Z13, Z16, Z0
-	VFMADD213PD.BCST lanes<>+3168(SB), Z12, Z2
-	VFMADD213PD.BCST lanes<>+3168(SB), Z13, Z0
-	VFMADD213PD.BCST lanes<>+3968(SB), Z12, Z2
-	VFMADD213PD.BCST lanes<>+3968(SB), Z13, Z0
-	VFMADD213PD.BCST lanes<>+1472(SB), Z12, Z2
-	VFMADD213PD.BCST lanes<>+1472(SB), Z13, Z0
-	VFMADD213PD.BCST lanes<>+1696(SB), Z12, Z2
-	VFMADD213PD.BCST lanes<>+1696(SB), Z13, Z0
+	VFMADD213PD.BCST lanes<>+3936(SB), Z12, Z2
+	VFMADD213PD.BCST lanes<>+3936(SB), Z13, Z0
+	VFMADD213PD.BCST lanes<>+4736(SB), Z12, Z2
+	VFMADD213PD.BCST lanes<>+4736(SB), Z13, Z0
+	VFMADD213PD.BCST lanes<>+2240(SB), Z12, Z2
+	VFMADD213PD.BCST lanes<>+2240(SB), Z13, Z0
+	VFMADD213PD.BCST lanes<>+2464(SB), Z12, Z2
+	VFMADD213PD.BCST lanes<>+2464(SB), Z13, Z0
 	VFMADD231PD Z4, Z14, Z2
 	VFMADD231PD Z5, Z15, Z0
 	VFMADD231PD Z2, Z10, Z1
@@ -5487,12 +7825,12 @@ masked:
 	VFMADD213PD Z19, Z6, Z7
 	VFMADD213PD Z18, Z6, Z7
 	VFMADD213PD Z17, Z6, Z7
-	VBROADCASTSD lanes<>+3584(SB), Z8
+	VBROADCASTSD lanes<>+4352(SB), Z8
 	VFMADD231PD Z6, Z16, Z8
-	VFMADD213PD.BCST lanes<>+3168(SB), Z6, Z8
-	VFMADD213PD.BCST lanes<>+3968(SB), Z6, Z8
-	VFMADD213PD.BCST lanes<>+1472(SB), Z6, Z8
-	VFMADD213PD.BCST lanes<>+1696(SB), Z6, Z8
+	VFMADD213PD.BCST lanes<>+3936(SB), Z6, Z8
+	VFMADD213PD.BCST lanes<>+4736(SB), Z6, Z8
+	VFMADD213PD.BCST lanes<>+2240(SB), Z6, Z8
+	VFMADD213PD.BCST lanes<>+2464(SB), Z6, Z8
 	VFMADD231PD Z2, Z7, Z8
 	VFMADD231PD Z8, Z5, Z1
 	VADDPD Z4, Z1, Z1
@@ -5506,21 +7844,226 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·atan2Float32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+5024(SB), Y15
+	VBROADCASTSS lanes<>+868(SB), Y14
+	VPXOR X13, X13, X13
+	VBROADCASTSS lanes<>+64(SB), Y12
+	VBROADCASTSS lanes<>+4416(SB), Y11
+	VBROADCASTSS lanes<>+2304(SB), Y10
+	VBROADCASTSS lanes<>+5340(SB), Y9
+	VBROADCASTSS lanes<>+3584(SB), Y8
+	VBROADCASTSS lanes<>+4576(SB), Y7
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VANDPS Y15, Y0, Y1
+	VMOVUPS (DI)(CX*4), Y2
+	VANDPS Y15, Y2, Y3
+	VCMPPS $0, Y3, Y1, Y4
+	VCMPPS $0, Y13, Y1, Y5
+	VANDNPS Y12, Y5, Y5
+	VBLENDVPS Y4, Y5, Y1, Y1
+	VBLENDVPS Y4, Y12, Y3, Y3
+	VCMPPS $30, Y3, Y1, Y4
+	VXORPS Y14, Y3, Y5
+	VBLENDVPS Y4, Y5, Y1, Y5
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VDIVPS Y1, Y5, Y1
+	VANDPS Y11, Y4, Y3
+	VANDPS Y10, Y4, Y4
+	VMULPS Y1, Y1, Y5
+	VMULPS Y1, Y5, Y6
+	VMOVAPS Y8, Y0
+	VFMADD231PS Y5, Y9, Y0
+	VFMADD213PS Y7, Y5, Y0
+	VFMADD213PS lanes<>+3200(SB), Y5, Y0
+	VFMADD213PS lanes<>+1792(SB), Y5, Y0
+	VFMADD213PS lanes<>+1888(SB), Y5, Y0
+	VFMADD213PS lanes<>+2592(SB), Y5, Y0
+	VFMADD213PS lanes<>+4768(SB), Y5, Y0
+	VFMADD213PS lanes<>+4000(SB), Y5, Y0
+	VFMADD231PS Y0, Y6, Y1
+	VPCMPGTD Y2, Y13, Y0
+	VANDPS Y14, Y2, Y2
+	VXORPS Y2, Y3, Y3
+	VANDPS lanes<>+4384(SB), Y0, Y5
+	VADDPS Y5, Y3, Y3
+	VXORPS Y2, Y4, Y4
+	VANDPS lanes<>+2336(SB), Y0, Y0
+	VADDPS Y0, Y4, Y0
+	VXORPS Y2, Y1, Y1
+	VADDPS Y0, Y1, Y0
+	VADDPS Y0, Y3, Y0
+	VANDPS Y15, Y0, Y0
+	VANDPS (SI)(CX*4), Y14, Y1
+	VORPS Y1, Y0, Y0
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVUPS 32(SI)(CX*4), Y0
+	VANDPS Y15, Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VANDPS Y15, Y2, Y3
+	VCMPPS $0, Y3, Y1, Y4
+	VCMPPS $0, Y13, Y1, Y5
+	VANDNPS Y12, Y5, Y5
+	VBLENDVPS Y4, Y5, Y1, Y1
+	VBLENDVPS Y4, Y12, Y3, Y3
+	VCMPPS $30, Y3, Y1, Y4
+	VXORPS Y14, Y3, Y5
+	VBLENDVPS Y4, Y5, Y1, Y5
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VDIVPS Y1, Y5, Y1
+	VANDPS Y11, Y4, Y3
+	VANDPS Y10, Y4, Y4
+	VMULPS Y1, Y1, Y5
+	VMULPS Y1, Y5, Y6
+	VMOVAPS Y8, Y0
+	VFMADD231PS Y5, Y9, Y0
+	VFMADD213PS Y7, Y5, Y0
+	VFMADD213PS lanes<>+3200(SB), Y5, Y0
+	VFMADD213PS lanes<>+1792(SB), Y5, Y0
+	VFMADD213PS lanes<>+1888(SB), Y5, Y0
+	VFMADD213PS lanes<>+2592(SB), Y5, Y0
+	VFMADD213PS lanes<>+4768(SB), Y5, Y0
+	VFMADD213PS lanes<>+4000(SB), Y5, Y0
+	VFMADD231PS Y0, Y6, Y1
+	VPCMPGTD Y2, Y13, Y0
+	VANDPS Y14, Y2, Y2
+	VXORPS Y2, Y3, Y3
+	VANDPS lanes<>+4384(SB), Y0, Y5
+	VADDPS Y5, Y3, Y3
+	VXORPS Y2, Y4, Y4
+	VANDPS lanes<>+2336(SB), Y0, Y0
+	VADDPS Y0, Y4, Y0
+	VXORPS Y2, Y1, Y1
+	VADDPS Y0, Y1, Y0
+	VADDPS Y0, Y3, Y0
+	VANDPS Y15, Y0, Y0
+	VANDPS 32(SI)(CX*4), Y14, Y1
+	VORPS Y1, Y0, Y0
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VANDPS Y15, Y0, Y1
+	VMOVUPS 64(DI)(CX*4), Y2
+	VANDPS Y15, Y2, Y3
+	VCMPPS $0, Y3, Y1, Y4
+	VCMPPS $0, Y13, Y1, Y5
+	VANDNPS Y12, Y5, Y5
+	VBLENDVPS Y4, Y5, Y1, Y1
+	VBLENDVPS Y4, Y12, Y3, Y3
+	VCMPPS $30, Y3, Y1, Y4
+	VXORPS Y14, Y3, Y5
+	VBLENDVPS Y4, Y5, Y1, Y5
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VDIVPS Y1, Y5, Y1
+	VANDPS Y11, Y4, Y3
+	VANDPS Y10, Y4, Y4
+	VMULPS Y1, Y1, Y5
+	VMULPS Y1, Y5, Y6
+	VMOVAPS Y8, Y0
+	VFMADD231PS Y5, Y9, Y0
+	VFMADD213PS Y7, Y5, Y0
+	VFMADD213PS lanes<>+3200(SB), Y5, Y0
+	VFMADD213PS lanes<>+1792(SB), Y5, Y0
+	VFMADD213PS lanes<>+1888(SB), Y5, Y0
+	VFMADD213PS lanes<>+2592(SB), Y5, Y0
+	VFMADD213PS lanes<>+4768(SB), Y5, Y0
+	VFMADD213PS lanes<>+4000(SB), Y5, Y0
+	VFMADD231PS Y0, Y6, Y1
+	VPCMPGTD Y2, Y13, Y0
+	VANDPS Y14, Y2, Y2
+	VXORPS Y2, Y3, Y3
+	VANDPS lanes<>+4384(SB), Y0, Y5
+	VADDPS Y5, Y3, Y3
+	VXORPS Y2, Y4, Y4
+	VANDPS lanes<>+2336(SB), Y0, Y0
+	VADDPS Y0, Y4, Y0
+	VXORPS Y2, Y1, Y1
+	VADDPS Y0, Y1, Y0
+	VADDPS Y0, Y3, Y0
+	VANDPS Y15, Y0, Y0
+	VANDPS 64(SI)(CX*4), Y14, Y1
+	VORPS Y1, Y0, Y0
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVUPS 96(SI)(CX*4), Y0
+	VANDPS Y15, Y0, Y1
+	VMOVUPS 96(DI)(CX*4), Y2
+	VANDPS Y15, Y2, Y3
+	VCMPPS $0, Y3, Y1, Y4
+	VCMPPS $0, Y13, Y1, Y5
+	VANDNPS Y12, Y5, Y5
+	VBLENDVPS Y4, Y5, Y1, Y1
+	VBLENDVPS Y4, Y12, Y3, Y3
+	VCMPPS $30, Y3, Y1, Y4
+	VXORPS Y14, Y3, Y5
+	VBLENDVPS Y4, Y5, Y1, Y5
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VDIVPS Y1, Y5, Y1
+	VANDPS Y11, Y4, Y3
+	VANDPS Y10, Y4, Y4
+	VMULPS Y1, Y1, Y5
+	VMULPS Y1, Y5, Y6
+	VMOVAPS Y8, Y0
+	VFMADD231PS Y5, Y9, Y0
+	VFMADD213PS Y7, Y5, Y0
+	VFMADD213PS lanes<>+3200(SB), Y5, Y0
+	VFMADD213PS lanes<>+1792(SB), Y5, Y0
+	VFMADD213PS lanes<>+1888(SB), Y5, Y0
+	VFMADD213PS lanes<>+2592(SB), Y5, Y0
+	VFMADD213PS lanes<>+4768(SB), Y5, Y0
+	VFMADD213PS lanes<>+4000(SB), Y5, Y0
+	VFMADD231PS Y0, Y6, Y1
+	VPCMPGTD Y2, Y13, Y0
+	VANDPS Y14, Y2, Y2
+	VXORPS Y2, Y3, Y3
+	VANDPS lanes<>+4384(SB), Y0, Y5
+	VADDPS Y5, Y3, Y3
+	VXORPS Y2, Y4, Y4
+	VANDPS lanes<>+2336(SB), Y0, Y0
+	VADDPS Y0, Y4, Y0
+	VXORPS Y2, Y1, Y1
+	VADDPS Y0, Y1, Y0
+	VADDPS Y0, Y3, Y0
+	VANDPS Y15, Y0, Y0
+	VANDPS 96(SI)(CX*4), Y14, Y1
+	VORPS Y1, Y0, Y0
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·atan2Float32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+4256(SB), Y15
-	VBROADCASTSS lanes<>+100(SB), Y14
+	VBROADCASTSS lanes<>+5024(SB), Y15
+	VBROADCASTSS lanes<>+868(SB), Y14
 	VPXOR X13, X13, X13
-	VBROADCASTSS lanes<>+704(SB), Y12
-	VBROADCASTSS lanes<>+3648(SB), Y11
-	VBROADCASTSS lanes<>+1536(SB), Y10
-	VBROADCASTSS lanes<>+4556(SB), Y9
-	VBROADCASTSS lanes<>+2816(SB), Y8
-	VBROADCASTSS lanes<>+3808(SB), Y7
+	VBROADCASTSS lanes<>+64(SB), Y12
+	VBROADCASTSS lanes<>+4416(SB), Y11
+	VBROADCASTSS lanes<>+2304(SB), Y10
+	VBROADCASTSS lanes<>+5340(SB), Y9
+	VBROADCASTSS lanes<>+3584(SB), Y8
+	VBROADCASTSS lanes<>+4576(SB), Y7
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -5548,20 +8091,20 @@ single:
 	VMOVAPS Y8, Y0
 	VFMADD231PS Y5, Y9, Y0
 	VFMADD213PS Y7, Y5, Y0
-	VFMADD213PS lanes<>+2432(SB), Y5, Y0
-	VFMADD213PS lanes<>+1024(SB), Y5, Y0
-	VFMADD213PS lanes<>+1120(SB), Y5, Y0
-	VFMADD213PS lanes<>+1824(SB), Y5, Y0
+	VFMADD213PS lanes<>+3200(SB), Y5, Y0
+	VFMADD213PS lanes<>+1792(SB), Y5, Y0
+	VFMADD213PS lanes<>+1888(SB), Y5, Y0
+	VFMADD213PS lanes<>+2592(SB), Y5, Y0
+	VFMADD213PS lanes<>+4768(SB), Y5, Y0
 	VFMADD213PS lanes<>+4000(SB), Y5, Y0
-	VFMADD213PS lanes<>+3232(SB), Y5, Y0
 	VFMADD231PS Y0, Y6, Y1
 	VPCMPGTD Y2, Y13, Y0
 	VANDPS Y14, Y2, Y2
 	VXORPS Y2, Y3, Y3
-	VANDPS lanes<>+3616(SB), Y0, Y5
+	VANDPS lanes<>+4384(SB), Y0, Y5
 	VADDPS Y5, Y3, Y3
 	VXORPS Y2, Y4, Y4
-	VANDPS lanes<>+1568(SB), Y0, Y0
+	VANDPS lanes<>+2336(SB), Y0, Y0
 	VADDPS Y0, Y4, Y0
 	VXORPS Y2, Y1, Y1
 	VADDPS Y0, Y1, Y0
@@ -5577,7 +8120,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -5602,20 +8145,20 @@ tail:
 	VMOVAPS Y8, Y0
 	VFMADD231PS Y5, Y9, Y0
 	VFMADD213PS Y7, Y5, Y0
-	VFMADD213PS lanes<>+2432(SB), Y5, Y0
-	VFMADD213PS lanes<>+1024(SB), Y5, Y0
-	VFMADD213PS lanes<>+1120(SB), Y5, Y0
-	VFMADD213PS lanes<>+1824(SB), Y5, Y0
+	VFMADD213PS lanes<>+3200(SB), Y5, Y0
+	VFMADD213PS lanes<>+1792(SB), Y5, Y0
+	VFMADD213PS lanes<>+1888(SB), Y5, Y0
+	VFMADD213PS lanes<>+2592(SB), Y5, Y0
+	VFMADD213PS lanes<>+4768(SB), Y5, Y0
 	VFMADD213PS lanes<>+4000(SB), Y5, Y0
-	VFMADD213PS lanes<>+3232(SB), Y5, Y0
 	VFMADD231PS Y0, Y6, Y1
 	VPCMPGTD Y2, Y13, Y0
 	VANDPS Y14, Y2, Y2
 	VXORPS Y2, Y3, Y3
-	VANDPS lanes<>+3616(SB), Y0, Y5
+	VANDPS lanes<>+4384(SB), Y0, Y5
 	VADDPS Y5, Y3, Y3
 	VXORPS Y2, Y4, Y4
-	VANDPS lanes<>+1568(SB), Y0, Y0
+	VANDPS lanes<>+2336(SB), Y0, Y0
 	VADDPS Y0, Y4, Y0
 	VXORPS Y2, Y1, Y1
 	VADDPS Y0, Y1, Y0
@@ -5632,6 +8175,232 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·atan2Float32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VPXORD X31, X31, X31
+	VBROADCASTSS lanes<>+5024(SB), Z30
+	VBROADCASTSS lanes<>+64(SB), Z29
+	VBROADCASTSS lanes<>+868(SB), Z28
+	VBROADCASTSS lanes<>+4416(SB), Z27
+	VBROADCASTSS lanes<>+2304(SB), Z26
+	VBROADCASTSS lanes<>+5340(SB), Z25
+	VBROADCASTSS lanes<>+3584(SB), Z24
+	VBROADCASTSS lanes<>+4576(SB), Z23
+	VBROADCASTSS lanes<>+3200(SB), Z22
+	VBROADCASTSS lanes<>+1792(SB), Z21
+	VBROADCASTSS lanes<>+1888(SB), Z20
+	VBROADCASTSS lanes<>+2592(SB), Z19
+	VBROADCASTSS lanes<>+4768(SB), Z18
+	VBROADCASTSS lanes<>+4000(SB), Z17
+	VBROADCASTSS lanes<>+4384(SB), Z16
+	VBROADCASTSS lanes<>+2336(SB), Z15
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VANDPS Z30, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VANDPS Z30, Z2, Z3
+	VMOVUPS (DI)(CX*4), Z4
+	VANDPS Z30, Z4, Z5
+	VMOVUPS 4096(DI)(CX*4), Z6
+	VANDPS Z30, Z6, Z7
+	VCMPPS $0, Z5, Z1, K1
+	VCMPPS $0, Z7, Z3, K2
+	VCMPPS $0, Z31, Z1, K3
+	VCMPPS $0, Z31, Z3, K4
+	VBLENDMPS Z31, Z29, K3, Z8
+	VBLENDMPS Z31, Z29, K4, Z9
+	VBLENDMPS Z8, Z1, K1, Z1
+	VBLENDMPS Z9, Z3, K2, Z3
+	VBLENDMPS Z29, Z5, K1, Z5
+	VBLENDMPS Z29, Z7, K2, Z7
+	VCMPPS $30, Z5, Z1, K1
+	VCMPPS $30, Z7, Z3, K2
+	VXORPS Z28, Z5, Z8
+	VXORPS Z28, Z7, Z9
+	VBLENDMPS Z8, Z1, K1, Z8
+	VBLENDMPS Z9, Z3, K2, Z9
+	VBLENDMPS Z1, Z5, K1, Z1
+	VBLENDMPS Z3, Z7, K2, Z3
+	VDIVPS Z1, Z8, Z1
+	VDIVPS Z3, Z9, Z3
+	VBLENDMPS Z27, Z31, K1, Z5
+	VBLENDMPS Z27, Z31, K2, Z7
+	VBLENDMPS Z26, Z31, K1, Z8
+	VBLENDMPS Z26, Z31, K2, Z9
+	VMULPS Z1, Z1, Z10
+	VMULPS Z3, Z3, Z11
+	VMULPS Z1, Z10, Z12
+	VMULPS Z3, Z11, Z13
+	VMOVAPS Z24, Z14
+	VFMADD231PS Z10, Z25, Z14
+	VMOVAPS Z24, Z2
+	VFMADD231PS Z11, Z25, Z2
+	VFMADD213PS Z23, Z10, Z14
+	VFMADD213PS Z23, Z11, Z2
+	VFMADD213PS Z22, Z10, Z14
+	VFMADD213PS Z22, Z11, Z2
+	VFMADD213PS Z21, Z10, Z14
+	VFMADD213PS Z21, Z11, Z2
+	VFMADD213PS Z20, Z10, Z14
+	VFMADD213PS Z20, Z11, Z2
+	VFMADD213PS Z19, Z10, Z14
+	VFMADD213PS Z19, Z11, Z2
+	VFMADD213PS Z18, Z10, Z14
+	VFMADD213PS Z18, Z11, Z2
+	VFMADD213PS Z17, Z10, Z14
+	VFMADD213PS Z17, Z11, Z2
+	VFMADD231PS Z14, Z12, Z1
+	VFMADD231PS Z2, Z13, Z3
+	VPMOVD2M Z4, K1
+	VPMOVD2M Z6, K2
+	VANDPS Z28, Z4, Z2
+	VANDPS Z28, Z6, Z4
+	VXORPS Z2, Z5, Z5
+	VXORPS Z4, Z7, Z6
+	VBLENDMPS Z16, Z31, K1, Z7
+	VBLENDMPS Z16, Z31, K2, Z10
+	VADDPS Z7, Z5, Z5
+	VADDPS Z10, Z6, Z6
+	VXORPS Z2, Z8, Z7
+	VXORPS Z4, Z9, Z8
+	VBLENDMPS Z15, Z31, K1, Z9
+	VBLENDMPS Z15, Z31, K2, Z10
+	VADDPS Z9, Z7, Z7
+	VADDPS Z10, Z8, Z8
+	VXORPS Z2, Z1, Z1
+	VXORPS Z4, Z3, Z2
+	VADDPS Z7, Z1, Z1
+	VADDPS Z8, Z2, Z2
+	VADDPS Z1, Z5, Z1
+	VADDPS Z2, Z6, Z2
+	VPTERNLOGD $226, Z0, Z30, Z1
+	VPTERNLOGD $226, 4096(SI)(CX*4), Z30, Z2
+	VMOVNTPS Z1, (DX)(CX*4)
+	VMOVNTPS Z2, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VANDPS Z30, Z0, Z1
+	VMOVUPS 12288(SI)(CX*4), Z2
+	VANDPS Z30, Z2, Z3
+	VMOVUPS 8192(DI)(CX*4), Z4
+	VANDPS Z30, Z4, Z5
+	VMOVUPS 12288(DI)(CX*4), Z6
+	VANDPS Z30, Z6, Z7
+	VCMPPS $0, Z5, Z1, K1
+	VCMPPS $0, Z7, Z3, K2
+	VCMPPS $0, Z31, Z1, K3
+	VCMPPS $0, Z31, Z3, K4
+	VBLENDMPS Z31, Z29, K3, Z8
+	VBLENDMPS Z31, Z29, K4, Z9
+	VBLENDMPS Z8, Z1, K1, Z1
+	VBLENDMPS Z9, Z3, K2, Z3
+	VBLENDMPS Z29, Z5, K1, Z5
+	VBLENDMPS Z29, Z7, K2, Z7
+	VCMPPS $30, Z5, Z1, K1
+	VCMPPS $30, Z7, Z3, K2
+	VXORPS Z28, Z5, Z8
+	VXORPS Z28, Z7, Z9
+	VBLENDMPS Z8, Z1, K1, Z8
+	VBLENDMPS Z9, Z3, K2, Z9
+	VBLENDMPS Z1, Z5, K1, Z1
+	VBLENDMPS Z3, Z7, K2, Z3
+	VDIVPS Z1, Z8, Z1
+	VDIVPS Z3, Z9, Z3
+	VBLENDMPS Z27, Z31, K1, Z5
+	VBLENDMPS Z27, Z31, K2, Z7
+	VBLENDMPS Z26, Z31, K1, Z8
+	VBLENDMPS Z26, Z31, K2, Z9
+	VMULPS Z1, Z1, Z10
+	VMULPS Z3, Z3, Z11
+	VMULPS Z1, Z10, Z12
+	VMULPS Z3, Z11, Z13
+	VMOVAPS Z24, Z14
+	VFMADD231PS Z10, Z25, Z14
+	VMOVAPS Z24, Z2
+	VFMADD231PS Z11, Z25, Z2
+	VFMADD213PS Z23, Z10, Z14
+	VFMADD213PS Z23, Z11, Z2
+	VFMADD213PS Z22, Z10, Z14
+	VFMADD213PS Z22, Z11, Z2
+	VFMADD213PS Z21, Z10, Z14
+	VFMADD213PS Z21, Z11, Z2
+	VFMADD213PS Z20, Z10, Z14
+	VFMADD213PS Z20, Z11, Z2
+	VFMADD213PS Z19, Z10, Z14
+	VFMADD213PS Z19, Z11, Z2
+	VFMADD213PS Z18, Z10, Z14
+	VFMADD213PS Z18, Z11, Z2
+	VFMADD213PS Z17, Z10, Z14
+	VFMADD213PS Z17, Z11, Z2
+	VFMADD231PS Z14, Z12, Z1
+	VFMADD231PS Z2, Z13, Z3
+	VPMOVD2M Z4, K1
+	VPMOVD2M Z6, K2
+	VANDPS Z28, Z4, Z2
+	VANDPS Z28, Z6, Z4
+	VXORPS Z2, Z5, Z5
+	VXORPS Z4, Z7, Z6
+	VBLENDMPS Z16, Z31, K1, Z7
+	VBLENDMPS Z16, Z31, K2, Z10
+	VADDPS Z7, Z5, Z5
+	VADDPS Z10, Z6, Z6
+	VXORPS Z2, Z8, Z7
+	VXORPS Z4, Z9, Z8
+	VBLENDMPS Z15, Z31, K1, Z9
+	VBLENDMPS Z15, Z31, K2, Z10
+	VADDPS Z9, Z7, Z7
+	VADDPS Z10, Z8, Z8
+	VXORPS Z2, Z1, Z1
+	VXORPS Z4, Z3, Z2
+	VADDPS Z7, Z1, Z1
+	VADDPS Z8, Z2, Z2
+	VADDPS Z1, Z5, Z1
+	VADDPS Z2, Z6, Z2
+	VPTERNLOGD $226, Z0, Z30, Z1
+	VPTERNLOGD $226, 12288(SI)(CX*4), Z30, Z2
+	VMOVNTPS Z1, 8192(DX)(CX*4)
+	VMOVNTPS Z2, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·atan2Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -5639,22 +8408,22 @@ TEXT ·atan2Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+4256(SB), Z30
-	VBROADCASTSS lanes<>+704(SB), Z29
-	VBROADCASTSS lanes<>+100(SB), Z28
-	VBROADCASTSS lanes<>+3648(SB), Z27
-	VBROADCASTSS lanes<>+1536(SB), Z26
-	VBROADCASTSS lanes<>+4556(SB), Z25
-	VBROADCASTSS lanes<>+2816(SB), Z24
-	VBROADCASTSS lanes<>+3808(SB), Z23
-	VBROADCASTSS lanes<>+2432(SB), Z22
-	VBROADCASTSS lanes<>+1024(SB), Z21
-	VBROADCASTSS lanes<>+1120(SB), Z20
-	VBROADCASTSS lanes<>+1824(SB), Z19
-	VBROADCASTSS lanes<>+4000(SB), Z18
-	VBROADCASTSS lanes<>+3232(SB), Z17
-	VBROADCASTSS lanes<>+3616(SB), Z16
-	VBROADCASTSS lanes<>+1568(SB), Z15
+	VBROADCASTSS lanes<>+5024(SB), Z30
+	VBROADCASTSS lanes<>+64(SB), Z29
+	VBROADCASTSS lanes<>+868(SB), Z28
+	VBROADCASTSS lanes<>+4416(SB), Z27
+	VBROADCASTSS lanes<>+2304(SB), Z26
+	VBROADCASTSS lanes<>+5340(SB), Z25
+	VBROADCASTSS lanes<>+3584(SB), Z24
+	VBROADCASTSS lanes<>+4576(SB), Z23
+	VBROADCASTSS lanes<>+3200(SB), Z22
+	VBROADCASTSS lanes<>+1792(SB), Z21
+	VBROADCASTSS lanes<>+1888(SB), Z20
+	VBROADCASTSS lanes<>+2592(SB), Z19
+	VBROADCASTSS lanes<>+4768(SB), Z18
+	VBROADCASTSS lanes<>+4000(SB), Z17
+	VBROADCASTSS lanes<>+4384(SB), Z16
+	VBROADCASTSS lanes<>+2336(SB), Z15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -5807,13 +8576,13 @@ TEXT ·atan2Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4288(SB), Y15
-	VBROADCASTSD lanes<>+352(SB), Y14
-	VBROADCASTSD lanes<>+96(SB), Y13
+	VBROADCASTSD lanes<>+5056(SB), Y15
+	VBROADCASTSD lanes<>+1120(SB), Y14
+	VBROADCASTSD lanes<>+864(SB), Y13
 	VPXOR X12, X12, X12
-	VBROADCASTSD lanes<>+1600(SB), Y11
-	VBROADCASTSD lanes<>+4344(SB), Y10
-	VBROADCASTSD lanes<>+256(SB), Y9
+	VBROADCASTSD lanes<>+2368(SB), Y11
+	VBROADCASTSD lanes<>+5112(SB), Y10
+	VBROADCASTSD lanes<>+1024(SB), Y9
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -5832,8 +8601,8 @@ single:
 	VMAXPD Y3, Y1, Y4
 	VCMPPD $30, Y10, Y4, Y5
 	VBLENDVPD Y5, Y9, Y14, Y5
-	VCMPPD $17, lanes<>+224(SB), Y4, Y4
-	VBROADCASTSD lanes<>+4336(SB), Y6
+	VCMPPD $17, lanes<>+992(SB), Y4, Y4
+	VBROADCASTSD lanes<>+5104(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
 	VMULPD Y4, Y1, Y1
 	VMULPD Y4, Y3, Y3
@@ -5848,38 +8617,38 @@ single:
 	VADDPD Y3, Y1, Y7
 	VBLENDVPD Y4, Y1, Y7, Y1
 	VBLENDVPD Y5, Y3, Y1, Y1
-	VBROADCASTSD lanes<>+4400(SB), Y3
-	VBROADCASTSD lanes<>+4408(SB), Y7
+	VBROADCASTSD lanes<>+5168(SB), Y3
+	VBROADCASTSD lanes<>+5176(SB), Y7
 	VBLENDVPD Y4, Y7, Y3, Y3
 	VANDNPS Y3, Y5, Y3
-	VBROADCASTSD lanes<>+4392(SB), Y7
-	VBROADCASTSD lanes<>+896(SB), Y8
+	VBROADCASTSD lanes<>+5160(SB), Y7
+	VBROADCASTSD lanes<>+1664(SB), Y8
 	VBLENDVPD Y4, Y8, Y7, Y4
 	VANDNPS Y4, Y5, Y4
 	VDIVPD Y1, Y6, Y1
 	VMULPD Y1, Y1, Y5
 	VMULPD Y1, Y5, Y6
 	VMULPD Y5, Y5, Y7
-	VBROADCASTSD lanes<>+4432(SB), Y8
-	VFMADD213PD lanes<>+4032(SB), Y7, Y8
-	VFMADD213PD lanes<>+2912(SB), Y7, Y8
-	VFMADD213PD lanes<>+2016(SB), Y7, Y8
-	VFMADD213PD lanes<>+2400(SB), Y7, Y8
-	VBROADCASTSD lanes<>+4488(SB), Y0
-	VFMADD213PD lanes<>+3584(SB), Y7, Y0
-	VFMADD213PD lanes<>+3168(SB), Y7, Y0
-	VFMADD213PD lanes<>+3968(SB), Y7, Y0
-	VFMADD213PD lanes<>+1472(SB), Y7, Y0
-	VFMADD213PD lanes<>+1696(SB), Y7, Y0
+	VBROADCASTSD lanes<>+5200(SB), Y8
+	VFMADD213PD lanes<>+4800(SB), Y7, Y8
+	VFMADD213PD lanes<>+3680(SB), Y7, Y8
+	VFMADD213PD lanes<>+2784(SB), Y7, Y8
+	VFMADD213PD lanes<>+3168(SB), Y7, Y8
+	VBROADCASTSD lanes<>+5256(SB), Y0
+	VFMADD213PD lanes<>+4352(SB), Y7, Y0
+	VFMADD213PD lanes<>+3936(SB), Y7, Y0
+	VFMADD213PD lanes<>+4736(SB), Y7, Y0
+	VFMADD213PD lanes<>+2240(SB), Y7, Y0
+	VFMADD213PD lanes<>+2464(SB), Y7, Y0
 	VFMADD231PD Y5, Y8, Y0
 	VFMADD231PD Y0, Y6, Y1
 	VPCMPGTQ Y2, Y12, Y0
 	VANDPD Y13, Y2, Y2
 	VXORPD Y2, Y3, Y3
-	VANDPS lanes<>+1184(SB), Y0, Y5
+	VANDPS lanes<>+1952(SB), Y0, Y5
 	VADDPD Y5, Y3, Y3
 	VXORPD Y2, Y4, Y4
-	VANDPS lanes<>+928(SB), Y0, Y0
+	VANDPS lanes<>+1696(SB), Y0, Y0
 	VADDPD Y0, Y4, Y0
 	VXORPD Y2, Y1, Y1
 	VADDPD Y0, Y1, Y0
@@ -5895,7 +8664,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -5911,8 +8680,8 @@ tail:
 	VMAXPD Y3, Y1, Y4
 	VCMPPD $30, Y10, Y4, Y5
 	VBLENDVPD Y5, Y9, Y14, Y5
-	VCMPPD $17, lanes<>+224(SB), Y4, Y4
-	VBROADCASTSD lanes<>+4336(SB), Y6
+	VCMPPD $17, lanes<>+992(SB), Y4, Y4
+	VBROADCASTSD lanes<>+5104(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
 	VMULPD Y4, Y1, Y1
 	VMULPD Y4, Y3, Y3
@@ -5927,38 +8696,38 @@ tail:
 	VADDPD Y3, Y1, Y7
 	VBLENDVPD Y4, Y1, Y7, Y1
 	VBLENDVPD Y5, Y3, Y1, Y1
-	VBROADCASTSD lanes<>+4400(SB), Y3
-	VBROADCASTSD lanes<>+4408(SB), Y7
+	VBROADCASTSD lanes<>+5168(SB), Y3
+	VBROADCASTSD lanes<>+5176(SB), Y7
 	VBLENDVPD Y4, Y7, Y3, Y3
 	VANDNPS Y3, Y5, Y3
-	VBROADCASTSD lanes<>+4392(SB), Y7
-	VBROADCASTSD lanes<>+896(SB), Y8
+	VBROADCASTSD lanes<>+5160(SB), Y7
+	VBROADCASTSD lanes<>+1664(SB), Y8
 	VBLENDVPD Y4, Y8, Y7, Y4
 	VANDNPS Y4, Y5, Y4
 	VDIVPD Y1, Y6, Y1
 	VMULPD Y1, Y1, Y5
 	VMULPD Y1, Y5, Y6
 	VMULPD Y5, Y5, Y7
-	VBROADCASTSD lanes<>+4432(SB), Y8
-	VFMADD213PD lanes<>+4032(SB), Y7, Y8
-	VFMADD213PD lanes<>+2912(SB), Y7, Y8
-	VFMADD213PD lanes<>+2016(SB), Y7, Y8
-	VFMADD213PD lanes<>+2400(SB), Y7, Y8
-	VBROADCASTSD lanes<>+4488(SB), Y0
-	VFMADD213PD lanes<>+3584(SB), Y7, Y0
-	VFMADD213PD lanes<>+3168(SB), Y7, Y0
-	VFMADD213PD lanes<>+3968(SB), Y7, Y0
-	VFMADD213PD lanes<>+1472(SB), Y7, Y0
-	VFMADD213PD lanes<>+1696(SB), Y7, Y0
+	VBROADCASTSD lanes<>+5200(SB), Y8
+	VFMADD213PD lanes<>+4800(SB), Y7, Y8
+	VFMADD213PD lanes<>+3680(SB), Y7, Y8
+	VFMADD213PD lanes<>+2784(SB), Y7, Y8
+	VFMADD213PD lanes<>+3168(SB), Y7, Y8
+	VBROADCASTSD lanes<>+5256(SB), Y0
+	VFMADD213PD lanes<>+4352(SB), Y7, Y0
+	VFMADD213PD lanes<>+3936(SB), Y7, Y0
+	VFMADD213PD lanes<>+4736(SB), Y7, Y0
+	VFMADD213PD lanes<>+2240(SB), Y7, Y0
+	VFMADD213PD lanes<>+2464(SB), Y7, Y0
 	VFMADD231PD Y5, Y8, Y0
 	VFMADD231PD Y0, Y6, Y1
 	VPCMPGTQ Y2, Y12, Y0
 	VANDPD Y13, Y2, Y2
 	VXORPD Y2, Y3, Y3
-	VANDPS lanes<>+1184(SB), Y0, Y5
+	VANDPS lanes<>+1952(SB), Y0, Y5
 	VADDPD Y5, Y3, Y3
 	VXORPD Y2, Y4, Y4
-	VANDPS lanes<>+928(SB), Y0, Y0
+	VANDPS lanes<>+1696(SB), Y0, Y0
 	VADDPD Y0, Y4, Y0
 	VXORPD Y2, Y1, Y1
 	VADDPD Y0, Y1, Y0
@@ -5982,19 +8751,19 @@ TEXT ·atan2Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXORD X31, X31, X31
-	VBROADCASTSD lanes<>+4288(SB), Z30
-	VBROADCASTSD lanes<>+352(SB), Z29
-	VBROADCASTSD lanes<>+1600(SB), Z28
-	VBROADCASTSD lanes<>+96(SB), Z27
-	VBROADCASTSD lanes<>+4344(SB), Z26
-	VBROADCASTSD lanes<>+256(SB), Z25
-	VBROADCASTSD lanes<>+224(SB), Z24
-	VBROADCASTSD lanes<>+4336(SB), Z23
-	VBROADCASTSD lanes<>+4400(SB), Z22
-	VBROADCASTSD lanes<>+4408(SB), Z21
-	VBROADCASTSD lanes<>+4392(SB), Z20
-	VBROADCASTSD lanes<>+896(SB), Z19
-	VBROADCASTSD lanes<>+4432(SB), Z18
+	VBROADCASTSD lanes<>+5056(SB), Z30
+	VBROADCASTSD lanes<>+1120(SB), Z29
+	VBROADCASTSD lanes<>+2368(SB), Z28
+	VBROADCASTSD lanes<>+864(SB), Z27
+	VBROADCASTSD lanes<>+5112(SB), Z26
+	VBROADCASTSD lanes<>+1024(SB), Z25
+	VBROADCASTSD lanes<>+992(SB), Z24
+	VBROADCASTSD lanes<>+5104(SB), Z23
+	VBROADCASTSD lanes<>+5168(SB), Z22
+	VBROADCASTSD lanes<>+5176(SB), Z21
+	VBROADCASTSD lanes<>+5160(SB), Z20
+	VBROADCASTSD lanes<>+1664(SB), Z19
+	VBROADCASTSD lanes<>+5200(SB), Z18
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -6070,28 +8839,28 @@ main:
 	VMULPD Z3, Z9, Z13
 	VMULPD Z8, Z8, Z14
 	VMULPD Z9, Z9, Z15
-	VBROADCASTSD lanes<>+4032(SB), Z16
+	VBROADCASTSD lanes<>+4800(SB), Z16
 	VFMADD231PD Z14, Z18, Z16
-	VBROADCASTSD lanes<>+4032(SB), Z17
+	VBROADCASTSD lanes<>+4800(SB), Z17
 	VFMADD231PD Z15, Z18, Z17
-	VFMADD213PD.BCST lanes<>+2912(SB), Z14, Z16
-	VFMADD213PD.BCST lanes<>+2912(SB), Z15, Z17
-	VFMADD213PD.BCST lanes<>+2016(SB), Z14, Z16
-	VFMADD213PD.BCST lanes<>+2016(SB), Z15, Z17
-	VFMADD213PD.BCST lanes<>+2400(SB), Z14, Z16
-	VFMADD213PD.BCST lanes<>+2400(SB), Z15, Z17
-	VBROADCASTSD lanes<>+4488(SB), Z2
-	VBROADCASTSD lanes<>+3584(SB), Z0
+	VFMADD213PD.BCST lanes<>+3680(SB), Z14, Z16
+	VFMADD213PD.BCST lanes<>+3680(SB), Z15, Z17
+	VFMADD213PD.BCST lanes<>+2784(SB), Z14, Z16
+	VFMADD213PD.BCST lanes<>+2784(SB), Z15, Z17
+	VFMADD213PD.BCST lanes<>+3168(SB), Z14, Z16
+	VFMADD213PD.BCST lanes<>+3168(SB), Z15, Z17
+	VBROADCASTSD lanes<>+5256(SB), Z2
+	VBROADCASTSD lanes<>+4352(SB), Z0
 	VFMADD231PD Z14, Z2, Z0
-	VFMADD213PD.BCST lanes<>+3584(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+3168(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3168(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+3968(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3968(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+1472(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+1472(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+1696(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+1696(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+4352(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+3936(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3936(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+4736(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+4736(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2240(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2240(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2464(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2464(SB), Z15, Z2
 	VFMADD231PD Z8, Z16, Z0
 	VFMADD231PD Z9, Z17, Z2
 	VFMADD231PD Z0, Z12, Z1
@@ -6102,14 +8871,14 @@ main:
 	VANDPD Z27, Z6, Z2
 	VXORPD Z0, Z5, Z4
 	VXORPD Z2, Z7, Z5
-	VBLENDMPD.BCST lanes<>+1184(SB), Z31, K1, Z6
-	VBLENDMPD.BCST lanes<>+1184(SB), Z31, K2, Z7
+	VBLENDMPD.BCST lanes<>+1952(SB), Z31, K1, Z6
+	VBLENDMPD.BCST lanes<>+1952(SB), Z31, K2, Z7
 	VADDPD Z6, Z4, Z4
 	VADDPD Z7, Z5, Z5
 	VXORPD Z0, Z10, Z6
 	VXORPD Z2, Z11, Z7
-	VBLENDMPD.BCST lanes<>+928(SB), Z31, K1, Z8
-	VBLENDMPD.BCST lanes<>+928(SB), Z31, K2, Z9
+	VBLENDMPD.BCST lanes<>+1696(SB), Z31, K1, Z8
+	VBLENDMPD.BCST lanes<>+1696(SB), Z31, K2, Z9
 	VADDPD Z8, Z6, Z6
 	VADDPD Z9, Z7, Z7
 	VXORPD Z0, Z1, Z0
@@ -6168,26 +8937,26 @@ masked:
 	VMULPD Z1, Z1, Z4
 	VMULPD Z1, Z4, Z6
 	VMULPD Z4, Z4, Z7
-	VBROADCASTSD lanes<>+4032(SB), Z8
+	VBROADCASTSD lanes<>+4800(SB), Z8
 	VFMADD231PD Z7, Z18, Z8
-	VFMADD213PD.BCST lanes<>+2912(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2016(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2400(SB), Z7, Z8
-	VBROADCASTSD lanes<>+4488(SB), Z9
-	VFMADD213PD.BCST lanes<>+3584(SB), Z7, Z9
-	VFMADD213PD.BCST lanes<>+3168(SB), Z7, Z9
-	VFMADD213PD.BCST lanes<>+3968(SB), Z7, Z9
-	VFMADD213PD.BCST lanes<>+1472(SB), Z7, Z9
-	VFMADD213PD.BCST lanes<>+1696(SB), Z7, Z9
+	VFMADD213PD.BCST lanes<>+3680(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2784(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+3168(SB), Z7, Z8
+	VBROADCASTSD lanes<>+5256(SB), Z9
+	VFMADD213PD.BCST lanes<>+4352(SB), Z7, Z9
+	VFMADD213PD.BCST lanes<>+3936(SB), Z7, Z9
+	VFMADD213PD.BCST lanes<>+4736(SB), Z7, Z9
+	VFMADD213PD.BCST lanes<>+2240(SB), Z7, Z9
+	VFMADD213PD.BCST lanes<>+2464(SB), Z7, Z9
 	VFMADD231PD Z4, Z8, Z9
 	VFMADD231PD Z9, Z6, Z1
 	VPMOVQ2M Z2, K1
 	VANDPD Z27, Z2, Z2
 	VXORPD Z2, Z3, Z3
-	VBLENDMPD.BCST lanes<>+1184(SB), Z31, K1, Z4
+	VBLENDMPD.BCST lanes<>+1952(SB), Z31, K1, Z4
 	VADDPD Z4, Z3, Z3
 	VXORPD Z2, Z5, Z4
-	VBLENDMPD.BCST lanes<>+928(SB), Z31, K1, Z5
+	VBLENDMPD.BCST lanes<>+1696(SB), Z31, K1, Z5
 	VADDPD Z5, Z4, Z4
 	VXORPD Z2, Z1, Z1
 	VADDPD Z4, Z1, Z1
@@ -6201,6 +8970,72 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·atan2GradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ 24(BX), R8
+	VBROADCASTSS lanes<>+868(SB), Y15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2048(R8)(CX*4)
+	PREFETCHT0 256(R8)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	PREFETCHT1 2112(R8)(CX*4)
+	PREFETCHT0 320(R8)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VXORPS Y15, Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VXORPS Y15, Y2, Y3
+	VMOVUPS 64(DI)(CX*4), Y4
+	VXORPS Y15, Y4, Y5
+	VMOVUPS 96(DI)(CX*4), Y6
+	VXORPS Y15, Y6, Y7
+	VMULPS Y0, Y0, Y0
+	VMULPS Y2, Y2, Y2
+	VMULPS Y4, Y4, Y4
+	VMULPS Y6, Y6, Y6
+	VMOVUPS (R8)(CX*4), Y8
+	VMULPS Y8, Y8, Y8
+	VMOVUPS 32(R8)(CX*4), Y9
+	VMULPS Y9, Y9, Y9
+	VMOVUPS 64(R8)(CX*4), Y10
+	VMULPS Y10, Y10, Y10
+	VMOVUPS 96(R8)(CX*4), Y11
+	VMULPS Y11, Y11, Y11
+	VADDPS Y8, Y0, Y0
+	VADDPS Y9, Y2, Y2
+	VADDPS Y10, Y4, Y4
+	VADDPS Y11, Y6, Y6
+	VDIVPS Y0, Y1, Y0
+	VDIVPS Y2, Y3, Y1
+	VDIVPS Y4, Y5, Y2
+	VDIVPS Y6, Y7, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·atan2GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -6208,7 +9043,7 @@ TEXT ·atan2GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	MOVQ 24(BX), R8
-	VBROADCASTSS lanes<>+100(SB), Y15
+	VBROADCASTSS lanes<>+868(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -6275,7 +9110,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -6296,6 +9131,97 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·atan2GradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ 24(BX), R8
+	VBROADCASTSS lanes<>+868(SB), Z31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 1024(R8)(R10*1)
+	PREFETCHT0 192(R8)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 5120(R8)(R10*1)
+	PREFETCHT0 4288(R8)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 9216(R8)(R10*1)
+	PREFETCHT0 8384(R8)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	PREFETCHT1 13312(R8)(R10*1)
+	PREFETCHT0 12480(R8)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VXORPS Z31, Z0, Z1
+	VMOVUPS 4096(DI)(CX*4), Z2
+	VXORPS Z31, Z2, Z3
+	VMOVUPS 8192(DI)(CX*4), Z4
+	VXORPS Z31, Z4, Z5
+	VMOVUPS 12288(DI)(CX*4), Z6
+	VXORPS Z31, Z6, Z7
+	VMULPS Z0, Z0, Z0
+	VMULPS Z2, Z2, Z2
+	VMULPS Z4, Z4, Z4
+	VMULPS Z6, Z6, Z6
+	VMOVUPS (R8)(CX*4), Z8
+	VMULPS Z8, Z8, Z8
+	VMOVUPS 4096(R8)(CX*4), Z9
+	VMULPS Z9, Z9, Z9
+	VMOVUPS 8192(R8)(CX*4), Z10
+	VMULPS Z10, Z10, Z10
+	VMOVUPS 12288(R8)(CX*4), Z11
+	VMULPS Z11, Z11, Z11
+	VADDPS Z8, Z0, Z0
+	VADDPS Z9, Z2, Z2
+	VADDPS Z10, Z4, Z4
+	VADDPS Z11, Z6, Z6
+	VDIVPS Z0, Z1, Z0
+	VDIVPS Z2, Z3, Z1
+	VDIVPS Z4, Z5, Z2
+	VDIVPS Z6, Z7, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·atan2GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -6303,7 +9229,7 @@ TEXT ·atan2GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	MOVQ 24(BX), R8
-	VBROADCASTSS lanes<>+100(SB), Z31
+	VBROADCASTSS lanes<>+868(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -6380,7 +9306,7 @@ TEXT ·atan2GradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	MOVQ 24(BX), R8
-	VBROADCASTSD lanes<>+96(SB), Y15
+	VBROADCASTSD lanes<>+864(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -6447,7 +9373,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -6475,7 +9401,7 @@ TEXT ·atan2GradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	MOVQ 24(BX), R8
-	VBROADCASTSD lanes<>+96(SB), Z31
+	VBROADCASTSD lanes<>+864(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -6542,6 +9468,67 @@ masked:
 	SUBQ $8, AX
 	JGT masked
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·atan2GradYFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ 24(BX), R8
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2048(R8)(CX*4)
+	PREFETCHT0 256(R8)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	PREFETCHT1 2112(R8)(CX*4)
+	PREFETCHT0 320(R8)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VMULPS Y0, Y0, Y0
+	VMOVUPS 32(DI)(CX*4), Y1
+	VMULPS Y1, Y1, Y1
+	VMOVUPS 64(DI)(CX*4), Y2
+	VMULPS Y2, Y2, Y2
+	VMOVUPS 96(DI)(CX*4), Y3
+	VMULPS Y3, Y3, Y3
+	VMOVUPS (R8)(CX*4), Y4
+	VMULPS Y4, Y4, Y5
+	VMOVUPS 32(R8)(CX*4), Y6
+	VMULPS Y6, Y6, Y7
+	VMOVUPS 64(R8)(CX*4), Y8
+	VMULPS Y8, Y8, Y9
+	VMOVUPS 96(R8)(CX*4), Y10
+	VMULPS Y10, Y10, Y11
+	VADDPS Y5, Y0, Y0
+	VADDPS Y7, Y1, Y1
+	VADDPS Y9, Y2, Y2
+	VADDPS Y11, Y3, Y3
+	VDIVPS Y0, Y4, Y0
+	VDIVPS Y1, Y6, Y1
+	VDIVPS Y2, Y8, Y2
+	VDIVPS Y3, Y10, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -6613,7 +9600,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -6630,6 +9617,92 @@ tail:
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·atan2GradYFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	MOVQ 24(BX), R8
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 1024(R8)(R10*1)
+	PREFETCHT0 192(R8)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 5120(R8)(R10*1)
+	PREFETCHT0 4288(R8)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 9216(R8)(R10*1)
+	PREFETCHT0 8384(R8)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	PREFETCHT1 13312(R8)(R10*1)
+	PREFETCHT0 12480(R8)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VMULPS Z0, Z0, Z0
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VMULPS Z1, Z1, Z1
+	VMOVUPS 8192(DI)(CX*4), Z2
+	VMULPS Z2, Z2, Z2
+	VMOVUPS 12288(DI)(CX*4), Z3
+	VMULPS Z3, Z3, Z3
+	VMOVUPS (R8)(CX*4), Z4
+	VMULPS Z4, Z4, Z5
+	VMOVUPS 4096(R8)(CX*4), Z6
+	VMULPS Z6, Z6, Z7
+	VMOVUPS 8192(R8)(CX*4), Z8
+	VMULPS Z8, Z8, Z9
+	VMOVUPS 12288(R8)(CX*4), Z10
+	VMULPS Z10, Z10, Z11
+	VADDPS Z5, Z0, Z0
+	VADDPS Z7, Z1, Z1
+	VADDPS Z9, Z2, Z2
+	VADDPS Z11, Z3, Z3
+	VDIVPS Z0, Z4, Z0
+	VDIVPS Z1, Z6, Z1
+	VDIVPS Z2, Z8, Z2
+	VDIVPS Z3, Z10, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -6772,7 +9845,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -6863,13 +9936,62 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·atanGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VMULPS Y0, Y0, Y0
+	VMOVUPS 32(DI)(CX*4), Y1
+	VMULPS Y1, Y1, Y1
+	VMOVUPS 64(DI)(CX*4), Y2
+	VMULPS Y2, Y2, Y2
+	VMOVUPS 96(DI)(CX*4), Y3
+	VMULPS Y3, Y3, Y3
+	VADDPS Y0, Y15, Y0
+	VADDPS Y1, Y15, Y1
+	VADDPS Y2, Y15, Y2
+	VADDPS Y3, Y15, Y3
+	VMOVUPS (SI)(CX*4), Y4
+	VDIVPS Y0, Y4, Y0
+	VMOVUPS 32(SI)(CX*4), Y4
+	VDIVPS Y1, Y4, Y1
+	VMOVUPS 64(SI)(CX*4), Y4
+	VDIVPS Y2, Y4, Y2
+	VMOVUPS 96(SI)(CX*4), Y4
+	VDIVPS Y3, Y4, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·atanGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+704(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -6921,7 +10043,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -6937,13 +10059,83 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·atanGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VMULPS Z0, Z0, Z0
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VMULPS Z1, Z1, Z1
+	VMOVUPS 8192(DI)(CX*4), Z2
+	VMULPS Z2, Z2, Z2
+	VMOVUPS 12288(DI)(CX*4), Z3
+	VMULPS Z3, Z3, Z3
+	VADDPS Z0, Z31, Z0
+	VADDPS Z1, Z31, Z1
+	VADDPS Z2, Z31, Z2
+	VADDPS Z3, Z31, Z3
+	VMOVUPS (SI)(CX*4), Z4
+	VDIVPS Z0, Z4, Z0
+	VMOVUPS 4096(SI)(CX*4), Z4
+	VDIVPS Z1, Z4, Z1
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VDIVPS Z2, Z4, Z2
+	VMOVUPS 12288(SI)(CX*4), Z4
+	VDIVPS Z3, Z4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·atanGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+704(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -7003,7 +10195,7 @@ TEXT ·atanGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Y15
+	VBROADCASTSD lanes<>+1120(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -7055,7 +10247,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -7077,7 +10269,7 @@ TEXT ·atanGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Z31
+	VBROADCASTSD lanes<>+1120(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -7131,17 +10323,210 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·atanhFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+5024(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VBROADCASTSS lanes<>+5308(SB), Y13
+	VBROADCASTSS lanes<>+5300(SB), Y12
+	VBROADCASTSS lanes<>+1568(SB), Y11
+	VBROADCASTSS lanes<>+1440(SB), Y10
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VANDPS Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VANDPS Y15, Y2, Y3
+	VADDPS Y1, Y1, Y4
+	VADDPS Y3, Y3, Y5
+	VSUBPS Y1, Y14, Y1
+	VSUBPS Y3, Y14, Y3
+	VDIVPS Y1, Y4, Y1
+	VDIVPS Y3, Y5, Y3
+	VADDPS Y14, Y1, Y4
+	VADDPS Y14, Y3, Y5
+	VPSUBD Y10, Y4, Y4
+	VPSUBD Y10, Y5, Y5
+	VPAND Y13, Y4, Y4
+	VPAND Y13, Y5, Y5
+	VBROADCASTSS lanes<>+5304(SB), Y6
+	VPSUBD Y4, Y6, Y7
+	VPSUBD Y5, Y6, Y6
+	VMULPS Y12, Y1, Y8
+	VMULPS Y12, Y3, Y9
+	VMOVAPS Y14, Y2
+	VFMSUB231PS Y12, Y7, Y2
+	VMOVAPS Y14, Y0
+	VFMSUB231PS Y12, Y6, Y0
+	VFMADD231PS Y7, Y8, Y2
+	VFMADD231PS Y6, Y9, Y0
+	VCVTDQ2PS Y4, Y4
+	VCVTDQ2PS Y5, Y5
+	VMULPS Y2, Y2, Y6
+	VMULPS Y0, Y0, Y7
+	VBROADCASTSS lanes<>+5360(SB), Y8
+	VBROADCASTSS lanes<>+2208(SB), Y9
+	VFMADD231PS Y2, Y8, Y9
+	VFMADD213PS lanes<>+2208(SB), Y0, Y8
+	VFMADD213PS lanes<>+2752(SB), Y2, Y9
+	VFMADD213PS lanes<>+2752(SB), Y0, Y8
+	VFMADD213PS lanes<>+4128(SB), Y2, Y9
+	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2624(SB), Y2, Y9
+	VFMADD213PS lanes<>+2624(SB), Y0, Y8
+	VFMADD213PS lanes<>+3648(SB), Y2, Y9
+	VFMADD213PS lanes<>+3648(SB), Y0, Y8
+	VFMADD213PS lanes<>+2560(SB), Y2, Y9
+	VFMADD213PS lanes<>+2560(SB), Y0, Y8
+	VFMADD213PS lanes<>+4256(SB), Y2, Y9
+	VFMADD213PS lanes<>+4256(SB), Y0, Y8
+	VFMADD213PS lanes<>+1408(SB), Y2, Y9
+	VFMADD213PS lanes<>+1408(SB), Y0, Y8
+	VFMADD231PS lanes<>+2016(SB), Y4, Y2
+	VFMADD231PS lanes<>+2016(SB), Y5, Y0
+	VFMADD231PS Y9, Y6, Y2
+	VFMADD231PS Y8, Y7, Y0
+	VANDPS Y15, Y1, Y4
+	VANDPS Y15, Y3, Y5
+	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
+	VBLENDVPS Y6, Y2, Y1, Y2
+	VBLENDVPS Y7, Y0, Y3, Y0
+	VCMPPS $0, Y11, Y1, Y6
+	VCMPPS $0, Y11, Y3, Y7
+	VBROADCASTSS lanes<>+5320(SB), Y8
+	VBLENDVPS Y6, Y13, Y8, Y6
+	VBLENDVPS Y7, Y13, Y8, Y7
+	VCMPPS $30, Y11, Y1, Y8
+	VCMPPS $30, Y11, Y3, Y9
+	VBLENDVPS Y8, Y2, Y6, Y2
+	VBLENDVPS Y9, Y0, Y7, Y0
+	VBLENDVPS Y4, Y1, Y2, Y1
+	VBLENDVPS Y5, Y3, Y0, Y0
+	VMULPS lanes<>+1280(SB), Y1, Y1
+	VMULPS lanes<>+1280(SB), Y0, Y0
+	VANDPS Y15, Y1, Y1
+	VANDPS Y15, Y0, Y0
+	VMOVUPS (SI)(CX*4), Y2
+	VANDPS lanes<>+1376(SB), Y2, Y2
+	VMOVUPS 32(SI)(CX*4), Y3
+	VANDPS lanes<>+1376(SB), Y3, Y3
+	VORPS Y2, Y1, Y1
+	VORPS Y3, Y0, Y0
+	VMOVNTPS Y1, (DX)(CX*4)
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VANDPS Y15, Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VANDPS Y15, Y2, Y3
+	VADDPS Y1, Y1, Y4
+	VADDPS Y3, Y3, Y5
+	VSUBPS Y1, Y14, Y1
+	VSUBPS Y3, Y14, Y3
+	VDIVPS Y1, Y4, Y1
+	VDIVPS Y3, Y5, Y3
+	VADDPS Y14, Y1, Y4
+	VADDPS Y14, Y3, Y5
+	VPSUBD Y10, Y4, Y4
+	VPSUBD Y10, Y5, Y5
+	VPAND Y13, Y4, Y4
+	VPAND Y13, Y5, Y5
+	VBROADCASTSS lanes<>+5304(SB), Y6
+	VPSUBD Y4, Y6, Y7
+	VPSUBD Y5, Y6, Y6
+	VMULPS Y12, Y1, Y8
+	VMULPS Y12, Y3, Y9
+	VMOVAPS Y14, Y2
+	VFMSUB231PS Y12, Y7, Y2
+	VMOVAPS Y14, Y0
+	VFMSUB231PS Y12, Y6, Y0
+	VFMADD231PS Y7, Y8, Y2
+	VFMADD231PS Y6, Y9, Y0
+	VCVTDQ2PS Y4, Y4
+	VCVTDQ2PS Y5, Y5
+	VMULPS Y2, Y2, Y6
+	VMULPS Y0, Y0, Y7
+	VBROADCASTSS lanes<>+5360(SB), Y8
+	VBROADCASTSS lanes<>+2208(SB), Y9
+	VFMADD231PS Y2, Y8, Y9
+	VFMADD213PS lanes<>+2208(SB), Y0, Y8
+	VFMADD213PS lanes<>+2752(SB), Y2, Y9
+	VFMADD213PS lanes<>+2752(SB), Y0, Y8
+	VFMADD213PS lanes<>+4128(SB), Y2, Y9
+	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2624(SB), Y2, Y9
+	VFMADD213PS lanes<>+2624(SB), Y0, Y8
+	VFMADD213PS lanes<>+3648(SB), Y2, Y9
+	VFMADD213PS lanes<>+3648(SB), Y0, Y8
+	VFMADD213PS lanes<>+2560(SB), Y2, Y9
+	VFMADD213PS lanes<>+2560(SB), Y0, Y8
+	VFMADD213PS lanes<>+4256(SB), Y2, Y9
+	VFMADD213PS lanes<>+4256(SB), Y0, Y8
+	VFMADD213PS lanes<>+1408(SB), Y2, Y9
+	VFMADD213PS lanes<>+1408(SB), Y0, Y8
+	VFMADD231PS lanes<>+2016(SB), Y4, Y2
+	VFMADD231PS lanes<>+2016(SB), Y5, Y0
+	VFMADD231PS Y9, Y6, Y2
+	VFMADD231PS Y8, Y7, Y0
+	VANDPS Y15, Y1, Y4
+	VANDPS Y15, Y3, Y5
+	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
+	VBLENDVPS Y6, Y2, Y1, Y2
+	VBLENDVPS Y7, Y0, Y3, Y0
+	VCMPPS $0, Y11, Y1, Y6
+	VCMPPS $0, Y11, Y3, Y7
+	VBROADCASTSS lanes<>+5320(SB), Y8
+	VBLENDVPS Y6, Y13, Y8, Y6
+	VBLENDVPS Y7, Y13, Y8, Y7
+	VCMPPS $30, Y11, Y1, Y8
+	VCMPPS $30, Y11, Y3, Y9
+	VBLENDVPS Y8, Y2, Y6, Y2
+	VBLENDVPS Y9, Y0, Y7, Y0
+	VBLENDVPS Y4, Y1, Y2, Y1
+	VBLENDVPS Y5, Y3, Y0, Y0
+	VMULPS lanes<>+1280(SB), Y1, Y1
+	VMULPS lanes<>+1280(SB), Y0, Y0
+	VANDPS Y15, Y1, Y1
+	VANDPS Y15, Y0, Y0
+	VMOVUPS 64(SI)(CX*4), Y2
+	VANDPS lanes<>+1376(SB), Y2, Y2
+	VMOVUPS 96(SI)(CX*4), Y3
+	VANDPS lanes<>+1376(SB), Y3, Y3
+	VORPS Y2, Y1, Y1
+	VORPS Y3, Y0, Y0
+	VMOVNTPS Y1, 64(DX)(CX*4)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·atanhFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4256(SB), Y15
-	VBROADCASTSS lanes<>+704(SB), Y14
-	VBROADCASTSS lanes<>+4536(SB), Y13
-	VBROADCASTSS lanes<>+4528(SB), Y12
-	VBROADCASTSS lanes<>+800(SB), Y11
-	VBROADCASTSS lanes<>+672(SB), Y10
+	VBROADCASTSS lanes<>+5024(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VBROADCASTSS lanes<>+5308(SB), Y13
+	VBROADCASTSS lanes<>+5300(SB), Y12
+	VBROADCASTSS lanes<>+1568(SB), Y11
+	VBROADCASTSS lanes<>+1440(SB), Y10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -7163,7 +10548,7 @@ main:
 	VPSUBD Y10, Y5, Y5
 	VPAND Y13, Y4, Y4
 	VPAND Y13, Y5, Y5
-	VBROADCASTSS lanes<>+4532(SB), Y6
+	VBROADCASTSS lanes<>+5304(SB), Y6
 	VPSUBD Y4, Y6, Y7
 	VPSUBD Y5, Y6, Y6
 	VMULPS Y12, Y1, Y8
@@ -7178,39 +10563,39 @@ main:
 	VCVTDQ2PS Y5, Y5
 	VMULPS Y2, Y2, Y6
 	VMULPS Y0, Y0, Y7
-	VBROADCASTSS lanes<>+4576(SB), Y8
-	VBROADCASTSS lanes<>+1440(SB), Y9
+	VBROADCASTSS lanes<>+5360(SB), Y8
+	VBROADCASTSS lanes<>+2208(SB), Y9
 	VFMADD231PS Y2, Y8, Y9
-	VFMADD213PS lanes<>+1440(SB), Y0, Y8
-	VFMADD213PS lanes<>+1984(SB), Y2, Y9
-	VFMADD213PS lanes<>+1984(SB), Y0, Y8
-	VFMADD213PS lanes<>+3360(SB), Y2, Y9
-	VFMADD213PS lanes<>+3360(SB), Y0, Y8
-	VFMADD213PS lanes<>+1856(SB), Y2, Y9
-	VFMADD213PS lanes<>+1856(SB), Y0, Y8
-	VFMADD213PS lanes<>+2880(SB), Y2, Y9
-	VFMADD213PS lanes<>+2880(SB), Y0, Y8
-	VFMADD213PS lanes<>+1792(SB), Y2, Y9
-	VFMADD213PS lanes<>+1792(SB), Y0, Y8
-	VFMADD213PS lanes<>+3488(SB), Y2, Y9
-	VFMADD213PS lanes<>+3488(SB), Y0, Y8
-	VFMADD213PS lanes<>+640(SB), Y2, Y9
-	VFMADD213PS lanes<>+640(SB), Y0, Y8
-	VFMADD231PS lanes<>+1248(SB), Y4, Y2
-	VFMADD231PS lanes<>+1248(SB), Y5, Y0
+	VFMADD213PS lanes<>+2208(SB), Y0, Y8
+	VFMADD213PS lanes<>+2752(SB), Y2, Y9
+	VFMADD213PS lanes<>+2752(SB), Y0, Y8
+	VFMADD213PS lanes<>+4128(SB), Y2, Y9
+	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2624(SB), Y2, Y9
+	VFMADD213PS lanes<>+2624(SB), Y0, Y8
+	VFMADD213PS lanes<>+3648(SB), Y2, Y9
+	VFMADD213PS lanes<>+3648(SB), Y0, Y8
+	VFMADD213PS lanes<>+2560(SB), Y2, Y9
+	VFMADD213PS lanes<>+2560(SB), Y0, Y8
+	VFMADD213PS lanes<>+4256(SB), Y2, Y9
+	VFMADD213PS lanes<>+4256(SB), Y0, Y8
+	VFMADD213PS lanes<>+1408(SB), Y2, Y9
+	VFMADD213PS lanes<>+1408(SB), Y0, Y8
+	VFMADD231PS lanes<>+2016(SB), Y4, Y2
+	VFMADD231PS lanes<>+2016(SB), Y5, Y0
 	VFMADD231PS Y9, Y6, Y2
 	VFMADD231PS Y8, Y7, Y0
 	VANDPS Y15, Y1, Y4
 	VANDPS Y15, Y3, Y5
-	VCMPPS $17, lanes<>+480(SB), Y4, Y4
-	VCMPPS $17, lanes<>+480(SB), Y5, Y5
-	VCMPPS $17, lanes<>+768(SB), Y1, Y6
-	VCMPPS $17, lanes<>+768(SB), Y3, Y7
+	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
 	VBLENDVPS Y6, Y2, Y1, Y2
 	VBLENDVPS Y7, Y0, Y3, Y0
 	VCMPPS $0, Y11, Y1, Y6
 	VCMPPS $0, Y11, Y3, Y7
-	VBROADCASTSS lanes<>+4544(SB), Y8
+	VBROADCASTSS lanes<>+5320(SB), Y8
 	VBLENDVPS Y6, Y13, Y8, Y6
 	VBLENDVPS Y7, Y13, Y8, Y7
 	VCMPPS $30, Y11, Y1, Y8
@@ -7219,14 +10604,14 @@ main:
 	VBLENDVPS Y9, Y0, Y7, Y0
 	VBLENDVPS Y4, Y1, Y2, Y1
 	VBLENDVPS Y5, Y3, Y0, Y0
-	VMULPS lanes<>+512(SB), Y1, Y1
-	VMULPS lanes<>+512(SB), Y0, Y0
+	VMULPS lanes<>+1280(SB), Y1, Y1
+	VMULPS lanes<>+1280(SB), Y0, Y0
 	VANDPS Y15, Y1, Y1
 	VANDPS Y15, Y0, Y0
 	VMOVUPS (SI)(CX*4), Y2
-	VANDPS lanes<>+608(SB), Y2, Y2
+	VANDPS lanes<>+1376(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+608(SB), Y3, Y3
+	VANDPS lanes<>+1376(SB), Y3, Y3
 	VORPS Y2, Y1, Y1
 	VORPS Y3, Y0, Y0
 	VMOVUPS Y1, (DX)(CX*4)
@@ -7248,7 +10633,7 @@ single:
 	VADDPS Y14, Y1, Y2
 	VPSUBD Y10, Y2, Y2
 	VPAND Y13, Y2, Y2
-	VBROADCASTSS lanes<>+4532(SB), Y3
+	VBROADCASTSS lanes<>+5304(SB), Y3
 	VPSUBD Y2, Y3, Y3
 	VMULPS Y12, Y1, Y4
 	VMOVAPS Y14, Y5
@@ -7256,30 +10641,30 @@ single:
 	VFMADD231PS Y3, Y4, Y5
 	VCVTDQ2PS Y2, Y2
 	VMULPS Y5, Y5, Y3
-	VBROADCASTSS lanes<>+4576(SB), Y4
-	VFMADD213PS lanes<>+1440(SB), Y5, Y4
-	VFMADD213PS lanes<>+1984(SB), Y5, Y4
-	VFMADD213PS lanes<>+3360(SB), Y5, Y4
-	VFMADD213PS lanes<>+1856(SB), Y5, Y4
-	VFMADD213PS lanes<>+2880(SB), Y5, Y4
-	VFMADD213PS lanes<>+1792(SB), Y5, Y4
-	VFMADD213PS lanes<>+3488(SB), Y5, Y4
-	VFMADD213PS lanes<>+640(SB), Y5, Y4
-	VFMADD231PS lanes<>+1248(SB), Y2, Y5
+	VBROADCASTSS lanes<>+5360(SB), Y4
+	VFMADD213PS lanes<>+2208(SB), Y5, Y4
+	VFMADD213PS lanes<>+2752(SB), Y5, Y4
+	VFMADD213PS lanes<>+4128(SB), Y5, Y4
+	VFMADD213PS lanes<>+2624(SB), Y5, Y4
+	VFMADD213PS lanes<>+3648(SB), Y5, Y4
+	VFMADD213PS lanes<>+2560(SB), Y5, Y4
+	VFMADD213PS lanes<>+4256(SB), Y5, Y4
+	VFMADD213PS lanes<>+1408(SB), Y5, Y4
+	VFMADD231PS lanes<>+2016(SB), Y2, Y5
 	VFMADD231PS Y4, Y3, Y5
 	VANDPS Y15, Y1, Y2
-	VCMPPS $17, lanes<>+480(SB), Y2, Y2
-	VCMPPS $17, lanes<>+768(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1248(SB), Y2, Y2
+	VCMPPS $17, lanes<>+1536(SB), Y1, Y3
 	VBLENDVPS Y3, Y5, Y1, Y3
 	VCMPPS $0, Y11, Y1, Y4
-	VBROADCASTSS lanes<>+4544(SB), Y5
+	VBROADCASTSS lanes<>+5320(SB), Y5
 	VBLENDVPS Y4, Y13, Y5, Y4
 	VCMPPS $30, Y11, Y1, Y5
 	VBLENDVPS Y5, Y3, Y4, Y3
 	VBLENDVPS Y2, Y1, Y3, Y1
-	VMULPS lanes<>+512(SB), Y1, Y1
+	VMULPS lanes<>+1280(SB), Y1, Y1
 	VANDPS Y15, Y1, Y1
-	VANDPS lanes<>+608(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -7289,7 +10674,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -7300,7 +10685,7 @@ tail:
 	VADDPS Y14, Y1, Y2
 	VPSUBD Y10, Y2, Y2
 	VPAND Y13, Y2, Y2
-	VBROADCASTSS lanes<>+4532(SB), Y3
+	VBROADCASTSS lanes<>+5304(SB), Y3
 	VPSUBD Y2, Y3, Y3
 	VMULPS Y12, Y1, Y4
 	VMOVAPS Y14, Y5
@@ -7308,30 +10693,30 @@ tail:
 	VFMADD231PS Y3, Y4, Y5
 	VCVTDQ2PS Y2, Y2
 	VMULPS Y5, Y5, Y3
-	VBROADCASTSS lanes<>+4576(SB), Y4
-	VFMADD213PS lanes<>+1440(SB), Y5, Y4
-	VFMADD213PS lanes<>+1984(SB), Y5, Y4
-	VFMADD213PS lanes<>+3360(SB), Y5, Y4
-	VFMADD213PS lanes<>+1856(SB), Y5, Y4
-	VFMADD213PS lanes<>+2880(SB), Y5, Y4
-	VFMADD213PS lanes<>+1792(SB), Y5, Y4
-	VFMADD213PS lanes<>+3488(SB), Y5, Y4
-	VFMADD213PS lanes<>+640(SB), Y5, Y4
-	VFMADD231PS lanes<>+1248(SB), Y2, Y5
+	VBROADCASTSS lanes<>+5360(SB), Y4
+	VFMADD213PS lanes<>+2208(SB), Y5, Y4
+	VFMADD213PS lanes<>+2752(SB), Y5, Y4
+	VFMADD213PS lanes<>+4128(SB), Y5, Y4
+	VFMADD213PS lanes<>+2624(SB), Y5, Y4
+	VFMADD213PS lanes<>+3648(SB), Y5, Y4
+	VFMADD213PS lanes<>+2560(SB), Y5, Y4
+	VFMADD213PS lanes<>+4256(SB), Y5, Y4
+	VFMADD213PS lanes<>+1408(SB), Y5, Y4
+	VFMADD231PS lanes<>+2016(SB), Y2, Y5
 	VFMADD231PS Y4, Y3, Y5
 	VANDPS Y15, Y1, Y2
-	VCMPPS $17, lanes<>+480(SB), Y2, Y2
-	VCMPPS $17, lanes<>+768(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1248(SB), Y2, Y2
+	VCMPPS $17, lanes<>+1536(SB), Y1, Y3
 	VBLENDVPS Y3, Y5, Y1, Y3
 	VCMPPS $0, Y11, Y1, Y4
-	VBROADCASTSS lanes<>+4544(SB), Y5
+	VBROADCASTSS lanes<>+5320(SB), Y5
 	VBLENDVPS Y4, Y13, Y5, Y4
 	VCMPPS $30, Y11, Y1, Y5
 	VBLENDVPS Y5, Y3, Y4, Y3
 	VBLENDVPS Y2, Y1, Y3, Y1
-	VMULPS lanes<>+512(SB), Y1, Y1
+	VMULPS lanes<>+1280(SB), Y1, Y1
 	VANDPS Y15, Y1, Y1
-	VANDPS lanes<>+608(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
@@ -7340,32 +10725,241 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·atanhFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+5024(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z30
+	VBROADCASTSS lanes<>+5308(SB), Z29
+	VBROADCASTSS lanes<>+5300(SB), Z28
+	VBROADCASTSS lanes<>+1568(SB), Z27
+	VBROADCASTSS lanes<>+1440(SB), Z26
+	VBROADCASTSS lanes<>+5304(SB), Z25
+	VBROADCASTSS lanes<>+5360(SB), Z24
+	VBROADCASTSS lanes<>+2208(SB), Z23
+	VBROADCASTSS lanes<>+2752(SB), Z22
+	VBROADCASTSS lanes<>+4128(SB), Z21
+	VBROADCASTSS lanes<>+2624(SB), Z20
+	VBROADCASTSS lanes<>+3648(SB), Z19
+	VBROADCASTSS lanes<>+2560(SB), Z18
+	VBROADCASTSS lanes<>+4256(SB), Z17
+	VBROADCASTSS lanes<>+1408(SB), Z16
+	VBROADCASTSS lanes<>+2016(SB), Z15
+	VBROADCASTSS lanes<>+1248(SB), Z14
+	VBROADCASTSS lanes<>+1536(SB), Z13
+	VBROADCASTSS lanes<>+5320(SB), Z12
+	VBROADCASTSS lanes<>+1280(SB), Z11
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VANDPS Z31, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VANDPS Z31, Z2, Z3
+	VADDPS Z1, Z1, Z4
+	VADDPS Z3, Z3, Z5
+	VSUBPS Z1, Z30, Z1
+	VSUBPS Z3, Z30, Z3
+	VDIVPS Z1, Z4, Z1
+	VDIVPS Z3, Z5, Z3
+	VADDPS Z30, Z1, Z4
+	VADDPS Z30, Z3, Z5
+	VPSUBD Z26, Z4, Z4
+	VPSUBD Z26, Z5, Z5
+	VPANDD Z29, Z4, Z4
+	VPANDD Z29, Z5, Z5
+	VPSUBD Z4, Z25, Z6
+	VPSUBD Z5, Z25, Z7
+	VMULPS Z28, Z1, Z8
+	VMULPS Z28, Z3, Z9
+	VMOVAPS Z30, Z10
+	VFMSUB231PS Z28, Z6, Z10
+	VMOVAPS Z30, Z2
+	VFMSUB231PS Z28, Z7, Z2
+	VFMADD231PS Z6, Z8, Z10
+	VFMADD231PS Z7, Z9, Z2
+	VCVTDQ2PS Z4, Z4
+	VCVTDQ2PS Z5, Z5
+	VMULPS Z10, Z10, Z6
+	VMULPS Z2, Z2, Z7
+	VMOVAPS Z23, Z8
+	VFMADD231PS Z10, Z24, Z8
+	VMOVAPS Z23, Z9
+	VFMADD231PS Z2, Z24, Z9
+	VFMADD213PS Z22, Z10, Z8
+	VFMADD213PS Z22, Z2, Z9
+	VFMADD213PS Z21, Z10, Z8
+	VFMADD213PS Z21, Z2, Z9
+	VFMADD213PS Z20, Z10, Z8
+	VFMADD213PS Z20, Z2, Z9
+	VFMADD213PS Z19, Z10, Z8
+	VFMADD213PS Z19, Z2, Z9
+	VFMADD213PS Z18, Z10, Z8
+	VFMADD213PS Z18, Z2, Z9
+	VFMADD213PS Z17, Z10, Z8
+	VFMADD213PS Z17, Z2, Z9
+	VFMADD213PS Z16, Z10, Z8
+	VFMADD213PS Z16, Z2, Z9
+	VFMADD231PS Z15, Z4, Z10
+	VFMADD231PS Z15, Z5, Z2
+	VFMADD231PS Z8, Z6, Z10
+	VFMADD231PS Z9, Z7, Z2
+	VANDPS Z31, Z1, Z4
+	VANDPS Z31, Z3, Z5
+	VCMPPS $17, Z14, Z4, K1
+	VCMPPS $17, Z14, Z5, K2
+	VCMPPS $17, Z13, Z1, K3
+	VCMPPS $17, Z13, Z3, K4
+	VBLENDMPS Z10, Z1, K3, Z4
+	VBLENDMPS Z2, Z3, K4, Z2
+	VCMPPS $0, Z27, Z1, K3
+	VCMPPS $0, Z27, Z3, K4
+	VBLENDMPS Z29, Z12, K3, Z5
+	VBLENDMPS Z29, Z12, K4, Z6
+	VCMPPS $30, Z27, Z1, K3
+	VCMPPS $30, Z27, Z3, K4
+	VBLENDMPS Z4, Z5, K3, Z4
+	VBLENDMPS Z2, Z6, K4, Z2
+	VBLENDMPS Z1, Z4, K1, Z1
+	VBLENDMPS Z3, Z2, K2, Z2
+	VMULPS Z11, Z1, Z1
+	VMULPS Z11, Z2, Z2
+	VPTERNLOGD $226, Z0, Z31, Z1
+	VPTERNLOGD $226, 4096(SI)(CX*4), Z31, Z2
+	VMOVNTPS Z1, (DX)(CX*4)
+	VMOVNTPS Z2, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	VANDPS Z31, Z0, Z1
+	VMOVUPS 12288(SI)(CX*4), Z2
+	VANDPS Z31, Z2, Z3
+	VADDPS Z1, Z1, Z4
+	VADDPS Z3, Z3, Z5
+	VSUBPS Z1, Z30, Z1
+	VSUBPS Z3, Z30, Z3
+	VDIVPS Z1, Z4, Z1
+	VDIVPS Z3, Z5, Z3
+	VADDPS Z30, Z1, Z4
+	VADDPS Z30, Z3, Z5
+	VPSUBD Z26, Z4, Z4
+	VPSUBD Z26, Z5, Z5
+	VPANDD Z29, Z4, Z4
+	VPANDD Z29, Z5, Z5
+	VPSUBD Z4, Z25, Z6
+	VPSUBD Z5, Z25, Z7
+	VMULPS Z28, Z1, Z8
+	VMULPS Z28, Z3, Z9
+	VMOVAPS Z30, Z10
+	VFMSUB231PS Z28, Z6, Z10
+	VMOVAPS Z30, Z2
+	VFMSUB231PS Z28, Z7, Z2
+	VFMADD231PS Z6, Z8, Z10
+	VFMADD231PS Z7, Z9, Z2
+	VCVTDQ2PS Z4, Z4
+	VCVTDQ2PS Z5, Z5
+	VMULPS Z10, Z10, Z6
+	VMULPS Z2, Z2, Z7
+	VMOVAPS Z23, Z8
+	VFMADD231PS Z10, Z24, Z8
+	VMOVAPS Z23, Z9
+	VFMADD231PS Z2, Z24, Z9
+	VFMADD213PS Z22, Z10, Z8
+	VFMADD213PS Z22, Z2, Z9
+	VFMADD213PS Z21, Z10, Z8
+	VFMADD213PS Z21, Z2, Z9
+	VFMADD213PS Z20, Z10, Z8
+	VFMADD213PS Z20, Z2, Z9
+	VFMADD213PS Z19, Z10, Z8
+	VFMADD213PS Z19, Z2, Z9
+	VFMADD213PS Z18, Z10, Z8
+	VFMADD213PS Z18, Z2, Z9
+	VFMADD213PS Z17, Z10, Z8
+	VFMADD213PS Z17, Z2, Z9
+	VFMADD213PS Z16, Z10, Z8
+	VFMADD213PS Z16, Z2, Z9
+	VFMADD231PS Z15, Z4, Z10
+	VFMADD231PS Z15, Z5, Z2
+	VFMADD231PS Z8, Z6, Z10
+	VFMADD231PS Z9, Z7, Z2
+	VANDPS Z31, Z1, Z4
+	VANDPS Z31, Z3, Z5
+	VCMPPS $17, Z14, Z4, K1
+	VCMPPS $17, Z14, Z5, K2
+	VCMPPS $17, Z13, Z1, K3
+	VCMPPS $17, Z13, Z3, K4
+	VBLENDMPS Z10, Z1, K3, Z4
+	VBLENDMPS Z2, Z3, K4, Z2
+	VCMPPS $0, Z27, Z1, K3
+	VCMPPS $0, Z27, Z3, K4
+	VBLENDMPS Z29, Z12, K3, Z5
+	VBLENDMPS Z29, Z12, K4, Z6
+	VCMPPS $30, Z27, Z1, K3
+	VCMPPS $30, Z27, Z3, K4
+	VBLENDMPS Z4, Z5, K3, Z4
+	VBLENDMPS Z2, Z6, K4, Z2
+	VBLENDMPS Z1, Z4, K1, Z1
+	VBLENDMPS Z3, Z2, K2, Z2
+	VMULPS Z11, Z1, Z1
+	VMULPS Z11, Z2, Z2
+	VPTERNLOGD $226, Z0, Z31, Z1
+	VPTERNLOGD $226, 12288(SI)(CX*4), Z31, Z2
+	VMOVNTPS Z1, 8192(DX)(CX*4)
+	VMOVNTPS Z2, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·atanhFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4256(SB), Z31
-	VBROADCASTSS lanes<>+704(SB), Z30
-	VBROADCASTSS lanes<>+4536(SB), Z29
-	VBROADCASTSS lanes<>+4528(SB), Z28
-	VBROADCASTSS lanes<>+800(SB), Z27
-	VBROADCASTSS lanes<>+672(SB), Z26
-	VBROADCASTSS lanes<>+4532(SB), Z25
-	VBROADCASTSS lanes<>+4576(SB), Z24
-	VBROADCASTSS lanes<>+1440(SB), Z23
-	VBROADCASTSS lanes<>+1984(SB), Z22
-	VBROADCASTSS lanes<>+3360(SB), Z21
-	VBROADCASTSS lanes<>+1856(SB), Z20
-	VBROADCASTSS lanes<>+2880(SB), Z19
-	VBROADCASTSS lanes<>+1792(SB), Z18
-	VBROADCASTSS lanes<>+3488(SB), Z17
-	VBROADCASTSS lanes<>+640(SB), Z16
-	VBROADCASTSS lanes<>+1248(SB), Z15
-	VBROADCASTSS lanes<>+480(SB), Z14
-	VBROADCASTSS lanes<>+768(SB), Z13
-	VBROADCASTSS lanes<>+4544(SB), Z12
-	VBROADCASTSS lanes<>+512(SB), Z11
+	VBROADCASTSS lanes<>+5024(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z30
+	VBROADCASTSS lanes<>+5308(SB), Z29
+	VBROADCASTSS lanes<>+5300(SB), Z28
+	VBROADCASTSS lanes<>+1568(SB), Z27
+	VBROADCASTSS lanes<>+1440(SB), Z26
+	VBROADCASTSS lanes<>+5304(SB), Z25
+	VBROADCASTSS lanes<>+5360(SB), Z24
+	VBROADCASTSS lanes<>+2208(SB), Z23
+	VBROADCASTSS lanes<>+2752(SB), Z22
+	VBROADCASTSS lanes<>+4128(SB), Z21
+	VBROADCASTSS lanes<>+2624(SB), Z20
+	VBROADCASTSS lanes<>+3648(SB), Z19
+	VBROADCASTSS lanes<>+2560(SB), Z18
+	VBROADCASTSS lanes<>+4256(SB), Z17
+	VBROADCASTSS lanes<>+1408(SB), Z16
+	VBROADCASTSS lanes<>+2016(SB), Z15
+	VBROADCASTSS lanes<>+1248(SB), Z14
+	VBROADCASTSS lanes<>+1536(SB), Z13
+	VBROADCASTSS lanes<>+5320(SB), Z12
+	VBROADCASTSS lanes<>+1280(SB), Z11
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -7508,8 +11102,8 @@ TEXT ·atanhFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+352(SB), Y15
-	VBROADCASTSD lanes<>+4288(SB), Y14
+	VBROADCASTSD lanes<>+1120(SB), Y15
+	VBROADCASTSD lanes<>+5056(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -7527,93 +11121,93 @@ main:
 	VDIVPD Y3, Y5, Y3
 	VADDPD Y15, Y1, Y4
 	VADDPD Y15, Y3, Y5
-	VPSUBQ lanes<>+320(SB), Y4, Y4
-	VPSUBQ lanes<>+320(SB), Y5, Y5
-	VPAND lanes<>+448(SB), Y4, Y4
-	VPAND lanes<>+448(SB), Y5, Y5
-	VBROADCASTSD lanes<>+4320(SB), Y6
+	VPSUBQ lanes<>+1088(SB), Y4, Y4
+	VPSUBQ lanes<>+1088(SB), Y5, Y5
+	VPAND lanes<>+1216(SB), Y4, Y4
+	VPAND lanes<>+1216(SB), Y5, Y5
+	VBROADCASTSD lanes<>+5088(SB), Y6
 	VPSUBQ Y4, Y6, Y7
 	VPSUBQ Y5, Y6, Y6
-	VMULPD lanes<>+256(SB), Y1, Y8
-	VMULPD lanes<>+256(SB), Y3, Y9
+	VMULPD lanes<>+1024(SB), Y1, Y8
+	VMULPD lanes<>+1024(SB), Y3, Y9
 	VMOVAPS Y15, Y10
-	VFMSUB231PD lanes<>+256(SB), Y7, Y10
+	VFMSUB231PD lanes<>+1024(SB), Y7, Y10
 	VMOVAPS Y15, Y11
-	VFMSUB231PD lanes<>+256(SB), Y6, Y11
+	VFMSUB231PD lanes<>+1024(SB), Y6, Y11
 	VFMADD231PD Y7, Y8, Y10
 	VFMADD231PD Y6, Y9, Y11
 	VPADDQ Y15, Y4, Y4
 	VPADDQ Y15, Y5, Y5
 	VPSRLQ $52, Y4, Y4
 	VPSRLQ $52, Y5, Y5
-	VPOR lanes<>+128(SB), Y4, Y4
-	VPOR lanes<>+128(SB), Y5, Y5
-	VSUBPD lanes<>+4192(SB), Y4, Y4
-	VSUBPD lanes<>+4192(SB), Y5, Y5
+	VPOR lanes<>+896(SB), Y4, Y4
+	VPOR lanes<>+896(SB), Y5, Y5
+	VSUBPD lanes<>+4960(SB), Y4, Y4
+	VSUBPD lanes<>+4960(SB), Y5, Y5
 	VMULPD Y10, Y10, Y6
 	VMULPD Y11, Y11, Y7
-	VADDPD lanes<>+64(SB), Y10, Y8
-	VADDPD lanes<>+64(SB), Y11, Y9
+	VADDPD lanes<>+832(SB), Y10, Y8
+	VADDPD lanes<>+832(SB), Y11, Y9
 	VDIVPD Y8, Y10, Y8
 	VDIVPD Y9, Y11, Y9
 	VMULPD Y8, Y8, Y12
 	VMULPD Y9, Y9, Y13
-	VMULPD lanes<>+288(SB), Y6, Y6
-	VMULPD lanes<>+288(SB), Y7, Y7
-	VBROADCASTSD lanes<>+4448(SB), Y2
-	VBROADCASTSD lanes<>+2784(SB), Y0
+	VMULPD lanes<>+1056(SB), Y6, Y6
+	VMULPD lanes<>+1056(SB), Y7, Y7
+	VBROADCASTSD lanes<>+5216(SB), Y2
+	VBROADCASTSD lanes<>+3552(SB), Y0
 	VFMADD231PD Y12, Y2, Y0
-	VFMADD213PD lanes<>+2784(SB), Y13, Y2
-	VFMADD213PD lanes<>+2336(SB), Y12, Y0
-	VFMADD213PD lanes<>+2336(SB), Y13, Y2
-	VFMADD213PD lanes<>+1888(SB), Y12, Y0
-	VFMADD213PD lanes<>+1888(SB), Y13, Y2
-	VFMADD213PD lanes<>+3904(SB), Y12, Y0
-	VFMADD213PD lanes<>+3904(SB), Y13, Y2
-	VFMADD213PD lanes<>+2624(SB), Y12, Y0
-	VFMADD213PD lanes<>+2624(SB), Y13, Y2
+	VFMADD213PD lanes<>+3552(SB), Y13, Y2
+	VFMADD213PD lanes<>+3104(SB), Y12, Y0
+	VFMADD213PD lanes<>+3104(SB), Y13, Y2
 	VFMADD213PD lanes<>+2656(SB), Y12, Y0
 	VFMADD213PD lanes<>+2656(SB), Y13, Y2
-	VFMADD213PD lanes<>+2048(SB), Y12, Y0
-	VFMADD213PD lanes<>+2048(SB), Y13, Y2
+	VFMADD213PD lanes<>+4672(SB), Y12, Y0
+	VFMADD213PD lanes<>+4672(SB), Y13, Y2
+	VFMADD213PD lanes<>+3392(SB), Y12, Y0
+	VFMADD213PD lanes<>+3392(SB), Y13, Y2
+	VFMADD213PD lanes<>+3424(SB), Y12, Y0
+	VFMADD213PD lanes<>+3424(SB), Y13, Y2
+	VFMADD213PD lanes<>+2816(SB), Y12, Y0
+	VFMADD213PD lanes<>+2816(SB), Y13, Y2
 	VFMADD213PD Y6, Y0, Y12
 	VFMADD213PD Y7, Y2, Y13
 	VFMSUB231PD Y12, Y8, Y6
 	VFMSUB231PD Y13, Y9, Y7
-	VFMADD231PD lanes<>+1760(SB), Y4, Y6
-	VFMADD231PD lanes<>+1760(SB), Y5, Y7
+	VFMADD231PD lanes<>+2528(SB), Y4, Y6
+	VFMADD231PD lanes<>+2528(SB), Y5, Y7
 	VADDPD Y10, Y6, Y0
 	VADDPD Y11, Y7, Y2
-	VFMADD231PD lanes<>+3872(SB), Y4, Y0
-	VFMADD231PD lanes<>+3872(SB), Y5, Y2
+	VFMADD231PD lanes<>+4640(SB), Y4, Y0
+	VFMADD231PD lanes<>+4640(SB), Y5, Y2
 	VANDPD Y14, Y1, Y4
 	VANDPD Y14, Y3, Y5
-	VCMPPD $17, lanes<>+192(SB), Y4, Y4
-	VCMPPD $17, lanes<>+192(SB), Y5, Y5
-	VCMPPD $17, lanes<>+384(SB), Y1, Y6
-	VCMPPD $17, lanes<>+384(SB), Y3, Y7
+	VCMPPD $17, lanes<>+960(SB), Y4, Y4
+	VCMPPD $17, lanes<>+960(SB), Y5, Y5
+	VCMPPD $17, lanes<>+1152(SB), Y1, Y6
+	VCMPPD $17, lanes<>+1152(SB), Y3, Y7
 	VBLENDVPD Y6, Y0, Y1, Y0
 	VBLENDVPD Y7, Y2, Y3, Y2
-	VCMPPD $0, lanes<>+416(SB), Y1, Y6
-	VCMPPD $0, lanes<>+416(SB), Y3, Y7
-	VBROADCASTSD lanes<>+4376(SB), Y8
-	VBROADCASTSD lanes<>+448(SB), Y9
+	VCMPPD $0, lanes<>+1184(SB), Y1, Y6
+	VCMPPD $0, lanes<>+1184(SB), Y3, Y7
+	VBROADCASTSD lanes<>+5144(SB), Y8
+	VBROADCASTSD lanes<>+1216(SB), Y9
 	VBLENDVPD Y6, Y9, Y8, Y6
 	VBLENDVPD Y7, Y9, Y8, Y7
-	VCMPPD $30, lanes<>+416(SB), Y1, Y8
-	VCMPPD $30, lanes<>+416(SB), Y3, Y9
+	VCMPPD $30, lanes<>+1184(SB), Y1, Y8
+	VCMPPD $30, lanes<>+1184(SB), Y3, Y9
 	VBLENDVPD Y8, Y0, Y6, Y0
 	VBLENDVPD Y9, Y2, Y7, Y2
 	VBLENDVPD Y4, Y1, Y0, Y0
 	VBLENDVPD Y5, Y3, Y2, Y1
-	VMULPD lanes<>+288(SB), Y0, Y0
-	VMULPD lanes<>+288(SB), Y1, Y1
+	VMULPD lanes<>+1056(SB), Y0, Y0
+	VMULPD lanes<>+1056(SB), Y1, Y1
 	VANDPD Y14, Y0, Y0
 	VANDPD Y14, Y1, Y1
 	VMOVUPS (SI)(CX*8), Y2
-	VANDPD lanes<>+96(SB), Y2, Y2
+	VANDPD lanes<>+864(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*8), Y3
-	VANDPD lanes<>+96(SB), Y3, Y3
+	VANDPD lanes<>+864(SB), Y3, Y3
 	VORPD Y2, Y0, Y0
 	VORPD Y3, Y1, Y1
 	VMOVUPS Y0, (DX)(CX*8)
@@ -7633,50 +11227,50 @@ single:
 	VSUBPD Y1, Y15, Y1
 	VDIVPD Y1, Y2, Y1
 	VADDPD Y15, Y1, Y2
-	VPSUBQ lanes<>+320(SB), Y2, Y2
-	VPAND lanes<>+448(SB), Y2, Y2
-	VBROADCASTSD lanes<>+4320(SB), Y3
+	VPSUBQ lanes<>+1088(SB), Y2, Y2
+	VPAND lanes<>+1216(SB), Y2, Y2
+	VBROADCASTSD lanes<>+5088(SB), Y3
 	VPSUBQ Y2, Y3, Y3
-	VMULPD lanes<>+256(SB), Y1, Y4
+	VMULPD lanes<>+1024(SB), Y1, Y4
 	VMOVAPS Y15, Y5
-	VFMSUB231PD lanes<>+256(SB), Y3, Y5
+	VFMSUB231PD lanes<>+1024(SB), Y3, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VPADDQ Y15, Y2, Y2
 	VPSRLQ $52, Y2, Y2
-	VPOR lanes<>+128(SB), Y2, Y2
-	VSUBPD lanes<>+4192(SB), Y2, Y2
+	VPOR lanes<>+896(SB), Y2, Y2
+	VSUBPD lanes<>+4960(SB), Y2, Y2
 	VMULPD Y5, Y5, Y3
-	VADDPD lanes<>+64(SB), Y5, Y4
+	VADDPD lanes<>+832(SB), Y5, Y4
 	VDIVPD Y4, Y5, Y4
 	VMULPD Y4, Y4, Y6
-	VMULPD lanes<>+288(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4448(SB), Y7
-	VFMADD213PD lanes<>+2784(SB), Y6, Y7
-	VFMADD213PD lanes<>+2336(SB), Y6, Y7
-	VFMADD213PD lanes<>+1888(SB), Y6, Y7
-	VFMADD213PD lanes<>+3904(SB), Y6, Y7
-	VFMADD213PD lanes<>+2624(SB), Y6, Y7
+	VMULPD lanes<>+1056(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5216(SB), Y7
+	VFMADD213PD lanes<>+3552(SB), Y6, Y7
+	VFMADD213PD lanes<>+3104(SB), Y6, Y7
 	VFMADD213PD lanes<>+2656(SB), Y6, Y7
-	VFMADD213PD lanes<>+2048(SB), Y6, Y7
+	VFMADD213PD lanes<>+4672(SB), Y6, Y7
+	VFMADD213PD lanes<>+3392(SB), Y6, Y7
+	VFMADD213PD lanes<>+3424(SB), Y6, Y7
+	VFMADD213PD lanes<>+2816(SB), Y6, Y7
 	VFMADD213PD Y3, Y7, Y6
 	VFMSUB231PD Y6, Y4, Y3
-	VFMADD231PD lanes<>+1760(SB), Y2, Y3
+	VFMADD231PD lanes<>+2528(SB), Y2, Y3
 	VADDPD Y5, Y3, Y3
-	VFMADD231PD lanes<>+3872(SB), Y2, Y3
+	VFMADD231PD lanes<>+4640(SB), Y2, Y3
 	VANDPD Y14, Y1, Y2
-	VCMPPD $17, lanes<>+192(SB), Y2, Y2
-	VCMPPD $17, lanes<>+384(SB), Y1, Y4
+	VCMPPD $17, lanes<>+960(SB), Y2, Y2
+	VCMPPD $17, lanes<>+1152(SB), Y1, Y4
 	VBLENDVPD Y4, Y3, Y1, Y3
-	VCMPPD $0, lanes<>+416(SB), Y1, Y4
-	VBROADCASTSD lanes<>+4376(SB), Y5
-	VBROADCASTSD lanes<>+448(SB), Y6
+	VCMPPD $0, lanes<>+1184(SB), Y1, Y4
+	VBROADCASTSD lanes<>+5144(SB), Y5
+	VBROADCASTSD lanes<>+1216(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
-	VCMPPD $30, lanes<>+416(SB), Y1, Y5
+	VCMPPD $30, lanes<>+1184(SB), Y1, Y5
 	VBLENDVPD Y5, Y3, Y4, Y3
 	VBLENDVPD Y2, Y1, Y3, Y1
-	VMULPD lanes<>+288(SB), Y1, Y1
+	VMULPD lanes<>+1056(SB), Y1, Y1
 	VANDPD Y14, Y1, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
@@ -7686,7 +11280,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -7695,50 +11289,50 @@ tail:
 	VSUBPD Y1, Y15, Y1
 	VDIVPD Y1, Y2, Y1
 	VADDPD Y15, Y1, Y2
-	VPSUBQ lanes<>+320(SB), Y2, Y2
-	VPAND lanes<>+448(SB), Y2, Y2
-	VBROADCASTSD lanes<>+4320(SB), Y3
+	VPSUBQ lanes<>+1088(SB), Y2, Y2
+	VPAND lanes<>+1216(SB), Y2, Y2
+	VBROADCASTSD lanes<>+5088(SB), Y3
 	VPSUBQ Y2, Y3, Y3
-	VMULPD lanes<>+256(SB), Y1, Y4
+	VMULPD lanes<>+1024(SB), Y1, Y4
 	VMOVAPS Y15, Y5
-	VFMSUB231PD lanes<>+256(SB), Y3, Y5
+	VFMSUB231PD lanes<>+1024(SB), Y3, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VPADDQ Y15, Y2, Y2
 	VPSRLQ $52, Y2, Y2
-	VPOR lanes<>+128(SB), Y2, Y2
-	VSUBPD lanes<>+4192(SB), Y2, Y2
+	VPOR lanes<>+896(SB), Y2, Y2
+	VSUBPD lanes<>+4960(SB), Y2, Y2
 	VMULPD Y5, Y5, Y3
-	VADDPD lanes<>+64(SB), Y5, Y4
+	VADDPD lanes<>+832(SB), Y5, Y4
 	VDIVPD Y4, Y5, Y4
 	VMULPD Y4, Y4, Y6
-	VMULPD lanes<>+288(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4448(SB), Y7
-	VFMADD213PD lanes<>+2784(SB), Y6, Y7
-	VFMADD213PD lanes<>+2336(SB), Y6, Y7
-	VFMADD213PD lanes<>+1888(SB), Y6, Y7
-	VFMADD213PD lanes<>+3904(SB), Y6, Y7
-	VFMADD213PD lanes<>+2624(SB), Y6, Y7
+	VMULPD lanes<>+1056(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5216(SB), Y7
+	VFMADD213PD lanes<>+3552(SB), Y6, Y7
+	VFMADD213PD lanes<>+3104(SB), Y6, Y7
 	VFMADD213PD lanes<>+2656(SB), Y6, Y7
-	VFMADD213PD lanes<>+2048(SB), Y6, Y7
+	VFMADD213PD lanes<>+4672(SB), Y6, Y7
+	VFMADD213PD lanes<>+3392(SB), Y6, Y7
+	VFMADD213PD lanes<>+3424(SB), Y6, Y7
+	VFMADD213PD lanes<>+2816(SB), Y6, Y7
 	VFMADD213PD Y3, Y7, Y6
 	VFMSUB231PD Y6, Y4, Y3
-	VFMADD231PD lanes<>+1760(SB), Y2, Y3
+	VFMADD231PD lanes<>+2528(SB), Y2, Y3
 	VADDPD Y5, Y3, Y3
-	VFMADD231PD lanes<>+3872(SB), Y2, Y3
+	VFMADD231PD lanes<>+4640(SB), Y2, Y3
 	VANDPD Y14, Y1, Y2
-	VCMPPD $17, lanes<>+192(SB), Y2, Y2
-	VCMPPD $17, lanes<>+384(SB), Y1, Y4
+	VCMPPD $17, lanes<>+960(SB), Y2, Y2
+	VCMPPD $17, lanes<>+1152(SB), Y1, Y4
 	VBLENDVPD Y4, Y3, Y1, Y3
-	VCMPPD $0, lanes<>+416(SB), Y1, Y4
-	VBROADCASTSD lanes<>+4376(SB), Y5
-	VBROADCASTSD lanes<>+448(SB), Y6
+	VCMPPD $0, lanes<>+1184(SB), Y1, Y4
+	VBROADCASTSD lanes<>+5144(SB), Y5
+	VBROADCASTSD lanes<>+1216(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
-	VCMPPD $30, lanes<>+416(SB), Y1, Y5
+	VCMPPD $30, lanes<>+1184(SB), Y1, Y5
 	VBLENDVPD Y5, Y3, Y4, Y3
 	VBLENDVPD Y2, Y1, Y3, Y1
-	VMULPD lanes<>+288(SB), Y1, Y1
+	VMULPD lanes<>+1056(SB), Y1, Y1
 	VANDPD Y14, Y1, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
@@ -7752,24 +11346,24 @@ TEXT ·atanhFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+352(SB), Z31
-	VBROADCASTSD lanes<>+4288(SB), Z30
-	VBROADCASTSD lanes<>+448(SB), Z29
-	VBROADCASTSD lanes<>+256(SB), Z28
-	VBROADCASTSD lanes<>+288(SB), Z27
-	VBROADCASTSD lanes<>+416(SB), Z26
-	VBROADCASTSD lanes<>+320(SB), Z25
-	VBROADCASTSD lanes<>+4320(SB), Z24
-	VBROADCASTSD lanes<>+128(SB), Z23
-	VBROADCASTSD lanes<>+4192(SB), Z22
-	VBROADCASTSD lanes<>+64(SB), Z21
-	VBROADCASTSD lanes<>+4448(SB), Z20
-	VBROADCASTSD lanes<>+2784(SB), Z19
-	VBROADCASTSD lanes<>+2336(SB), Z18
-	VBROADCASTSD lanes<>+1888(SB), Z17
-	VBROADCASTSD lanes<>+3904(SB), Z16
-	VBROADCASTSD lanes<>+2624(SB), Z15
-	VBROADCASTSD lanes<>+2656(SB), Z14
+	VBROADCASTSD lanes<>+1120(SB), Z31
+	VBROADCASTSD lanes<>+5056(SB), Z30
+	VBROADCASTSD lanes<>+1216(SB), Z29
+	VBROADCASTSD lanes<>+1024(SB), Z28
+	VBROADCASTSD lanes<>+1056(SB), Z27
+	VBROADCASTSD lanes<>+1184(SB), Z26
+	VBROADCASTSD lanes<>+1088(SB), Z25
+	VBROADCASTSD lanes<>+5088(SB), Z24
+	VBROADCASTSD lanes<>+896(SB), Z23
+	VBROADCASTSD lanes<>+4960(SB), Z22
+	VBROADCASTSD lanes<>+832(SB), Z21
+	VBROADCASTSD lanes<>+5216(SB), Z20
+	VBROADCASTSD lanes<>+3552(SB), Z19
+	VBROADCASTSD lanes<>+3104(SB), Z18
+	VBROADCASTSD lanes<>+2656(SB), Z17
+	VBROADCASTSD lanes<>+4672(SB), Z16
+	VBROADCASTSD lanes<>+3392(SB), Z15
+	VBROADCASTSD lanes<>+3424(SB), Z14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -7833,29 +11427,29 @@ main:
 	VFMADD213PD Z15, Z13, Z0
 	VFMADD213PD Z14, Z12, Z2
 	VFMADD213PD Z14, Z13, Z0
-	VFMADD213PD.BCST lanes<>+2048(SB), Z12, Z2
-	VFMADD213PD.BCST lanes<>+2048(SB), Z13, Z0
+	VFMADD213PD.BCST lanes<>+2816(SB), Z12, Z2
+	VFMADD213PD.BCST lanes<>+2816(SB), Z13, Z0
 	VFMADD213PD Z6, Z2, Z12
 	VFMADD213PD Z7, Z0, Z13
 	VFMSUB231PD Z12, Z8, Z6
 	VFMSUB231PD Z13, Z9, Z7
-	VFMADD231PD.BCST lanes<>+1760(SB), Z4, Z6
-	VFMADD231PD.BCST lanes<>+1760(SB), Z5, Z7
+	VFMADD231PD.BCST lanes<>+2528(SB), Z4, Z6
+	VFMADD231PD.BCST lanes<>+2528(SB), Z5, Z7
 	VADDPD Z10, Z6, Z0
 	VADDPD Z11, Z7, Z2
-	VFMADD231PD.BCST lanes<>+3872(SB), Z4, Z0
-	VFMADD231PD.BCST lanes<>+3872(SB), Z5, Z2
+	VFMADD231PD.BCST lanes<>+4640(SB), Z4, Z0
+	VFMADD231PD.BCST lanes<>+4640(SB), Z5, Z2
 	VANDPD Z30, Z1, Z4
 	VANDPD Z30, Z3, Z5
-	VCMPPD.BCST $17, lanes<>+192(SB), Z4, K1
-	VCMPPD.BCST $17, lanes<>+192(SB), Z5, K2
-	VCMPPD.BCST $17, lanes<>+384(SB), Z1, K3
-	VCMPPD.BCST $17, lanes<>+384(SB), Z3, K4
+	VCMPPD.BCST $17, lanes<>+960(SB), Z4, K1
+	VCMPPD.BCST $17, lanes<>+960(SB), Z5, K2
+	VCMPPD.BCST $17, lanes<>+1152(SB), Z1, K3
+	VCMPPD.BCST $17, lanes<>+1152(SB), Z3, K4
 	VBLENDMPD Z0, Z1, K3, Z0
 	VBLENDMPD Z2, Z3, K4, Z2
 	VCMPPD $0, Z26, Z1, K3
 	VCMPPD $0, Z26, Z3, K4
-	VBROADCASTSD lanes<>+4376(SB), Z4
+	VBROADCASTSD lanes<>+5144(SB), Z4
 	VBLENDMPD Z29, Z4, K3, Z5
 	VBLENDMPD Z29, Z4, K4, Z4
 	VCMPPD $30, Z26, Z1, K3
@@ -7910,18 +11504,18 @@ masked:
 	VFMADD213PD Z16, Z6, Z7
 	VFMADD213PD Z15, Z6, Z7
 	VFMADD213PD Z14, Z6, Z7
-	VFMADD213PD.BCST lanes<>+2048(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+2816(SB), Z6, Z7
 	VFMADD213PD Z3, Z7, Z6
 	VFMSUB231PD Z6, Z4, Z3
-	VFMADD231PD.BCST lanes<>+1760(SB), Z2, Z3
+	VFMADD231PD.BCST lanes<>+2528(SB), Z2, Z3
 	VADDPD Z5, Z3, Z3
-	VFMADD231PD.BCST lanes<>+3872(SB), Z2, Z3
+	VFMADD231PD.BCST lanes<>+4640(SB), Z2, Z3
 	VANDPD Z30, Z1, Z2
-	VCMPPD.BCST $17, lanes<>+192(SB), Z2, K1
-	VCMPPD.BCST $17, lanes<>+384(SB), Z1, K2
+	VCMPPD.BCST $17, lanes<>+960(SB), Z2, K1
+	VCMPPD.BCST $17, lanes<>+1152(SB), Z1, K2
 	VBLENDMPD Z3, Z1, K2, Z2
 	VCMPPD $0, Z26, Z1, K2
-	VBROADCASTSD lanes<>+4376(SB), Z3
+	VBROADCASTSD lanes<>+5144(SB), Z3
 	VBLENDMPD Z29, Z3, K2, Z3
 	VCMPPD $30, Z26, Z1, K2
 	VBLENDMPD Z2, Z3, K2, Z2
@@ -7936,13 +11530,62 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·atanhGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VMULPS Y0, Y0, Y0
+	VMOVUPS 32(DI)(CX*4), Y1
+	VMULPS Y1, Y1, Y1
+	VMOVUPS 64(DI)(CX*4), Y2
+	VMULPS Y2, Y2, Y2
+	VMOVUPS 96(DI)(CX*4), Y3
+	VMULPS Y3, Y3, Y3
+	VSUBPS Y0, Y15, Y0
+	VSUBPS Y1, Y15, Y1
+	VSUBPS Y2, Y15, Y2
+	VSUBPS Y3, Y15, Y3
+	VMOVUPS (SI)(CX*4), Y4
+	VDIVPS Y0, Y4, Y0
+	VMOVUPS 32(SI)(CX*4), Y4
+	VDIVPS Y1, Y4, Y1
+	VMOVUPS 64(SI)(CX*4), Y4
+	VDIVPS Y2, Y4, Y2
+	VMOVUPS 96(SI)(CX*4), Y4
+	VDIVPS Y3, Y4, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·atanhGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+704(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -7994,7 +11637,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -8010,13 +11653,83 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·atanhGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VMULPS Z0, Z0, Z0
+	VMOVUPS 4096(DI)(CX*4), Z1
+	VMULPS Z1, Z1, Z1
+	VMOVUPS 8192(DI)(CX*4), Z2
+	VMULPS Z2, Z2, Z2
+	VMOVUPS 12288(DI)(CX*4), Z3
+	VMULPS Z3, Z3, Z3
+	VSUBPS Z0, Z31, Z0
+	VSUBPS Z1, Z31, Z1
+	VSUBPS Z2, Z31, Z2
+	VSUBPS Z3, Z31, Z3
+	VMOVUPS (SI)(CX*4), Z4
+	VDIVPS Z0, Z4, Z0
+	VMOVUPS 4096(SI)(CX*4), Z4
+	VDIVPS Z1, Z4, Z1
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VDIVPS Z2, Z4, Z2
+	VMOVUPS 12288(SI)(CX*4), Z4
+	VDIVPS Z3, Z4, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·atanhGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+704(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -8076,7 +11789,7 @@ TEXT ·atanhGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Y15
+	VBROADCASTSD lanes<>+1120(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -8128,7 +11841,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -8150,7 +11863,7 @@ TEXT ·atanhGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Z31
+	VBROADCASTSD lanes<>+1120(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -8204,6 +11917,37 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·cosFloat32PastAVX2(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVUPS 32(SI)(CX*4), Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVUPS 96(SI)(CX*4), Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·cosFloat32AVX2(SB), 0, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -8225,7 +11969,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -8234,6 +11978,54 @@ tail:
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·cosFloat32PastAVX512(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	CALL sinter∕vmath·cosF32AVX512(SB)
+	VMOVNTPS Z0, (DX)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS 4096(SI)(CX*4), Z0
+	CALL sinter∕vmath·cosF32AVX512(SB)
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	CALL sinter∕vmath·cosF32AVX512(SB)
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 12288(SI)(CX*4), Z0
+	CALL sinter∕vmath·cosF32AVX512(SB)
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -8289,7 +12081,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -8332,13 +12124,58 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·cosGradXFloat32PastAVX2(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+868(SB), Y15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VXORPS Y15, Y0, Y0
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVUPS 32(DI)(CX*4), Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VXORPS Y15, Y0, Y0
+	VMULPS 32(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(DI)(CX*4), Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VXORPS Y15, Y0, Y0
+	VMULPS 64(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVUPS 96(DI)(CX*4), Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VXORPS Y15, Y0, Y0
+	VMULPS 96(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·cosGradXFloat32AVX2(SB), 0, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+100(SB), Y15
+	VBROADCASTSS lanes<>+868(SB), Y15
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -8357,7 +12194,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -8373,13 +12210,79 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·cosGradXFloat32PastAVX512(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+868(SB), Z31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VXORPS Z31, Z0, Z0
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMOVNTPS Z0, (DX)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS 4096(DI)(CX*4), Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VXORPS Z31, Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z0, Z0
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	VMOVUPS 8192(DI)(CX*4), Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VXORPS Z31, Z0, Z0
+	VMULPS 8192(SI)(CX*4), Z0, Z0
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 12288(DI)(CX*4), Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VXORPS Z31, Z0, Z0
+	VMULPS 12288(SI)(CX*4), Z0, Z0
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·cosGradXFloat32AVX512(SB), 0, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+100(SB), Z31
+	VBROADCASTSS lanes<>+868(SB), Z31
 	XORQ CX, CX
 	SUBQ $16, AX
 	CMPQ CX, AX
@@ -8417,7 +12320,7 @@ TEXT ·cosGradXFloat64AVX2(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+96(SB), Y15
+	VBROADCASTSD lanes<>+864(SB), Y15
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -8436,7 +12339,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -8458,7 +12361,7 @@ TEXT ·cosGradXFloat64AVX512(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+96(SB), Z31
+	VBROADCASTSD lanes<>+864(SB), Z31
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -8490,15 +12393,119 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·coshFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+5356(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VBROADCASTSS lanes<>+5024(SB), Y13
+	VBROADCASTSS lanes<>+5316(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VANDPS (SI)(CX*4), Y13, Y0
+	VANDPS 32(SI)(CX*4), Y13, Y1
+	VANDPS 64(SI)(CX*4), Y13, Y2
+	VANDPS 96(SI)(CX*4), Y13, Y3
+	VMINPS Y0, Y12, Y0
+	VMINPS Y1, Y12, Y1
+	VMINPS Y2, Y12, Y2
+	VMINPS Y3, Y12, Y3
+	VMOVAPS Y15, Y4
+	VFMADD231PS lanes<>+2432(SB), Y0, Y4
+	VMOVAPS Y15, Y5
+	VFMADD231PS lanes<>+2432(SB), Y1, Y5
+	VMOVAPS Y15, Y6
+	VFMADD231PS lanes<>+2432(SB), Y2, Y6
+	VMOVAPS Y15, Y7
+	VFMADD231PS lanes<>+2432(SB), Y3, Y7
+	VSUBPS Y15, Y4, Y8
+	VSUBPS Y15, Y5, Y9
+	VSUBPS Y15, Y6, Y10
+	VSUBPS Y15, Y7, Y11
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y5, Y5
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VFNMADD231PS lanes<>+1984(SB), Y8, Y0
+	VFNMADD231PS lanes<>+1984(SB), Y9, Y1
+	VFNMADD231PS lanes<>+1984(SB), Y10, Y2
+	VFNMADD231PS lanes<>+1984(SB), Y11, Y3
+	VFNMADD231PS lanes<>+1728(SB), Y8, Y0
+	VFNMADD231PS lanes<>+1728(SB), Y9, Y1
+	VFNMADD231PS lanes<>+1728(SB), Y10, Y2
+	VFNMADD231PS lanes<>+1728(SB), Y11, Y3
+	VBROADCASTSS lanes<>+5348(SB), Y8
+	VBROADCASTSS lanes<>+3712(SB), Y9
+	VFMADD231PS Y0, Y8, Y9
+	VBROADCASTSS lanes<>+3712(SB), Y10
+	VFMADD231PS Y1, Y8, Y10
+	VBROADCASTSS lanes<>+3712(SB), Y11
+	VFMADD231PS Y2, Y8, Y11
+	VFMADD213PS lanes<>+3712(SB), Y3, Y8
+	VFMADD213PS lanes<>+2272(SB), Y0, Y9
+	VFMADD213PS lanes<>+2272(SB), Y1, Y10
+	VFMADD213PS lanes<>+2272(SB), Y2, Y11
+	VFMADD213PS lanes<>+2272(SB), Y3, Y8
+	VFMADD213PS lanes<>+2688(SB), Y0, Y9
+	VFMADD213PS lanes<>+2688(SB), Y1, Y10
+	VFMADD213PS lanes<>+2688(SB), Y2, Y11
+	VFMADD213PS lanes<>+2688(SB), Y3, Y8
+	VFMADD213PS lanes<>+4928(SB), Y0, Y9
+	VFMADD213PS lanes<>+4928(SB), Y1, Y10
+	VFMADD213PS lanes<>+4928(SB), Y2, Y11
+	VFMADD213PS lanes<>+4928(SB), Y3, Y8
+	VFMADD213PS Y14, Y0, Y9
+	VFMADD213PS Y14, Y1, Y10
+	VFMADD213PS Y14, Y2, Y11
+	VFMADD213PS Y14, Y3, Y8
+	VFMADD213PS Y14, Y0, Y9
+	VFMADD213PS Y14, Y1, Y10
+	VFMADD213PS Y14, Y2, Y11
+	VFMADD213PS Y14, Y3, Y8
+	VMULPS Y4, Y9, Y0
+	VMULPS Y5, Y10, Y1
+	VMULPS Y6, Y11, Y2
+	VMULPS Y7, Y8, Y3
+	VBROADCASTSS lanes<>+5296(SB), Y4
+	VDIVPS Y0, Y4, Y5
+	VDIVPS Y1, Y4, Y6
+	VDIVPS Y2, Y4, Y7
+	VDIVPS Y3, Y4, Y4
+	VADDPS Y5, Y0, Y0
+	VADDPS Y6, Y1, Y1
+	VADDPS Y7, Y2, Y2
+	VADDPS Y4, Y3, Y3
+	VADDPS Y0, Y0, Y0
+	VADDPS Y1, Y1, Y1
+	VADDPS Y2, Y2, Y2
+	VADDPS Y3, Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·coshFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4572(SB), Y15
-	VBROADCASTSS lanes<>+704(SB), Y14
-	VBROADCASTSS lanes<>+4256(SB), Y13
-	VBROADCASTSS lanes<>+4540(SB), Y12
+	VBROADCASTSS lanes<>+5356(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VBROADCASTSS lanes<>+5024(SB), Y13
+	VBROADCASTSS lanes<>+5316(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -8513,13 +12520,13 @@ main:
 	VMINPS Y2, Y12, Y2
 	VMINPS Y3, Y12, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PS lanes<>+1664(SB), Y0, Y4
+	VFMADD231PS lanes<>+2432(SB), Y0, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PS lanes<>+1664(SB), Y1, Y5
+	VFMADD231PS lanes<>+2432(SB), Y1, Y5
 	VMOVAPS Y15, Y6
-	VFMADD231PS lanes<>+1664(SB), Y2, Y6
+	VFMADD231PS lanes<>+2432(SB), Y2, Y6
 	VMOVAPS Y15, Y7
-	VFMADD231PS lanes<>+1664(SB), Y3, Y7
+	VFMADD231PS lanes<>+2432(SB), Y3, Y7
 	VSUBPS Y15, Y4, Y8
 	VSUBPS Y15, Y5, Y9
 	VSUBPS Y15, Y6, Y10
@@ -8528,34 +12535,34 @@ main:
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+1216(SB), Y8, Y0
-	VFNMADD231PS lanes<>+1216(SB), Y9, Y1
-	VFNMADD231PS lanes<>+1216(SB), Y10, Y2
-	VFNMADD231PS lanes<>+1216(SB), Y11, Y3
-	VFNMADD231PS lanes<>+960(SB), Y8, Y0
-	VFNMADD231PS lanes<>+960(SB), Y9, Y1
-	VFNMADD231PS lanes<>+960(SB), Y10, Y2
-	VFNMADD231PS lanes<>+960(SB), Y11, Y3
-	VBROADCASTSS lanes<>+4564(SB), Y8
-	VBROADCASTSS lanes<>+2944(SB), Y9
+	VFNMADD231PS lanes<>+1984(SB), Y8, Y0
+	VFNMADD231PS lanes<>+1984(SB), Y9, Y1
+	VFNMADD231PS lanes<>+1984(SB), Y10, Y2
+	VFNMADD231PS lanes<>+1984(SB), Y11, Y3
+	VFNMADD231PS lanes<>+1728(SB), Y8, Y0
+	VFNMADD231PS lanes<>+1728(SB), Y9, Y1
+	VFNMADD231PS lanes<>+1728(SB), Y10, Y2
+	VFNMADD231PS lanes<>+1728(SB), Y11, Y3
+	VBROADCASTSS lanes<>+5348(SB), Y8
+	VBROADCASTSS lanes<>+3712(SB), Y9
 	VFMADD231PS Y0, Y8, Y9
-	VBROADCASTSS lanes<>+2944(SB), Y10
+	VBROADCASTSS lanes<>+3712(SB), Y10
 	VFMADD231PS Y1, Y8, Y10
-	VBROADCASTSS lanes<>+2944(SB), Y11
+	VBROADCASTSS lanes<>+3712(SB), Y11
 	VFMADD231PS Y2, Y8, Y11
-	VFMADD213PS lanes<>+2944(SB), Y3, Y8
-	VFMADD213PS lanes<>+1504(SB), Y0, Y9
-	VFMADD213PS lanes<>+1504(SB), Y1, Y10
-	VFMADD213PS lanes<>+1504(SB), Y2, Y11
-	VFMADD213PS lanes<>+1504(SB), Y3, Y8
-	VFMADD213PS lanes<>+1920(SB), Y0, Y9
-	VFMADD213PS lanes<>+1920(SB), Y1, Y10
-	VFMADD213PS lanes<>+1920(SB), Y2, Y11
-	VFMADD213PS lanes<>+1920(SB), Y3, Y8
-	VFMADD213PS lanes<>+4160(SB), Y0, Y9
-	VFMADD213PS lanes<>+4160(SB), Y1, Y10
-	VFMADD213PS lanes<>+4160(SB), Y2, Y11
-	VFMADD213PS lanes<>+4160(SB), Y3, Y8
+	VFMADD213PS lanes<>+3712(SB), Y3, Y8
+	VFMADD213PS lanes<>+2272(SB), Y0, Y9
+	VFMADD213PS lanes<>+2272(SB), Y1, Y10
+	VFMADD213PS lanes<>+2272(SB), Y2, Y11
+	VFMADD213PS lanes<>+2272(SB), Y3, Y8
+	VFMADD213PS lanes<>+2688(SB), Y0, Y9
+	VFMADD213PS lanes<>+2688(SB), Y1, Y10
+	VFMADD213PS lanes<>+2688(SB), Y2, Y11
+	VFMADD213PS lanes<>+2688(SB), Y3, Y8
+	VFMADD213PS lanes<>+4928(SB), Y0, Y9
+	VFMADD213PS lanes<>+4928(SB), Y1, Y10
+	VFMADD213PS lanes<>+4928(SB), Y2, Y11
+	VFMADD213PS lanes<>+4928(SB), Y3, Y8
 	VFMADD213PS Y14, Y0, Y9
 	VFMADD213PS Y14, Y1, Y10
 	VFMADD213PS Y14, Y2, Y11
@@ -8568,7 +12575,7 @@ main:
 	VMULPS Y5, Y10, Y1
 	VMULPS Y6, Y11, Y2
 	VMULPS Y7, Y8, Y3
-	VBROADCASTSS lanes<>+4524(SB), Y4
+	VBROADCASTSS lanes<>+5296(SB), Y4
 	VDIVPS Y0, Y4, Y5
 	VDIVPS Y1, Y4, Y6
 	VDIVPS Y2, Y4, Y7
@@ -8597,20 +12604,20 @@ single:
 	VANDPS (SI)(CX*4), Y13, Y0
 	VMINPS Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PS lanes<>+1664(SB), Y0, Y1
+	VFMADD231PS lanes<>+2432(SB), Y0, Y1
 	VSUBPS Y15, Y1, Y2
 	VPSLLD $23, Y1, Y1
-	VFNMADD231PS lanes<>+1216(SB), Y2, Y0
-	VFNMADD231PS lanes<>+960(SB), Y2, Y0
-	VBROADCASTSS lanes<>+4564(SB), Y2
-	VFMADD213PS lanes<>+2944(SB), Y0, Y2
-	VFMADD213PS lanes<>+1504(SB), Y0, Y2
-	VFMADD213PS lanes<>+1920(SB), Y0, Y2
-	VFMADD213PS lanes<>+4160(SB), Y0, Y2
+	VFNMADD231PS lanes<>+1984(SB), Y2, Y0
+	VFNMADD231PS lanes<>+1728(SB), Y2, Y0
+	VBROADCASTSS lanes<>+5348(SB), Y2
+	VFMADD213PS lanes<>+3712(SB), Y0, Y2
+	VFMADD213PS lanes<>+2272(SB), Y0, Y2
+	VFMADD213PS lanes<>+2688(SB), Y0, Y2
+	VFMADD213PS lanes<>+4928(SB), Y0, Y2
 	VFMADD213PS Y14, Y0, Y2
 	VFMADD213PS Y14, Y0, Y2
 	VMULPS Y1, Y2, Y0
-	VBROADCASTSS lanes<>+4524(SB), Y1
+	VBROADCASTSS lanes<>+5296(SB), Y1
 	VDIVPS Y0, Y1, Y1
 	VADDPS Y1, Y0, Y0
 	VADDPS Y0, Y0, Y0
@@ -8622,27 +12629,27 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VANDPS Y13, Y0, Y0
 	VMINPS Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PS lanes<>+1664(SB), Y0, Y1
+	VFMADD231PS lanes<>+2432(SB), Y0, Y1
 	VSUBPS Y15, Y1, Y2
 	VPSLLD $23, Y1, Y1
-	VFNMADD231PS lanes<>+1216(SB), Y2, Y0
-	VFNMADD231PS lanes<>+960(SB), Y2, Y0
-	VBROADCASTSS lanes<>+4564(SB), Y2
-	VFMADD213PS lanes<>+2944(SB), Y0, Y2
-	VFMADD213PS lanes<>+1504(SB), Y0, Y2
-	VFMADD213PS lanes<>+1920(SB), Y0, Y2
-	VFMADD213PS lanes<>+4160(SB), Y0, Y2
+	VFNMADD231PS lanes<>+1984(SB), Y2, Y0
+	VFNMADD231PS lanes<>+1728(SB), Y2, Y0
+	VBROADCASTSS lanes<>+5348(SB), Y2
+	VFMADD213PS lanes<>+3712(SB), Y0, Y2
+	VFMADD213PS lanes<>+2272(SB), Y0, Y2
+	VFMADD213PS lanes<>+2688(SB), Y0, Y2
+	VFMADD213PS lanes<>+4928(SB), Y0, Y2
 	VFMADD213PS Y14, Y0, Y2
 	VFMADD213PS Y14, Y0, Y2
 	VMULPS Y1, Y2, Y0
-	VBROADCASTSS lanes<>+4524(SB), Y1
+	VBROADCASTSS lanes<>+5296(SB), Y1
 	VDIVPS Y0, Y1, Y1
 	VADDPS Y1, Y0, Y0
 	VADDPS Y0, Y0, Y0
@@ -8653,24 +12660,153 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·coshFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+5356(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z30
+	VBROADCASTSS lanes<>+5024(SB), Z29
+	VBROADCASTSS lanes<>+5316(SB), Z28
+	VBROADCASTSS lanes<>+2432(SB), Z27
+	VBROADCASTSS lanes<>+1984(SB), Z26
+	VBROADCASTSS lanes<>+1728(SB), Z25
+	VBROADCASTSS lanes<>+5348(SB), Z24
+	VBROADCASTSS lanes<>+3712(SB), Z23
+	VBROADCASTSS lanes<>+2272(SB), Z22
+	VBROADCASTSS lanes<>+2688(SB), Z21
+	VBROADCASTSS lanes<>+4928(SB), Z20
+	VBROADCASTSS lanes<>+5296(SB), Z19
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VANDPS (SI)(CX*4), Z29, Z0
+	VANDPS 4096(SI)(CX*4), Z29, Z1
+	VANDPS 8192(SI)(CX*4), Z29, Z2
+	VANDPS 12288(SI)(CX*4), Z29, Z3
+	VMINPS Z0, Z28, Z0
+	VMINPS Z1, Z28, Z1
+	VMINPS Z2, Z28, Z2
+	VMINPS Z3, Z28, Z3
+	VMOVAPS Z31, Z4
+	VFMADD231PS Z27, Z0, Z4
+	VMOVAPS Z31, Z5
+	VFMADD231PS Z27, Z1, Z5
+	VMOVAPS Z31, Z6
+	VFMADD231PS Z27, Z2, Z6
+	VMOVAPS Z31, Z7
+	VFMADD231PS Z27, Z3, Z7
+	VSUBPS Z31, Z4, Z8
+	VSUBPS Z31, Z5, Z9
+	VSUBPS Z31, Z6, Z10
+	VSUBPS Z31, Z7, Z11
+	VPSLLD $23, Z4, Z4
+	VPSLLD $23, Z5, Z5
+	VPSLLD $23, Z6, Z6
+	VPSLLD $23, Z7, Z7
+	VFNMADD231PS Z26, Z8, Z0
+	VFNMADD231PS Z26, Z9, Z1
+	VFNMADD231PS Z26, Z10, Z2
+	VFNMADD231PS Z26, Z11, Z3
+	VFNMADD231PS Z25, Z8, Z0
+	VFNMADD231PS Z25, Z9, Z1
+	VFNMADD231PS Z25, Z10, Z2
+	VFNMADD231PS Z25, Z11, Z3
+	VMOVAPS Z23, Z8
+	VFMADD231PS Z0, Z24, Z8
+	VMOVAPS Z23, Z9
+	VFMADD231PS Z1, Z24, Z9
+	VMOVAPS Z23, Z10
+	VFMADD231PS Z2, Z24, Z10
+	VMOVAPS Z23, Z11
+	VFMADD231PS Z3, Z24, Z11
+	VFMADD213PS Z22, Z0, Z8
+	VFMADD213PS Z22, Z1, Z9
+	VFMADD213PS Z22, Z2, Z10
+	VFMADD213PS Z22, Z3, Z11
+	VFMADD213PS Z21, Z0, Z8
+	VFMADD213PS Z21, Z1, Z9
+	VFMADD213PS Z21, Z2, Z10
+	VFMADD213PS Z21, Z3, Z11
+	VFMADD213PS Z20, Z0, Z8
+	VFMADD213PS Z20, Z1, Z9
+	VFMADD213PS Z20, Z2, Z10
+	VFMADD213PS Z20, Z3, Z11
+	VFMADD213PS Z30, Z0, Z8
+	VFMADD213PS Z30, Z1, Z9
+	VFMADD213PS Z30, Z2, Z10
+	VFMADD213PS Z30, Z3, Z11
+	VFMADD213PS Z30, Z0, Z8
+	VFMADD213PS Z30, Z1, Z9
+	VFMADD213PS Z30, Z2, Z10
+	VFMADD213PS Z30, Z3, Z11
+	VMULPS Z4, Z8, Z0
+	VMULPS Z5, Z9, Z1
+	VMULPS Z6, Z10, Z2
+	VMULPS Z7, Z11, Z3
+	VDIVPS Z0, Z19, Z4
+	VDIVPS Z1, Z19, Z5
+	VDIVPS Z2, Z19, Z6
+	VDIVPS Z3, Z19, Z7
+	VADDPS Z4, Z0, Z0
+	VADDPS Z5, Z1, Z1
+	VADDPS Z6, Z2, Z2
+	VADDPS Z7, Z3, Z3
+	VADDPS Z0, Z0, Z0
+	VADDPS Z1, Z1, Z1
+	VADDPS Z2, Z2, Z2
+	VADDPS Z3, Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·coshFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4572(SB), Z31
-	VBROADCASTSS lanes<>+704(SB), Z30
-	VBROADCASTSS lanes<>+4256(SB), Z29
-	VBROADCASTSS lanes<>+4540(SB), Z28
-	VBROADCASTSS lanes<>+1664(SB), Z27
-	VBROADCASTSS lanes<>+1216(SB), Z26
-	VBROADCASTSS lanes<>+960(SB), Z25
-	VBROADCASTSS lanes<>+4564(SB), Z24
-	VBROADCASTSS lanes<>+2944(SB), Z23
-	VBROADCASTSS lanes<>+1504(SB), Z22
-	VBROADCASTSS lanes<>+1920(SB), Z21
-	VBROADCASTSS lanes<>+4160(SB), Z20
-	VBROADCASTSS lanes<>+4524(SB), Z19
+	VBROADCASTSS lanes<>+5356(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z30
+	VBROADCASTSS lanes<>+5024(SB), Z29
+	VBROADCASTSS lanes<>+5316(SB), Z28
+	VBROADCASTSS lanes<>+2432(SB), Z27
+	VBROADCASTSS lanes<>+1984(SB), Z26
+	VBROADCASTSS lanes<>+1728(SB), Z25
+	VBROADCASTSS lanes<>+5348(SB), Z24
+	VBROADCASTSS lanes<>+3712(SB), Z23
+	VBROADCASTSS lanes<>+2272(SB), Z22
+	VBROADCASTSS lanes<>+2688(SB), Z21
+	VBROADCASTSS lanes<>+4928(SB), Z20
+	VBROADCASTSS lanes<>+5296(SB), Z19
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -8800,12 +12936,12 @@ TEXT ·coshFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4496(SB), Y15
-	VBROADCASTSD lanes<>+352(SB), Y14
-	VBROADCASTSD lanes<>+4288(SB), Y13
-	VBROADCASTSD lanes<>+4368(SB), Y12
-	VBROADCASTSD lanes<>+4128(SB), Y11
-	VBROADCASTSD lanes<>+3872(SB), Y10
+	VBROADCASTSD lanes<>+5264(SB), Y15
+	VBROADCASTSD lanes<>+1120(SB), Y14
+	VBROADCASTSD lanes<>+5056(SB), Y13
+	VBROADCASTSD lanes<>+5136(SB), Y12
+	VBROADCASTSD lanes<>+4896(SB), Y11
+	VBROADCASTSD lanes<>+4640(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -8825,30 +12961,30 @@ main:
 	VPSLLQ $52, Y3, Y3
 	VFNMADD231PD Y10, Y4, Y0
 	VFNMADD231PD Y10, Y5, Y1
-	VFNMADD231PD lanes<>+1760(SB), Y4, Y0
-	VFNMADD231PD lanes<>+1760(SB), Y5, Y1
+	VFNMADD231PD lanes<>+2528(SB), Y4, Y0
+	VFNMADD231PD lanes<>+2528(SB), Y5, Y1
 	VMULPD Y0, Y0, Y4
 	VMULPD Y1, Y1, Y5
-	VBROADCASTSD lanes<>+4424(SB), Y6
-	VBROADCASTSD lanes<>+1088(SB), Y7
+	VBROADCASTSD lanes<>+5192(SB), Y6
+	VBROADCASTSD lanes<>+1856(SB), Y7
 	VFMADD231PD Y4, Y6, Y7
-	VFMADD213PD lanes<>+1088(SB), Y5, Y6
-	VFMADD213PD lanes<>+3136(SB), Y4, Y7
-	VFMADD213PD lanes<>+3136(SB), Y5, Y6
-	VFMADD213PD lanes<>+3328(SB), Y4, Y7
-	VFMADD213PD lanes<>+3328(SB), Y5, Y6
-	VFMADD213PD lanes<>+832(SB), Y4, Y7
-	VFMADD213PD lanes<>+832(SB), Y5, Y6
-	VBROADCASTSD lanes<>+4384(SB), Y8
-	VBROADCASTSD lanes<>+2464(SB), Y9
+	VFMADD213PD lanes<>+1856(SB), Y5, Y6
+	VFMADD213PD lanes<>+3904(SB), Y4, Y7
+	VFMADD213PD lanes<>+3904(SB), Y5, Y6
+	VFMADD213PD lanes<>+4096(SB), Y4, Y7
+	VFMADD213PD lanes<>+4096(SB), Y5, Y6
+	VFMADD213PD lanes<>+1600(SB), Y4, Y7
+	VFMADD213PD lanes<>+1600(SB), Y5, Y6
+	VBROADCASTSD lanes<>+5152(SB), Y8
+	VBROADCASTSD lanes<>+3232(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+2464(SB), Y5, Y8
-	VFMADD213PD lanes<>+3936(SB), Y4, Y9
-	VFMADD213PD lanes<>+3936(SB), Y5, Y8
-	VFMADD213PD lanes<>+1056(SB), Y4, Y9
-	VFMADD213PD lanes<>+1056(SB), Y5, Y8
-	VFMADD213PD lanes<>+992(SB), Y4, Y9
-	VFMADD213PD lanes<>+992(SB), Y5, Y8
+	VFMADD213PD lanes<>+3232(SB), Y5, Y8
+	VFMADD213PD lanes<>+4704(SB), Y4, Y9
+	VFMADD213PD lanes<>+4704(SB), Y5, Y8
+	VFMADD213PD lanes<>+1824(SB), Y4, Y9
+	VFMADD213PD lanes<>+1824(SB), Y5, Y8
+	VFMADD213PD lanes<>+1760(SB), Y4, Y9
+	VFMADD213PD lanes<>+1760(SB), Y5, Y8
 	VFMADD231PD Y0, Y7, Y9
 	VFMADD231PD Y1, Y6, Y8
 	VFMADD213PD Y14, Y0, Y9
@@ -8857,7 +12993,7 @@ main:
 	VFMADD213PD Y14, Y1, Y8
 	VMULPD Y2, Y9, Y0
 	VMULPD Y3, Y8, Y1
-	VBROADCASTSD lanes<>+4352(SB), Y2
+	VBROADCASTSD lanes<>+5120(SB), Y2
 	VDIVPD Y0, Y2, Y3
 	VDIVPD Y1, Y2, Y2
 	VADDPD Y3, Y0, Y0
@@ -8882,23 +13018,23 @@ single:
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VFNMADD231PD Y10, Y2, Y0
-	VFNMADD231PD lanes<>+1760(SB), Y2, Y0
+	VFNMADD231PD lanes<>+2528(SB), Y2, Y0
 	VMULPD Y0, Y0, Y2
-	VBROADCASTSD lanes<>+4424(SB), Y3
-	VFMADD213PD lanes<>+1088(SB), Y2, Y3
-	VFMADD213PD lanes<>+3136(SB), Y2, Y3
-	VFMADD213PD lanes<>+3328(SB), Y2, Y3
-	VFMADD213PD lanes<>+832(SB), Y2, Y3
-	VBROADCASTSD lanes<>+4384(SB), Y4
-	VFMADD213PD lanes<>+2464(SB), Y2, Y4
-	VFMADD213PD lanes<>+3936(SB), Y2, Y4
-	VFMADD213PD lanes<>+1056(SB), Y2, Y4
-	VFMADD213PD lanes<>+992(SB), Y2, Y4
+	VBROADCASTSD lanes<>+5192(SB), Y3
+	VFMADD213PD lanes<>+1856(SB), Y2, Y3
+	VFMADD213PD lanes<>+3904(SB), Y2, Y3
+	VFMADD213PD lanes<>+4096(SB), Y2, Y3
+	VFMADD213PD lanes<>+1600(SB), Y2, Y3
+	VBROADCASTSD lanes<>+5152(SB), Y4
+	VFMADD213PD lanes<>+3232(SB), Y2, Y4
+	VFMADD213PD lanes<>+4704(SB), Y2, Y4
+	VFMADD213PD lanes<>+1824(SB), Y2, Y4
+	VFMADD213PD lanes<>+1760(SB), Y2, Y4
 	VFMADD231PD Y0, Y3, Y4
 	VFMADD213PD Y14, Y0, Y4
 	VFMADD213PD Y14, Y0, Y4
 	VMULPD Y1, Y4, Y0
-	VBROADCASTSD lanes<>+4352(SB), Y1
+	VBROADCASTSD lanes<>+5120(SB), Y1
 	VDIVPD Y0, Y1, Y1
 	VADDPD Y1, Y0, Y0
 	VADDPD Y0, Y0, Y0
@@ -8910,7 +13046,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -8921,23 +13057,23 @@ tail:
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VFNMADD231PD Y10, Y2, Y0
-	VFNMADD231PD lanes<>+1760(SB), Y2, Y0
+	VFNMADD231PD lanes<>+2528(SB), Y2, Y0
 	VMULPD Y0, Y0, Y2
-	VBROADCASTSD lanes<>+4424(SB), Y3
-	VFMADD213PD lanes<>+1088(SB), Y2, Y3
-	VFMADD213PD lanes<>+3136(SB), Y2, Y3
-	VFMADD213PD lanes<>+3328(SB), Y2, Y3
-	VFMADD213PD lanes<>+832(SB), Y2, Y3
-	VBROADCASTSD lanes<>+4384(SB), Y4
-	VFMADD213PD lanes<>+2464(SB), Y2, Y4
-	VFMADD213PD lanes<>+3936(SB), Y2, Y4
-	VFMADD213PD lanes<>+1056(SB), Y2, Y4
-	VFMADD213PD lanes<>+992(SB), Y2, Y4
+	VBROADCASTSD lanes<>+5192(SB), Y3
+	VFMADD213PD lanes<>+1856(SB), Y2, Y3
+	VFMADD213PD lanes<>+3904(SB), Y2, Y3
+	VFMADD213PD lanes<>+4096(SB), Y2, Y3
+	VFMADD213PD lanes<>+1600(SB), Y2, Y3
+	VBROADCASTSD lanes<>+5152(SB), Y4
+	VFMADD213PD lanes<>+3232(SB), Y2, Y4
+	VFMADD213PD lanes<>+4704(SB), Y2, Y4
+	VFMADD213PD lanes<>+1824(SB), Y2, Y4
+	VFMADD213PD lanes<>+1760(SB), Y2, Y4
 	VFMADD231PD Y0, Y3, Y4
 	VFMADD213PD Y14, Y0, Y4
 	VFMADD213PD Y14, Y0, Y4
 	VMULPD Y1, Y4, Y0
-	VBROADCASTSD lanes<>+4352(SB), Y1
+	VBROADCASTSD lanes<>+5120(SB), Y1
 	VDIVPD Y0, Y1, Y1
 	VADDPD Y1, Y0, Y0
 	VADDPD Y0, Y0, Y0
@@ -8953,18 +13089,18 @@ TEXT ·coshFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4496(SB), Z31
-	VBROADCASTSD lanes<>+352(SB), Z30
-	VBROADCASTSD lanes<>+4288(SB), Z29
-	VBROADCASTSD lanes<>+4368(SB), Z28
-	VBROADCASTSD lanes<>+4128(SB), Z27
-	VBROADCASTSD lanes<>+3872(SB), Z26
-	VBROADCASTSD lanes<>+1760(SB), Z25
-	VBROADCASTSD lanes<>+4424(SB), Z24
-	VBROADCASTSD lanes<>+1088(SB), Z23
-	VBROADCASTSD lanes<>+3136(SB), Z22
-	VBROADCASTSD lanes<>+3328(SB), Z21
-	VBROADCASTSD lanes<>+832(SB), Z20
+	VBROADCASTSD lanes<>+5264(SB), Z31
+	VBROADCASTSD lanes<>+1120(SB), Z30
+	VBROADCASTSD lanes<>+5056(SB), Z29
+	VBROADCASTSD lanes<>+5136(SB), Z28
+	VBROADCASTSD lanes<>+4896(SB), Z27
+	VBROADCASTSD lanes<>+4640(SB), Z26
+	VBROADCASTSD lanes<>+2528(SB), Z25
+	VBROADCASTSD lanes<>+5192(SB), Z24
+	VBROADCASTSD lanes<>+1856(SB), Z23
+	VBROADCASTSD lanes<>+3904(SB), Z22
+	VBROADCASTSD lanes<>+4096(SB), Z21
+	VBROADCASTSD lanes<>+1600(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -9026,26 +13162,26 @@ main:
 	VFMADD213PD Z20, Z9, Z13
 	VFMADD213PD Z20, Z10, Z14
 	VFMADD213PD Z20, Z11, Z15
-	VBROADCASTSD lanes<>+4384(SB), Z16
-	VBROADCASTSD lanes<>+2464(SB), Z17
+	VBROADCASTSD lanes<>+5152(SB), Z16
+	VBROADCASTSD lanes<>+3232(SB), Z17
 	VFMADD231PD Z8, Z16, Z17
-	VBROADCASTSD lanes<>+2464(SB), Z18
+	VBROADCASTSD lanes<>+3232(SB), Z18
 	VFMADD231PD Z9, Z16, Z18
-	VBROADCASTSD lanes<>+2464(SB), Z19
+	VBROADCASTSD lanes<>+3232(SB), Z19
 	VFMADD231PD Z10, Z16, Z19
-	VFMADD213PD.BCST lanes<>+2464(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+3936(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+3936(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+3936(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+3936(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+1056(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+1056(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+1056(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+1056(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+992(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+992(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+992(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+992(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+3232(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4704(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+4704(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+4704(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+4704(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+1824(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+1824(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+1824(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+1824(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+1760(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+1760(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+1760(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+1760(SB), Z11, Z16
 	VFMADD231PD Z0, Z12, Z17
 	VFMADD231PD Z1, Z13, Z18
 	VFMADD231PD Z2, Z14, Z19
@@ -9062,7 +13198,7 @@ main:
 	VMULPD Z5, Z18, Z1
 	VMULPD Z6, Z19, Z2
 	VMULPD Z7, Z16, Z3
-	VBROADCASTSD lanes<>+4352(SB), Z4
+	VBROADCASTSD lanes<>+5120(SB), Z4
 	VDIVPD Z0, Z4, Z5
 	VDIVPD Z1, Z4, Z6
 	VDIVPD Z2, Z4, Z7
@@ -9105,16 +13241,16 @@ masked:
 	VFMADD213PD Z22, Z2, Z3
 	VFMADD213PD Z21, Z2, Z3
 	VFMADD213PD Z20, Z2, Z3
-	VBROADCASTSD lanes<>+4384(SB), Z4
-	VFMADD213PD.BCST lanes<>+2464(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+3936(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1056(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+992(SB), Z2, Z4
+	VBROADCASTSD lanes<>+5152(SB), Z4
+	VFMADD213PD.BCST lanes<>+3232(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4704(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1824(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1760(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD Z30, Z0, Z4
 	VFMADD213PD Z30, Z0, Z4
 	VMULPD Z1, Z4, Z0
-	VBROADCASTSD lanes<>+4352(SB), Z1
+	VBROADCASTSD lanes<>+5120(SB), Z1
 	VDIVPD Z0, Z1, Z1
 	VADDPD Z1, Z0, Z0
 	VADDPD Z0, Z0, Z0
@@ -9126,18 +13262,190 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·coshGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+5024(SB), Y14
+	VBROADCASTSS lanes<>+5356(SB), Y13
+	VBROADCASTSS lanes<>+5316(SB), Y12
+	VBROADCASTSS lanes<>+2432(SB), Y11
+	VBROADCASTSS lanes<>+1984(SB), Y10
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VANDPS Y14, Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VANDPS Y14, Y2, Y3
+	VMINPS Y1, Y12, Y4
+	VMINPS Y3, Y12, Y5
+	VMOVAPS Y13, Y6
+	VFMADD231PS Y11, Y4, Y6
+	VMOVAPS Y13, Y7
+	VFMADD231PS Y11, Y5, Y7
+	VSUBPS Y13, Y6, Y8
+	VSUBPS Y13, Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VFNMADD231PS Y10, Y8, Y4
+	VFNMADD231PS Y10, Y9, Y5
+	VFNMADD231PS lanes<>+1728(SB), Y8, Y4
+	VFNMADD231PS lanes<>+1728(SB), Y9, Y5
+	VBROADCASTSS lanes<>+5348(SB), Y8
+	VBROADCASTSS lanes<>+3712(SB), Y9
+	VFMADD231PS Y4, Y8, Y9
+	VFMADD213PS lanes<>+3712(SB), Y5, Y8
+	VFMADD213PS lanes<>+2272(SB), Y4, Y9
+	VFMADD213PS lanes<>+2272(SB), Y5, Y8
+	VFMADD213PS lanes<>+2688(SB), Y4, Y9
+	VFMADD213PS lanes<>+2688(SB), Y5, Y8
+	VFMADD213PS lanes<>+4928(SB), Y4, Y9
+	VFMADD213PS lanes<>+4928(SB), Y5, Y8
+	VFMADD213PS Y15, Y4, Y9
+	VFMADD213PS Y15, Y5, Y8
+	VFMADD213PS Y15, Y4, Y9
+	VFMADD213PS Y15, Y5, Y8
+	VMULPS Y6, Y9, Y4
+	VMULPS Y7, Y8, Y5
+	VBROADCASTSS lanes<>+5296(SB), Y6
+	VDIVPS Y4, Y6, Y7
+	VDIVPS Y5, Y6, Y6
+	VSUBPS Y7, Y4, Y4
+	VSUBPS Y6, Y5, Y5
+	VMULPS Y1, Y1, Y6
+	VMULPS Y3, Y3, Y7
+	VMULPS Y1, Y6, Y8
+	VMULPS Y3, Y7, Y9
+	VBROADCASTSS lanes<>+5344(SB), Y2
+	VBROADCASTSS lanes<>+3136(SB), Y0
+	VFMADD231PS Y6, Y2, Y0
+	VFMADD213PS lanes<>+3136(SB), Y7, Y2
+	VFMADD213PS lanes<>+3360(SB), Y6, Y0
+	VFMADD213PS lanes<>+3360(SB), Y7, Y2
+	VFMADD213PS lanes<>+4064(SB), Y6, Y0
+	VFMADD213PS lanes<>+4064(SB), Y7, Y2
+	VFMADD213PS Y1, Y0, Y8
+	VFMADD213PS Y3, Y2, Y9
+	VCMPPS $17, Y15, Y1, Y0
+	VCMPPS $17, Y15, Y3, Y1
+	VADDPS Y4, Y4, Y2
+	VADDPS Y5, Y5, Y3
+	VBLENDVPS Y0, Y8, Y2, Y0
+	VBLENDVPS Y1, Y9, Y3, Y1
+	VANDPS Y14, Y0, Y0
+	VANDPS Y14, Y1, Y1
+	VMOVUPS (DI)(CX*4), Y2
+	VANDPS lanes<>+1376(SB), Y2, Y2
+	VMOVUPS 32(DI)(CX*4), Y3
+	VANDPS lanes<>+1376(SB), Y3, Y3
+	VORPS Y2, Y0, Y0
+	VORPS Y3, Y1, Y1
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(DI)(CX*4), Y0
+	VANDPS Y14, Y0, Y1
+	VMOVUPS 96(DI)(CX*4), Y2
+	VANDPS Y14, Y2, Y3
+	VMINPS Y1, Y12, Y4
+	VMINPS Y3, Y12, Y5
+	VMOVAPS Y13, Y6
+	VFMADD231PS Y11, Y4, Y6
+	VMOVAPS Y13, Y7
+	VFMADD231PS Y11, Y5, Y7
+	VSUBPS Y13, Y6, Y8
+	VSUBPS Y13, Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VFNMADD231PS Y10, Y8, Y4
+	VFNMADD231PS Y10, Y9, Y5
+	VFNMADD231PS lanes<>+1728(SB), Y8, Y4
+	VFNMADD231PS lanes<>+1728(SB), Y9, Y5
+	VBROADCASTSS lanes<>+5348(SB), Y8
+	VBROADCASTSS lanes<>+3712(SB), Y9
+	VFMADD231PS Y4, Y8, Y9
+	VFMADD213PS lanes<>+3712(SB), Y5, Y8
+	VFMADD213PS lanes<>+2272(SB), Y4, Y9
+	VFMADD213PS lanes<>+2272(SB), Y5, Y8
+	VFMADD213PS lanes<>+2688(SB), Y4, Y9
+	VFMADD213PS lanes<>+2688(SB), Y5, Y8
+	VFMADD213PS lanes<>+4928(SB), Y4, Y9
+	VFMADD213PS lanes<>+4928(SB), Y5, Y8
+	VFMADD213PS Y15, Y4, Y9
+	VFMADD213PS Y15, Y5, Y8
+	VFMADD213PS Y15, Y4, Y9
+	VFMADD213PS Y15, Y5, Y8
+	VMULPS Y6, Y9, Y4
+	VMULPS Y7, Y8, Y5
+	VBROADCASTSS lanes<>+5296(SB), Y6
+	VDIVPS Y4, Y6, Y7
+	VDIVPS Y5, Y6, Y6
+	VSUBPS Y7, Y4, Y4
+	VSUBPS Y6, Y5, Y5
+	VMULPS Y1, Y1, Y6
+	VMULPS Y3, Y3, Y7
+	VMULPS Y1, Y6, Y8
+	VMULPS Y3, Y7, Y9
+	VBROADCASTSS lanes<>+5344(SB), Y2
+	VBROADCASTSS lanes<>+3136(SB), Y0
+	VFMADD231PS Y6, Y2, Y0
+	VFMADD213PS lanes<>+3136(SB), Y7, Y2
+	VFMADD213PS lanes<>+3360(SB), Y6, Y0
+	VFMADD213PS lanes<>+3360(SB), Y7, Y2
+	VFMADD213PS lanes<>+4064(SB), Y6, Y0
+	VFMADD213PS lanes<>+4064(SB), Y7, Y2
+	VFMADD213PS Y1, Y0, Y8
+	VFMADD213PS Y3, Y2, Y9
+	VCMPPS $17, Y15, Y1, Y0
+	VCMPPS $17, Y15, Y3, Y1
+	VADDPS Y4, Y4, Y2
+	VADDPS Y5, Y5, Y3
+	VBLENDVPS Y0, Y8, Y2, Y0
+	VBLENDVPS Y1, Y9, Y3, Y1
+	VANDPS Y14, Y0, Y0
+	VANDPS Y14, Y1, Y1
+	VMOVUPS 64(DI)(CX*4), Y2
+	VANDPS lanes<>+1376(SB), Y2, Y2
+	VMOVUPS 96(DI)(CX*4), Y3
+	VANDPS lanes<>+1376(SB), Y3, Y3
+	VORPS Y2, Y0, Y0
+	VORPS Y3, Y1, Y1
+	VMULPS 64(SI)(CX*4), Y0, Y0
+	VMULPS 96(SI)(CX*4), Y1, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·coshGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+704(SB), Y15
-	VBROADCASTSS lanes<>+4256(SB), Y14
-	VBROADCASTSS lanes<>+4572(SB), Y13
-	VBROADCASTSS lanes<>+4540(SB), Y12
-	VBROADCASTSS lanes<>+1664(SB), Y11
-	VBROADCASTSS lanes<>+1216(SB), Y10
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+5024(SB), Y14
+	VBROADCASTSS lanes<>+5356(SB), Y13
+	VBROADCASTSS lanes<>+5316(SB), Y12
+	VBROADCASTSS lanes<>+2432(SB), Y11
+	VBROADCASTSS lanes<>+1984(SB), Y10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -9159,25 +13467,25 @@ main:
 	VPSLLD $23, Y7, Y7
 	VFNMADD231PS Y10, Y8, Y4
 	VFNMADD231PS Y10, Y9, Y5
-	VFNMADD231PS lanes<>+960(SB), Y8, Y4
-	VFNMADD231PS lanes<>+960(SB), Y9, Y5
-	VBROADCASTSS lanes<>+4564(SB), Y8
-	VBROADCASTSS lanes<>+2944(SB), Y9
+	VFNMADD231PS lanes<>+1728(SB), Y8, Y4
+	VFNMADD231PS lanes<>+1728(SB), Y9, Y5
+	VBROADCASTSS lanes<>+5348(SB), Y8
+	VBROADCASTSS lanes<>+3712(SB), Y9
 	VFMADD231PS Y4, Y8, Y9
-	VFMADD213PS lanes<>+2944(SB), Y5, Y8
-	VFMADD213PS lanes<>+1504(SB), Y4, Y9
-	VFMADD213PS lanes<>+1504(SB), Y5, Y8
-	VFMADD213PS lanes<>+1920(SB), Y4, Y9
-	VFMADD213PS lanes<>+1920(SB), Y5, Y8
-	VFMADD213PS lanes<>+4160(SB), Y4, Y9
-	VFMADD213PS lanes<>+4160(SB), Y5, Y8
+	VFMADD213PS lanes<>+3712(SB), Y5, Y8
+	VFMADD213PS lanes<>+2272(SB), Y4, Y9
+	VFMADD213PS lanes<>+2272(SB), Y5, Y8
+	VFMADD213PS lanes<>+2688(SB), Y4, Y9
+	VFMADD213PS lanes<>+2688(SB), Y5, Y8
+	VFMADD213PS lanes<>+4928(SB), Y4, Y9
+	VFMADD213PS lanes<>+4928(SB), Y5, Y8
 	VFMADD213PS Y15, Y4, Y9
 	VFMADD213PS Y15, Y5, Y8
 	VFMADD213PS Y15, Y4, Y9
 	VFMADD213PS Y15, Y5, Y8
 	VMULPS Y6, Y9, Y4
 	VMULPS Y7, Y8, Y5
-	VBROADCASTSS lanes<>+4524(SB), Y6
+	VBROADCASTSS lanes<>+5296(SB), Y6
 	VDIVPS Y4, Y6, Y7
 	VDIVPS Y5, Y6, Y6
 	VSUBPS Y7, Y4, Y4
@@ -9186,14 +13494,14 @@ main:
 	VMULPS Y3, Y3, Y7
 	VMULPS Y1, Y6, Y8
 	VMULPS Y3, Y7, Y9
-	VBROADCASTSS lanes<>+4560(SB), Y2
-	VBROADCASTSS lanes<>+2368(SB), Y0
+	VBROADCASTSS lanes<>+5344(SB), Y2
+	VBROADCASTSS lanes<>+3136(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+2368(SB), Y7, Y2
-	VFMADD213PS lanes<>+2592(SB), Y6, Y0
-	VFMADD213PS lanes<>+2592(SB), Y7, Y2
-	VFMADD213PS lanes<>+3296(SB), Y6, Y0
-	VFMADD213PS lanes<>+3296(SB), Y7, Y2
+	VFMADD213PS lanes<>+3136(SB), Y7, Y2
+	VFMADD213PS lanes<>+3360(SB), Y6, Y0
+	VFMADD213PS lanes<>+3360(SB), Y7, Y2
+	VFMADD213PS lanes<>+4064(SB), Y6, Y0
+	VFMADD213PS lanes<>+4064(SB), Y7, Y2
 	VFMADD213PS Y1, Y0, Y8
 	VFMADD213PS Y3, Y2, Y9
 	VCMPPS $17, Y15, Y1, Y0
@@ -9205,9 +13513,9 @@ main:
 	VANDPS Y14, Y0, Y0
 	VANDPS Y14, Y1, Y1
 	VMOVUPS (DI)(CX*4), Y2
-	VANDPS lanes<>+608(SB), Y2, Y2
+	VANDPS lanes<>+1376(SB), Y2, Y2
 	VMOVUPS 32(DI)(CX*4), Y3
-	VANDPS lanes<>+608(SB), Y3, Y3
+	VANDPS lanes<>+1376(SB), Y3, Y3
 	VORPS Y2, Y0, Y0
 	VORPS Y3, Y1, Y1
 	VMULPS (SI)(CX*4), Y0, Y0
@@ -9231,30 +13539,30 @@ single:
 	VSUBPS Y13, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VFNMADD231PS Y10, Y4, Y2
-	VFNMADD231PS lanes<>+960(SB), Y4, Y2
-	VBROADCASTSS lanes<>+4564(SB), Y4
-	VFMADD213PS lanes<>+2944(SB), Y2, Y4
-	VFMADD213PS lanes<>+1504(SB), Y2, Y4
-	VFMADD213PS lanes<>+1920(SB), Y2, Y4
-	VFMADD213PS lanes<>+4160(SB), Y2, Y4
+	VFNMADD231PS lanes<>+1728(SB), Y4, Y2
+	VBROADCASTSS lanes<>+5348(SB), Y4
+	VFMADD213PS lanes<>+3712(SB), Y2, Y4
+	VFMADD213PS lanes<>+2272(SB), Y2, Y4
+	VFMADD213PS lanes<>+2688(SB), Y2, Y4
+	VFMADD213PS lanes<>+4928(SB), Y2, Y4
 	VFMADD213PS Y15, Y2, Y4
 	VFMADD213PS Y15, Y2, Y4
 	VMULPS Y3, Y4, Y2
-	VBROADCASTSS lanes<>+4524(SB), Y3
+	VBROADCASTSS lanes<>+5296(SB), Y3
 	VDIVPS Y2, Y3, Y3
 	VSUBPS Y3, Y2, Y2
 	VMULPS Y1, Y1, Y3
 	VMULPS Y1, Y3, Y4
-	VBROADCASTSS lanes<>+4560(SB), Y5
-	VFMADD213PS lanes<>+2368(SB), Y3, Y5
-	VFMADD213PS lanes<>+2592(SB), Y3, Y5
-	VFMADD213PS lanes<>+3296(SB), Y3, Y5
+	VBROADCASTSS lanes<>+5344(SB), Y5
+	VFMADD213PS lanes<>+3136(SB), Y3, Y5
+	VFMADD213PS lanes<>+3360(SB), Y3, Y5
+	VFMADD213PS lanes<>+4064(SB), Y3, Y5
 	VFMADD213PS Y1, Y5, Y4
 	VCMPPS $17, Y15, Y1, Y1
 	VADDPS Y2, Y2, Y2
 	VBLENDVPS Y1, Y4, Y2, Y1
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+608(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
@@ -9265,7 +13573,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -9276,30 +13584,30 @@ tail:
 	VSUBPS Y13, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VFNMADD231PS Y10, Y4, Y2
-	VFNMADD231PS lanes<>+960(SB), Y4, Y2
-	VBROADCASTSS lanes<>+4564(SB), Y4
-	VFMADD213PS lanes<>+2944(SB), Y2, Y4
-	VFMADD213PS lanes<>+1504(SB), Y2, Y4
-	VFMADD213PS lanes<>+1920(SB), Y2, Y4
-	VFMADD213PS lanes<>+4160(SB), Y2, Y4
+	VFNMADD231PS lanes<>+1728(SB), Y4, Y2
+	VBROADCASTSS lanes<>+5348(SB), Y4
+	VFMADD213PS lanes<>+3712(SB), Y2, Y4
+	VFMADD213PS lanes<>+2272(SB), Y2, Y4
+	VFMADD213PS lanes<>+2688(SB), Y2, Y4
+	VFMADD213PS lanes<>+4928(SB), Y2, Y4
 	VFMADD213PS Y15, Y2, Y4
 	VFMADD213PS Y15, Y2, Y4
 	VMULPS Y3, Y4, Y2
-	VBROADCASTSS lanes<>+4524(SB), Y3
+	VBROADCASTSS lanes<>+5296(SB), Y3
 	VDIVPS Y2, Y3, Y3
 	VSUBPS Y3, Y2, Y2
 	VMULPS Y1, Y1, Y3
 	VMULPS Y1, Y3, Y4
-	VBROADCASTSS lanes<>+4560(SB), Y5
-	VFMADD213PS lanes<>+2368(SB), Y3, Y5
-	VFMADD213PS lanes<>+2592(SB), Y3, Y5
-	VFMADD213PS lanes<>+3296(SB), Y3, Y5
+	VBROADCASTSS lanes<>+5344(SB), Y5
+	VFMADD213PS lanes<>+3136(SB), Y3, Y5
+	VFMADD213PS lanes<>+3360(SB), Y3, Y5
+	VFMADD213PS lanes<>+4064(SB), Y3, Y5
 	VFMADD213PS Y1, Y5, Y4
 	VCMPPS $17, Y15, Y1, Y1
 	VADDPS Y2, Y2, Y2
 	VBLENDVPS Y1, Y4, Y2, Y1
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+608(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
@@ -9311,24 +13619,206 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·coshGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+5024(SB), Z30
+	VBROADCASTSS lanes<>+5356(SB), Z29
+	VBROADCASTSS lanes<>+5316(SB), Z28
+	VBROADCASTSS lanes<>+2432(SB), Z27
+	VBROADCASTSS lanes<>+1984(SB), Z26
+	VBROADCASTSS lanes<>+1728(SB), Z25
+	VBROADCASTSS lanes<>+5348(SB), Z24
+	VBROADCASTSS lanes<>+3712(SB), Z23
+	VBROADCASTSS lanes<>+2272(SB), Z22
+	VBROADCASTSS lanes<>+2688(SB), Z21
+	VBROADCASTSS lanes<>+4928(SB), Z20
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VANDPS Z30, Z0, Z1
+	VMOVUPS 4096(DI)(CX*4), Z2
+	VANDPS Z30, Z2, Z3
+	VMOVUPS 8192(DI)(CX*4), Z4
+	VANDPS Z30, Z4, Z5
+	VMOVUPS 12288(DI)(CX*4), Z6
+	VANDPS Z30, Z6, Z7
+	VMINPS Z1, Z28, Z8
+	VMINPS Z3, Z28, Z9
+	VMINPS Z5, Z28, Z10
+	VMINPS Z7, Z28, Z11
+	VMOVAPS Z29, Z12
+	VFMADD231PS Z27, Z8, Z12
+	VMOVAPS Z29, Z13
+	VFMADD231PS Z27, Z9, Z13
+	VMOVAPS Z29, Z14
+	VFMADD231PS Z27, Z10, Z14
+	VMOVAPS Z29, Z15
+	VFMADD231PS Z27, Z11, Z15
+	VSUBPS Z29, Z12, Z16
+	VSUBPS Z29, Z13, Z17
+	VSUBPS Z29, Z14, Z18
+	VSUBPS Z29, Z15, Z19
+	VPSLLD $23, Z12, Z12
+	VPSLLD $23, Z13, Z13
+	VPSLLD $23, Z14, Z14
+	VPSLLD $23, Z15, Z15
+	VFNMADD231PS Z26, Z16, Z8
+	VFNMADD231PS Z26, Z17, Z9
+	VFNMADD231PS Z26, Z18, Z10
+	VFNMADD231PS Z26, Z19, Z11
+	VFNMADD231PS Z25, Z16, Z8
+	VFNMADD231PS Z25, Z17, Z9
+	VFNMADD231PS Z25, Z18, Z10
+	VFNMADD231PS Z25, Z19, Z11
+	VMOVAPS Z23, Z16
+	VFMADD231PS Z8, Z24, Z16
+	VMOVAPS Z23, Z17
+	VFMADD231PS Z9, Z24, Z17
+	VMOVAPS Z23, Z18
+	VFMADD231PS Z10, Z24, Z18
+	VMOVAPS Z23, Z19
+	VFMADD231PS Z11, Z24, Z19
+	VFMADD213PS Z22, Z8, Z16
+	VFMADD213PS Z22, Z9, Z17
+	VFMADD213PS Z22, Z10, Z18
+	VFMADD213PS Z22, Z11, Z19
+	VFMADD213PS Z21, Z8, Z16
+	VFMADD213PS Z21, Z9, Z17
+	VFMADD213PS Z21, Z10, Z18
+	VFMADD213PS Z21, Z11, Z19
+	VFMADD213PS Z20, Z8, Z16
+	VFMADD213PS Z20, Z9, Z17
+	VFMADD213PS Z20, Z10, Z18
+	VFMADD213PS Z20, Z11, Z19
+	VFMADD213PS Z31, Z8, Z16
+	VFMADD213PS Z31, Z9, Z17
+	VFMADD213PS Z31, Z10, Z18
+	VFMADD213PS Z31, Z11, Z19
+	VFMADD213PS Z31, Z8, Z16
+	VFMADD213PS Z31, Z9, Z17
+	VFMADD213PS Z31, Z10, Z18
+	VFMADD213PS Z31, Z11, Z19
+	VMULPS Z12, Z16, Z8
+	VMULPS Z13, Z17, Z9
+	VMULPS Z14, Z18, Z10
+	VMULPS Z15, Z19, Z11
+	VBROADCASTSS lanes<>+5296(SB), Z12
+	VDIVPS Z8, Z12, Z13
+	VDIVPS Z9, Z12, Z14
+	VDIVPS Z10, Z12, Z15
+	VDIVPS Z11, Z12, Z12
+	VSUBPS Z13, Z8, Z8
+	VSUBPS Z14, Z9, Z9
+	VSUBPS Z15, Z10, Z10
+	VSUBPS Z12, Z11, Z11
+	VMULPS Z1, Z1, Z12
+	VMULPS Z3, Z3, Z13
+	VMULPS Z5, Z5, Z14
+	VMULPS Z7, Z7, Z15
+	VMULPS Z1, Z12, Z16
+	VMULPS Z3, Z13, Z17
+	VMULPS Z5, Z14, Z18
+	VMULPS Z7, Z15, Z19
+	VBROADCASTSS lanes<>+5344(SB), Z6
+	VBROADCASTSS lanes<>+3136(SB), Z4
+	VFMADD231PS Z12, Z6, Z4
+	VBROADCASTSS lanes<>+3136(SB), Z2
+	VFMADD231PS Z13, Z6, Z2
+	VBROADCASTSS lanes<>+3136(SB), Z0
+	VFMADD231PS Z14, Z6, Z0
+	VFMADD213PS.BCST lanes<>+3136(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+3360(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+3360(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+3360(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+3360(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+4064(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+4064(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+4064(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+4064(SB), Z15, Z6
+	VFMADD213PS Z1, Z4, Z16
+	VFMADD213PS Z3, Z2, Z17
+	VFMADD213PS Z5, Z0, Z18
+	VFMADD213PS Z7, Z6, Z19
+	VCMPPS $21, Z31, Z1, K1
+	VCMPPS $21, Z31, Z3, K2
+	VCMPPS $21, Z31, Z5, K3
+	VCMPPS $21, Z31, Z7, K4
+	VADDPS Z8, Z8, K1, Z16
+	VADDPS Z9, Z9, K2, Z17
+	VADDPS Z10, Z10, K3, Z18
+	VADDPS Z11, Z11, K4, Z19
+	VPTERNLOGD $226, (DI)(CX*4), Z30, Z16
+	VPTERNLOGD $226, 4096(DI)(CX*4), Z30, Z17
+	VPTERNLOGD $226, 8192(DI)(CX*4), Z30, Z18
+	VPTERNLOGD $226, 12288(DI)(CX*4), Z30, Z19
+	VMULPS (SI)(CX*4), Z16, Z0
+	VMULPS 4096(SI)(CX*4), Z17, Z1
+	VMULPS 8192(SI)(CX*4), Z18, Z2
+	VMULPS 12288(SI)(CX*4), Z19, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·coshGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+704(SB), Z31
-	VBROADCASTSS lanes<>+4256(SB), Z30
-	VBROADCASTSS lanes<>+4572(SB), Z29
-	VBROADCASTSS lanes<>+4540(SB), Z28
-	VBROADCASTSS lanes<>+1664(SB), Z27
-	VBROADCASTSS lanes<>+1216(SB), Z26
-	VBROADCASTSS lanes<>+960(SB), Z25
-	VBROADCASTSS lanes<>+4564(SB), Z24
-	VBROADCASTSS lanes<>+2944(SB), Z23
-	VBROADCASTSS lanes<>+1504(SB), Z22
-	VBROADCASTSS lanes<>+1920(SB), Z21
-	VBROADCASTSS lanes<>+4160(SB), Z20
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+5024(SB), Z30
+	VBROADCASTSS lanes<>+5356(SB), Z29
+	VBROADCASTSS lanes<>+5316(SB), Z28
+	VBROADCASTSS lanes<>+2432(SB), Z27
+	VBROADCASTSS lanes<>+1984(SB), Z26
+	VBROADCASTSS lanes<>+1728(SB), Z25
+	VBROADCASTSS lanes<>+5348(SB), Z24
+	VBROADCASTSS lanes<>+3712(SB), Z23
+	VBROADCASTSS lanes<>+2272(SB), Z22
+	VBROADCASTSS lanes<>+2688(SB), Z21
+	VBROADCASTSS lanes<>+4928(SB), Z20
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -9402,7 +13892,7 @@ main:
 	VMULPS Z13, Z17, Z9
 	VMULPS Z14, Z18, Z10
 	VMULPS Z15, Z19, Z11
-	VBROADCASTSS lanes<>+4524(SB), Z12
+	VBROADCASTSS lanes<>+5296(SB), Z12
 	VDIVPS Z8, Z12, Z13
 	VDIVPS Z9, Z12, Z14
 	VDIVPS Z10, Z12, Z15
@@ -9419,22 +13909,22 @@ main:
 	VMULPS Z3, Z13, Z17
 	VMULPS Z5, Z14, Z18
 	VMULPS Z7, Z15, Z19
-	VBROADCASTSS lanes<>+4560(SB), Z6
-	VBROADCASTSS lanes<>+2368(SB), Z4
+	VBROADCASTSS lanes<>+5344(SB), Z6
+	VBROADCASTSS lanes<>+3136(SB), Z4
 	VFMADD231PS Z12, Z6, Z4
-	VBROADCASTSS lanes<>+2368(SB), Z2
+	VBROADCASTSS lanes<>+3136(SB), Z2
 	VFMADD231PS Z13, Z6, Z2
-	VBROADCASTSS lanes<>+2368(SB), Z0
+	VBROADCASTSS lanes<>+3136(SB), Z0
 	VFMADD231PS Z14, Z6, Z0
-	VFMADD213PS.BCST lanes<>+2368(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+2592(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+2592(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+2592(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+2592(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+3296(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+3296(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+3296(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+3296(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+3136(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+3360(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+3360(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+3360(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+3360(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+4064(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+4064(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+4064(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+4064(SB), Z15, Z6
 	VFMADD213PS Z1, Z4, Z16
 	VFMADD213PS Z3, Z2, Z17
 	VFMADD213PS Z5, Z0, Z18
@@ -9487,15 +13977,15 @@ masked:
 	VFMADD213PS Z31, Z2, Z4
 	VFMADD213PS Z31, Z2, Z4
 	VMULPS Z3, Z4, Z2
-	VBROADCASTSS lanes<>+4524(SB), Z3
+	VBROADCASTSS lanes<>+5296(SB), Z3
 	VDIVPS Z2, Z3, Z3
 	VSUBPS Z3, Z2, Z2
 	VMULPS Z1, Z1, Z3
 	VMULPS Z1, Z3, Z4
-	VBROADCASTSS lanes<>+4560(SB), Z5
-	VFMADD213PS.BCST lanes<>+2368(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+2592(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+3296(SB), Z3, Z5
+	VBROADCASTSS lanes<>+5344(SB), Z5
+	VFMADD213PS.BCST lanes<>+3136(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3360(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+4064(SB), Z3, Z5
 	VFMADD213PS Z1, Z5, Z4
 	VCMPPS $21, Z31, Z1, K1
 	VADDPS Z2, Z2, K1, Z4
@@ -9516,10 +14006,10 @@ TEXT ·coshGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Y15
-	VBROADCASTSD lanes<>+4288(SB), Y14
-	VBROADCASTSD lanes<>+4496(SB), Y13
-	VBROADCASTSD lanes<>+4368(SB), Y12
+	VBROADCASTSD lanes<>+1120(SB), Y15
+	VBROADCASTSD lanes<>+5056(SB), Y14
+	VBROADCASTSD lanes<>+5264(SB), Y13
+	VBROADCASTSD lanes<>+5136(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -9532,39 +14022,39 @@ main:
 	VMINPD Y1, Y12, Y4
 	VMINPD Y3, Y12, Y5
 	VMOVAPS Y13, Y6
-	VFMADD231PD lanes<>+4128(SB), Y4, Y6
+	VFMADD231PD lanes<>+4896(SB), Y4, Y6
 	VMOVAPS Y13, Y7
-	VFMADD231PD lanes<>+4128(SB), Y5, Y7
+	VFMADD231PD lanes<>+4896(SB), Y5, Y7
 	VSUBPD Y13, Y6, Y8
 	VSUBPD Y13, Y7, Y9
 	VPSLLQ $52, Y6, Y6
 	VPSLLQ $52, Y7, Y7
-	VFNMADD231PD lanes<>+3872(SB), Y8, Y4
-	VFNMADD231PD lanes<>+3872(SB), Y9, Y5
-	VFNMADD231PD lanes<>+1760(SB), Y8, Y4
-	VFNMADD231PD lanes<>+1760(SB), Y9, Y5
+	VFNMADD231PD lanes<>+4640(SB), Y8, Y4
+	VFNMADD231PD lanes<>+4640(SB), Y9, Y5
+	VFNMADD231PD lanes<>+2528(SB), Y8, Y4
+	VFNMADD231PD lanes<>+2528(SB), Y9, Y5
 	VMULPD Y4, Y4, Y8
 	VMULPD Y5, Y5, Y9
-	VBROADCASTSD lanes<>+4424(SB), Y10
-	VBROADCASTSD lanes<>+1088(SB), Y11
+	VBROADCASTSD lanes<>+5192(SB), Y10
+	VBROADCASTSD lanes<>+1856(SB), Y11
 	VFMADD231PD Y8, Y10, Y11
-	VFMADD213PD lanes<>+1088(SB), Y9, Y10
-	VFMADD213PD lanes<>+3136(SB), Y8, Y11
-	VFMADD213PD lanes<>+3136(SB), Y9, Y10
-	VFMADD213PD lanes<>+3328(SB), Y8, Y11
-	VFMADD213PD lanes<>+3328(SB), Y9, Y10
-	VFMADD213PD lanes<>+832(SB), Y8, Y11
-	VFMADD213PD lanes<>+832(SB), Y9, Y10
-	VBROADCASTSD lanes<>+4384(SB), Y2
-	VBROADCASTSD lanes<>+2464(SB), Y0
+	VFMADD213PD lanes<>+1856(SB), Y9, Y10
+	VFMADD213PD lanes<>+3904(SB), Y8, Y11
+	VFMADD213PD lanes<>+3904(SB), Y9, Y10
+	VFMADD213PD lanes<>+4096(SB), Y8, Y11
+	VFMADD213PD lanes<>+4096(SB), Y9, Y10
+	VFMADD213PD lanes<>+1600(SB), Y8, Y11
+	VFMADD213PD lanes<>+1600(SB), Y9, Y10
+	VBROADCASTSD lanes<>+5152(SB), Y2
+	VBROADCASTSD lanes<>+3232(SB), Y0
 	VFMADD231PD Y8, Y2, Y0
-	VFMADD213PD lanes<>+2464(SB), Y9, Y2
-	VFMADD213PD lanes<>+3936(SB), Y8, Y0
-	VFMADD213PD lanes<>+3936(SB), Y9, Y2
-	VFMADD213PD lanes<>+1056(SB), Y8, Y0
-	VFMADD213PD lanes<>+1056(SB), Y9, Y2
-	VFMADD213PD lanes<>+992(SB), Y8, Y0
-	VFMADD213PD lanes<>+992(SB), Y9, Y2
+	VFMADD213PD lanes<>+3232(SB), Y9, Y2
+	VFMADD213PD lanes<>+4704(SB), Y8, Y0
+	VFMADD213PD lanes<>+4704(SB), Y9, Y2
+	VFMADD213PD lanes<>+1824(SB), Y8, Y0
+	VFMADD213PD lanes<>+1824(SB), Y9, Y2
+	VFMADD213PD lanes<>+1760(SB), Y8, Y0
+	VFMADD213PD lanes<>+1760(SB), Y9, Y2
 	VFMADD231PD Y4, Y11, Y0
 	VFMADD231PD Y5, Y10, Y2
 	VFMADD213PD Y15, Y4, Y0
@@ -9573,7 +14063,7 @@ main:
 	VFMADD213PD Y15, Y5, Y2
 	VMULPD Y6, Y0, Y0
 	VMULPD Y7, Y2, Y2
-	VBROADCASTSD lanes<>+4352(SB), Y4
+	VBROADCASTSD lanes<>+5120(SB), Y4
 	VDIVPD Y0, Y4, Y5
 	VDIVPD Y2, Y4, Y4
 	VSUBPD Y5, Y0, Y0
@@ -9582,20 +14072,20 @@ main:
 	VMULPD Y3, Y3, Y5
 	VMULPD Y1, Y4, Y6
 	VMULPD Y3, Y5, Y7
-	VBROADCASTSD lanes<>+4472(SB), Y8
-	VBROADCASTSD lanes<>+3264(SB), Y9
+	VBROADCASTSD lanes<>+5240(SB), Y8
+	VBROADCASTSD lanes<>+4032(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+3264(SB), Y5, Y8
-	VFMADD213PD lanes<>+3520(SB), Y4, Y9
-	VFMADD213PD lanes<>+3520(SB), Y5, Y8
-	VFMADD213PD lanes<>+1344(SB), Y4, Y9
-	VFMADD213PD lanes<>+1344(SB), Y5, Y8
-	VFMADD213PD lanes<>+2560(SB), Y4, Y9
-	VFMADD213PD lanes<>+2560(SB), Y5, Y8
-	VFMADD213PD lanes<>+1312(SB), Y4, Y9
-	VFMADD213PD lanes<>+1312(SB), Y5, Y8
-	VFMADD213PD lanes<>+2176(SB), Y4, Y9
-	VFMADD213PD lanes<>+2176(SB), Y5, Y8
+	VFMADD213PD lanes<>+4032(SB), Y5, Y8
+	VFMADD213PD lanes<>+4288(SB), Y4, Y9
+	VFMADD213PD lanes<>+4288(SB), Y5, Y8
+	VFMADD213PD lanes<>+2112(SB), Y4, Y9
+	VFMADD213PD lanes<>+2112(SB), Y5, Y8
+	VFMADD213PD lanes<>+3328(SB), Y4, Y9
+	VFMADD213PD lanes<>+3328(SB), Y5, Y8
+	VFMADD213PD lanes<>+2080(SB), Y4, Y9
+	VFMADD213PD lanes<>+2080(SB), Y5, Y8
+	VFMADD213PD lanes<>+2944(SB), Y4, Y9
+	VFMADD213PD lanes<>+2944(SB), Y5, Y8
 	VFMADD213PD Y1, Y9, Y6
 	VFMADD213PD Y3, Y8, Y7
 	VCMPPD $17, Y15, Y1, Y1
@@ -9607,9 +14097,9 @@ main:
 	VANDPD Y14, Y0, Y0
 	VANDPD Y14, Y1, Y1
 	VMOVUPS (DI)(CX*8), Y2
-	VANDPD lanes<>+96(SB), Y2, Y2
+	VANDPD lanes<>+864(SB), Y2, Y2
 	VMOVUPS 32(DI)(CX*8), Y3
-	VANDPD lanes<>+96(SB), Y3, Y3
+	VANDPD lanes<>+864(SB), Y3, Y3
 	VORPD Y2, Y0, Y0
 	VORPD Y3, Y1, Y1
 	VMULPD (SI)(CX*8), Y0, Y0
@@ -9629,44 +14119,44 @@ single:
 	VANDPD Y14, Y0, Y1
 	VMINPD Y1, Y12, Y2
 	VMOVAPS Y13, Y3
-	VFMADD231PD lanes<>+4128(SB), Y2, Y3
+	VFMADD231PD lanes<>+4896(SB), Y2, Y3
 	VSUBPD Y13, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+3872(SB), Y4, Y2
-	VFNMADD231PD lanes<>+1760(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4640(SB), Y4, Y2
+	VFNMADD231PD lanes<>+2528(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+4424(SB), Y5
-	VFMADD213PD lanes<>+1088(SB), Y4, Y5
-	VFMADD213PD lanes<>+3136(SB), Y4, Y5
-	VFMADD213PD lanes<>+3328(SB), Y4, Y5
-	VFMADD213PD lanes<>+832(SB), Y4, Y5
-	VBROADCASTSD lanes<>+4384(SB), Y6
-	VFMADD213PD lanes<>+2464(SB), Y4, Y6
-	VFMADD213PD lanes<>+3936(SB), Y4, Y6
-	VFMADD213PD lanes<>+1056(SB), Y4, Y6
-	VFMADD213PD lanes<>+992(SB), Y4, Y6
+	VBROADCASTSD lanes<>+5192(SB), Y5
+	VFMADD213PD lanes<>+1856(SB), Y4, Y5
+	VFMADD213PD lanes<>+3904(SB), Y4, Y5
+	VFMADD213PD lanes<>+4096(SB), Y4, Y5
+	VFMADD213PD lanes<>+1600(SB), Y4, Y5
+	VBROADCASTSD lanes<>+5152(SB), Y6
+	VFMADD213PD lanes<>+3232(SB), Y4, Y6
+	VFMADD213PD lanes<>+4704(SB), Y4, Y6
+	VFMADD213PD lanes<>+1824(SB), Y4, Y6
+	VFMADD213PD lanes<>+1760(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD213PD Y15, Y2, Y6
 	VFMADD213PD Y15, Y2, Y6
 	VMULPD Y3, Y6, Y2
-	VBROADCASTSD lanes<>+4352(SB), Y3
+	VBROADCASTSD lanes<>+5120(SB), Y3
 	VDIVPD Y2, Y3, Y3
 	VSUBPD Y3, Y2, Y2
 	VMULPD Y1, Y1, Y3
 	VMULPD Y1, Y3, Y4
-	VBROADCASTSD lanes<>+4472(SB), Y5
-	VFMADD213PD lanes<>+3264(SB), Y3, Y5
-	VFMADD213PD lanes<>+3520(SB), Y3, Y5
-	VFMADD213PD lanes<>+1344(SB), Y3, Y5
-	VFMADD213PD lanes<>+2560(SB), Y3, Y5
-	VFMADD213PD lanes<>+1312(SB), Y3, Y5
-	VFMADD213PD lanes<>+2176(SB), Y3, Y5
+	VBROADCASTSD lanes<>+5240(SB), Y5
+	VFMADD213PD lanes<>+4032(SB), Y3, Y5
+	VFMADD213PD lanes<>+4288(SB), Y3, Y5
+	VFMADD213PD lanes<>+2112(SB), Y3, Y5
+	VFMADD213PD lanes<>+3328(SB), Y3, Y5
+	VFMADD213PD lanes<>+2080(SB), Y3, Y5
+	VFMADD213PD lanes<>+2944(SB), Y3, Y5
 	VFMADD213PD Y1, Y5, Y4
 	VCMPPD $17, Y15, Y1, Y1
 	VADDPD Y2, Y2, Y2
 	VBLENDVPD Y1, Y4, Y2, Y1
 	VANDPD Y14, Y1, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMULPD (SI)(CX*8), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
@@ -9677,51 +14167,51 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
 	VANDPD Y14, Y0, Y1
 	VMINPD Y1, Y12, Y2
 	VMOVAPS Y13, Y3
-	VFMADD231PD lanes<>+4128(SB), Y2, Y3
+	VFMADD231PD lanes<>+4896(SB), Y2, Y3
 	VSUBPD Y13, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+3872(SB), Y4, Y2
-	VFNMADD231PD lanes<>+1760(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4640(SB), Y4, Y2
+	VFNMADD231PD lanes<>+2528(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+4424(SB), Y5
-	VFMADD213PD lanes<>+1088(SB), Y4, Y5
-	VFMADD213PD lanes<>+3136(SB), Y4, Y5
-	VFMADD213PD lanes<>+3328(SB), Y4, Y5
-	VFMADD213PD lanes<>+832(SB), Y4, Y5
-	VBROADCASTSD lanes<>+4384(SB), Y6
-	VFMADD213PD lanes<>+2464(SB), Y4, Y6
-	VFMADD213PD lanes<>+3936(SB), Y4, Y6
-	VFMADD213PD lanes<>+1056(SB), Y4, Y6
-	VFMADD213PD lanes<>+992(SB), Y4, Y6
+	VBROADCASTSD lanes<>+5192(SB), Y5
+	VFMADD213PD lanes<>+1856(SB), Y4, Y5
+	VFMADD213PD lanes<>+3904(SB), Y4, Y5
+	VFMADD213PD lanes<>+4096(SB), Y4, Y5
+	VFMADD213PD lanes<>+1600(SB), Y4, Y5
+	VBROADCASTSD lanes<>+5152(SB), Y6
+	VFMADD213PD lanes<>+3232(SB), Y4, Y6
+	VFMADD213PD lanes<>+4704(SB), Y4, Y6
+	VFMADD213PD lanes<>+1824(SB), Y4, Y6
+	VFMADD213PD lanes<>+1760(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD213PD Y15, Y2, Y6
 	VFMADD213PD Y15, Y2, Y6
 	VMULPD Y3, Y6, Y2
-	VBROADCASTSD lanes<>+4352(SB), Y3
+	VBROADCASTSD lanes<>+5120(SB), Y3
 	VDIVPD Y2, Y3, Y3
 	VSUBPD Y3, Y2, Y2
 	VMULPD Y1, Y1, Y3
 	VMULPD Y1, Y3, Y4
-	VBROADCASTSD lanes<>+4472(SB), Y5
-	VFMADD213PD lanes<>+3264(SB), Y3, Y5
-	VFMADD213PD lanes<>+3520(SB), Y3, Y5
-	VFMADD213PD lanes<>+1344(SB), Y3, Y5
-	VFMADD213PD lanes<>+2560(SB), Y3, Y5
-	VFMADD213PD lanes<>+1312(SB), Y3, Y5
-	VFMADD213PD lanes<>+2176(SB), Y3, Y5
+	VBROADCASTSD lanes<>+5240(SB), Y5
+	VFMADD213PD lanes<>+4032(SB), Y3, Y5
+	VFMADD213PD lanes<>+4288(SB), Y3, Y5
+	VFMADD213PD lanes<>+2112(SB), Y3, Y5
+	VFMADD213PD lanes<>+3328(SB), Y3, Y5
+	VFMADD213PD lanes<>+2080(SB), Y3, Y5
+	VFMADD213PD lanes<>+2944(SB), Y3, Y5
 	VFMADD213PD Y1, Y5, Y4
 	VCMPPD $17, Y15, Y1, Y1
 	VADDPD Y2, Y2, Y2
 	VBLENDVPD Y1, Y4, Y2, Y1
 	VANDPD Y14, Y1, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD (SI)(CX*8), Y1, Y1
@@ -9739,14 +14229,14 @@ TEXT ·coshGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Z31
-	VBROADCASTSD lanes<>+4288(SB), Z30
-	VBROADCASTSD lanes<>+4496(SB), Z29
-	VBROADCASTSD lanes<>+4368(SB), Z28
-	VBROADCASTSD lanes<>+4128(SB), Z27
-	VBROADCASTSD lanes<>+3872(SB), Z26
-	VBROADCASTSD lanes<>+1760(SB), Z25
-	VBROADCASTSD lanes<>+4424(SB), Z24
+	VBROADCASTSD lanes<>+1120(SB), Z31
+	VBROADCASTSD lanes<>+5056(SB), Z30
+	VBROADCASTSD lanes<>+5264(SB), Z29
+	VBROADCASTSD lanes<>+5136(SB), Z28
+	VBROADCASTSD lanes<>+4896(SB), Z27
+	VBROADCASTSD lanes<>+4640(SB), Z26
+	VBROADCASTSD lanes<>+2528(SB), Z25
+	VBROADCASTSD lanes<>+5192(SB), Z24
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -9792,46 +14282,46 @@ main:
 	VMULPD Z9, Z9, Z17
 	VMULPD Z10, Z10, Z18
 	VMULPD Z11, Z11, Z19
-	VBROADCASTSD lanes<>+1088(SB), Z20
+	VBROADCASTSD lanes<>+1856(SB), Z20
 	VFMADD231PD Z16, Z24, Z20
-	VBROADCASTSD lanes<>+1088(SB), Z21
+	VBROADCASTSD lanes<>+1856(SB), Z21
 	VFMADD231PD Z17, Z24, Z21
-	VBROADCASTSD lanes<>+1088(SB), Z22
+	VBROADCASTSD lanes<>+1856(SB), Z22
 	VFMADD231PD Z18, Z24, Z22
-	VBROADCASTSD lanes<>+1088(SB), Z23
+	VBROADCASTSD lanes<>+1856(SB), Z23
 	VFMADD231PD Z19, Z24, Z23
-	VFMADD213PD.BCST lanes<>+3136(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+3136(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+3136(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+3136(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+3328(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+3328(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+3328(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+3328(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+832(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+832(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+832(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+832(SB), Z19, Z23
-	VBROADCASTSD lanes<>+4384(SB), Z6
-	VBROADCASTSD lanes<>+2464(SB), Z4
+	VFMADD213PD.BCST lanes<>+3904(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+3904(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+3904(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+3904(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+4096(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+4096(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+4096(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+4096(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+1600(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+1600(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+1600(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+1600(SB), Z19, Z23
+	VBROADCASTSD lanes<>+5152(SB), Z6
+	VBROADCASTSD lanes<>+3232(SB), Z4
 	VFMADD231PD Z16, Z6, Z4
-	VBROADCASTSD lanes<>+2464(SB), Z2
+	VBROADCASTSD lanes<>+3232(SB), Z2
 	VFMADD231PD Z17, Z6, Z2
-	VBROADCASTSD lanes<>+2464(SB), Z0
+	VBROADCASTSD lanes<>+3232(SB), Z0
 	VFMADD231PD Z18, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2464(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+3936(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+3936(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+3936(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+3936(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+1056(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+1056(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+1056(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+1056(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+992(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+992(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+992(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+992(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+3232(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+4704(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+4704(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+4704(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+4704(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+1824(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+1824(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+1824(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+1824(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+1760(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+1760(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+1760(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+1760(SB), Z19, Z6
 	VFMADD231PD Z8, Z20, Z4
 	VFMADD231PD Z9, Z21, Z2
 	VFMADD231PD Z10, Z22, Z0
@@ -9848,7 +14338,7 @@ main:
 	VMULPD Z13, Z2, Z2
 	VMULPD Z14, Z0, Z0
 	VMULPD Z15, Z6, Z6
-	VBROADCASTSD lanes<>+4352(SB), Z8
+	VBROADCASTSD lanes<>+5120(SB), Z8
 	VDIVPD Z4, Z8, Z9
 	VDIVPD Z2, Z8, Z10
 	VDIVPD Z0, Z8, Z11
@@ -9865,34 +14355,34 @@ main:
 	VMULPD Z3, Z9, Z13
 	VMULPD Z5, Z10, Z14
 	VMULPD Z7, Z11, Z15
-	VBROADCASTSD lanes<>+4472(SB), Z16
-	VBROADCASTSD lanes<>+3264(SB), Z17
+	VBROADCASTSD lanes<>+5240(SB), Z16
+	VBROADCASTSD lanes<>+4032(SB), Z17
 	VFMADD231PD Z8, Z16, Z17
-	VBROADCASTSD lanes<>+3264(SB), Z18
+	VBROADCASTSD lanes<>+4032(SB), Z18
 	VFMADD231PD Z9, Z16, Z18
-	VBROADCASTSD lanes<>+3264(SB), Z19
+	VBROADCASTSD lanes<>+4032(SB), Z19
 	VFMADD231PD Z10, Z16, Z19
-	VFMADD213PD.BCST lanes<>+3264(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+3520(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+3520(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+3520(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+3520(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+1344(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+1344(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+1344(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+1344(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+2560(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+2560(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+2560(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+2560(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+1312(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+1312(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+1312(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+1312(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+2176(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+2176(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+2176(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+2176(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4032(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4288(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+4288(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+4288(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+4288(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+2112(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+2112(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+2112(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+2112(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+3328(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+3328(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+3328(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+3328(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+2080(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+2080(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+2080(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+2080(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+2944(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+2944(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+2944(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+2944(SB), Z11, Z16
 	VFMADD213PD Z1, Z17, Z12
 	VFMADD213PD Z3, Z18, Z13
 	VFMADD213PD Z5, Z19, Z14
@@ -9938,32 +14428,32 @@ masked:
 	VFNMADD231PD Z26, Z4, Z2
 	VFNMADD231PD Z25, Z4, Z2
 	VMULPD Z2, Z2, Z4
-	VBROADCASTSD lanes<>+1088(SB), Z5
+	VBROADCASTSD lanes<>+1856(SB), Z5
 	VFMADD231PD Z4, Z24, Z5
-	VFMADD213PD.BCST lanes<>+3136(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+3328(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+832(SB), Z4, Z5
-	VBROADCASTSD lanes<>+4384(SB), Z6
-	VFMADD213PD.BCST lanes<>+2464(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+3936(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+1056(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+992(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+3904(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+4096(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+1600(SB), Z4, Z5
+	VBROADCASTSD lanes<>+5152(SB), Z6
+	VFMADD213PD.BCST lanes<>+3232(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4704(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+1824(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+1760(SB), Z4, Z6
 	VFMADD231PD Z2, Z5, Z6
 	VFMADD213PD Z31, Z2, Z6
 	VFMADD213PD Z31, Z2, Z6
 	VMULPD Z3, Z6, Z2
-	VBROADCASTSD lanes<>+4352(SB), Z3
+	VBROADCASTSD lanes<>+5120(SB), Z3
 	VDIVPD Z2, Z3, Z3
 	VSUBPD Z3, Z2, Z2
 	VMULPD Z1, Z1, Z3
 	VMULPD Z1, Z3, Z4
-	VBROADCASTSD lanes<>+4472(SB), Z5
-	VFMADD213PD.BCST lanes<>+3264(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3520(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+1344(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2560(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+1312(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2176(SB), Z3, Z5
+	VBROADCASTSD lanes<>+5240(SB), Z5
+	VFMADD213PD.BCST lanes<>+4032(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+4288(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+2112(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3328(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+2080(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+2944(SB), Z3, Z5
 	VFMADD213PD Z1, Z5, Z4
 	VCMPPD $21, Z31, Z1, K1
 	VADDPD Z2, Z2, K1, Z4
@@ -9975,6 +14465,37 @@ masked:
 	SUBQ $8, AX
 	JGT masked
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·sinFloat32PastAVX2(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVUPS 32(SI)(CX*4), Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVUPS 96(SI)(CX*4), Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -9999,7 +14520,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -10008,6 +14529,54 @@ tail:
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·sinFloat32PastAVX512(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VMOVNTPS Z0, (DX)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS 4096(SI)(CX*4), Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 12288(SI)(CX*4), Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -10063,7 +14632,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -10106,6 +14675,46 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sinGradXFloat32PastAVX2(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVUPS 32(DI)(CX*4), Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMULPS 32(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(DI)(CX*4), Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMULPS 64(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVUPS 96(DI)(CX*4), Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMULPS 96(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sinGradXFloat32AVX2(SB), 0, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -10129,7 +14738,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -10141,6 +14750,67 @@ tail:
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·sinGradXFloat32PastAVX512(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	CALL sinter∕vmath·cosF32AVX512(SB)
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMOVNTPS Z0, (DX)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS 4096(DI)(CX*4), Z0
+	CALL sinter∕vmath·cosF32AVX512(SB)
+	VMULPS 4096(SI)(CX*4), Z0, Z0
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	VMOVUPS 8192(DI)(CX*4), Z0
+	CALL sinter∕vmath·cosF32AVX512(SB)
+	VMULPS 8192(SI)(CX*4), Z0, Z0
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 12288(DI)(CX*4), Z0
+	CALL sinter∕vmath·cosF32AVX512(SB)
+	VMULPS 12288(SI)(CX*4), Z0, Z0
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -10202,7 +14872,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -10252,13 +14922,103 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sincFloat32PastAVX2(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+4384(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VPXOR X13, X13, X13
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y10
+	VCMPPS $0, Y13, Y10, Y11
+	VROUNDPS $8, Y10, Y12
+	VSUBPS Y12, Y10, Y0
+	VMULPS Y0, Y15, Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VMULPS lanes<>+1280(SB), Y12, Y1
+	VROUNDPS $9, Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
+	VCMPPS $0, Y1, Y12, Y1
+	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBLENDVPS Y1, Y14, Y2, Y1
+	VMULPS Y1, Y0, Y0
+	VMULPS Y10, Y15, Y1
+	VDIVPS Y1, Y0, Y0
+	VBLENDVPS Y11, Y14, Y0, Y0
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVUPS 32(SI)(CX*4), Y10
+	VCMPPS $0, Y13, Y10, Y11
+	VROUNDPS $8, Y10, Y12
+	VSUBPS Y12, Y10, Y0
+	VMULPS Y0, Y15, Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VMULPS lanes<>+1280(SB), Y12, Y1
+	VROUNDPS $9, Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
+	VCMPPS $0, Y1, Y12, Y1
+	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBLENDVPS Y1, Y14, Y2, Y1
+	VMULPS Y1, Y0, Y0
+	VMULPS Y10, Y15, Y1
+	VDIVPS Y1, Y0, Y0
+	VBLENDVPS Y11, Y14, Y0, Y0
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y10
+	VCMPPS $0, Y13, Y10, Y11
+	VROUNDPS $8, Y10, Y12
+	VSUBPS Y12, Y10, Y0
+	VMULPS Y0, Y15, Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VMULPS lanes<>+1280(SB), Y12, Y1
+	VROUNDPS $9, Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
+	VCMPPS $0, Y1, Y12, Y1
+	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBLENDVPS Y1, Y14, Y2, Y1
+	VMULPS Y1, Y0, Y0
+	VMULPS Y10, Y15, Y1
+	VDIVPS Y1, Y0, Y0
+	VBLENDVPS Y11, Y14, Y0, Y0
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVUPS 96(SI)(CX*4), Y10
+	VCMPPS $0, Y13, Y10, Y11
+	VROUNDPS $8, Y10, Y12
+	VSUBPS Y12, Y10, Y0
+	VMULPS Y0, Y15, Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VMULPS lanes<>+1280(SB), Y12, Y1
+	VROUNDPS $9, Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
+	VCMPPS $0, Y1, Y12, Y1
+	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBLENDVPS Y1, Y14, Y2, Y1
+	VMULPS Y1, Y0, Y0
+	VMULPS Y10, Y15, Y1
+	VDIVPS Y1, Y0, Y0
+	VBLENDVPS Y11, Y14, Y0, Y0
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sincFloat32AVX2(SB), 0, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+3616(SB), Y15
-	VBROADCASTSS lanes<>+704(SB), Y14
+	VBROADCASTSS lanes<>+4384(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
 	VPXOR X13, X13, X13
 	XORQ CX, CX
 	SUBQ $8, AX
@@ -10272,11 +15032,11 @@ single:
 	VSUBPS Y12, Y10, Y0
 	VMULPS Y0, Y15, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+512(SB), Y12, Y1
+	VMULPS lanes<>+1280(SB), Y12, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+544(SB), Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
 	VCMPPS $0, Y1, Y12, Y1
-	VBROADCASTSS lanes<>+800(SB), Y2
+	VBROADCASTSS lanes<>+1568(SB), Y2
 	VBLENDVPS Y1, Y14, Y2, Y1
 	VMULPS Y1, Y0, Y0
 	VMULPS Y10, Y15, Y1
@@ -10290,7 +15050,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y10
 	VMASKMOVPS (SI)(CX*4), Y10, Y10
@@ -10299,11 +15059,11 @@ tail:
 	VSUBPS Y12, Y10, Y0
 	VMULPS Y0, Y15, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+512(SB), Y12, Y1
+	VMULPS lanes<>+1280(SB), Y12, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+544(SB), Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
 	VCMPPS $0, Y1, Y12, Y1
-	VBROADCASTSS lanes<>+800(SB), Y2
+	VBROADCASTSS lanes<>+1568(SB), Y2
 	VBLENDVPS Y1, Y14, Y2, Y1
 	VMULPS Y1, Y0, Y0
 	VMULPS Y10, Y15, Y1
@@ -10316,17 +15076,123 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sincFloat32PastAVX512(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+4384(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z30
+	VPXORD X29, X29, X29
+	VBROADCASTSS lanes<>+1280(SB), Z28
+	VBROADCASTSS lanes<>+836(SB), Z27
+	VBROADCASTSS lanes<>+1568(SB), Z26
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z16
+	VCMPPS $4, Z29, Z16, K5
+	VRNDSCALEPS $8, Z16, Z17
+	VSUBPS Z17, Z16, Z0
+	VMULPS Z0, Z31, Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VMULPS Z17, Z28, Z1
+	VRNDSCALEPS $9, Z1, Z1
+	VMULPS Z1, Z27, Z1
+	VCMPPS $0, Z1, Z17, K1
+	VBLENDMPS Z30, Z26, K1, Z1
+	VMULPS Z1, Z0, Z0
+	VMULPS Z16, Z31, Z1
+	VMOVAPS Z30, Z2
+	VDIVPS Z1, Z0, K5, Z2
+	VMOVNTPS Z2, (DX)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS 4096(SI)(CX*4), Z16
+	VCMPPS $4, Z29, Z16, K5
+	VRNDSCALEPS $8, Z16, Z17
+	VSUBPS Z17, Z16, Z0
+	VMULPS Z0, Z31, Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VMULPS Z17, Z28, Z1
+	VRNDSCALEPS $9, Z1, Z1
+	VMULPS Z1, Z27, Z1
+	VCMPPS $0, Z1, Z17, K1
+	VBLENDMPS Z30, Z26, K1, Z1
+	VMULPS Z1, Z0, Z0
+	VMULPS Z16, Z31, Z1
+	VMOVAPS Z30, Z2
+	VDIVPS Z1, Z0, K5, Z2
+	VMOVNTPS Z2, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z16
+	VCMPPS $4, Z29, Z16, K5
+	VRNDSCALEPS $8, Z16, Z17
+	VSUBPS Z17, Z16, Z0
+	VMULPS Z0, Z31, Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VMULPS Z17, Z28, Z1
+	VRNDSCALEPS $9, Z1, Z1
+	VMULPS Z1, Z27, Z1
+	VCMPPS $0, Z1, Z17, K1
+	VBLENDMPS Z30, Z26, K1, Z1
+	VMULPS Z1, Z0, Z0
+	VMULPS Z16, Z31, Z1
+	VMOVAPS Z30, Z2
+	VDIVPS Z1, Z0, K5, Z2
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 12288(SI)(CX*4), Z16
+	VCMPPS $4, Z29, Z16, K5
+	VRNDSCALEPS $8, Z16, Z17
+	VSUBPS Z17, Z16, Z0
+	VMULPS Z0, Z31, Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VMULPS Z17, Z28, Z1
+	VRNDSCALEPS $9, Z1, Z1
+	VMULPS Z1, Z27, Z1
+	VCMPPS $0, Z1, Z17, K1
+	VBLENDMPS Z30, Z26, K1, Z1
+	VMULPS Z1, Z0, Z0
+	VMULPS Z16, Z31, Z1
+	VMOVAPS Z30, Z2
+	VDIVPS Z1, Z0, K5, Z2
+	VMOVNTPS Z2, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sincFloat32AVX512(SB), 0, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+3616(SB), Z31
-	VBROADCASTSS lanes<>+704(SB), Z30
+	VBROADCASTSS lanes<>+4384(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+512(SB), Z28
-	VBROADCASTSS lanes<>+68(SB), Z27
-	VBROADCASTSS lanes<>+800(SB), Z26
+	VBROADCASTSS lanes<>+1280(SB), Z28
+	VBROADCASTSS lanes<>+836(SB), Z27
+	VBROADCASTSS lanes<>+1568(SB), Z26
 	XORQ CX, CX
 	SUBQ $16, AX
 	CMPQ CX, AX
@@ -10384,8 +15250,8 @@ TEXT ·sincFloat64AVX2(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+1184(SB), Y15
-	VBROADCASTSD lanes<>+352(SB), Y14
+	VBROADCASTSD lanes<>+1952(SB), Y15
+	VBROADCASTSD lanes<>+1120(SB), Y14
 	VPXOR X13, X13, X13
 	XORQ CX, CX
 	SUBQ $4, AX
@@ -10399,11 +15265,11 @@ single:
 	VSUBPD Y12, Y10, Y0
 	VMULPD Y0, Y15, Y0
 	CALL sinter∕vmath·sinF64AVX2(SB)
-	VMULPD lanes<>+288(SB), Y12, Y1
+	VMULPD lanes<>+1056(SB), Y12, Y1
 	VROUNDPD $9, Y1, Y1
-	VMULPD lanes<>+64(SB), Y1, Y1
+	VMULPD lanes<>+832(SB), Y1, Y1
 	VCMPPD $0, Y1, Y12, Y1
-	VBROADCASTSD lanes<>+416(SB), Y2
+	VBROADCASTSD lanes<>+1184(SB), Y2
 	VBLENDVPD Y1, Y14, Y2, Y1
 	VMULPD Y1, Y0, Y0
 	VMULPD Y10, Y15, Y1
@@ -10417,7 +15283,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y10
 	VMASKMOVPD (SI)(CX*8), Y10, Y10
@@ -10426,11 +15292,11 @@ tail:
 	VSUBPD Y12, Y10, Y0
 	VMULPD Y0, Y15, Y0
 	CALL sinter∕vmath·sinF64AVX2(SB)
-	VMULPD lanes<>+288(SB), Y12, Y1
+	VMULPD lanes<>+1056(SB), Y12, Y1
 	VROUNDPD $9, Y1, Y1
-	VMULPD lanes<>+64(SB), Y1, Y1
+	VMULPD lanes<>+832(SB), Y1, Y1
 	VCMPPD $0, Y1, Y12, Y1
-	VBROADCASTSD lanes<>+416(SB), Y2
+	VBROADCASTSD lanes<>+1184(SB), Y2
 	VBLENDVPD Y1, Y14, Y2, Y1
 	VMULPD Y1, Y0, Y0
 	VMULPD Y10, Y15, Y1
@@ -10448,12 +15314,12 @@ TEXT ·sincFloat64AVX512(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+1184(SB), Z31
-	VBROADCASTSD lanes<>+352(SB), Z30
+	VBROADCASTSD lanes<>+1952(SB), Z31
+	VBROADCASTSD lanes<>+1120(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSD lanes<>+288(SB), Z28
-	VBROADCASTSD lanes<>+64(SB), Z27
-	VBROADCASTSD lanes<>+416(SB), Z26
+	VBROADCASTSD lanes<>+1056(SB), Z28
+	VBROADCASTSD lanes<>+832(SB), Z27
+	VBROADCASTSD lanes<>+1184(SB), Z26
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -10506,6 +15372,169 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sincGradFloat32PastAVX2(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y10
+	VANDPS lanes<>+5024(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VMULPS Y10, Y10, Y0
+	VMULPS lanes<>+4480(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5328(SB), Y2
+	VSUBPS Y1, Y2, Y1
+	VMULPS Y1, Y0, Y1
+	VADDPS lanes<>+2976(SB), Y1, Y1
+	VMULPS Y1, Y0, Y1
+	VADDPS lanes<>+3072(SB), Y1, Y1
+	VMULPS Y1, Y0, Y0
+	VADDPS lanes<>+2400(SB), Y0, Y0
+	VMULPS Y0, Y10, Y12
+	VROUNDPS $8, Y10, Y13
+	VSUBPS Y13, Y10, Y0
+	VMULPS lanes<>+4384(SB), Y0, Y14
+	VMOVAPS Y14, Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMOVAPS Y0, Y15
+	VMOVAPS Y14, Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VMULPS lanes<>+4384(SB), Y10, Y1
+	VDIVPS Y1, Y0, Y0
+	VSUBPS Y0, Y15, Y0
+	VMULPS lanes<>+1280(SB), Y13, Y1
+	VROUNDPS $9, Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
+	VCMPPS $0, Y1, Y13, Y1
+	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
+	VBLENDVPS Y1, Y3, Y2, Y1
+	VMULPS Y1, Y0, Y0
+	VDIVPS Y10, Y0, Y0
+	VBLENDVPS Y11, Y12, Y0, Y0
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVUPS 32(SI)(CX*4), Y10
+	VANDPS lanes<>+5024(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VMULPS Y10, Y10, Y0
+	VMULPS lanes<>+4480(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5328(SB), Y2
+	VSUBPS Y1, Y2, Y1
+	VMULPS Y1, Y0, Y1
+	VADDPS lanes<>+2976(SB), Y1, Y1
+	VMULPS Y1, Y0, Y1
+	VADDPS lanes<>+3072(SB), Y1, Y1
+	VMULPS Y1, Y0, Y0
+	VADDPS lanes<>+2400(SB), Y0, Y0
+	VMULPS Y0, Y10, Y12
+	VROUNDPS $8, Y10, Y13
+	VSUBPS Y13, Y10, Y0
+	VMULPS lanes<>+4384(SB), Y0, Y14
+	VMOVAPS Y14, Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMOVAPS Y0, Y15
+	VMOVAPS Y14, Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VMULPS lanes<>+4384(SB), Y10, Y1
+	VDIVPS Y1, Y0, Y0
+	VSUBPS Y0, Y15, Y0
+	VMULPS lanes<>+1280(SB), Y13, Y1
+	VROUNDPS $9, Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
+	VCMPPS $0, Y1, Y13, Y1
+	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
+	VBLENDVPS Y1, Y3, Y2, Y1
+	VMULPS Y1, Y0, Y0
+	VDIVPS Y10, Y0, Y0
+	VBLENDVPS Y11, Y12, Y0, Y0
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y10
+	VANDPS lanes<>+5024(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VMULPS Y10, Y10, Y0
+	VMULPS lanes<>+4480(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5328(SB), Y2
+	VSUBPS Y1, Y2, Y1
+	VMULPS Y1, Y0, Y1
+	VADDPS lanes<>+2976(SB), Y1, Y1
+	VMULPS Y1, Y0, Y1
+	VADDPS lanes<>+3072(SB), Y1, Y1
+	VMULPS Y1, Y0, Y0
+	VADDPS lanes<>+2400(SB), Y0, Y0
+	VMULPS Y0, Y10, Y12
+	VROUNDPS $8, Y10, Y13
+	VSUBPS Y13, Y10, Y0
+	VMULPS lanes<>+4384(SB), Y0, Y14
+	VMOVAPS Y14, Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMOVAPS Y0, Y15
+	VMOVAPS Y14, Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VMULPS lanes<>+4384(SB), Y10, Y1
+	VDIVPS Y1, Y0, Y0
+	VSUBPS Y0, Y15, Y0
+	VMULPS lanes<>+1280(SB), Y13, Y1
+	VROUNDPS $9, Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
+	VCMPPS $0, Y1, Y13, Y1
+	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
+	VBLENDVPS Y1, Y3, Y2, Y1
+	VMULPS Y1, Y0, Y0
+	VDIVPS Y10, Y0, Y0
+	VBLENDVPS Y11, Y12, Y0, Y0
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVUPS 96(SI)(CX*4), Y10
+	VANDPS lanes<>+5024(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VMULPS Y10, Y10, Y0
+	VMULPS lanes<>+4480(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5328(SB), Y2
+	VSUBPS Y1, Y2, Y1
+	VMULPS Y1, Y0, Y1
+	VADDPS lanes<>+2976(SB), Y1, Y1
+	VMULPS Y1, Y0, Y1
+	VADDPS lanes<>+3072(SB), Y1, Y1
+	VMULPS Y1, Y0, Y0
+	VADDPS lanes<>+2400(SB), Y0, Y0
+	VMULPS Y0, Y10, Y12
+	VROUNDPS $8, Y10, Y13
+	VSUBPS Y13, Y10, Y0
+	VMULPS lanes<>+4384(SB), Y0, Y14
+	VMOVAPS Y14, Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMOVAPS Y0, Y15
+	VMOVAPS Y14, Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VMULPS lanes<>+4384(SB), Y10, Y1
+	VDIVPS Y1, Y0, Y0
+	VSUBPS Y0, Y15, Y0
+	VMULPS lanes<>+1280(SB), Y13, Y1
+	VROUNDPS $9, Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
+	VCMPPS $0, Y1, Y13, Y1
+	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
+	VBLENDVPS Y1, Y3, Y2, Y1
+	VMULPS Y1, Y0, Y0
+	VDIVPS Y10, Y0, Y0
+	VBLENDVPS Y11, Y12, Y0, Y0
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sincGradFloat32AVX2(SB), 0, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -10518,36 +15547,36 @@ TEXT ·sincGradFloat32AVX2(SB), 0, $0-64
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y10
-	VANDPS lanes<>+4256(SB), Y10, Y0
-	VCMPPS $17, lanes<>+3424(SB), Y0, Y11
+	VANDPS lanes<>+5024(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
 	VMULPS Y10, Y10, Y0
-	VMULPS lanes<>+3712(SB), Y0, Y1
-	VBROADCASTSS lanes<>+4548(SB), Y2
+	VMULPS lanes<>+4480(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5328(SB), Y2
 	VSUBPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y1
-	VADDPS lanes<>+2208(SB), Y1, Y1
+	VADDPS lanes<>+2976(SB), Y1, Y1
 	VMULPS Y1, Y0, Y1
-	VADDPS lanes<>+2304(SB), Y1, Y1
+	VADDPS lanes<>+3072(SB), Y1, Y1
 	VMULPS Y1, Y0, Y0
-	VADDPS lanes<>+1632(SB), Y0, Y0
+	VADDPS lanes<>+2400(SB), Y0, Y0
 	VMULPS Y0, Y10, Y12
 	VROUNDPS $8, Y10, Y13
 	VSUBPS Y13, Y10, Y0
-	VMULPS lanes<>+3616(SB), Y0, Y14
+	VMULPS lanes<>+4384(SB), Y0, Y14
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·cosF32AVX2(SB)
 	VMOVAPS Y0, Y15
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+3616(SB), Y10, Y1
+	VMULPS lanes<>+4384(SB), Y10, Y1
 	VDIVPS Y1, Y0, Y0
 	VSUBPS Y0, Y15, Y0
-	VMULPS lanes<>+512(SB), Y13, Y1
+	VMULPS lanes<>+1280(SB), Y13, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+544(SB), Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
 	VCMPPS $0, Y1, Y13, Y1
-	VBROADCASTSS lanes<>+800(SB), Y2
-	VBROADCASTSS lanes<>+704(SB), Y3
+	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
 	VBLENDVPS Y1, Y3, Y2, Y1
 	VMULPS Y1, Y0, Y0
 	VDIVPS Y10, Y0, Y0
@@ -10560,40 +15589,40 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y10
 	VMASKMOVPS (SI)(CX*4), Y10, Y10
-	VANDPS lanes<>+4256(SB), Y10, Y0
-	VCMPPS $17, lanes<>+3424(SB), Y0, Y11
+	VANDPS lanes<>+5024(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
 	VMULPS Y10, Y10, Y0
-	VMULPS lanes<>+3712(SB), Y0, Y1
-	VBROADCASTSS lanes<>+4548(SB), Y2
+	VMULPS lanes<>+4480(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5328(SB), Y2
 	VSUBPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y1
-	VADDPS lanes<>+2208(SB), Y1, Y1
+	VADDPS lanes<>+2976(SB), Y1, Y1
 	VMULPS Y1, Y0, Y1
-	VADDPS lanes<>+2304(SB), Y1, Y1
+	VADDPS lanes<>+3072(SB), Y1, Y1
 	VMULPS Y1, Y0, Y0
-	VADDPS lanes<>+1632(SB), Y0, Y0
+	VADDPS lanes<>+2400(SB), Y0, Y0
 	VMULPS Y0, Y10, Y12
 	VROUNDPS $8, Y10, Y13
 	VSUBPS Y13, Y10, Y0
-	VMULPS lanes<>+3616(SB), Y0, Y14
+	VMULPS lanes<>+4384(SB), Y0, Y14
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·cosF32AVX2(SB)
 	VMOVAPS Y0, Y15
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+3616(SB), Y10, Y1
+	VMULPS lanes<>+4384(SB), Y10, Y1
 	VDIVPS Y1, Y0, Y0
 	VSUBPS Y0, Y15, Y0
-	VMULPS lanes<>+512(SB), Y13, Y1
+	VMULPS lanes<>+1280(SB), Y13, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+544(SB), Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
 	VCMPPS $0, Y1, Y13, Y1
-	VBROADCASTSS lanes<>+800(SB), Y2
-	VBROADCASTSS lanes<>+704(SB), Y3
+	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
 	VBLENDVPS Y1, Y3, Y2, Y1
 	VMULPS Y1, Y0, Y0
 	VDIVPS Y10, Y0, Y0
@@ -10605,22 +15634,197 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sincGradFloat32PastAVX512(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+4384(SB), Z31
+	VBROADCASTSS lanes<>+5024(SB), Z30
+	VBROADCASTSS lanes<>+4192(SB), Z29
+	VBROADCASTSS lanes<>+4480(SB), Z28
+	VBROADCASTSS lanes<>+5328(SB), Z27
+	VBROADCASTSS lanes<>+2976(SB), Z26
+	VBROADCASTSS lanes<>+3072(SB), Z25
+	VBROADCASTSS lanes<>+2400(SB), Z24
+	VBROADCASTSS lanes<>+1280(SB), Z23
+	VBROADCASTSS lanes<>+836(SB), Z22
+	VBROADCASTSS lanes<>+1568(SB), Z21
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z16
+	VANDPS Z30, Z16, Z0
+	VCMPPS $17, Z29, Z0, K5
+	VMULPS Z16, Z16, Z0
+	VMULPS Z28, Z0, Z1
+	VSUBPS Z1, Z27, Z1
+	VMULPS Z1, Z0, Z1
+	VADDPS Z1, Z26, Z1
+	VMULPS Z1, Z0, Z1
+	VADDPS Z1, Z25, Z1
+	VMULPS Z1, Z0, Z0
+	VADDPS Z0, Z24, Z17
+	VRNDSCALEPS $8, Z16, Z18
+	VSUBPS Z18, Z16, Z0
+	VMULPS Z0, Z31, Z19
+	VMOVAPS Z19, Z0
+	CALL sinter∕vmath·cosF32AVX512(SB)
+	VMOVAPS Z0, Z20
+	VMOVAPS Z19, Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VMULPS Z16, Z31, Z1
+	VDIVPS Z1, Z0, Z0
+	VSUBPS Z0, Z20, Z0
+	VMULPS Z18, Z23, Z1
+	VRNDSCALEPS $9, Z1, Z1
+	VMULPS Z1, Z22, Z1
+	VCMPPS $0, Z1, Z18, K1
+	VBLENDMPS.BCST lanes<>+64(SB), Z21, K1, Z1
+	VMULPS Z1, Z0, Z0
+	VDIVPS Z16, Z0, Z0
+	VMULPS Z17, Z16, K5, Z0
+	VMOVNTPS Z0, (DX)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS 4096(SI)(CX*4), Z16
+	VANDPS Z30, Z16, Z0
+	VCMPPS $17, Z29, Z0, K5
+	VMULPS Z16, Z16, Z0
+	VMULPS Z28, Z0, Z1
+	VSUBPS Z1, Z27, Z1
+	VMULPS Z1, Z0, Z1
+	VADDPS Z1, Z26, Z1
+	VMULPS Z1, Z0, Z1
+	VADDPS Z1, Z25, Z1
+	VMULPS Z1, Z0, Z0
+	VADDPS Z0, Z24, Z17
+	VRNDSCALEPS $8, Z16, Z18
+	VSUBPS Z18, Z16, Z0
+	VMULPS Z0, Z31, Z19
+	VMOVAPS Z19, Z0
+	CALL sinter∕vmath·cosF32AVX512(SB)
+	VMOVAPS Z0, Z20
+	VMOVAPS Z19, Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VMULPS Z16, Z31, Z1
+	VDIVPS Z1, Z0, Z0
+	VSUBPS Z0, Z20, Z0
+	VMULPS Z18, Z23, Z1
+	VRNDSCALEPS $9, Z1, Z1
+	VMULPS Z1, Z22, Z1
+	VCMPPS $0, Z1, Z18, K1
+	VBLENDMPS.BCST lanes<>+64(SB), Z21, K1, Z1
+	VMULPS Z1, Z0, Z0
+	VDIVPS Z16, Z0, Z0
+	VMULPS Z17, Z16, K5, Z0
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z16
+	VANDPS Z30, Z16, Z0
+	VCMPPS $17, Z29, Z0, K5
+	VMULPS Z16, Z16, Z0
+	VMULPS Z28, Z0, Z1
+	VSUBPS Z1, Z27, Z1
+	VMULPS Z1, Z0, Z1
+	VADDPS Z1, Z26, Z1
+	VMULPS Z1, Z0, Z1
+	VADDPS Z1, Z25, Z1
+	VMULPS Z1, Z0, Z0
+	VADDPS Z0, Z24, Z17
+	VRNDSCALEPS $8, Z16, Z18
+	VSUBPS Z18, Z16, Z0
+	VMULPS Z0, Z31, Z19
+	VMOVAPS Z19, Z0
+	CALL sinter∕vmath·cosF32AVX512(SB)
+	VMOVAPS Z0, Z20
+	VMOVAPS Z19, Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VMULPS Z16, Z31, Z1
+	VDIVPS Z1, Z0, Z0
+	VSUBPS Z0, Z20, Z0
+	VMULPS Z18, Z23, Z1
+	VRNDSCALEPS $9, Z1, Z1
+	VMULPS Z1, Z22, Z1
+	VCMPPS $0, Z1, Z18, K1
+	VBLENDMPS.BCST lanes<>+64(SB), Z21, K1, Z1
+	VMULPS Z1, Z0, Z0
+	VDIVPS Z16, Z0, Z0
+	VMULPS Z17, Z16, K5, Z0
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 12288(SI)(CX*4), Z16
+	VANDPS Z30, Z16, Z0
+	VCMPPS $17, Z29, Z0, K5
+	VMULPS Z16, Z16, Z0
+	VMULPS Z28, Z0, Z1
+	VSUBPS Z1, Z27, Z1
+	VMULPS Z1, Z0, Z1
+	VADDPS Z1, Z26, Z1
+	VMULPS Z1, Z0, Z1
+	VADDPS Z1, Z25, Z1
+	VMULPS Z1, Z0, Z0
+	VADDPS Z0, Z24, Z17
+	VRNDSCALEPS $8, Z16, Z18
+	VSUBPS Z18, Z16, Z0
+	VMULPS Z0, Z31, Z19
+	VMOVAPS Z19, Z0
+	CALL sinter∕vmath·cosF32AVX512(SB)
+	VMOVAPS Z0, Z20
+	VMOVAPS Z19, Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VMULPS Z16, Z31, Z1
+	VDIVPS Z1, Z0, Z0
+	VSUBPS Z0, Z20, Z0
+	VMULPS Z18, Z23, Z1
+	VRNDSCALEPS $9, Z1, Z1
+	VMULPS Z1, Z22, Z1
+	VCMPPS $0, Z1, Z18, K1
+	VBLENDMPS.BCST lanes<>+64(SB), Z21, K1, Z1
+	VMULPS Z1, Z0, Z0
+	VDIVPS Z16, Z0, Z0
+	VMULPS Z17, Z16, K5, Z0
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sincGradFloat32AVX512(SB), 0, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+3616(SB), Z31
-	VBROADCASTSS lanes<>+4256(SB), Z30
-	VBROADCASTSS lanes<>+3424(SB), Z29
-	VBROADCASTSS lanes<>+3712(SB), Z28
-	VBROADCASTSS lanes<>+4548(SB), Z27
-	VBROADCASTSS lanes<>+2208(SB), Z26
-	VBROADCASTSS lanes<>+2304(SB), Z25
-	VBROADCASTSS lanes<>+1632(SB), Z24
-	VBROADCASTSS lanes<>+512(SB), Z23
-	VBROADCASTSS lanes<>+68(SB), Z22
-	VBROADCASTSS lanes<>+800(SB), Z21
+	VBROADCASTSS lanes<>+4384(SB), Z31
+	VBROADCASTSS lanes<>+5024(SB), Z30
+	VBROADCASTSS lanes<>+4192(SB), Z29
+	VBROADCASTSS lanes<>+4480(SB), Z28
+	VBROADCASTSS lanes<>+5328(SB), Z27
+	VBROADCASTSS lanes<>+2976(SB), Z26
+	VBROADCASTSS lanes<>+3072(SB), Z25
+	VBROADCASTSS lanes<>+2400(SB), Z24
+	VBROADCASTSS lanes<>+1280(SB), Z23
+	VBROADCASTSS lanes<>+836(SB), Z22
+	VBROADCASTSS lanes<>+1568(SB), Z21
 	XORQ CX, CX
 	SUBQ $16, AX
 	CMPQ CX, AX
@@ -10654,7 +15858,7 @@ single:
 	VRNDSCALEPS $9, Z1, Z1
 	VMULPS Z1, Z22, Z1
 	VCMPPS $0, Z1, Z18, K1
-	VBLENDMPS.BCST lanes<>+704(SB), Z21, K1, Z1
+	VBLENDMPS.BCST lanes<>+64(SB), Z21, K1, Z1
 	VMULPS Z1, Z0, Z0
 	VDIVPS Z16, Z0, Z0
 	VMULPS Z17, Z16, K5, Z0
@@ -10696,7 +15900,7 @@ tail:
 	VRNDSCALEPS $9, Z1, Z1
 	VMULPS Z1, Z22, Z1
 	VCMPPS $0, Z1, Z18, K1
-	VBLENDMPS.BCST lanes<>+704(SB), Z21, K1, Z1
+	VBLENDMPS.BCST lanes<>+64(SB), Z21, K1, Z1
 	VMULPS Z1, Z0, Z0
 	VDIVPS Z16, Z0, Z0
 	VMULPS Z17, Z16, K5, Z0
@@ -10717,36 +15921,36 @@ TEXT ·sincGradFloat64AVX2(SB), 0, $0-64
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*8), Y10
-	VANDPD lanes<>+4288(SB), Y10, Y0
-	VCMPPD $17, lanes<>+3200(SB), Y0, Y11
+	VANDPD lanes<>+5056(SB), Y10, Y0
+	VCMPPD $17, lanes<>+3968(SB), Y0, Y11
 	VMULPD Y10, Y10, Y0
-	VMULPD lanes<>+3104(SB), Y0, Y1
-	VBROADCASTSD lanes<>+4440(SB), Y2
+	VMULPD lanes<>+3872(SB), Y0, Y1
+	VBROADCASTSD lanes<>+5208(SB), Y2
 	VSUBPD Y1, Y2, Y1
 	VMULPD Y1, Y0, Y1
-	VADDPD lanes<>+3008(SB), Y1, Y1
+	VADDPD lanes<>+3776(SB), Y1, Y1
 	VMULPD Y1, Y0, Y1
-	VADDPD lanes<>+2496(SB), Y1, Y1
+	VADDPD lanes<>+3264(SB), Y1, Y1
 	VMULPD Y1, Y0, Y0
-	VADDPD lanes<>+3456(SB), Y0, Y0
+	VADDPD lanes<>+4224(SB), Y0, Y0
 	VMULPD Y0, Y10, Y12
 	VROUNDPD $8, Y10, Y13
 	VSUBPD Y13, Y10, Y0
-	VMULPD lanes<>+1184(SB), Y0, Y14
+	VMULPD lanes<>+1952(SB), Y0, Y14
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·cosF64AVX2(SB)
 	VMOVAPS Y0, Y15
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·sinF64AVX2(SB)
-	VMULPD lanes<>+1184(SB), Y10, Y1
+	VMULPD lanes<>+1952(SB), Y10, Y1
 	VDIVPD Y1, Y0, Y0
 	VSUBPD Y0, Y15, Y0
-	VMULPD lanes<>+288(SB), Y13, Y1
+	VMULPD lanes<>+1056(SB), Y13, Y1
 	VROUNDPD $9, Y1, Y1
-	VMULPD lanes<>+64(SB), Y1, Y1
+	VMULPD lanes<>+832(SB), Y1, Y1
 	VCMPPD $0, Y1, Y13, Y1
-	VBROADCASTSD lanes<>+416(SB), Y2
-	VBROADCASTSD lanes<>+352(SB), Y3
+	VBROADCASTSD lanes<>+1184(SB), Y2
+	VBROADCASTSD lanes<>+1120(SB), Y3
 	VBLENDVPD Y1, Y3, Y2, Y1
 	VMULPD Y1, Y0, Y0
 	VDIVPD Y10, Y0, Y0
@@ -10759,40 +15963,40 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y10
 	VMASKMOVPD (SI)(CX*8), Y10, Y10
-	VANDPD lanes<>+4288(SB), Y10, Y0
-	VCMPPD $17, lanes<>+3200(SB), Y0, Y11
+	VANDPD lanes<>+5056(SB), Y10, Y0
+	VCMPPD $17, lanes<>+3968(SB), Y0, Y11
 	VMULPD Y10, Y10, Y0
-	VMULPD lanes<>+3104(SB), Y0, Y1
-	VBROADCASTSD lanes<>+4440(SB), Y2
+	VMULPD lanes<>+3872(SB), Y0, Y1
+	VBROADCASTSD lanes<>+5208(SB), Y2
 	VSUBPD Y1, Y2, Y1
 	VMULPD Y1, Y0, Y1
-	VADDPD lanes<>+3008(SB), Y1, Y1
+	VADDPD lanes<>+3776(SB), Y1, Y1
 	VMULPD Y1, Y0, Y1
-	VADDPD lanes<>+2496(SB), Y1, Y1
+	VADDPD lanes<>+3264(SB), Y1, Y1
 	VMULPD Y1, Y0, Y0
-	VADDPD lanes<>+3456(SB), Y0, Y0
+	VADDPD lanes<>+4224(SB), Y0, Y0
 	VMULPD Y0, Y10, Y12
 	VROUNDPD $8, Y10, Y13
 	VSUBPD Y13, Y10, Y0
-	VMULPD lanes<>+1184(SB), Y0, Y14
+	VMULPD lanes<>+1952(SB), Y0, Y14
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·cosF64AVX2(SB)
 	VMOVAPS Y0, Y15
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·sinF64AVX2(SB)
-	VMULPD lanes<>+1184(SB), Y10, Y1
+	VMULPD lanes<>+1952(SB), Y10, Y1
 	VDIVPD Y1, Y0, Y0
 	VSUBPD Y0, Y15, Y0
-	VMULPD lanes<>+288(SB), Y13, Y1
+	VMULPD lanes<>+1056(SB), Y13, Y1
 	VROUNDPD $9, Y1, Y1
-	VMULPD lanes<>+64(SB), Y1, Y1
+	VMULPD lanes<>+832(SB), Y1, Y1
 	VCMPPD $0, Y1, Y13, Y1
-	VBROADCASTSD lanes<>+416(SB), Y2
-	VBROADCASTSD lanes<>+352(SB), Y3
+	VBROADCASTSD lanes<>+1184(SB), Y2
+	VBROADCASTSD lanes<>+1120(SB), Y3
 	VBLENDVPD Y1, Y3, Y2, Y1
 	VMULPD Y1, Y0, Y0
 	VDIVPD Y10, Y0, Y0
@@ -10809,17 +16013,17 @@ TEXT ·sincGradFloat64AVX512(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+1184(SB), Z31
-	VBROADCASTSD lanes<>+4288(SB), Z30
-	VBROADCASTSD lanes<>+3200(SB), Z29
-	VBROADCASTSD lanes<>+3104(SB), Z28
-	VBROADCASTSD lanes<>+4440(SB), Z27
-	VBROADCASTSD lanes<>+3008(SB), Z26
-	VBROADCASTSD lanes<>+2496(SB), Z25
-	VBROADCASTSD lanes<>+3456(SB), Z24
-	VBROADCASTSD lanes<>+288(SB), Z23
-	VBROADCASTSD lanes<>+64(SB), Z22
-	VBROADCASTSD lanes<>+416(SB), Z21
+	VBROADCASTSD lanes<>+1952(SB), Z31
+	VBROADCASTSD lanes<>+5056(SB), Z30
+	VBROADCASTSD lanes<>+3968(SB), Z29
+	VBROADCASTSD lanes<>+3872(SB), Z28
+	VBROADCASTSD lanes<>+5208(SB), Z27
+	VBROADCASTSD lanes<>+3776(SB), Z26
+	VBROADCASTSD lanes<>+3264(SB), Z25
+	VBROADCASTSD lanes<>+4224(SB), Z24
+	VBROADCASTSD lanes<>+1056(SB), Z23
+	VBROADCASTSD lanes<>+832(SB), Z22
+	VBROADCASTSD lanes<>+1184(SB), Z21
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -10853,7 +16057,7 @@ single:
 	VRNDSCALEPD $9, Z1, Z1
 	VMULPD Z1, Z22, Z1
 	VCMPPD $0, Z1, Z18, K1
-	VBLENDMPD.BCST lanes<>+352(SB), Z21, K1, Z1
+	VBLENDMPD.BCST lanes<>+1120(SB), Z21, K1, Z1
 	VMULPD Z1, Z0, Z0
 	VDIVPD Z16, Z0, Z0
 	VMULPD Z17, Z16, K5, Z0
@@ -10895,12 +16099,288 @@ tail:
 	VRNDSCALEPD $9, Z1, Z1
 	VMULPD Z1, Z22, Z1
 	VCMPPD $0, Z1, Z18, K1
-	VBLENDMPD.BCST lanes<>+352(SB), Z21, K1, Z1
+	VBLENDMPD.BCST lanes<>+1120(SB), Z21, K1, Z1
 	VMULPD Z1, Z0, Z0
 	VDIVPD Z16, Z0, Z0
 	VMULPD Z17, Z16, K5, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·sincGradGradXFloat32PastAVX2(SB), 0, $32-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y10
+	VANDPS lanes<>+5024(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VMULPS Y10, Y10, Y0
+	VMULPS lanes<>+4480(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5328(SB), Y2
+	VSUBPS Y1, Y2, Y1
+	VMULPS Y1, Y0, Y2
+	VADDPS lanes<>+2976(SB), Y2, Y2
+	VMULPS Y2, Y0, Y3
+	VADDPS lanes<>+3072(SB), Y3, Y3
+	VMULPS Y3, Y0, Y4
+	VADDPS lanes<>+2400(SB), Y4, Y4
+	VMULPS lanes<>+1312(SB), Y10, Y5
+	VMULPS Y5, Y3, Y3
+	VMULPS Y5, Y2, Y2
+	VMULPS Y5, Y1, Y1
+	VMULPS lanes<>+4480(SB), Y5, Y5
+	VMULPS Y5, Y0, Y5
+	VSUBPS Y5, Y1, Y1
+	VMULPS Y1, Y0, Y1
+	VADDPS Y1, Y2, Y1
+	VMULPS Y1, Y0, Y0
+	VADDPS Y0, Y3, Y0
+	VMULPS Y0, Y10, Y0
+	VADDPS Y0, Y4, Y12
+	VROUNDPS $8, Y10, Y0
+	VMULPS lanes<>+1280(SB), Y0, Y1
+	VROUNDPS $9, Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
+	VCMPPS $0, Y1, Y0, Y13
+	VSUBPS Y0, Y10, Y0
+	VMULPS lanes<>+4384(SB), Y0, Y14
+	VMOVAPS Y14, Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VMULPS lanes<>+4384(SB), Y0, Y1
+	VXORPS lanes<>+1376(SB), Y1, Y15
+	VMOVUPS Y0, 0(SP)
+	VMOVAPS Y14, Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMULPS lanes<>+4384(SB), Y0, Y1
+	VMULPS lanes<>+4384(SB), Y10, Y2
+	VDIVPS Y2, Y1, Y1
+	VMOVUPS 0(SP), Y3
+	VDIVPS Y2, Y3, Y3
+	VDIVPS Y2, Y3, Y2
+	VMULPS lanes<>+4384(SB), Y2, Y2
+	VSUBPS Y2, Y1, Y1
+	VSUBPS Y1, Y15, Y1
+	VXORPS lanes<>+1376(SB), Y1, Y2
+	VBLENDVPS Y13, Y1, Y2, Y1
+	VDIVPS Y10, Y1, Y1
+	VSUBPS Y3, Y0, Y0
+	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
+	VBLENDVPS Y13, Y3, Y2, Y2
+	VMULPS Y2, Y0, Y0
+	VDIVPS Y10, Y0, Y0
+	VDIVPS Y10, Y0, Y0
+	VSUBPS Y0, Y1, Y0
+	VBLENDVPS Y11, Y12, Y0, Y0
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVUPS 32(DI)(CX*4), Y10
+	VANDPS lanes<>+5024(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VMULPS Y10, Y10, Y0
+	VMULPS lanes<>+4480(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5328(SB), Y2
+	VSUBPS Y1, Y2, Y1
+	VMULPS Y1, Y0, Y2
+	VADDPS lanes<>+2976(SB), Y2, Y2
+	VMULPS Y2, Y0, Y3
+	VADDPS lanes<>+3072(SB), Y3, Y3
+	VMULPS Y3, Y0, Y4
+	VADDPS lanes<>+2400(SB), Y4, Y4
+	VMULPS lanes<>+1312(SB), Y10, Y5
+	VMULPS Y5, Y3, Y3
+	VMULPS Y5, Y2, Y2
+	VMULPS Y5, Y1, Y1
+	VMULPS lanes<>+4480(SB), Y5, Y5
+	VMULPS Y5, Y0, Y5
+	VSUBPS Y5, Y1, Y1
+	VMULPS Y1, Y0, Y1
+	VADDPS Y1, Y2, Y1
+	VMULPS Y1, Y0, Y0
+	VADDPS Y0, Y3, Y0
+	VMULPS Y0, Y10, Y0
+	VADDPS Y0, Y4, Y12
+	VROUNDPS $8, Y10, Y0
+	VMULPS lanes<>+1280(SB), Y0, Y1
+	VROUNDPS $9, Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
+	VCMPPS $0, Y1, Y0, Y13
+	VSUBPS Y0, Y10, Y0
+	VMULPS lanes<>+4384(SB), Y0, Y14
+	VMOVAPS Y14, Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VMULPS lanes<>+4384(SB), Y0, Y1
+	VXORPS lanes<>+1376(SB), Y1, Y15
+	VMOVUPS Y0, 0(SP)
+	VMOVAPS Y14, Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMULPS lanes<>+4384(SB), Y0, Y1
+	VMULPS lanes<>+4384(SB), Y10, Y2
+	VDIVPS Y2, Y1, Y1
+	VMOVUPS 0(SP), Y3
+	VDIVPS Y2, Y3, Y3
+	VDIVPS Y2, Y3, Y2
+	VMULPS lanes<>+4384(SB), Y2, Y2
+	VSUBPS Y2, Y1, Y1
+	VSUBPS Y1, Y15, Y1
+	VXORPS lanes<>+1376(SB), Y1, Y2
+	VBLENDVPS Y13, Y1, Y2, Y1
+	VDIVPS Y10, Y1, Y1
+	VSUBPS Y3, Y0, Y0
+	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
+	VBLENDVPS Y13, Y3, Y2, Y2
+	VMULPS Y2, Y0, Y0
+	VDIVPS Y10, Y0, Y0
+	VDIVPS Y10, Y0, Y0
+	VSUBPS Y0, Y1, Y0
+	VBLENDVPS Y11, Y12, Y0, Y0
+	VMULPS 32(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(DI)(CX*4), Y10
+	VANDPS lanes<>+5024(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VMULPS Y10, Y10, Y0
+	VMULPS lanes<>+4480(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5328(SB), Y2
+	VSUBPS Y1, Y2, Y1
+	VMULPS Y1, Y0, Y2
+	VADDPS lanes<>+2976(SB), Y2, Y2
+	VMULPS Y2, Y0, Y3
+	VADDPS lanes<>+3072(SB), Y3, Y3
+	VMULPS Y3, Y0, Y4
+	VADDPS lanes<>+2400(SB), Y4, Y4
+	VMULPS lanes<>+1312(SB), Y10, Y5
+	VMULPS Y5, Y3, Y3
+	VMULPS Y5, Y2, Y2
+	VMULPS Y5, Y1, Y1
+	VMULPS lanes<>+4480(SB), Y5, Y5
+	VMULPS Y5, Y0, Y5
+	VSUBPS Y5, Y1, Y1
+	VMULPS Y1, Y0, Y1
+	VADDPS Y1, Y2, Y1
+	VMULPS Y1, Y0, Y0
+	VADDPS Y0, Y3, Y0
+	VMULPS Y0, Y10, Y0
+	VADDPS Y0, Y4, Y12
+	VROUNDPS $8, Y10, Y0
+	VMULPS lanes<>+1280(SB), Y0, Y1
+	VROUNDPS $9, Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
+	VCMPPS $0, Y1, Y0, Y13
+	VSUBPS Y0, Y10, Y0
+	VMULPS lanes<>+4384(SB), Y0, Y14
+	VMOVAPS Y14, Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VMULPS lanes<>+4384(SB), Y0, Y1
+	VXORPS lanes<>+1376(SB), Y1, Y15
+	VMOVUPS Y0, 0(SP)
+	VMOVAPS Y14, Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMULPS lanes<>+4384(SB), Y0, Y1
+	VMULPS lanes<>+4384(SB), Y10, Y2
+	VDIVPS Y2, Y1, Y1
+	VMOVUPS 0(SP), Y3
+	VDIVPS Y2, Y3, Y3
+	VDIVPS Y2, Y3, Y2
+	VMULPS lanes<>+4384(SB), Y2, Y2
+	VSUBPS Y2, Y1, Y1
+	VSUBPS Y1, Y15, Y1
+	VXORPS lanes<>+1376(SB), Y1, Y2
+	VBLENDVPS Y13, Y1, Y2, Y1
+	VDIVPS Y10, Y1, Y1
+	VSUBPS Y3, Y0, Y0
+	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
+	VBLENDVPS Y13, Y3, Y2, Y2
+	VMULPS Y2, Y0, Y0
+	VDIVPS Y10, Y0, Y0
+	VDIVPS Y10, Y0, Y0
+	VSUBPS Y0, Y1, Y0
+	VBLENDVPS Y11, Y12, Y0, Y0
+	VMULPS 64(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVUPS 96(DI)(CX*4), Y10
+	VANDPS lanes<>+5024(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VMULPS Y10, Y10, Y0
+	VMULPS lanes<>+4480(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5328(SB), Y2
+	VSUBPS Y1, Y2, Y1
+	VMULPS Y1, Y0, Y2
+	VADDPS lanes<>+2976(SB), Y2, Y2
+	VMULPS Y2, Y0, Y3
+	VADDPS lanes<>+3072(SB), Y3, Y3
+	VMULPS Y3, Y0, Y4
+	VADDPS lanes<>+2400(SB), Y4, Y4
+	VMULPS lanes<>+1312(SB), Y10, Y5
+	VMULPS Y5, Y3, Y3
+	VMULPS Y5, Y2, Y2
+	VMULPS Y5, Y1, Y1
+	VMULPS lanes<>+4480(SB), Y5, Y5
+	VMULPS Y5, Y0, Y5
+	VSUBPS Y5, Y1, Y1
+	VMULPS Y1, Y0, Y1
+	VADDPS Y1, Y2, Y1
+	VMULPS Y1, Y0, Y0
+	VADDPS Y0, Y3, Y0
+	VMULPS Y0, Y10, Y0
+	VADDPS Y0, Y4, Y12
+	VROUNDPS $8, Y10, Y0
+	VMULPS lanes<>+1280(SB), Y0, Y1
+	VROUNDPS $9, Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
+	VCMPPS $0, Y1, Y0, Y13
+	VSUBPS Y0, Y10, Y0
+	VMULPS lanes<>+4384(SB), Y0, Y14
+	VMOVAPS Y14, Y0
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VMULPS lanes<>+4384(SB), Y0, Y1
+	VXORPS lanes<>+1376(SB), Y1, Y15
+	VMOVUPS Y0, 0(SP)
+	VMOVAPS Y14, Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMULPS lanes<>+4384(SB), Y0, Y1
+	VMULPS lanes<>+4384(SB), Y10, Y2
+	VDIVPS Y2, Y1, Y1
+	VMOVUPS 0(SP), Y3
+	VDIVPS Y2, Y3, Y3
+	VDIVPS Y2, Y3, Y2
+	VMULPS lanes<>+4384(SB), Y2, Y2
+	VSUBPS Y2, Y1, Y1
+	VSUBPS Y1, Y15, Y1
+	VXORPS lanes<>+1376(SB), Y1, Y2
+	VBLENDVPS Y13, Y1, Y2, Y1
+	VDIVPS Y10, Y1, Y1
+	VSUBPS Y3, Y0, Y0
+	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
+	VBLENDVPS Y13, Y3, Y2, Y2
+	VMULPS Y2, Y0, Y0
+	VDIVPS Y10, Y0, Y0
+	VDIVPS Y10, Y0, Y0
+	VSUBPS Y0, Y1, Y0
+	VBLENDVPS Y11, Y12, Y0, Y0
+	VMULPS 96(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -10917,23 +16397,23 @@ TEXT ·sincGradGradXFloat32AVX2(SB), 0, $32-64
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*4), Y10
-	VANDPS lanes<>+4256(SB), Y10, Y0
-	VCMPPS $17, lanes<>+3424(SB), Y0, Y11
+	VANDPS lanes<>+5024(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
 	VMULPS Y10, Y10, Y0
-	VMULPS lanes<>+3712(SB), Y0, Y1
-	VBROADCASTSS lanes<>+4548(SB), Y2
+	VMULPS lanes<>+4480(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5328(SB), Y2
 	VSUBPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y2
-	VADDPS lanes<>+2208(SB), Y2, Y2
+	VADDPS lanes<>+2976(SB), Y2, Y2
 	VMULPS Y2, Y0, Y3
-	VADDPS lanes<>+2304(SB), Y3, Y3
+	VADDPS lanes<>+3072(SB), Y3, Y3
 	VMULPS Y3, Y0, Y4
-	VADDPS lanes<>+1632(SB), Y4, Y4
-	VMULPS lanes<>+544(SB), Y10, Y5
+	VADDPS lanes<>+2400(SB), Y4, Y4
+	VMULPS lanes<>+1312(SB), Y10, Y5
 	VMULPS Y5, Y3, Y3
 	VMULPS Y5, Y2, Y2
 	VMULPS Y5, Y1, Y1
-	VMULPS lanes<>+3712(SB), Y5, Y5
+	VMULPS lanes<>+4480(SB), Y5, Y5
 	VMULPS Y5, Y0, Y5
 	VSUBPS Y5, Y1, Y1
 	VMULPS Y1, Y0, Y1
@@ -10943,34 +16423,34 @@ single:
 	VMULPS Y0, Y10, Y0
 	VADDPS Y0, Y4, Y12
 	VROUNDPS $8, Y10, Y0
-	VMULPS lanes<>+512(SB), Y0, Y1
+	VMULPS lanes<>+1280(SB), Y0, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+544(SB), Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
 	VCMPPS $0, Y1, Y0, Y13
 	VSUBPS Y0, Y10, Y0
-	VMULPS lanes<>+3616(SB), Y0, Y14
+	VMULPS lanes<>+4384(SB), Y0, Y14
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+3616(SB), Y0, Y1
-	VXORPS lanes<>+608(SB), Y1, Y15
+	VMULPS lanes<>+4384(SB), Y0, Y1
+	VXORPS lanes<>+1376(SB), Y1, Y15
 	VMOVUPS Y0, 0(SP)
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·cosF32AVX2(SB)
-	VMULPS lanes<>+3616(SB), Y0, Y1
-	VMULPS lanes<>+3616(SB), Y10, Y2
+	VMULPS lanes<>+4384(SB), Y0, Y1
+	VMULPS lanes<>+4384(SB), Y10, Y2
 	VDIVPS Y2, Y1, Y1
 	VMOVUPS 0(SP), Y3
 	VDIVPS Y2, Y3, Y3
 	VDIVPS Y2, Y3, Y2
-	VMULPS lanes<>+3616(SB), Y2, Y2
+	VMULPS lanes<>+4384(SB), Y2, Y2
 	VSUBPS Y2, Y1, Y1
 	VSUBPS Y1, Y15, Y1
-	VXORPS lanes<>+608(SB), Y1, Y2
+	VXORPS lanes<>+1376(SB), Y1, Y2
 	VBLENDVPS Y13, Y1, Y2, Y1
 	VDIVPS Y10, Y1, Y1
 	VSUBPS Y3, Y0, Y0
-	VBROADCASTSS lanes<>+800(SB), Y2
-	VBROADCASTSS lanes<>+704(SB), Y3
+	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
 	VBLENDVPS Y13, Y3, Y2, Y2
 	VMULPS Y2, Y0, Y0
 	VDIVPS Y10, Y0, Y0
@@ -10986,27 +16466,27 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y10
 	VMASKMOVPS (DI)(CX*4), Y10, Y10
-	VANDPS lanes<>+4256(SB), Y10, Y0
-	VCMPPS $17, lanes<>+3424(SB), Y0, Y11
+	VANDPS lanes<>+5024(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
 	VMULPS Y10, Y10, Y0
-	VMULPS lanes<>+3712(SB), Y0, Y1
-	VBROADCASTSS lanes<>+4548(SB), Y2
+	VMULPS lanes<>+4480(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5328(SB), Y2
 	VSUBPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y2
-	VADDPS lanes<>+2208(SB), Y2, Y2
+	VADDPS lanes<>+2976(SB), Y2, Y2
 	VMULPS Y2, Y0, Y3
-	VADDPS lanes<>+2304(SB), Y3, Y3
+	VADDPS lanes<>+3072(SB), Y3, Y3
 	VMULPS Y3, Y0, Y4
-	VADDPS lanes<>+1632(SB), Y4, Y4
-	VMULPS lanes<>+544(SB), Y10, Y5
+	VADDPS lanes<>+2400(SB), Y4, Y4
+	VMULPS lanes<>+1312(SB), Y10, Y5
 	VMULPS Y5, Y3, Y3
 	VMULPS Y5, Y2, Y2
 	VMULPS Y5, Y1, Y1
-	VMULPS lanes<>+3712(SB), Y5, Y5
+	VMULPS lanes<>+4480(SB), Y5, Y5
 	VMULPS Y5, Y0, Y5
 	VSUBPS Y5, Y1, Y1
 	VMULPS Y1, Y0, Y1
@@ -11016,34 +16496,34 @@ tail:
 	VMULPS Y0, Y10, Y0
 	VADDPS Y0, Y4, Y12
 	VROUNDPS $8, Y10, Y0
-	VMULPS lanes<>+512(SB), Y0, Y1
+	VMULPS lanes<>+1280(SB), Y0, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+544(SB), Y1, Y1
+	VMULPS lanes<>+1312(SB), Y1, Y1
 	VCMPPS $0, Y1, Y0, Y13
 	VSUBPS Y0, Y10, Y0
-	VMULPS lanes<>+3616(SB), Y0, Y14
+	VMULPS lanes<>+4384(SB), Y0, Y14
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+3616(SB), Y0, Y1
-	VXORPS lanes<>+608(SB), Y1, Y15
+	VMULPS lanes<>+4384(SB), Y0, Y1
+	VXORPS lanes<>+1376(SB), Y1, Y15
 	VMOVUPS Y0, 0(SP)
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·cosF32AVX2(SB)
-	VMULPS lanes<>+3616(SB), Y0, Y1
-	VMULPS lanes<>+3616(SB), Y10, Y2
+	VMULPS lanes<>+4384(SB), Y0, Y1
+	VMULPS lanes<>+4384(SB), Y10, Y2
 	VDIVPS Y2, Y1, Y1
 	VMOVUPS 0(SP), Y3
 	VDIVPS Y2, Y3, Y3
 	VDIVPS Y2, Y3, Y2
-	VMULPS lanes<>+3616(SB), Y2, Y2
+	VMULPS lanes<>+4384(SB), Y2, Y2
 	VSUBPS Y2, Y1, Y1
 	VSUBPS Y1, Y15, Y1
-	VXORPS lanes<>+608(SB), Y1, Y2
+	VXORPS lanes<>+1376(SB), Y1, Y2
 	VBLENDVPS Y13, Y1, Y2, Y1
 	VDIVPS Y10, Y1, Y1
 	VSUBPS Y3, Y0, Y0
-	VBROADCASTSS lanes<>+800(SB), Y2
-	VBROADCASTSS lanes<>+704(SB), Y3
+	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
 	VBLENDVPS Y13, Y3, Y2, Y2
 	VMULPS Y2, Y0, Y0
 	VDIVPS Y10, Y0, Y0
@@ -11060,22 +16540,313 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sincGradGradXFloat32PastAVX512(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+4384(SB), Z31
+	VBROADCASTSS lanes<>+4480(SB), Z30
+	VBROADCASTSS lanes<>+836(SB), Z29
+	VBROADCASTSS lanes<>+868(SB), Z28
+	VBROADCASTSS lanes<>+5024(SB), Z27
+	VBROADCASTSS lanes<>+4192(SB), Z26
+	VBROADCASTSS lanes<>+5328(SB), Z25
+	VBROADCASTSS lanes<>+2976(SB), Z24
+	VBROADCASTSS lanes<>+3072(SB), Z23
+	VBROADCASTSS lanes<>+2400(SB), Z22
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z16
+	VANDPS Z27, Z16, Z0
+	VCMPPS $17, Z26, Z0, K5
+	VMULPS Z16, Z16, Z0
+	VMULPS Z30, Z0, Z1
+	VSUBPS Z1, Z25, Z1
+	VMULPS Z1, Z0, Z2
+	VADDPS Z2, Z24, Z2
+	VMULPS Z2, Z0, Z3
+	VADDPS Z3, Z23, Z3
+	VMULPS Z3, Z0, Z4
+	VADDPS Z4, Z22, Z17
+	VMULPS Z16, Z29, Z4
+	VMULPS Z4, Z3, Z3
+	VMULPS Z4, Z2, Z2
+	VMULPS Z4, Z1, Z1
+	VMULPS Z4, Z30, Z4
+	VMULPS Z4, Z0, Z4
+	VSUBPS Z4, Z1, Z1
+	VMULPS Z1, Z0, Z1
+	VADDPS Z1, Z2, Z1
+	VMULPS Z1, Z0, Z0
+	VADDPS Z0, Z3, Z0
+	VMULPS Z0, Z16, Z18
+	VRNDSCALEPS $8, Z16, Z0
+	VMULPS.BCST lanes<>+1280(SB), Z0, Z1
+	VRNDSCALEPS $9, Z1, Z1
+	VMULPS Z1, Z29, Z1
+	VCMPPS $0, Z1, Z0, K6
+	VSUBPS Z0, Z16, Z0
+	VMULPS Z0, Z31, Z19
+	VMOVAPS Z19, Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VMULPS Z31, Z0, Z1
+	VXORPS Z28, Z1, Z20
+	VMOVAPS Z0, Z21
+	VMOVAPS Z19, Z0
+	CALL sinter∕vmath·cosF32AVX512(SB)
+	VMULPS Z31, Z0, Z1
+	VMULPS Z16, Z31, Z2
+	VDIVPS Z2, Z1, Z1
+	VDIVPS Z2, Z21, Z3
+	VDIVPS Z2, Z3, Z2
+	VMULPS Z31, Z2, Z2
+	VSUBPS Z2, Z1, Z1
+	VSUBPS Z1, Z20, Z1
+	VXORPS Z28, Z1, Z2
+	VBLENDMPS Z1, Z2, K6, Z1
+	VDIVPS Z16, Z1, Z1
+	VSUBPS Z3, Z0, Z0
+	VBROADCASTSS lanes<>+1568(SB), Z2
+	VBLENDMPS.BCST lanes<>+64(SB), Z2, K6, Z2
+	VMULPS Z2, Z0, Z0
+	VDIVPS Z16, Z0, Z0
+	VDIVPS Z16, Z0, Z0
+	VSUBPS Z0, Z1, Z0
+	VADDPS Z18, Z17, K5, Z0
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMOVNTPS Z0, (DX)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS 4096(DI)(CX*4), Z16
+	VANDPS Z27, Z16, Z0
+	VCMPPS $17, Z26, Z0, K5
+	VMULPS Z16, Z16, Z0
+	VMULPS Z30, Z0, Z1
+	VSUBPS Z1, Z25, Z1
+	VMULPS Z1, Z0, Z2
+	VADDPS Z2, Z24, Z2
+	VMULPS Z2, Z0, Z3
+	VADDPS Z3, Z23, Z3
+	VMULPS Z3, Z0, Z4
+	VADDPS Z4, Z22, Z17
+	VMULPS Z16, Z29, Z4
+	VMULPS Z4, Z3, Z3
+	VMULPS Z4, Z2, Z2
+	VMULPS Z4, Z1, Z1
+	VMULPS Z4, Z30, Z4
+	VMULPS Z4, Z0, Z4
+	VSUBPS Z4, Z1, Z1
+	VMULPS Z1, Z0, Z1
+	VADDPS Z1, Z2, Z1
+	VMULPS Z1, Z0, Z0
+	VADDPS Z0, Z3, Z0
+	VMULPS Z0, Z16, Z18
+	VRNDSCALEPS $8, Z16, Z0
+	VMULPS.BCST lanes<>+1280(SB), Z0, Z1
+	VRNDSCALEPS $9, Z1, Z1
+	VMULPS Z1, Z29, Z1
+	VCMPPS $0, Z1, Z0, K6
+	VSUBPS Z0, Z16, Z0
+	VMULPS Z0, Z31, Z19
+	VMOVAPS Z19, Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VMULPS Z31, Z0, Z1
+	VXORPS Z28, Z1, Z20
+	VMOVAPS Z0, Z21
+	VMOVAPS Z19, Z0
+	CALL sinter∕vmath·cosF32AVX512(SB)
+	VMULPS Z31, Z0, Z1
+	VMULPS Z16, Z31, Z2
+	VDIVPS Z2, Z1, Z1
+	VDIVPS Z2, Z21, Z3
+	VDIVPS Z2, Z3, Z2
+	VMULPS Z31, Z2, Z2
+	VSUBPS Z2, Z1, Z1
+	VSUBPS Z1, Z20, Z1
+	VXORPS Z28, Z1, Z2
+	VBLENDMPS Z1, Z2, K6, Z1
+	VDIVPS Z16, Z1, Z1
+	VSUBPS Z3, Z0, Z0
+	VBROADCASTSS lanes<>+1568(SB), Z2
+	VBLENDMPS.BCST lanes<>+64(SB), Z2, K6, Z2
+	VMULPS Z2, Z0, Z0
+	VDIVPS Z16, Z0, Z0
+	VDIVPS Z16, Z0, Z0
+	VSUBPS Z0, Z1, Z0
+	VADDPS Z18, Z17, K5, Z0
+	VMULPS 4096(SI)(CX*4), Z0, Z0
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	VMOVUPS 8192(DI)(CX*4), Z16
+	VANDPS Z27, Z16, Z0
+	VCMPPS $17, Z26, Z0, K5
+	VMULPS Z16, Z16, Z0
+	VMULPS Z30, Z0, Z1
+	VSUBPS Z1, Z25, Z1
+	VMULPS Z1, Z0, Z2
+	VADDPS Z2, Z24, Z2
+	VMULPS Z2, Z0, Z3
+	VADDPS Z3, Z23, Z3
+	VMULPS Z3, Z0, Z4
+	VADDPS Z4, Z22, Z17
+	VMULPS Z16, Z29, Z4
+	VMULPS Z4, Z3, Z3
+	VMULPS Z4, Z2, Z2
+	VMULPS Z4, Z1, Z1
+	VMULPS Z4, Z30, Z4
+	VMULPS Z4, Z0, Z4
+	VSUBPS Z4, Z1, Z1
+	VMULPS Z1, Z0, Z1
+	VADDPS Z1, Z2, Z1
+	VMULPS Z1, Z0, Z0
+	VADDPS Z0, Z3, Z0
+	VMULPS Z0, Z16, Z18
+	VRNDSCALEPS $8, Z16, Z0
+	VMULPS.BCST lanes<>+1280(SB), Z0, Z1
+	VRNDSCALEPS $9, Z1, Z1
+	VMULPS Z1, Z29, Z1
+	VCMPPS $0, Z1, Z0, K6
+	VSUBPS Z0, Z16, Z0
+	VMULPS Z0, Z31, Z19
+	VMOVAPS Z19, Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VMULPS Z31, Z0, Z1
+	VXORPS Z28, Z1, Z20
+	VMOVAPS Z0, Z21
+	VMOVAPS Z19, Z0
+	CALL sinter∕vmath·cosF32AVX512(SB)
+	VMULPS Z31, Z0, Z1
+	VMULPS Z16, Z31, Z2
+	VDIVPS Z2, Z1, Z1
+	VDIVPS Z2, Z21, Z3
+	VDIVPS Z2, Z3, Z2
+	VMULPS Z31, Z2, Z2
+	VSUBPS Z2, Z1, Z1
+	VSUBPS Z1, Z20, Z1
+	VXORPS Z28, Z1, Z2
+	VBLENDMPS Z1, Z2, K6, Z1
+	VDIVPS Z16, Z1, Z1
+	VSUBPS Z3, Z0, Z0
+	VBROADCASTSS lanes<>+1568(SB), Z2
+	VBLENDMPS.BCST lanes<>+64(SB), Z2, K6, Z2
+	VMULPS Z2, Z0, Z0
+	VDIVPS Z16, Z0, Z0
+	VDIVPS Z16, Z0, Z0
+	VSUBPS Z0, Z1, Z0
+	VADDPS Z18, Z17, K5, Z0
+	VMULPS 8192(SI)(CX*4), Z0, Z0
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 12288(DI)(CX*4), Z16
+	VANDPS Z27, Z16, Z0
+	VCMPPS $17, Z26, Z0, K5
+	VMULPS Z16, Z16, Z0
+	VMULPS Z30, Z0, Z1
+	VSUBPS Z1, Z25, Z1
+	VMULPS Z1, Z0, Z2
+	VADDPS Z2, Z24, Z2
+	VMULPS Z2, Z0, Z3
+	VADDPS Z3, Z23, Z3
+	VMULPS Z3, Z0, Z4
+	VADDPS Z4, Z22, Z17
+	VMULPS Z16, Z29, Z4
+	VMULPS Z4, Z3, Z3
+	VMULPS Z4, Z2, Z2
+	VMULPS Z4, Z1, Z1
+	VMULPS Z4, Z30, Z4
+	VMULPS Z4, Z0, Z4
+	VSUBPS Z4, Z1, Z1
+	VMULPS Z1, Z0, Z1
+	VADDPS Z1, Z2, Z1
+	VMULPS Z1, Z0, Z0
+	VADDPS Z0, Z3, Z0
+	VMULPS Z0, Z16, Z18
+	VRNDSCALEPS $8, Z16, Z0
+	VMULPS.BCST lanes<>+1280(SB), Z0, Z1
+	VRNDSCALEPS $9, Z1, Z1
+	VMULPS Z1, Z29, Z1
+	VCMPPS $0, Z1, Z0, K6
+	VSUBPS Z0, Z16, Z0
+	VMULPS Z0, Z31, Z19
+	VMOVAPS Z19, Z0
+	CALL sinter∕vmath·sinF32AVX512(SB)
+	VMULPS Z31, Z0, Z1
+	VXORPS Z28, Z1, Z20
+	VMOVAPS Z0, Z21
+	VMOVAPS Z19, Z0
+	CALL sinter∕vmath·cosF32AVX512(SB)
+	VMULPS Z31, Z0, Z1
+	VMULPS Z16, Z31, Z2
+	VDIVPS Z2, Z1, Z1
+	VDIVPS Z2, Z21, Z3
+	VDIVPS Z2, Z3, Z2
+	VMULPS Z31, Z2, Z2
+	VSUBPS Z2, Z1, Z1
+	VSUBPS Z1, Z20, Z1
+	VXORPS Z28, Z1, Z2
+	VBLENDMPS Z1, Z2, K6, Z1
+	VDIVPS Z16, Z1, Z1
+	VSUBPS Z3, Z0, Z0
+	VBROADCASTSS lanes<>+1568(SB), Z2
+	VBLENDMPS.BCST lanes<>+64(SB), Z2, K6, Z2
+	VMULPS Z2, Z0, Z0
+	VDIVPS Z16, Z0, Z0
+	VDIVPS Z16, Z0, Z0
+	VSUBPS Z0, Z1, Z0
+	VADDPS Z18, Z17, K5, Z0
+	VMULPS 12288(SI)(CX*4), Z0, Z0
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sincGradGradXFloat32AVX512(SB), 0, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3616(SB), Z31
-	VBROADCASTSS lanes<>+3712(SB), Z30
-	VBROADCASTSS lanes<>+68(SB), Z29
-	VBROADCASTSS lanes<>+100(SB), Z28
-	VBROADCASTSS lanes<>+4256(SB), Z27
-	VBROADCASTSS lanes<>+3424(SB), Z26
-	VBROADCASTSS lanes<>+4548(SB), Z25
-	VBROADCASTSS lanes<>+2208(SB), Z24
-	VBROADCASTSS lanes<>+2304(SB), Z23
-	VBROADCASTSS lanes<>+1632(SB), Z22
+	VBROADCASTSS lanes<>+4384(SB), Z31
+	VBROADCASTSS lanes<>+4480(SB), Z30
+	VBROADCASTSS lanes<>+836(SB), Z29
+	VBROADCASTSS lanes<>+868(SB), Z28
+	VBROADCASTSS lanes<>+5024(SB), Z27
+	VBROADCASTSS lanes<>+4192(SB), Z26
+	VBROADCASTSS lanes<>+5328(SB), Z25
+	VBROADCASTSS lanes<>+2976(SB), Z24
+	VBROADCASTSS lanes<>+3072(SB), Z23
+	VBROADCASTSS lanes<>+2400(SB), Z22
 	XORQ CX, CX
 	SUBQ $16, AX
 	CMPQ CX, AX
@@ -11107,7 +16878,7 @@ single:
 	VADDPS Z0, Z3, Z0
 	VMULPS Z0, Z16, Z18
 	VRNDSCALEPS $8, Z16, Z0
-	VMULPS.BCST lanes<>+512(SB), Z0, Z1
+	VMULPS.BCST lanes<>+1280(SB), Z0, Z1
 	VRNDSCALEPS $9, Z1, Z1
 	VMULPS Z1, Z29, Z1
 	VCMPPS $0, Z1, Z0, K6
@@ -11132,8 +16903,8 @@ single:
 	VBLENDMPS Z1, Z2, K6, Z1
 	VDIVPS Z16, Z1, Z1
 	VSUBPS Z3, Z0, Z0
-	VBROADCASTSS lanes<>+800(SB), Z2
-	VBLENDMPS.BCST lanes<>+704(SB), Z2, K6, Z2
+	VBROADCASTSS lanes<>+1568(SB), Z2
+	VBLENDMPS.BCST lanes<>+64(SB), Z2, K6, Z2
 	VMULPS Z2, Z0, Z0
 	VDIVPS Z16, Z0, Z0
 	VDIVPS Z16, Z0, Z0
@@ -11176,7 +16947,7 @@ tail:
 	VADDPS Z0, Z3, Z0
 	VMULPS Z0, Z16, Z18
 	VRNDSCALEPS $8, Z16, Z0
-	VMULPS.BCST lanes<>+512(SB), Z0, Z1
+	VMULPS.BCST lanes<>+1280(SB), Z0, Z1
 	VRNDSCALEPS $9, Z1, Z1
 	VMULPS Z1, Z29, Z1
 	VCMPPS $0, Z1, Z0, K6
@@ -11201,8 +16972,8 @@ tail:
 	VBLENDMPS Z1, Z2, K6, Z1
 	VDIVPS Z16, Z1, Z1
 	VSUBPS Z3, Z0, Z0
-	VBROADCASTSS lanes<>+800(SB), Z2
-	VBLENDMPS.BCST lanes<>+704(SB), Z2, K6, Z2
+	VBROADCASTSS lanes<>+1568(SB), Z2
+	VBLENDMPS.BCST lanes<>+64(SB), Z2, K6, Z2
 	VMULPS Z2, Z0, Z0
 	VDIVPS Z16, Z0, Z0
 	VDIVPS Z16, Z0, Z0
@@ -11228,23 +16999,23 @@ TEXT ·sincGradGradXFloat64AVX2(SB), 0, $32-64
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*8), Y10
-	VANDPD lanes<>+4288(SB), Y10, Y0
-	VCMPPD $17, lanes<>+3200(SB), Y0, Y11
+	VANDPD lanes<>+5056(SB), Y10, Y0
+	VCMPPD $17, lanes<>+3968(SB), Y0, Y11
 	VMULPD Y10, Y10, Y0
-	VMULPD lanes<>+3104(SB), Y0, Y1
-	VBROADCASTSD lanes<>+4440(SB), Y2
+	VMULPD lanes<>+3872(SB), Y0, Y1
+	VBROADCASTSD lanes<>+5208(SB), Y2
 	VSUBPD Y1, Y2, Y1
 	VMULPD Y1, Y0, Y2
-	VADDPD lanes<>+3008(SB), Y2, Y2
+	VADDPD lanes<>+3776(SB), Y2, Y2
 	VMULPD Y2, Y0, Y3
-	VADDPD lanes<>+2496(SB), Y3, Y3
+	VADDPD lanes<>+3264(SB), Y3, Y3
 	VMULPD Y3, Y0, Y4
-	VADDPD lanes<>+3456(SB), Y4, Y4
-	VMULPD lanes<>+64(SB), Y10, Y5
+	VADDPD lanes<>+4224(SB), Y4, Y4
+	VMULPD lanes<>+832(SB), Y10, Y5
 	VMULPD Y5, Y3, Y3
 	VMULPD Y5, Y2, Y2
 	VMULPD Y5, Y1, Y1
-	VMULPD lanes<>+3104(SB), Y5, Y5
+	VMULPD lanes<>+3872(SB), Y5, Y5
 	VMULPD Y5, Y0, Y5
 	VSUBPD Y5, Y1, Y1
 	VMULPD Y1, Y0, Y1
@@ -11254,34 +17025,34 @@ single:
 	VMULPD Y0, Y10, Y0
 	VADDPD Y0, Y4, Y12
 	VROUNDPD $8, Y10, Y0
-	VMULPD lanes<>+288(SB), Y0, Y1
+	VMULPD lanes<>+1056(SB), Y0, Y1
 	VROUNDPD $9, Y1, Y1
-	VMULPD lanes<>+64(SB), Y1, Y1
+	VMULPD lanes<>+832(SB), Y1, Y1
 	VCMPPD $0, Y1, Y0, Y13
 	VSUBPD Y0, Y10, Y0
-	VMULPD lanes<>+1184(SB), Y0, Y14
+	VMULPD lanes<>+1952(SB), Y0, Y14
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·sinF64AVX2(SB)
-	VMULPD lanes<>+1184(SB), Y0, Y1
-	VXORPD lanes<>+96(SB), Y1, Y15
+	VMULPD lanes<>+1952(SB), Y0, Y1
+	VXORPD lanes<>+864(SB), Y1, Y15
 	VMOVUPS Y0, 0(SP)
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·cosF64AVX2(SB)
-	VMULPD lanes<>+1184(SB), Y0, Y1
-	VMULPD lanes<>+1184(SB), Y10, Y2
+	VMULPD lanes<>+1952(SB), Y0, Y1
+	VMULPD lanes<>+1952(SB), Y10, Y2
 	VDIVPD Y2, Y1, Y1
 	VMOVUPS 0(SP), Y3
 	VDIVPD Y2, Y3, Y3
 	VDIVPD Y2, Y3, Y2
-	VMULPD lanes<>+1184(SB), Y2, Y2
+	VMULPD lanes<>+1952(SB), Y2, Y2
 	VSUBPD Y2, Y1, Y1
 	VSUBPD Y1, Y15, Y1
-	VXORPD lanes<>+96(SB), Y1, Y2
+	VXORPD lanes<>+864(SB), Y1, Y2
 	VBLENDVPD Y13, Y1, Y2, Y1
 	VDIVPD Y10, Y1, Y1
 	VSUBPD Y3, Y0, Y0
-	VBROADCASTSD lanes<>+416(SB), Y2
-	VBROADCASTSD lanes<>+352(SB), Y3
+	VBROADCASTSD lanes<>+1184(SB), Y2
+	VBROADCASTSD lanes<>+1120(SB), Y3
 	VBLENDVPD Y13, Y3, Y2, Y2
 	VMULPD Y2, Y0, Y0
 	VDIVPD Y10, Y0, Y0
@@ -11297,27 +17068,27 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y10
 	VMASKMOVPD (DI)(CX*8), Y10, Y10
-	VANDPD lanes<>+4288(SB), Y10, Y0
-	VCMPPD $17, lanes<>+3200(SB), Y0, Y11
+	VANDPD lanes<>+5056(SB), Y10, Y0
+	VCMPPD $17, lanes<>+3968(SB), Y0, Y11
 	VMULPD Y10, Y10, Y0
-	VMULPD lanes<>+3104(SB), Y0, Y1
-	VBROADCASTSD lanes<>+4440(SB), Y2
+	VMULPD lanes<>+3872(SB), Y0, Y1
+	VBROADCASTSD lanes<>+5208(SB), Y2
 	VSUBPD Y1, Y2, Y1
 	VMULPD Y1, Y0, Y2
-	VADDPD lanes<>+3008(SB), Y2, Y2
+	VADDPD lanes<>+3776(SB), Y2, Y2
 	VMULPD Y2, Y0, Y3
-	VADDPD lanes<>+2496(SB), Y3, Y3
+	VADDPD lanes<>+3264(SB), Y3, Y3
 	VMULPD Y3, Y0, Y4
-	VADDPD lanes<>+3456(SB), Y4, Y4
-	VMULPD lanes<>+64(SB), Y10, Y5
+	VADDPD lanes<>+4224(SB), Y4, Y4
+	VMULPD lanes<>+832(SB), Y10, Y5
 	VMULPD Y5, Y3, Y3
 	VMULPD Y5, Y2, Y2
 	VMULPD Y5, Y1, Y1
-	VMULPD lanes<>+3104(SB), Y5, Y5
+	VMULPD lanes<>+3872(SB), Y5, Y5
 	VMULPD Y5, Y0, Y5
 	VSUBPD Y5, Y1, Y1
 	VMULPD Y1, Y0, Y1
@@ -11327,34 +17098,34 @@ tail:
 	VMULPD Y0, Y10, Y0
 	VADDPD Y0, Y4, Y12
 	VROUNDPD $8, Y10, Y0
-	VMULPD lanes<>+288(SB), Y0, Y1
+	VMULPD lanes<>+1056(SB), Y0, Y1
 	VROUNDPD $9, Y1, Y1
-	VMULPD lanes<>+64(SB), Y1, Y1
+	VMULPD lanes<>+832(SB), Y1, Y1
 	VCMPPD $0, Y1, Y0, Y13
 	VSUBPD Y0, Y10, Y0
-	VMULPD lanes<>+1184(SB), Y0, Y14
+	VMULPD lanes<>+1952(SB), Y0, Y14
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·sinF64AVX2(SB)
-	VMULPD lanes<>+1184(SB), Y0, Y1
-	VXORPD lanes<>+96(SB), Y1, Y15
+	VMULPD lanes<>+1952(SB), Y0, Y1
+	VXORPD lanes<>+864(SB), Y1, Y15
 	VMOVUPS Y0, 0(SP)
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·cosF64AVX2(SB)
-	VMULPD lanes<>+1184(SB), Y0, Y1
-	VMULPD lanes<>+1184(SB), Y10, Y2
+	VMULPD lanes<>+1952(SB), Y0, Y1
+	VMULPD lanes<>+1952(SB), Y10, Y2
 	VDIVPD Y2, Y1, Y1
 	VMOVUPS 0(SP), Y3
 	VDIVPD Y2, Y3, Y3
 	VDIVPD Y2, Y3, Y2
-	VMULPD lanes<>+1184(SB), Y2, Y2
+	VMULPD lanes<>+1952(SB), Y2, Y2
 	VSUBPD Y2, Y1, Y1
 	VSUBPD Y1, Y15, Y1
-	VXORPD lanes<>+96(SB), Y1, Y2
+	VXORPD lanes<>+864(SB), Y1, Y2
 	VBLENDVPD Y13, Y1, Y2, Y1
 	VDIVPD Y10, Y1, Y1
 	VSUBPD Y3, Y0, Y0
-	VBROADCASTSD lanes<>+416(SB), Y2
-	VBROADCASTSD lanes<>+352(SB), Y3
+	VBROADCASTSD lanes<>+1184(SB), Y2
+	VBROADCASTSD lanes<>+1120(SB), Y3
 	VBLENDVPD Y13, Y3, Y2, Y2
 	VMULPD Y2, Y0, Y0
 	VDIVPD Y10, Y0, Y0
@@ -11377,16 +17148,16 @@ TEXT ·sincGradGradXFloat64AVX512(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1184(SB), Z31
-	VBROADCASTSD lanes<>+3104(SB), Z30
-	VBROADCASTSD lanes<>+64(SB), Z29
-	VBROADCASTSD lanes<>+96(SB), Z28
-	VBROADCASTSD lanes<>+4288(SB), Z27
-	VBROADCASTSD lanes<>+3200(SB), Z26
-	VBROADCASTSD lanes<>+4440(SB), Z25
-	VBROADCASTSD lanes<>+3008(SB), Z24
-	VBROADCASTSD lanes<>+2496(SB), Z23
-	VBROADCASTSD lanes<>+3456(SB), Z22
+	VBROADCASTSD lanes<>+1952(SB), Z31
+	VBROADCASTSD lanes<>+3872(SB), Z30
+	VBROADCASTSD lanes<>+832(SB), Z29
+	VBROADCASTSD lanes<>+864(SB), Z28
+	VBROADCASTSD lanes<>+5056(SB), Z27
+	VBROADCASTSD lanes<>+3968(SB), Z26
+	VBROADCASTSD lanes<>+5208(SB), Z25
+	VBROADCASTSD lanes<>+3776(SB), Z24
+	VBROADCASTSD lanes<>+3264(SB), Z23
+	VBROADCASTSD lanes<>+4224(SB), Z22
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -11418,7 +17189,7 @@ single:
 	VADDPD Z0, Z3, Z0
 	VMULPD Z0, Z16, Z18
 	VRNDSCALEPD $8, Z16, Z0
-	VMULPD.BCST lanes<>+288(SB), Z0, Z1
+	VMULPD.BCST lanes<>+1056(SB), Z0, Z1
 	VRNDSCALEPD $9, Z1, Z1
 	VMULPD Z1, Z29, Z1
 	VCMPPD $0, Z1, Z0, K6
@@ -11443,8 +17214,8 @@ single:
 	VBLENDMPD Z1, Z2, K6, Z1
 	VDIVPD Z16, Z1, Z1
 	VSUBPD Z3, Z0, Z0
-	VBROADCASTSD lanes<>+416(SB), Z2
-	VBLENDMPD.BCST lanes<>+352(SB), Z2, K6, Z2
+	VBROADCASTSD lanes<>+1184(SB), Z2
+	VBLENDMPD.BCST lanes<>+1120(SB), Z2, K6, Z2
 	VMULPD Z2, Z0, Z0
 	VDIVPD Z16, Z0, Z0
 	VDIVPD Z16, Z0, Z0
@@ -11487,7 +17258,7 @@ tail:
 	VADDPD Z0, Z3, Z0
 	VMULPD Z0, Z16, Z18
 	VRNDSCALEPD $8, Z16, Z0
-	VMULPD.BCST lanes<>+288(SB), Z0, Z1
+	VMULPD.BCST lanes<>+1056(SB), Z0, Z1
 	VRNDSCALEPD $9, Z1, Z1
 	VMULPD Z1, Z29, Z1
 	VCMPPD $0, Z1, Z0, K6
@@ -11512,8 +17283,8 @@ tail:
 	VBLENDMPD Z1, Z2, K6, Z1
 	VDIVPD Z16, Z1, Z1
 	VSUBPD Z3, Z0, Z0
-	VBROADCASTSD lanes<>+416(SB), Z2
-	VBLENDMPD.BCST lanes<>+352(SB), Z2, K6, Z2
+	VBROADCASTSD lanes<>+1184(SB), Z2
+	VBLENDMPD.BCST lanes<>+1120(SB), Z2, K6, Z2
 	VMULPD Z2, Z0, Z0
 	VDIVPD Z16, Z0, Z0
 	VDIVPD Z16, Z0, Z0
@@ -11526,17 +17297,180 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sinhFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+5024(SB), Y14
+	VBROADCASTSS lanes<>+5356(SB), Y13
+	VBROADCASTSS lanes<>+5316(SB), Y12
+	VBROADCASTSS lanes<>+2432(SB), Y11
+	VBROADCASTSS lanes<>+1984(SB), Y10
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	VANDPS Y14, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VANDPS Y14, Y2, Y3
+	VMINPS Y1, Y12, Y4
+	VMINPS Y3, Y12, Y5
+	VMOVAPS Y13, Y6
+	VFMADD231PS Y11, Y4, Y6
+	VMOVAPS Y13, Y7
+	VFMADD231PS Y11, Y5, Y7
+	VSUBPS Y13, Y6, Y8
+	VSUBPS Y13, Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VFNMADD231PS Y10, Y8, Y4
+	VFNMADD231PS Y10, Y9, Y5
+	VFNMADD231PS lanes<>+1728(SB), Y8, Y4
+	VFNMADD231PS lanes<>+1728(SB), Y9, Y5
+	VBROADCASTSS lanes<>+5348(SB), Y8
+	VBROADCASTSS lanes<>+3712(SB), Y9
+	VFMADD231PS Y4, Y8, Y9
+	VFMADD213PS lanes<>+3712(SB), Y5, Y8
+	VFMADD213PS lanes<>+2272(SB), Y4, Y9
+	VFMADD213PS lanes<>+2272(SB), Y5, Y8
+	VFMADD213PS lanes<>+2688(SB), Y4, Y9
+	VFMADD213PS lanes<>+2688(SB), Y5, Y8
+	VFMADD213PS lanes<>+4928(SB), Y4, Y9
+	VFMADD213PS lanes<>+4928(SB), Y5, Y8
+	VFMADD213PS Y15, Y4, Y9
+	VFMADD213PS Y15, Y5, Y8
+	VFMADD213PS Y15, Y4, Y9
+	VFMADD213PS Y15, Y5, Y8
+	VMULPS Y6, Y9, Y4
+	VMULPS Y7, Y8, Y5
+	VBROADCASTSS lanes<>+5296(SB), Y6
+	VDIVPS Y4, Y6, Y7
+	VDIVPS Y5, Y6, Y6
+	VSUBPS Y7, Y4, Y4
+	VSUBPS Y6, Y5, Y5
+	VMULPS Y1, Y1, Y6
+	VMULPS Y3, Y3, Y7
+	VMULPS Y1, Y6, Y8
+	VMULPS Y3, Y7, Y9
+	VBROADCASTSS lanes<>+5344(SB), Y2
+	VBROADCASTSS lanes<>+3136(SB), Y0
+	VFMADD231PS Y6, Y2, Y0
+	VFMADD213PS lanes<>+3136(SB), Y7, Y2
+	VFMADD213PS lanes<>+3360(SB), Y6, Y0
+	VFMADD213PS lanes<>+3360(SB), Y7, Y2
+	VFMADD213PS lanes<>+4064(SB), Y6, Y0
+	VFMADD213PS lanes<>+4064(SB), Y7, Y2
+	VFMADD213PS Y1, Y0, Y8
+	VFMADD213PS Y3, Y2, Y9
+	VCMPPS $17, Y15, Y1, Y0
+	VCMPPS $17, Y15, Y3, Y1
+	VADDPS Y4, Y4, Y2
+	VADDPS Y5, Y5, Y3
+	VBLENDVPS Y0, Y8, Y2, Y0
+	VBLENDVPS Y1, Y9, Y3, Y1
+	VANDPS Y14, Y0, Y0
+	VANDPS Y14, Y1, Y1
+	VMOVUPS (SI)(CX*4), Y2
+	VANDPS lanes<>+1376(SB), Y2, Y2
+	VMOVUPS 32(SI)(CX*4), Y3
+	VANDPS lanes<>+1376(SB), Y3, Y3
+	VORPS Y2, Y0, Y0
+	VORPS Y3, Y1, Y1
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	VANDPS Y14, Y0, Y1
+	VMOVUPS 96(SI)(CX*4), Y2
+	VANDPS Y14, Y2, Y3
+	VMINPS Y1, Y12, Y4
+	VMINPS Y3, Y12, Y5
+	VMOVAPS Y13, Y6
+	VFMADD231PS Y11, Y4, Y6
+	VMOVAPS Y13, Y7
+	VFMADD231PS Y11, Y5, Y7
+	VSUBPS Y13, Y6, Y8
+	VSUBPS Y13, Y7, Y9
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VFNMADD231PS Y10, Y8, Y4
+	VFNMADD231PS Y10, Y9, Y5
+	VFNMADD231PS lanes<>+1728(SB), Y8, Y4
+	VFNMADD231PS lanes<>+1728(SB), Y9, Y5
+	VBROADCASTSS lanes<>+5348(SB), Y8
+	VBROADCASTSS lanes<>+3712(SB), Y9
+	VFMADD231PS Y4, Y8, Y9
+	VFMADD213PS lanes<>+3712(SB), Y5, Y8
+	VFMADD213PS lanes<>+2272(SB), Y4, Y9
+	VFMADD213PS lanes<>+2272(SB), Y5, Y8
+	VFMADD213PS lanes<>+2688(SB), Y4, Y9
+	VFMADD213PS lanes<>+2688(SB), Y5, Y8
+	VFMADD213PS lanes<>+4928(SB), Y4, Y9
+	VFMADD213PS lanes<>+4928(SB), Y5, Y8
+	VFMADD213PS Y15, Y4, Y9
+	VFMADD213PS Y15, Y5, Y8
+	VFMADD213PS Y15, Y4, Y9
+	VFMADD213PS Y15, Y5, Y8
+	VMULPS Y6, Y9, Y4
+	VMULPS Y7, Y8, Y5
+	VBROADCASTSS lanes<>+5296(SB), Y6
+	VDIVPS Y4, Y6, Y7
+	VDIVPS Y5, Y6, Y6
+	VSUBPS Y7, Y4, Y4
+	VSUBPS Y6, Y5, Y5
+	VMULPS Y1, Y1, Y6
+	VMULPS Y3, Y3, Y7
+	VMULPS Y1, Y6, Y8
+	VMULPS Y3, Y7, Y9
+	VBROADCASTSS lanes<>+5344(SB), Y2
+	VBROADCASTSS lanes<>+3136(SB), Y0
+	VFMADD231PS Y6, Y2, Y0
+	VFMADD213PS lanes<>+3136(SB), Y7, Y2
+	VFMADD213PS lanes<>+3360(SB), Y6, Y0
+	VFMADD213PS lanes<>+3360(SB), Y7, Y2
+	VFMADD213PS lanes<>+4064(SB), Y6, Y0
+	VFMADD213PS lanes<>+4064(SB), Y7, Y2
+	VFMADD213PS Y1, Y0, Y8
+	VFMADD213PS Y3, Y2, Y9
+	VCMPPS $17, Y15, Y1, Y0
+	VCMPPS $17, Y15, Y3, Y1
+	VADDPS Y4, Y4, Y2
+	VADDPS Y5, Y5, Y3
+	VBLENDVPS Y0, Y8, Y2, Y0
+	VBLENDVPS Y1, Y9, Y3, Y1
+	VANDPS Y14, Y0, Y0
+	VANDPS Y14, Y1, Y1
+	VMOVUPS 64(SI)(CX*4), Y2
+	VANDPS lanes<>+1376(SB), Y2, Y2
+	VMOVUPS 96(SI)(CX*4), Y3
+	VANDPS lanes<>+1376(SB), Y3, Y3
+	VORPS Y2, Y0, Y0
+	VORPS Y3, Y1, Y1
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVNTPS Y1, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sinhFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+704(SB), Y15
-	VBROADCASTSS lanes<>+4256(SB), Y14
-	VBROADCASTSS lanes<>+4572(SB), Y13
-	VBROADCASTSS lanes<>+4540(SB), Y12
-	VBROADCASTSS lanes<>+1664(SB), Y11
-	VBROADCASTSS lanes<>+1216(SB), Y10
+	VBROADCASTSS lanes<>+64(SB), Y15
+	VBROADCASTSS lanes<>+5024(SB), Y14
+	VBROADCASTSS lanes<>+5356(SB), Y13
+	VBROADCASTSS lanes<>+5316(SB), Y12
+	VBROADCASTSS lanes<>+2432(SB), Y11
+	VBROADCASTSS lanes<>+1984(SB), Y10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -11558,25 +17492,25 @@ main:
 	VPSLLD $23, Y7, Y7
 	VFNMADD231PS Y10, Y8, Y4
 	VFNMADD231PS Y10, Y9, Y5
-	VFNMADD231PS lanes<>+960(SB), Y8, Y4
-	VFNMADD231PS lanes<>+960(SB), Y9, Y5
-	VBROADCASTSS lanes<>+4564(SB), Y8
-	VBROADCASTSS lanes<>+2944(SB), Y9
+	VFNMADD231PS lanes<>+1728(SB), Y8, Y4
+	VFNMADD231PS lanes<>+1728(SB), Y9, Y5
+	VBROADCASTSS lanes<>+5348(SB), Y8
+	VBROADCASTSS lanes<>+3712(SB), Y9
 	VFMADD231PS Y4, Y8, Y9
-	VFMADD213PS lanes<>+2944(SB), Y5, Y8
-	VFMADD213PS lanes<>+1504(SB), Y4, Y9
-	VFMADD213PS lanes<>+1504(SB), Y5, Y8
-	VFMADD213PS lanes<>+1920(SB), Y4, Y9
-	VFMADD213PS lanes<>+1920(SB), Y5, Y8
-	VFMADD213PS lanes<>+4160(SB), Y4, Y9
-	VFMADD213PS lanes<>+4160(SB), Y5, Y8
+	VFMADD213PS lanes<>+3712(SB), Y5, Y8
+	VFMADD213PS lanes<>+2272(SB), Y4, Y9
+	VFMADD213PS lanes<>+2272(SB), Y5, Y8
+	VFMADD213PS lanes<>+2688(SB), Y4, Y9
+	VFMADD213PS lanes<>+2688(SB), Y5, Y8
+	VFMADD213PS lanes<>+4928(SB), Y4, Y9
+	VFMADD213PS lanes<>+4928(SB), Y5, Y8
 	VFMADD213PS Y15, Y4, Y9
 	VFMADD213PS Y15, Y5, Y8
 	VFMADD213PS Y15, Y4, Y9
 	VFMADD213PS Y15, Y5, Y8
 	VMULPS Y6, Y9, Y4
 	VMULPS Y7, Y8, Y5
-	VBROADCASTSS lanes<>+4524(SB), Y6
+	VBROADCASTSS lanes<>+5296(SB), Y6
 	VDIVPS Y4, Y6, Y7
 	VDIVPS Y5, Y6, Y6
 	VSUBPS Y7, Y4, Y4
@@ -11585,14 +17519,14 @@ main:
 	VMULPS Y3, Y3, Y7
 	VMULPS Y1, Y6, Y8
 	VMULPS Y3, Y7, Y9
-	VBROADCASTSS lanes<>+4560(SB), Y2
-	VBROADCASTSS lanes<>+2368(SB), Y0
+	VBROADCASTSS lanes<>+5344(SB), Y2
+	VBROADCASTSS lanes<>+3136(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+2368(SB), Y7, Y2
-	VFMADD213PS lanes<>+2592(SB), Y6, Y0
-	VFMADD213PS lanes<>+2592(SB), Y7, Y2
-	VFMADD213PS lanes<>+3296(SB), Y6, Y0
-	VFMADD213PS lanes<>+3296(SB), Y7, Y2
+	VFMADD213PS lanes<>+3136(SB), Y7, Y2
+	VFMADD213PS lanes<>+3360(SB), Y6, Y0
+	VFMADD213PS lanes<>+3360(SB), Y7, Y2
+	VFMADD213PS lanes<>+4064(SB), Y6, Y0
+	VFMADD213PS lanes<>+4064(SB), Y7, Y2
 	VFMADD213PS Y1, Y0, Y8
 	VFMADD213PS Y3, Y2, Y9
 	VCMPPS $17, Y15, Y1, Y0
@@ -11604,9 +17538,9 @@ main:
 	VANDPS Y14, Y0, Y0
 	VANDPS Y14, Y1, Y1
 	VMOVUPS (SI)(CX*4), Y2
-	VANDPS lanes<>+608(SB), Y2, Y2
+	VANDPS lanes<>+1376(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+608(SB), Y3, Y3
+	VANDPS lanes<>+1376(SB), Y3, Y3
 	VORPS Y2, Y0, Y0
 	VORPS Y3, Y1, Y1
 	VMOVUPS Y0, (DX)(CX*4)
@@ -11628,30 +17562,30 @@ single:
 	VSUBPS Y13, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VFNMADD231PS Y10, Y4, Y2
-	VFNMADD231PS lanes<>+960(SB), Y4, Y2
-	VBROADCASTSS lanes<>+4564(SB), Y4
-	VFMADD213PS lanes<>+2944(SB), Y2, Y4
-	VFMADD213PS lanes<>+1504(SB), Y2, Y4
-	VFMADD213PS lanes<>+1920(SB), Y2, Y4
-	VFMADD213PS lanes<>+4160(SB), Y2, Y4
+	VFNMADD231PS lanes<>+1728(SB), Y4, Y2
+	VBROADCASTSS lanes<>+5348(SB), Y4
+	VFMADD213PS lanes<>+3712(SB), Y2, Y4
+	VFMADD213PS lanes<>+2272(SB), Y2, Y4
+	VFMADD213PS lanes<>+2688(SB), Y2, Y4
+	VFMADD213PS lanes<>+4928(SB), Y2, Y4
 	VFMADD213PS Y15, Y2, Y4
 	VFMADD213PS Y15, Y2, Y4
 	VMULPS Y3, Y4, Y2
-	VBROADCASTSS lanes<>+4524(SB), Y3
+	VBROADCASTSS lanes<>+5296(SB), Y3
 	VDIVPS Y2, Y3, Y3
 	VSUBPS Y3, Y2, Y2
 	VMULPS Y1, Y1, Y3
 	VMULPS Y1, Y3, Y4
-	VBROADCASTSS lanes<>+4560(SB), Y5
-	VFMADD213PS lanes<>+2368(SB), Y3, Y5
-	VFMADD213PS lanes<>+2592(SB), Y3, Y5
-	VFMADD213PS lanes<>+3296(SB), Y3, Y5
+	VBROADCASTSS lanes<>+5344(SB), Y5
+	VFMADD213PS lanes<>+3136(SB), Y3, Y5
+	VFMADD213PS lanes<>+3360(SB), Y3, Y5
+	VFMADD213PS lanes<>+4064(SB), Y3, Y5
 	VFMADD213PS Y1, Y5, Y4
 	VCMPPS $17, Y15, Y1, Y1
 	VADDPS Y2, Y2, Y2
 	VBLENDVPS Y1, Y4, Y2, Y1
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+608(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -11661,7 +17595,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -11672,30 +17606,30 @@ tail:
 	VSUBPS Y13, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VFNMADD231PS Y10, Y4, Y2
-	VFNMADD231PS lanes<>+960(SB), Y4, Y2
-	VBROADCASTSS lanes<>+4564(SB), Y4
-	VFMADD213PS lanes<>+2944(SB), Y2, Y4
-	VFMADD213PS lanes<>+1504(SB), Y2, Y4
-	VFMADD213PS lanes<>+1920(SB), Y2, Y4
-	VFMADD213PS lanes<>+4160(SB), Y2, Y4
+	VFNMADD231PS lanes<>+1728(SB), Y4, Y2
+	VBROADCASTSS lanes<>+5348(SB), Y4
+	VFMADD213PS lanes<>+3712(SB), Y2, Y4
+	VFMADD213PS lanes<>+2272(SB), Y2, Y4
+	VFMADD213PS lanes<>+2688(SB), Y2, Y4
+	VFMADD213PS lanes<>+4928(SB), Y2, Y4
 	VFMADD213PS Y15, Y2, Y4
 	VFMADD213PS Y15, Y2, Y4
 	VMULPS Y3, Y4, Y2
-	VBROADCASTSS lanes<>+4524(SB), Y3
+	VBROADCASTSS lanes<>+5296(SB), Y3
 	VDIVPS Y2, Y3, Y3
 	VSUBPS Y3, Y2, Y2
 	VMULPS Y1, Y1, Y3
 	VMULPS Y1, Y3, Y4
-	VBROADCASTSS lanes<>+4560(SB), Y5
-	VFMADD213PS lanes<>+2368(SB), Y3, Y5
-	VFMADD213PS lanes<>+2592(SB), Y3, Y5
-	VFMADD213PS lanes<>+3296(SB), Y3, Y5
+	VBROADCASTSS lanes<>+5344(SB), Y5
+	VFMADD213PS lanes<>+3136(SB), Y3, Y5
+	VFMADD213PS lanes<>+3360(SB), Y3, Y5
+	VFMADD213PS lanes<>+4064(SB), Y3, Y5
 	VFMADD213PS Y1, Y5, Y4
 	VCMPPS $17, Y15, Y1, Y1
 	VADDPS Y2, Y2, Y2
 	VBLENDVPS Y1, Y4, Y2, Y1
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+608(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
@@ -11704,23 +17638,192 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sinhFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+5024(SB), Z30
+	VBROADCASTSS lanes<>+5356(SB), Z29
+	VBROADCASTSS lanes<>+5316(SB), Z28
+	VBROADCASTSS lanes<>+2432(SB), Z27
+	VBROADCASTSS lanes<>+1984(SB), Z26
+	VBROADCASTSS lanes<>+1728(SB), Z25
+	VBROADCASTSS lanes<>+5348(SB), Z24
+	VBROADCASTSS lanes<>+3712(SB), Z23
+	VBROADCASTSS lanes<>+2272(SB), Z22
+	VBROADCASTSS lanes<>+2688(SB), Z21
+	VBROADCASTSS lanes<>+4928(SB), Z20
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VANDPS Z30, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VANDPS Z30, Z2, Z3
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VANDPS Z30, Z4, Z5
+	VMOVUPS 12288(SI)(CX*4), Z6
+	VANDPS Z30, Z6, Z7
+	VMINPS Z1, Z28, Z8
+	VMINPS Z3, Z28, Z9
+	VMINPS Z5, Z28, Z10
+	VMINPS Z7, Z28, Z11
+	VMOVAPS Z29, Z12
+	VFMADD231PS Z27, Z8, Z12
+	VMOVAPS Z29, Z13
+	VFMADD231PS Z27, Z9, Z13
+	VMOVAPS Z29, Z14
+	VFMADD231PS Z27, Z10, Z14
+	VMOVAPS Z29, Z15
+	VFMADD231PS Z27, Z11, Z15
+	VSUBPS Z29, Z12, Z16
+	VSUBPS Z29, Z13, Z17
+	VSUBPS Z29, Z14, Z18
+	VSUBPS Z29, Z15, Z19
+	VPSLLD $23, Z12, Z12
+	VPSLLD $23, Z13, Z13
+	VPSLLD $23, Z14, Z14
+	VPSLLD $23, Z15, Z15
+	VFNMADD231PS Z26, Z16, Z8
+	VFNMADD231PS Z26, Z17, Z9
+	VFNMADD231PS Z26, Z18, Z10
+	VFNMADD231PS Z26, Z19, Z11
+	VFNMADD231PS Z25, Z16, Z8
+	VFNMADD231PS Z25, Z17, Z9
+	VFNMADD231PS Z25, Z18, Z10
+	VFNMADD231PS Z25, Z19, Z11
+	VMOVAPS Z23, Z16
+	VFMADD231PS Z8, Z24, Z16
+	VMOVAPS Z23, Z17
+	VFMADD231PS Z9, Z24, Z17
+	VMOVAPS Z23, Z18
+	VFMADD231PS Z10, Z24, Z18
+	VMOVAPS Z23, Z19
+	VFMADD231PS Z11, Z24, Z19
+	VFMADD213PS Z22, Z8, Z16
+	VFMADD213PS Z22, Z9, Z17
+	VFMADD213PS Z22, Z10, Z18
+	VFMADD213PS Z22, Z11, Z19
+	VFMADD213PS Z21, Z8, Z16
+	VFMADD213PS Z21, Z9, Z17
+	VFMADD213PS Z21, Z10, Z18
+	VFMADD213PS Z21, Z11, Z19
+	VFMADD213PS Z20, Z8, Z16
+	VFMADD213PS Z20, Z9, Z17
+	VFMADD213PS Z20, Z10, Z18
+	VFMADD213PS Z20, Z11, Z19
+	VFMADD213PS Z31, Z8, Z16
+	VFMADD213PS Z31, Z9, Z17
+	VFMADD213PS Z31, Z10, Z18
+	VFMADD213PS Z31, Z11, Z19
+	VFMADD213PS Z31, Z8, Z16
+	VFMADD213PS Z31, Z9, Z17
+	VFMADD213PS Z31, Z10, Z18
+	VFMADD213PS Z31, Z11, Z19
+	VMULPS Z12, Z16, Z8
+	VMULPS Z13, Z17, Z9
+	VMULPS Z14, Z18, Z10
+	VMULPS Z15, Z19, Z11
+	VBROADCASTSS lanes<>+5296(SB), Z12
+	VDIVPS Z8, Z12, Z13
+	VDIVPS Z9, Z12, Z14
+	VDIVPS Z10, Z12, Z15
+	VDIVPS Z11, Z12, Z12
+	VSUBPS Z13, Z8, Z8
+	VSUBPS Z14, Z9, Z9
+	VSUBPS Z15, Z10, Z10
+	VSUBPS Z12, Z11, Z11
+	VMULPS Z1, Z1, Z12
+	VMULPS Z3, Z3, Z13
+	VMULPS Z5, Z5, Z14
+	VMULPS Z7, Z7, Z15
+	VMULPS Z1, Z12, Z16
+	VMULPS Z3, Z13, Z17
+	VMULPS Z5, Z14, Z18
+	VMULPS Z7, Z15, Z19
+	VBROADCASTSS lanes<>+5344(SB), Z6
+	VBROADCASTSS lanes<>+3136(SB), Z4
+	VFMADD231PS Z12, Z6, Z4
+	VBROADCASTSS lanes<>+3136(SB), Z2
+	VFMADD231PS Z13, Z6, Z2
+	VBROADCASTSS lanes<>+3136(SB), Z0
+	VFMADD231PS Z14, Z6, Z0
+	VFMADD213PS.BCST lanes<>+3136(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+3360(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+3360(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+3360(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+3360(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+4064(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+4064(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+4064(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+4064(SB), Z15, Z6
+	VFMADD213PS Z1, Z4, Z16
+	VFMADD213PS Z3, Z2, Z17
+	VFMADD213PS Z5, Z0, Z18
+	VFMADD213PS Z7, Z6, Z19
+	VCMPPS $21, Z31, Z1, K1
+	VCMPPS $21, Z31, Z3, K2
+	VCMPPS $21, Z31, Z5, K3
+	VCMPPS $21, Z31, Z7, K4
+	VADDPS Z8, Z8, K1, Z16
+	VADDPS Z9, Z9, K2, Z17
+	VADDPS Z10, Z10, K3, Z18
+	VADDPS Z11, Z11, K4, Z19
+	VPTERNLOGD $226, (SI)(CX*4), Z30, Z16
+	VPTERNLOGD $226, 4096(SI)(CX*4), Z30, Z17
+	VPTERNLOGD $226, 8192(SI)(CX*4), Z30, Z18
+	VPTERNLOGD $226, 12288(SI)(CX*4), Z30, Z19
+	VMOVNTPS Z16, (DX)(CX*4)
+	VMOVNTPS Z17, 4096(DX)(CX*4)
+	VMOVNTPS Z18, 8192(DX)(CX*4)
+	VMOVNTPS Z19, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sinhFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+704(SB), Z31
-	VBROADCASTSS lanes<>+4256(SB), Z30
-	VBROADCASTSS lanes<>+4572(SB), Z29
-	VBROADCASTSS lanes<>+4540(SB), Z28
-	VBROADCASTSS lanes<>+1664(SB), Z27
-	VBROADCASTSS lanes<>+1216(SB), Z26
-	VBROADCASTSS lanes<>+960(SB), Z25
-	VBROADCASTSS lanes<>+4564(SB), Z24
-	VBROADCASTSS lanes<>+2944(SB), Z23
-	VBROADCASTSS lanes<>+1504(SB), Z22
-	VBROADCASTSS lanes<>+1920(SB), Z21
-	VBROADCASTSS lanes<>+4160(SB), Z20
+	VBROADCASTSS lanes<>+64(SB), Z31
+	VBROADCASTSS lanes<>+5024(SB), Z30
+	VBROADCASTSS lanes<>+5356(SB), Z29
+	VBROADCASTSS lanes<>+5316(SB), Z28
+	VBROADCASTSS lanes<>+2432(SB), Z27
+	VBROADCASTSS lanes<>+1984(SB), Z26
+	VBROADCASTSS lanes<>+1728(SB), Z25
+	VBROADCASTSS lanes<>+5348(SB), Z24
+	VBROADCASTSS lanes<>+3712(SB), Z23
+	VBROADCASTSS lanes<>+2272(SB), Z22
+	VBROADCASTSS lanes<>+2688(SB), Z21
+	VBROADCASTSS lanes<>+4928(SB), Z20
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -11794,7 +17897,7 @@ main:
 	VMULPS Z13, Z17, Z9
 	VMULPS Z14, Z18, Z10
 	VMULPS Z15, Z19, Z11
-	VBROADCASTSS lanes<>+4524(SB), Z12
+	VBROADCASTSS lanes<>+5296(SB), Z12
 	VDIVPS Z8, Z12, Z13
 	VDIVPS Z9, Z12, Z14
 	VDIVPS Z10, Z12, Z15
@@ -11811,22 +17914,22 @@ main:
 	VMULPS Z3, Z13, Z17
 	VMULPS Z5, Z14, Z18
 	VMULPS Z7, Z15, Z19
-	VBROADCASTSS lanes<>+4560(SB), Z6
-	VBROADCASTSS lanes<>+2368(SB), Z4
+	VBROADCASTSS lanes<>+5344(SB), Z6
+	VBROADCASTSS lanes<>+3136(SB), Z4
 	VFMADD231PS Z12, Z6, Z4
-	VBROADCASTSS lanes<>+2368(SB), Z2
+	VBROADCASTSS lanes<>+3136(SB), Z2
 	VFMADD231PS Z13, Z6, Z2
-	VBROADCASTSS lanes<>+2368(SB), Z0
+	VBROADCASTSS lanes<>+3136(SB), Z0
 	VFMADD231PS Z14, Z6, Z0
-	VFMADD213PS.BCST lanes<>+2368(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+2592(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+2592(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+2592(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+2592(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+3296(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+3296(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+3296(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+3296(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+3136(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+3360(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+3360(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+3360(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+3360(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+4064(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+4064(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+4064(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+4064(SB), Z15, Z6
 	VFMADD213PS Z1, Z4, Z16
 	VFMADD213PS Z3, Z2, Z17
 	VFMADD213PS Z5, Z0, Z18
@@ -11875,15 +17978,15 @@ masked:
 	VFMADD213PS Z31, Z2, Z4
 	VFMADD213PS Z31, Z2, Z4
 	VMULPS Z3, Z4, Z2
-	VBROADCASTSS lanes<>+4524(SB), Z3
+	VBROADCASTSS lanes<>+5296(SB), Z3
 	VDIVPS Z2, Z3, Z3
 	VSUBPS Z3, Z2, Z2
 	VMULPS Z1, Z1, Z3
 	VMULPS Z1, Z3, Z4
-	VBROADCASTSS lanes<>+4560(SB), Z5
-	VFMADD213PS.BCST lanes<>+2368(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+2592(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+3296(SB), Z3, Z5
+	VBROADCASTSS lanes<>+5344(SB), Z5
+	VFMADD213PS.BCST lanes<>+3136(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3360(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+4064(SB), Z3, Z5
 	VFMADD213PS Z1, Z5, Z4
 	VCMPPS $21, Z31, Z1, K1
 	VADDPS Z2, Z2, K1, Z4
@@ -11901,10 +18004,10 @@ TEXT ·sinhFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+352(SB), Y15
-	VBROADCASTSD lanes<>+4288(SB), Y14
-	VBROADCASTSD lanes<>+4496(SB), Y13
-	VBROADCASTSD lanes<>+4368(SB), Y12
+	VBROADCASTSD lanes<>+1120(SB), Y15
+	VBROADCASTSD lanes<>+5056(SB), Y14
+	VBROADCASTSD lanes<>+5264(SB), Y13
+	VBROADCASTSD lanes<>+5136(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -11917,39 +18020,39 @@ main:
 	VMINPD Y1, Y12, Y4
 	VMINPD Y3, Y12, Y5
 	VMOVAPS Y13, Y6
-	VFMADD231PD lanes<>+4128(SB), Y4, Y6
+	VFMADD231PD lanes<>+4896(SB), Y4, Y6
 	VMOVAPS Y13, Y7
-	VFMADD231PD lanes<>+4128(SB), Y5, Y7
+	VFMADD231PD lanes<>+4896(SB), Y5, Y7
 	VSUBPD Y13, Y6, Y8
 	VSUBPD Y13, Y7, Y9
 	VPSLLQ $52, Y6, Y6
 	VPSLLQ $52, Y7, Y7
-	VFNMADD231PD lanes<>+3872(SB), Y8, Y4
-	VFNMADD231PD lanes<>+3872(SB), Y9, Y5
-	VFNMADD231PD lanes<>+1760(SB), Y8, Y4
-	VFNMADD231PD lanes<>+1760(SB), Y9, Y5
+	VFNMADD231PD lanes<>+4640(SB), Y8, Y4
+	VFNMADD231PD lanes<>+4640(SB), Y9, Y5
+	VFNMADD231PD lanes<>+2528(SB), Y8, Y4
+	VFNMADD231PD lanes<>+2528(SB), Y9, Y5
 	VMULPD Y4, Y4, Y8
 	VMULPD Y5, Y5, Y9
-	VBROADCASTSD lanes<>+4424(SB), Y10
-	VBROADCASTSD lanes<>+1088(SB), Y11
+	VBROADCASTSD lanes<>+5192(SB), Y10
+	VBROADCASTSD lanes<>+1856(SB), Y11
 	VFMADD231PD Y8, Y10, Y11
-	VFMADD213PD lanes<>+1088(SB), Y9, Y10
-	VFMADD213PD lanes<>+3136(SB), Y8, Y11
-	VFMADD213PD lanes<>+3136(SB), Y9, Y10
-	VFMADD213PD lanes<>+3328(SB), Y8, Y11
-	VFMADD213PD lanes<>+3328(SB), Y9, Y10
-	VFMADD213PD lanes<>+832(SB), Y8, Y11
-	VFMADD213PD lanes<>+832(SB), Y9, Y10
-	VBROADCASTSD lanes<>+4384(SB), Y2
-	VBROADCASTSD lanes<>+2464(SB), Y0
+	VFMADD213PD lanes<>+1856(SB), Y9, Y10
+	VFMADD213PD lanes<>+3904(SB), Y8, Y11
+	VFMADD213PD lanes<>+3904(SB), Y9, Y10
+	VFMADD213PD lanes<>+4096(SB), Y8, Y11
+	VFMADD213PD lanes<>+4096(SB), Y9, Y10
+	VFMADD213PD lanes<>+1600(SB), Y8, Y11
+	VFMADD213PD lanes<>+1600(SB), Y9, Y10
+	VBROADCASTSD lanes<>+5152(SB), Y2
+	VBROADCASTSD lanes<>+3232(SB), Y0
 	VFMADD231PD Y8, Y2, Y0
-	VFMADD213PD lanes<>+2464(SB), Y9, Y2
-	VFMADD213PD lanes<>+3936(SB), Y8, Y0
-	VFMADD213PD lanes<>+3936(SB), Y9, Y2
-	VFMADD213PD lanes<>+1056(SB), Y8, Y0
-	VFMADD213PD lanes<>+1056(SB), Y9, Y2
-	VFMADD213PD lanes<>+992(SB), Y8, Y0
-	VFMADD213PD lanes<>+992(SB), Y9, Y2
+	VFMADD213PD lanes<>+3232(SB), Y9, Y2
+	VFMADD213PD lanes<>+4704(SB), Y8, Y0
+	VFMADD213PD lanes<>+4704(SB), Y9, Y2
+	VFMADD213PD lanes<>+1824(SB), Y8, Y0
+	VFMADD213PD lanes<>+1824(SB), Y9, Y2
+	VFMADD213PD lanes<>+1760(SB), Y8, Y0
+	VFMADD213PD lanes<>+1760(SB), Y9, Y2
 	VFMADD231PD Y4, Y11, Y0
 	VFMADD231PD Y5, Y10, Y2
 	VFMADD213PD Y15, Y4, Y0
@@ -11958,7 +18061,7 @@ main:
 	VFMADD213PD Y15, Y5, Y2
 	VMULPD Y6, Y0, Y0
 	VMULPD Y7, Y2, Y2
-	VBROADCASTSD lanes<>+4352(SB), Y4
+	VBROADCASTSD lanes<>+5120(SB), Y4
 	VDIVPD Y0, Y4, Y5
 	VDIVPD Y2, Y4, Y4
 	VSUBPD Y5, Y0, Y0
@@ -11967,20 +18070,20 @@ main:
 	VMULPD Y3, Y3, Y5
 	VMULPD Y1, Y4, Y6
 	VMULPD Y3, Y5, Y7
-	VBROADCASTSD lanes<>+4472(SB), Y8
-	VBROADCASTSD lanes<>+3264(SB), Y9
+	VBROADCASTSD lanes<>+5240(SB), Y8
+	VBROADCASTSD lanes<>+4032(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+3264(SB), Y5, Y8
-	VFMADD213PD lanes<>+3520(SB), Y4, Y9
-	VFMADD213PD lanes<>+3520(SB), Y5, Y8
-	VFMADD213PD lanes<>+1344(SB), Y4, Y9
-	VFMADD213PD lanes<>+1344(SB), Y5, Y8
-	VFMADD213PD lanes<>+2560(SB), Y4, Y9
-	VFMADD213PD lanes<>+2560(SB), Y5, Y8
-	VFMADD213PD lanes<>+1312(SB), Y4, Y9
-	VFMADD213PD lanes<>+1312(SB), Y5, Y8
-	VFMADD213PD lanes<>+2176(SB), Y4, Y9
-	VFMADD213PD lanes<>+2176(SB), Y5, Y8
+	VFMADD213PD lanes<>+4032(SB), Y5, Y8
+	VFMADD213PD lanes<>+4288(SB), Y4, Y9
+	VFMADD213PD lanes<>+4288(SB), Y5, Y8
+	VFMADD213PD lanes<>+2112(SB), Y4, Y9
+	VFMADD213PD lanes<>+2112(SB), Y5, Y8
+	VFMADD213PD lanes<>+3328(SB), Y4, Y9
+	VFMADD213PD lanes<>+3328(SB), Y5, Y8
+	VFMADD213PD lanes<>+2080(SB), Y4, Y9
+	VFMADD213PD lanes<>+2080(SB), Y5, Y8
+	VFMADD213PD lanes<>+2944(SB), Y4, Y9
+	VFMADD213PD lanes<>+2944(SB), Y5, Y8
 	VFMADD213PD Y1, Y9, Y6
 	VFMADD213PD Y3, Y8, Y7
 	VCMPPD $17, Y15, Y1, Y1
@@ -11992,9 +18095,9 @@ main:
 	VANDPD Y14, Y0, Y0
 	VANDPD Y14, Y1, Y1
 	VMOVUPS (SI)(CX*8), Y2
-	VANDPD lanes<>+96(SB), Y2, Y2
+	VANDPD lanes<>+864(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*8), Y3
-	VANDPD lanes<>+96(SB), Y3, Y3
+	VANDPD lanes<>+864(SB), Y3, Y3
 	VORPD Y2, Y0, Y0
 	VORPD Y3, Y1, Y1
 	VMOVUPS Y0, (DX)(CX*8)
@@ -12012,44 +18115,44 @@ single:
 	VANDPD Y14, Y0, Y1
 	VMINPD Y1, Y12, Y2
 	VMOVAPS Y13, Y3
-	VFMADD231PD lanes<>+4128(SB), Y2, Y3
+	VFMADD231PD lanes<>+4896(SB), Y2, Y3
 	VSUBPD Y13, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+3872(SB), Y4, Y2
-	VFNMADD231PD lanes<>+1760(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4640(SB), Y4, Y2
+	VFNMADD231PD lanes<>+2528(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+4424(SB), Y5
-	VFMADD213PD lanes<>+1088(SB), Y4, Y5
-	VFMADD213PD lanes<>+3136(SB), Y4, Y5
-	VFMADD213PD lanes<>+3328(SB), Y4, Y5
-	VFMADD213PD lanes<>+832(SB), Y4, Y5
-	VBROADCASTSD lanes<>+4384(SB), Y6
-	VFMADD213PD lanes<>+2464(SB), Y4, Y6
-	VFMADD213PD lanes<>+3936(SB), Y4, Y6
-	VFMADD213PD lanes<>+1056(SB), Y4, Y6
-	VFMADD213PD lanes<>+992(SB), Y4, Y6
+	VBROADCASTSD lanes<>+5192(SB), Y5
+	VFMADD213PD lanes<>+1856(SB), Y4, Y5
+	VFMADD213PD lanes<>+3904(SB), Y4, Y5
+	VFMADD213PD lanes<>+4096(SB), Y4, Y5
+	VFMADD213PD lanes<>+1600(SB), Y4, Y5
+	VBROADCASTSD lanes<>+5152(SB), Y6
+	VFMADD213PD lanes<>+3232(SB), Y4, Y6
+	VFMADD213PD lanes<>+4704(SB), Y4, Y6
+	VFMADD213PD lanes<>+1824(SB), Y4, Y6
+	VFMADD213PD lanes<>+1760(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD213PD Y15, Y2, Y6
 	VFMADD213PD Y15, Y2, Y6
 	VMULPD Y3, Y6, Y2
-	VBROADCASTSD lanes<>+4352(SB), Y3
+	VBROADCASTSD lanes<>+5120(SB), Y3
 	VDIVPD Y2, Y3, Y3
 	VSUBPD Y3, Y2, Y2
 	VMULPD Y1, Y1, Y3
 	VMULPD Y1, Y3, Y4
-	VBROADCASTSD lanes<>+4472(SB), Y5
-	VFMADD213PD lanes<>+3264(SB), Y3, Y5
-	VFMADD213PD lanes<>+3520(SB), Y3, Y5
-	VFMADD213PD lanes<>+1344(SB), Y3, Y5
-	VFMADD213PD lanes<>+2560(SB), Y3, Y5
-	VFMADD213PD lanes<>+1312(SB), Y3, Y5
-	VFMADD213PD lanes<>+2176(SB), Y3, Y5
+	VBROADCASTSD lanes<>+5240(SB), Y5
+	VFMADD213PD lanes<>+4032(SB), Y3, Y5
+	VFMADD213PD lanes<>+4288(SB), Y3, Y5
+	VFMADD213PD lanes<>+2112(SB), Y3, Y5
+	VFMADD213PD lanes<>+3328(SB), Y3, Y5
+	VFMADD213PD lanes<>+2080(SB), Y3, Y5
+	VFMADD213PD lanes<>+2944(SB), Y3, Y5
 	VFMADD213PD Y1, Y5, Y4
 	VCMPPD $17, Y15, Y1, Y1
 	VADDPD Y2, Y2, Y2
 	VBLENDVPD Y1, Y4, Y2, Y1
 	VANDPD Y14, Y1, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
@@ -12059,51 +18162,51 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
 	VANDPD Y14, Y0, Y1
 	VMINPD Y1, Y12, Y2
 	VMOVAPS Y13, Y3
-	VFMADD231PD lanes<>+4128(SB), Y2, Y3
+	VFMADD231PD lanes<>+4896(SB), Y2, Y3
 	VSUBPD Y13, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+3872(SB), Y4, Y2
-	VFNMADD231PD lanes<>+1760(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4640(SB), Y4, Y2
+	VFNMADD231PD lanes<>+2528(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+4424(SB), Y5
-	VFMADD213PD lanes<>+1088(SB), Y4, Y5
-	VFMADD213PD lanes<>+3136(SB), Y4, Y5
-	VFMADD213PD lanes<>+3328(SB), Y4, Y5
-	VFMADD213PD lanes<>+832(SB), Y4, Y5
-	VBROADCASTSD lanes<>+4384(SB), Y6
-	VFMADD213PD lanes<>+2464(SB), Y4, Y6
-	VFMADD213PD lanes<>+3936(SB), Y4, Y6
-	VFMADD213PD lanes<>+1056(SB), Y4, Y6
-	VFMADD213PD lanes<>+992(SB), Y4, Y6
+	VBROADCASTSD lanes<>+5192(SB), Y5
+	VFMADD213PD lanes<>+1856(SB), Y4, Y5
+	VFMADD213PD lanes<>+3904(SB), Y4, Y5
+	VFMADD213PD lanes<>+4096(SB), Y4, Y5
+	VFMADD213PD lanes<>+1600(SB), Y4, Y5
+	VBROADCASTSD lanes<>+5152(SB), Y6
+	VFMADD213PD lanes<>+3232(SB), Y4, Y6
+	VFMADD213PD lanes<>+4704(SB), Y4, Y6
+	VFMADD213PD lanes<>+1824(SB), Y4, Y6
+	VFMADD213PD lanes<>+1760(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD213PD Y15, Y2, Y6
 	VFMADD213PD Y15, Y2, Y6
 	VMULPD Y3, Y6, Y2
-	VBROADCASTSD lanes<>+4352(SB), Y3
+	VBROADCASTSD lanes<>+5120(SB), Y3
 	VDIVPD Y2, Y3, Y3
 	VSUBPD Y3, Y2, Y2
 	VMULPD Y1, Y1, Y3
 	VMULPD Y1, Y3, Y4
-	VBROADCASTSD lanes<>+4472(SB), Y5
-	VFMADD213PD lanes<>+3264(SB), Y3, Y5
-	VFMADD213PD lanes<>+3520(SB), Y3, Y5
-	VFMADD213PD lanes<>+1344(SB), Y3, Y5
-	VFMADD213PD lanes<>+2560(SB), Y3, Y5
-	VFMADD213PD lanes<>+1312(SB), Y3, Y5
-	VFMADD213PD lanes<>+2176(SB), Y3, Y5
+	VBROADCASTSD lanes<>+5240(SB), Y5
+	VFMADD213PD lanes<>+4032(SB), Y3, Y5
+	VFMADD213PD lanes<>+4288(SB), Y3, Y5
+	VFMADD213PD lanes<>+2112(SB), Y3, Y5
+	VFMADD213PD lanes<>+3328(SB), Y3, Y5
+	VFMADD213PD lanes<>+2080(SB), Y3, Y5
+	VFMADD213PD lanes<>+2944(SB), Y3, Y5
 	VFMADD213PD Y1, Y5, Y4
 	VCMPPD $17, Y15, Y1, Y1
 	VADDPD Y2, Y2, Y2
 	VBLENDVPD Y1, Y4, Y2, Y1
 	VANDPD Y14, Y1, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
@@ -12117,14 +18220,14 @@ TEXT ·sinhFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+352(SB), Z31
-	VBROADCASTSD lanes<>+4288(SB), Z30
-	VBROADCASTSD lanes<>+4496(SB), Z29
-	VBROADCASTSD lanes<>+4368(SB), Z28
-	VBROADCASTSD lanes<>+4128(SB), Z27
-	VBROADCASTSD lanes<>+3872(SB), Z26
-	VBROADCASTSD lanes<>+1760(SB), Z25
-	VBROADCASTSD lanes<>+4424(SB), Z24
+	VBROADCASTSD lanes<>+1120(SB), Z31
+	VBROADCASTSD lanes<>+5056(SB), Z30
+	VBROADCASTSD lanes<>+5264(SB), Z29
+	VBROADCASTSD lanes<>+5136(SB), Z28
+	VBROADCASTSD lanes<>+4896(SB), Z27
+	VBROADCASTSD lanes<>+4640(SB), Z26
+	VBROADCASTSD lanes<>+2528(SB), Z25
+	VBROADCASTSD lanes<>+5192(SB), Z24
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -12170,46 +18273,46 @@ main:
 	VMULPD Z9, Z9, Z17
 	VMULPD Z10, Z10, Z18
 	VMULPD Z11, Z11, Z19
-	VBROADCASTSD lanes<>+1088(SB), Z20
+	VBROADCASTSD lanes<>+1856(SB), Z20
 	VFMADD231PD Z16, Z24, Z20
-	VBROADCASTSD lanes<>+1088(SB), Z21
+	VBROADCASTSD lanes<>+1856(SB), Z21
 	VFMADD231PD Z17, Z24, Z21
-	VBROADCASTSD lanes<>+1088(SB), Z22
+	VBROADCASTSD lanes<>+1856(SB), Z22
 	VFMADD231PD Z18, Z24, Z22
-	VBROADCASTSD lanes<>+1088(SB), Z23
+	VBROADCASTSD lanes<>+1856(SB), Z23
 	VFMADD231PD Z19, Z24, Z23
-	VFMADD213PD.BCST lanes<>+3136(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+3136(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+3136(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+3136(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+3328(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+3328(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+3328(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+3328(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+832(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+832(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+832(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+832(SB), Z19, Z23
-	VBROADCASTSD lanes<>+4384(SB), Z6
-	VBROADCASTSD lanes<>+2464(SB), Z4
+	VFMADD213PD.BCST lanes<>+3904(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+3904(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+3904(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+3904(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+4096(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+4096(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+4096(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+4096(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+1600(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+1600(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+1600(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+1600(SB), Z19, Z23
+	VBROADCASTSD lanes<>+5152(SB), Z6
+	VBROADCASTSD lanes<>+3232(SB), Z4
 	VFMADD231PD Z16, Z6, Z4
-	VBROADCASTSD lanes<>+2464(SB), Z2
+	VBROADCASTSD lanes<>+3232(SB), Z2
 	VFMADD231PD Z17, Z6, Z2
-	VBROADCASTSD lanes<>+2464(SB), Z0
+	VBROADCASTSD lanes<>+3232(SB), Z0
 	VFMADD231PD Z18, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2464(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+3936(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+3936(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+3936(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+3936(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+1056(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+1056(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+1056(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+1056(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+992(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+992(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+992(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+992(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+3232(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+4704(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+4704(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+4704(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+4704(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+1824(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+1824(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+1824(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+1824(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+1760(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+1760(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+1760(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+1760(SB), Z19, Z6
 	VFMADD231PD Z8, Z20, Z4
 	VFMADD231PD Z9, Z21, Z2
 	VFMADD231PD Z10, Z22, Z0
@@ -12226,7 +18329,7 @@ main:
 	VMULPD Z13, Z2, Z2
 	VMULPD Z14, Z0, Z0
 	VMULPD Z15, Z6, Z6
-	VBROADCASTSD lanes<>+4352(SB), Z8
+	VBROADCASTSD lanes<>+5120(SB), Z8
 	VDIVPD Z4, Z8, Z9
 	VDIVPD Z2, Z8, Z10
 	VDIVPD Z0, Z8, Z11
@@ -12243,34 +18346,34 @@ main:
 	VMULPD Z3, Z9, Z13
 	VMULPD Z5, Z10, Z14
 	VMULPD Z7, Z11, Z15
-	VBROADCASTSD lanes<>+4472(SB), Z16
-	VBROADCASTSD lanes<>+3264(SB), Z17
+	VBROADCASTSD lanes<>+5240(SB), Z16
+	VBROADCASTSD lanes<>+4032(SB), Z17
 	VFMADD231PD Z8, Z16, Z17
-	VBROADCASTSD lanes<>+3264(SB), Z18
+	VBROADCASTSD lanes<>+4032(SB), Z18
 	VFMADD231PD Z9, Z16, Z18
-	VBROADCASTSD lanes<>+3264(SB), Z19
+	VBROADCASTSD lanes<>+4032(SB), Z19
 	VFMADD231PD Z10, Z16, Z19
-	VFMADD213PD.BCST lanes<>+3264(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+3520(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+3520(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+3520(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+3520(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+1344(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+1344(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+1344(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+1344(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+2560(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+2560(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+2560(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+2560(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+1312(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+1312(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+1312(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+1312(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+2176(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+2176(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+2176(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+2176(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4032(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4288(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+4288(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+4288(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+4288(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+2112(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+2112(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+2112(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+2112(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+3328(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+3328(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+3328(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+3328(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+2080(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+2080(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+2080(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+2080(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+2944(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+2944(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+2944(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+2944(SB), Z11, Z16
 	VFMADD213PD Z1, Z17, Z12
 	VFMADD213PD Z3, Z18, Z13
 	VFMADD213PD Z5, Z19, Z14
@@ -12312,32 +18415,32 @@ masked:
 	VFNMADD231PD Z26, Z4, Z2
 	VFNMADD231PD Z25, Z4, Z2
 	VMULPD Z2, Z2, Z4
-	VBROADCASTSD lanes<>+1088(SB), Z5
+	VBROADCASTSD lanes<>+1856(SB), Z5
 	VFMADD231PD Z4, Z24, Z5
-	VFMADD213PD.BCST lanes<>+3136(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+3328(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+832(SB), Z4, Z5
-	VBROADCASTSD lanes<>+4384(SB), Z6
-	VFMADD213PD.BCST lanes<>+2464(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+3936(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+1056(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+992(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+3904(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+4096(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+1600(SB), Z4, Z5
+	VBROADCASTSD lanes<>+5152(SB), Z6
+	VFMADD213PD.BCST lanes<>+3232(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4704(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+1824(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+1760(SB), Z4, Z6
 	VFMADD231PD Z2, Z5, Z6
 	VFMADD213PD Z31, Z2, Z6
 	VFMADD213PD Z31, Z2, Z6
 	VMULPD Z3, Z6, Z2
-	VBROADCASTSD lanes<>+4352(SB), Z3
+	VBROADCASTSD lanes<>+5120(SB), Z3
 	VDIVPD Z2, Z3, Z3
 	VSUBPD Z3, Z2, Z2
 	VMULPD Z1, Z1, Z3
 	VMULPD Z1, Z3, Z4
-	VBROADCASTSD lanes<>+4472(SB), Z5
-	VFMADD213PD.BCST lanes<>+3264(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3520(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+1344(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2560(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+1312(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2176(SB), Z3, Z5
+	VBROADCASTSD lanes<>+5240(SB), Z5
+	VFMADD213PD.BCST lanes<>+4032(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+4288(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+2112(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3328(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+2080(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+2944(SB), Z3, Z5
 	VFMADD213PD Z1, Z5, Z4
 	VCMPPD $21, Z31, Z1, K1
 	VADDPD Z2, Z2, K1, Z4
@@ -12350,16 +18453,129 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sinhGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+5356(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VBROADCASTSS lanes<>+5024(SB), Y13
+	VBROADCASTSS lanes<>+5316(SB), Y12
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VANDPS (DI)(CX*4), Y13, Y0
+	VANDPS 32(DI)(CX*4), Y13, Y1
+	VANDPS 64(DI)(CX*4), Y13, Y2
+	VANDPS 96(DI)(CX*4), Y13, Y3
+	VMINPS Y0, Y12, Y0
+	VMINPS Y1, Y12, Y1
+	VMINPS Y2, Y12, Y2
+	VMINPS Y3, Y12, Y3
+	VMOVAPS Y15, Y4
+	VFMADD231PS lanes<>+2432(SB), Y0, Y4
+	VMOVAPS Y15, Y5
+	VFMADD231PS lanes<>+2432(SB), Y1, Y5
+	VMOVAPS Y15, Y6
+	VFMADD231PS lanes<>+2432(SB), Y2, Y6
+	VMOVAPS Y15, Y7
+	VFMADD231PS lanes<>+2432(SB), Y3, Y7
+	VSUBPS Y15, Y4, Y8
+	VSUBPS Y15, Y5, Y9
+	VSUBPS Y15, Y6, Y10
+	VSUBPS Y15, Y7, Y11
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y5, Y5
+	VPSLLD $23, Y6, Y6
+	VPSLLD $23, Y7, Y7
+	VFNMADD231PS lanes<>+1984(SB), Y8, Y0
+	VFNMADD231PS lanes<>+1984(SB), Y9, Y1
+	VFNMADD231PS lanes<>+1984(SB), Y10, Y2
+	VFNMADD231PS lanes<>+1984(SB), Y11, Y3
+	VFNMADD231PS lanes<>+1728(SB), Y8, Y0
+	VFNMADD231PS lanes<>+1728(SB), Y9, Y1
+	VFNMADD231PS lanes<>+1728(SB), Y10, Y2
+	VFNMADD231PS lanes<>+1728(SB), Y11, Y3
+	VBROADCASTSS lanes<>+5348(SB), Y8
+	VBROADCASTSS lanes<>+3712(SB), Y9
+	VFMADD231PS Y0, Y8, Y9
+	VBROADCASTSS lanes<>+3712(SB), Y10
+	VFMADD231PS Y1, Y8, Y10
+	VBROADCASTSS lanes<>+3712(SB), Y11
+	VFMADD231PS Y2, Y8, Y11
+	VFMADD213PS lanes<>+3712(SB), Y3, Y8
+	VFMADD213PS lanes<>+2272(SB), Y0, Y9
+	VFMADD213PS lanes<>+2272(SB), Y1, Y10
+	VFMADD213PS lanes<>+2272(SB), Y2, Y11
+	VFMADD213PS lanes<>+2272(SB), Y3, Y8
+	VFMADD213PS lanes<>+2688(SB), Y0, Y9
+	VFMADD213PS lanes<>+2688(SB), Y1, Y10
+	VFMADD213PS lanes<>+2688(SB), Y2, Y11
+	VFMADD213PS lanes<>+2688(SB), Y3, Y8
+	VFMADD213PS lanes<>+4928(SB), Y0, Y9
+	VFMADD213PS lanes<>+4928(SB), Y1, Y10
+	VFMADD213PS lanes<>+4928(SB), Y2, Y11
+	VFMADD213PS lanes<>+4928(SB), Y3, Y8
+	VFMADD213PS Y14, Y0, Y9
+	VFMADD213PS Y14, Y1, Y10
+	VFMADD213PS Y14, Y2, Y11
+	VFMADD213PS Y14, Y3, Y8
+	VFMADD213PS Y14, Y0, Y9
+	VFMADD213PS Y14, Y1, Y10
+	VFMADD213PS Y14, Y2, Y11
+	VFMADD213PS Y14, Y3, Y8
+	VMULPS Y4, Y9, Y0
+	VMULPS Y5, Y10, Y1
+	VMULPS Y6, Y11, Y2
+	VMULPS Y7, Y8, Y3
+	VBROADCASTSS lanes<>+5296(SB), Y4
+	VDIVPS Y0, Y4, Y5
+	VDIVPS Y1, Y4, Y6
+	VDIVPS Y2, Y4, Y7
+	VDIVPS Y3, Y4, Y4
+	VADDPS Y5, Y0, Y0
+	VADDPS Y6, Y1, Y1
+	VADDPS Y7, Y2, Y2
+	VADDPS Y4, Y3, Y3
+	VADDPS Y0, Y0, Y0
+	VADDPS Y1, Y1, Y1
+	VADDPS Y2, Y2, Y2
+	VADDPS Y3, Y3, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sinhGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+4572(SB), Y15
-	VBROADCASTSS lanes<>+704(SB), Y14
-	VBROADCASTSS lanes<>+4256(SB), Y13
-	VBROADCASTSS lanes<>+4540(SB), Y12
+	VBROADCASTSS lanes<>+5356(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y14
+	VBROADCASTSS lanes<>+5024(SB), Y13
+	VBROADCASTSS lanes<>+5316(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -12374,13 +18590,13 @@ main:
 	VMINPS Y2, Y12, Y2
 	VMINPS Y3, Y12, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PS lanes<>+1664(SB), Y0, Y4
+	VFMADD231PS lanes<>+2432(SB), Y0, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PS lanes<>+1664(SB), Y1, Y5
+	VFMADD231PS lanes<>+2432(SB), Y1, Y5
 	VMOVAPS Y15, Y6
-	VFMADD231PS lanes<>+1664(SB), Y2, Y6
+	VFMADD231PS lanes<>+2432(SB), Y2, Y6
 	VMOVAPS Y15, Y7
-	VFMADD231PS lanes<>+1664(SB), Y3, Y7
+	VFMADD231PS lanes<>+2432(SB), Y3, Y7
 	VSUBPS Y15, Y4, Y8
 	VSUBPS Y15, Y5, Y9
 	VSUBPS Y15, Y6, Y10
@@ -12389,34 +18605,34 @@ main:
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+1216(SB), Y8, Y0
-	VFNMADD231PS lanes<>+1216(SB), Y9, Y1
-	VFNMADD231PS lanes<>+1216(SB), Y10, Y2
-	VFNMADD231PS lanes<>+1216(SB), Y11, Y3
-	VFNMADD231PS lanes<>+960(SB), Y8, Y0
-	VFNMADD231PS lanes<>+960(SB), Y9, Y1
-	VFNMADD231PS lanes<>+960(SB), Y10, Y2
-	VFNMADD231PS lanes<>+960(SB), Y11, Y3
-	VBROADCASTSS lanes<>+4564(SB), Y8
-	VBROADCASTSS lanes<>+2944(SB), Y9
+	VFNMADD231PS lanes<>+1984(SB), Y8, Y0
+	VFNMADD231PS lanes<>+1984(SB), Y9, Y1
+	VFNMADD231PS lanes<>+1984(SB), Y10, Y2
+	VFNMADD231PS lanes<>+1984(SB), Y11, Y3
+	VFNMADD231PS lanes<>+1728(SB), Y8, Y0
+	VFNMADD231PS lanes<>+1728(SB), Y9, Y1
+	VFNMADD231PS lanes<>+1728(SB), Y10, Y2
+	VFNMADD231PS lanes<>+1728(SB), Y11, Y3
+	VBROADCASTSS lanes<>+5348(SB), Y8
+	VBROADCASTSS lanes<>+3712(SB), Y9
 	VFMADD231PS Y0, Y8, Y9
-	VBROADCASTSS lanes<>+2944(SB), Y10
+	VBROADCASTSS lanes<>+3712(SB), Y10
 	VFMADD231PS Y1, Y8, Y10
-	VBROADCASTSS lanes<>+2944(SB), Y11
+	VBROADCASTSS lanes<>+3712(SB), Y11
 	VFMADD231PS Y2, Y8, Y11
-	VFMADD213PS lanes<>+2944(SB), Y3, Y8
-	VFMADD213PS lanes<>+1504(SB), Y0, Y9
-	VFMADD213PS lanes<>+1504(SB), Y1, Y10
-	VFMADD213PS lanes<>+1504(SB), Y2, Y11
-	VFMADD213PS lanes<>+1504(SB), Y3, Y8
-	VFMADD213PS lanes<>+1920(SB), Y0, Y9
-	VFMADD213PS lanes<>+1920(SB), Y1, Y10
-	VFMADD213PS lanes<>+1920(SB), Y2, Y11
-	VFMADD213PS lanes<>+1920(SB), Y3, Y8
-	VFMADD213PS lanes<>+4160(SB), Y0, Y9
-	VFMADD213PS lanes<>+4160(SB), Y1, Y10
-	VFMADD213PS lanes<>+4160(SB), Y2, Y11
-	VFMADD213PS lanes<>+4160(SB), Y3, Y8
+	VFMADD213PS lanes<>+3712(SB), Y3, Y8
+	VFMADD213PS lanes<>+2272(SB), Y0, Y9
+	VFMADD213PS lanes<>+2272(SB), Y1, Y10
+	VFMADD213PS lanes<>+2272(SB), Y2, Y11
+	VFMADD213PS lanes<>+2272(SB), Y3, Y8
+	VFMADD213PS lanes<>+2688(SB), Y0, Y9
+	VFMADD213PS lanes<>+2688(SB), Y1, Y10
+	VFMADD213PS lanes<>+2688(SB), Y2, Y11
+	VFMADD213PS lanes<>+2688(SB), Y3, Y8
+	VFMADD213PS lanes<>+4928(SB), Y0, Y9
+	VFMADD213PS lanes<>+4928(SB), Y1, Y10
+	VFMADD213PS lanes<>+4928(SB), Y2, Y11
+	VFMADD213PS lanes<>+4928(SB), Y3, Y8
 	VFMADD213PS Y14, Y0, Y9
 	VFMADD213PS Y14, Y1, Y10
 	VFMADD213PS Y14, Y2, Y11
@@ -12429,7 +18645,7 @@ main:
 	VMULPS Y5, Y10, Y1
 	VMULPS Y6, Y11, Y2
 	VMULPS Y7, Y8, Y3
-	VBROADCASTSS lanes<>+4524(SB), Y4
+	VBROADCASTSS lanes<>+5296(SB), Y4
 	VDIVPS Y0, Y4, Y5
 	VDIVPS Y1, Y4, Y6
 	VDIVPS Y2, Y4, Y7
@@ -12462,20 +18678,20 @@ single:
 	VANDPS (DI)(CX*4), Y13, Y0
 	VMINPS Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PS lanes<>+1664(SB), Y0, Y1
+	VFMADD231PS lanes<>+2432(SB), Y0, Y1
 	VSUBPS Y15, Y1, Y2
 	VPSLLD $23, Y1, Y1
-	VFNMADD231PS lanes<>+1216(SB), Y2, Y0
-	VFNMADD231PS lanes<>+960(SB), Y2, Y0
-	VBROADCASTSS lanes<>+4564(SB), Y2
-	VFMADD213PS lanes<>+2944(SB), Y0, Y2
-	VFMADD213PS lanes<>+1504(SB), Y0, Y2
-	VFMADD213PS lanes<>+1920(SB), Y0, Y2
-	VFMADD213PS lanes<>+4160(SB), Y0, Y2
+	VFNMADD231PS lanes<>+1984(SB), Y2, Y0
+	VFNMADD231PS lanes<>+1728(SB), Y2, Y0
+	VBROADCASTSS lanes<>+5348(SB), Y2
+	VFMADD213PS lanes<>+3712(SB), Y0, Y2
+	VFMADD213PS lanes<>+2272(SB), Y0, Y2
+	VFMADD213PS lanes<>+2688(SB), Y0, Y2
+	VFMADD213PS lanes<>+4928(SB), Y0, Y2
 	VFMADD213PS Y14, Y0, Y2
 	VFMADD213PS Y14, Y0, Y2
 	VMULPS Y1, Y2, Y0
-	VBROADCASTSS lanes<>+4524(SB), Y1
+	VBROADCASTSS lanes<>+5296(SB), Y1
 	VDIVPS Y0, Y1, Y1
 	VADDPS Y1, Y0, Y0
 	VADDPS Y0, Y0, Y0
@@ -12488,27 +18704,27 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
 	VANDPS Y13, Y0, Y0
 	VMINPS Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PS lanes<>+1664(SB), Y0, Y1
+	VFMADD231PS lanes<>+2432(SB), Y0, Y1
 	VSUBPS Y15, Y1, Y2
 	VPSLLD $23, Y1, Y1
-	VFNMADD231PS lanes<>+1216(SB), Y2, Y0
-	VFNMADD231PS lanes<>+960(SB), Y2, Y0
-	VBROADCASTSS lanes<>+4564(SB), Y2
-	VFMADD213PS lanes<>+2944(SB), Y0, Y2
-	VFMADD213PS lanes<>+1504(SB), Y0, Y2
-	VFMADD213PS lanes<>+1920(SB), Y0, Y2
-	VFMADD213PS lanes<>+4160(SB), Y0, Y2
+	VFNMADD231PS lanes<>+1984(SB), Y2, Y0
+	VFNMADD231PS lanes<>+1728(SB), Y2, Y0
+	VBROADCASTSS lanes<>+5348(SB), Y2
+	VFMADD213PS lanes<>+3712(SB), Y0, Y2
+	VFMADD213PS lanes<>+2272(SB), Y0, Y2
+	VFMADD213PS lanes<>+2688(SB), Y0, Y2
+	VFMADD213PS lanes<>+4928(SB), Y0, Y2
 	VFMADD213PS Y14, Y0, Y2
 	VFMADD213PS Y14, Y0, Y2
 	VMULPS Y1, Y2, Y0
-	VBROADCASTSS lanes<>+4524(SB), Y1
+	VBROADCASTSS lanes<>+5296(SB), Y1
 	VDIVPS Y0, Y1, Y1
 	VADDPS Y1, Y0, Y0
 	VADDPS Y0, Y0, Y0
@@ -12522,25 +18738,167 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·sinhGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+5356(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z30
+	VBROADCASTSS lanes<>+5024(SB), Z29
+	VBROADCASTSS lanes<>+5316(SB), Z28
+	VBROADCASTSS lanes<>+2432(SB), Z27
+	VBROADCASTSS lanes<>+1984(SB), Z26
+	VBROADCASTSS lanes<>+1728(SB), Z25
+	VBROADCASTSS lanes<>+5348(SB), Z24
+	VBROADCASTSS lanes<>+3712(SB), Z23
+	VBROADCASTSS lanes<>+2272(SB), Z22
+	VBROADCASTSS lanes<>+2688(SB), Z21
+	VBROADCASTSS lanes<>+4928(SB), Z20
+	VBROADCASTSS lanes<>+5296(SB), Z19
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VANDPS (DI)(CX*4), Z29, Z0
+	VANDPS 4096(DI)(CX*4), Z29, Z1
+	VANDPS 8192(DI)(CX*4), Z29, Z2
+	VANDPS 12288(DI)(CX*4), Z29, Z3
+	VMINPS Z0, Z28, Z0
+	VMINPS Z1, Z28, Z1
+	VMINPS Z2, Z28, Z2
+	VMINPS Z3, Z28, Z3
+	VMOVAPS Z31, Z4
+	VFMADD231PS Z27, Z0, Z4
+	VMOVAPS Z31, Z5
+	VFMADD231PS Z27, Z1, Z5
+	VMOVAPS Z31, Z6
+	VFMADD231PS Z27, Z2, Z6
+	VMOVAPS Z31, Z7
+	VFMADD231PS Z27, Z3, Z7
+	VSUBPS Z31, Z4, Z8
+	VSUBPS Z31, Z5, Z9
+	VSUBPS Z31, Z6, Z10
+	VSUBPS Z31, Z7, Z11
+	VPSLLD $23, Z4, Z4
+	VPSLLD $23, Z5, Z5
+	VPSLLD $23, Z6, Z6
+	VPSLLD $23, Z7, Z7
+	VFNMADD231PS Z26, Z8, Z0
+	VFNMADD231PS Z26, Z9, Z1
+	VFNMADD231PS Z26, Z10, Z2
+	VFNMADD231PS Z26, Z11, Z3
+	VFNMADD231PS Z25, Z8, Z0
+	VFNMADD231PS Z25, Z9, Z1
+	VFNMADD231PS Z25, Z10, Z2
+	VFNMADD231PS Z25, Z11, Z3
+	VMOVAPS Z23, Z8
+	VFMADD231PS Z0, Z24, Z8
+	VMOVAPS Z23, Z9
+	VFMADD231PS Z1, Z24, Z9
+	VMOVAPS Z23, Z10
+	VFMADD231PS Z2, Z24, Z10
+	VMOVAPS Z23, Z11
+	VFMADD231PS Z3, Z24, Z11
+	VFMADD213PS Z22, Z0, Z8
+	VFMADD213PS Z22, Z1, Z9
+	VFMADD213PS Z22, Z2, Z10
+	VFMADD213PS Z22, Z3, Z11
+	VFMADD213PS Z21, Z0, Z8
+	VFMADD213PS Z21, Z1, Z9
+	VFMADD213PS Z21, Z2, Z10
+	VFMADD213PS Z21, Z3, Z11
+	VFMADD213PS Z20, Z0, Z8
+	VFMADD213PS Z20, Z1, Z9
+	VFMADD213PS Z20, Z2, Z10
+	VFMADD213PS Z20, Z3, Z11
+	VFMADD213PS Z30, Z0, Z8
+	VFMADD213PS Z30, Z1, Z9
+	VFMADD213PS Z30, Z2, Z10
+	VFMADD213PS Z30, Z3, Z11
+	VFMADD213PS Z30, Z0, Z8
+	VFMADD213PS Z30, Z1, Z9
+	VFMADD213PS Z30, Z2, Z10
+	VFMADD213PS Z30, Z3, Z11
+	VMULPS Z4, Z8, Z0
+	VMULPS Z5, Z9, Z1
+	VMULPS Z6, Z10, Z2
+	VMULPS Z7, Z11, Z3
+	VDIVPS Z0, Z19, Z4
+	VDIVPS Z1, Z19, Z5
+	VDIVPS Z2, Z19, Z6
+	VDIVPS Z3, Z19, Z7
+	VADDPS Z4, Z0, Z0
+	VADDPS Z5, Z1, Z1
+	VADDPS Z6, Z2, Z2
+	VADDPS Z7, Z3, Z3
+	VADDPS Z0, Z0, Z0
+	VADDPS Z1, Z1, Z1
+	VADDPS Z2, Z2, Z2
+	VADDPS Z3, Z3, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·sinhGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+4572(SB), Z31
-	VBROADCASTSS lanes<>+704(SB), Z30
-	VBROADCASTSS lanes<>+4256(SB), Z29
-	VBROADCASTSS lanes<>+4540(SB), Z28
-	VBROADCASTSS lanes<>+1664(SB), Z27
-	VBROADCASTSS lanes<>+1216(SB), Z26
-	VBROADCASTSS lanes<>+960(SB), Z25
-	VBROADCASTSS lanes<>+4564(SB), Z24
-	VBROADCASTSS lanes<>+2944(SB), Z23
-	VBROADCASTSS lanes<>+1504(SB), Z22
-	VBROADCASTSS lanes<>+1920(SB), Z21
-	VBROADCASTSS lanes<>+4160(SB), Z20
-	VBROADCASTSS lanes<>+4524(SB), Z19
+	VBROADCASTSS lanes<>+5356(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z30
+	VBROADCASTSS lanes<>+5024(SB), Z29
+	VBROADCASTSS lanes<>+5316(SB), Z28
+	VBROADCASTSS lanes<>+2432(SB), Z27
+	VBROADCASTSS lanes<>+1984(SB), Z26
+	VBROADCASTSS lanes<>+1728(SB), Z25
+	VBROADCASTSS lanes<>+5348(SB), Z24
+	VBROADCASTSS lanes<>+3712(SB), Z23
+	VBROADCASTSS lanes<>+2272(SB), Z22
+	VBROADCASTSS lanes<>+2688(SB), Z21
+	VBROADCASTSS lanes<>+4928(SB), Z20
+	VBROADCASTSS lanes<>+5296(SB), Z19
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -12677,12 +19035,12 @@ TEXT ·sinhGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4496(SB), Y15
-	VBROADCASTSD lanes<>+352(SB), Y14
-	VBROADCASTSD lanes<>+4288(SB), Y13
-	VBROADCASTSD lanes<>+4368(SB), Y12
-	VBROADCASTSD lanes<>+4128(SB), Y11
-	VBROADCASTSD lanes<>+3872(SB), Y10
+	VBROADCASTSD lanes<>+5264(SB), Y15
+	VBROADCASTSD lanes<>+1120(SB), Y14
+	VBROADCASTSD lanes<>+5056(SB), Y13
+	VBROADCASTSD lanes<>+5136(SB), Y12
+	VBROADCASTSD lanes<>+4896(SB), Y11
+	VBROADCASTSD lanes<>+4640(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -12702,30 +19060,30 @@ main:
 	VPSLLQ $52, Y3, Y3
 	VFNMADD231PD Y10, Y4, Y0
 	VFNMADD231PD Y10, Y5, Y1
-	VFNMADD231PD lanes<>+1760(SB), Y4, Y0
-	VFNMADD231PD lanes<>+1760(SB), Y5, Y1
+	VFNMADD231PD lanes<>+2528(SB), Y4, Y0
+	VFNMADD231PD lanes<>+2528(SB), Y5, Y1
 	VMULPD Y0, Y0, Y4
 	VMULPD Y1, Y1, Y5
-	VBROADCASTSD lanes<>+4424(SB), Y6
-	VBROADCASTSD lanes<>+1088(SB), Y7
+	VBROADCASTSD lanes<>+5192(SB), Y6
+	VBROADCASTSD lanes<>+1856(SB), Y7
 	VFMADD231PD Y4, Y6, Y7
-	VFMADD213PD lanes<>+1088(SB), Y5, Y6
-	VFMADD213PD lanes<>+3136(SB), Y4, Y7
-	VFMADD213PD lanes<>+3136(SB), Y5, Y6
-	VFMADD213PD lanes<>+3328(SB), Y4, Y7
-	VFMADD213PD lanes<>+3328(SB), Y5, Y6
-	VFMADD213PD lanes<>+832(SB), Y4, Y7
-	VFMADD213PD lanes<>+832(SB), Y5, Y6
-	VBROADCASTSD lanes<>+4384(SB), Y8
-	VBROADCASTSD lanes<>+2464(SB), Y9
+	VFMADD213PD lanes<>+1856(SB), Y5, Y6
+	VFMADD213PD lanes<>+3904(SB), Y4, Y7
+	VFMADD213PD lanes<>+3904(SB), Y5, Y6
+	VFMADD213PD lanes<>+4096(SB), Y4, Y7
+	VFMADD213PD lanes<>+4096(SB), Y5, Y6
+	VFMADD213PD lanes<>+1600(SB), Y4, Y7
+	VFMADD213PD lanes<>+1600(SB), Y5, Y6
+	VBROADCASTSD lanes<>+5152(SB), Y8
+	VBROADCASTSD lanes<>+3232(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+2464(SB), Y5, Y8
-	VFMADD213PD lanes<>+3936(SB), Y4, Y9
-	VFMADD213PD lanes<>+3936(SB), Y5, Y8
-	VFMADD213PD lanes<>+1056(SB), Y4, Y9
-	VFMADD213PD lanes<>+1056(SB), Y5, Y8
-	VFMADD213PD lanes<>+992(SB), Y4, Y9
-	VFMADD213PD lanes<>+992(SB), Y5, Y8
+	VFMADD213PD lanes<>+3232(SB), Y5, Y8
+	VFMADD213PD lanes<>+4704(SB), Y4, Y9
+	VFMADD213PD lanes<>+4704(SB), Y5, Y8
+	VFMADD213PD lanes<>+1824(SB), Y4, Y9
+	VFMADD213PD lanes<>+1824(SB), Y5, Y8
+	VFMADD213PD lanes<>+1760(SB), Y4, Y9
+	VFMADD213PD lanes<>+1760(SB), Y5, Y8
 	VFMADD231PD Y0, Y7, Y9
 	VFMADD231PD Y1, Y6, Y8
 	VFMADD213PD Y14, Y0, Y9
@@ -12734,7 +19092,7 @@ main:
 	VFMADD213PD Y14, Y1, Y8
 	VMULPD Y2, Y9, Y0
 	VMULPD Y3, Y8, Y1
-	VBROADCASTSD lanes<>+4352(SB), Y2
+	VBROADCASTSD lanes<>+5120(SB), Y2
 	VDIVPD Y0, Y2, Y3
 	VDIVPD Y1, Y2, Y2
 	VADDPD Y3, Y0, Y0
@@ -12761,23 +19119,23 @@ single:
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VFNMADD231PD Y10, Y2, Y0
-	VFNMADD231PD lanes<>+1760(SB), Y2, Y0
+	VFNMADD231PD lanes<>+2528(SB), Y2, Y0
 	VMULPD Y0, Y0, Y2
-	VBROADCASTSD lanes<>+4424(SB), Y3
-	VFMADD213PD lanes<>+1088(SB), Y2, Y3
-	VFMADD213PD lanes<>+3136(SB), Y2, Y3
-	VFMADD213PD lanes<>+3328(SB), Y2, Y3
-	VFMADD213PD lanes<>+832(SB), Y2, Y3
-	VBROADCASTSD lanes<>+4384(SB), Y4
-	VFMADD213PD lanes<>+2464(SB), Y2, Y4
-	VFMADD213PD lanes<>+3936(SB), Y2, Y4
-	VFMADD213PD lanes<>+1056(SB), Y2, Y4
-	VFMADD213PD lanes<>+992(SB), Y2, Y4
+	VBROADCASTSD lanes<>+5192(SB), Y3
+	VFMADD213PD lanes<>+1856(SB), Y2, Y3
+	VFMADD213PD lanes<>+3904(SB), Y2, Y3
+	VFMADD213PD lanes<>+4096(SB), Y2, Y3
+	VFMADD213PD lanes<>+1600(SB), Y2, Y3
+	VBROADCASTSD lanes<>+5152(SB), Y4
+	VFMADD213PD lanes<>+3232(SB), Y2, Y4
+	VFMADD213PD lanes<>+4704(SB), Y2, Y4
+	VFMADD213PD lanes<>+1824(SB), Y2, Y4
+	VFMADD213PD lanes<>+1760(SB), Y2, Y4
 	VFMADD231PD Y0, Y3, Y4
 	VFMADD213PD Y14, Y0, Y4
 	VFMADD213PD Y14, Y0, Y4
 	VMULPD Y1, Y4, Y0
-	VBROADCASTSD lanes<>+4352(SB), Y1
+	VBROADCASTSD lanes<>+5120(SB), Y1
 	VDIVPD Y0, Y1, Y1
 	VADDPD Y1, Y0, Y0
 	VADDPD Y0, Y0, Y0
@@ -12790,7 +19148,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -12801,23 +19159,23 @@ tail:
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VFNMADD231PD Y10, Y2, Y0
-	VFNMADD231PD lanes<>+1760(SB), Y2, Y0
+	VFNMADD231PD lanes<>+2528(SB), Y2, Y0
 	VMULPD Y0, Y0, Y2
-	VBROADCASTSD lanes<>+4424(SB), Y3
-	VFMADD213PD lanes<>+1088(SB), Y2, Y3
-	VFMADD213PD lanes<>+3136(SB), Y2, Y3
-	VFMADD213PD lanes<>+3328(SB), Y2, Y3
-	VFMADD213PD lanes<>+832(SB), Y2, Y3
-	VBROADCASTSD lanes<>+4384(SB), Y4
-	VFMADD213PD lanes<>+2464(SB), Y2, Y4
-	VFMADD213PD lanes<>+3936(SB), Y2, Y4
-	VFMADD213PD lanes<>+1056(SB), Y2, Y4
-	VFMADD213PD lanes<>+992(SB), Y2, Y4
+	VBROADCASTSD lanes<>+5192(SB), Y3
+	VFMADD213PD lanes<>+1856(SB), Y2, Y3
+	VFMADD213PD lanes<>+3904(SB), Y2, Y3
+	VFMADD213PD lanes<>+4096(SB), Y2, Y3
+	VFMADD213PD lanes<>+1600(SB), Y2, Y3
+	VBROADCASTSD lanes<>+5152(SB), Y4
+	VFMADD213PD lanes<>+3232(SB), Y2, Y4
+	VFMADD213PD lanes<>+4704(SB), Y2, Y4
+	VFMADD213PD lanes<>+1824(SB), Y2, Y4
+	VFMADD213PD lanes<>+1760(SB), Y2, Y4
 	VFMADD231PD Y0, Y3, Y4
 	VFMADD213PD Y14, Y0, Y4
 	VFMADD213PD Y14, Y0, Y4
 	VMULPD Y1, Y4, Y0
-	VBROADCASTSD lanes<>+4352(SB), Y1
+	VBROADCASTSD lanes<>+5120(SB), Y1
 	VDIVPD Y0, Y1, Y1
 	VADDPD Y1, Y0, Y0
 	VADDPD Y0, Y0, Y0
@@ -12837,18 +19195,18 @@ TEXT ·sinhGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4496(SB), Z31
-	VBROADCASTSD lanes<>+352(SB), Z30
-	VBROADCASTSD lanes<>+4288(SB), Z29
-	VBROADCASTSD lanes<>+4368(SB), Z28
-	VBROADCASTSD lanes<>+4128(SB), Z27
-	VBROADCASTSD lanes<>+3872(SB), Z26
-	VBROADCASTSD lanes<>+1760(SB), Z25
-	VBROADCASTSD lanes<>+4424(SB), Z24
-	VBROADCASTSD lanes<>+1088(SB), Z23
-	VBROADCASTSD lanes<>+3136(SB), Z22
-	VBROADCASTSD lanes<>+3328(SB), Z21
-	VBROADCASTSD lanes<>+832(SB), Z20
+	VBROADCASTSD lanes<>+5264(SB), Z31
+	VBROADCASTSD lanes<>+1120(SB), Z30
+	VBROADCASTSD lanes<>+5056(SB), Z29
+	VBROADCASTSD lanes<>+5136(SB), Z28
+	VBROADCASTSD lanes<>+4896(SB), Z27
+	VBROADCASTSD lanes<>+4640(SB), Z26
+	VBROADCASTSD lanes<>+2528(SB), Z25
+	VBROADCASTSD lanes<>+5192(SB), Z24
+	VBROADCASTSD lanes<>+1856(SB), Z23
+	VBROADCASTSD lanes<>+3904(SB), Z22
+	VBROADCASTSD lanes<>+4096(SB), Z21
+	VBROADCASTSD lanes<>+1600(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -12910,26 +19268,26 @@ main:
 	VFMADD213PD Z20, Z9, Z13
 	VFMADD213PD Z20, Z10, Z14
 	VFMADD213PD Z20, Z11, Z15
-	VBROADCASTSD lanes<>+4384(SB), Z16
-	VBROADCASTSD lanes<>+2464(SB), Z17
+	VBROADCASTSD lanes<>+5152(SB), Z16
+	VBROADCASTSD lanes<>+3232(SB), Z17
 	VFMADD231PD Z8, Z16, Z17
-	VBROADCASTSD lanes<>+2464(SB), Z18
+	VBROADCASTSD lanes<>+3232(SB), Z18
 	VFMADD231PD Z9, Z16, Z18
-	VBROADCASTSD lanes<>+2464(SB), Z19
+	VBROADCASTSD lanes<>+3232(SB), Z19
 	VFMADD231PD Z10, Z16, Z19
-	VFMADD213PD.BCST lanes<>+2464(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+3936(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+3936(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+3936(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+3936(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+1056(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+1056(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+1056(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+1056(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+992(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+992(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+992(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+992(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+3232(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4704(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+4704(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+4704(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+4704(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+1824(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+1824(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+1824(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+1824(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+1760(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+1760(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+1760(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+1760(SB), Z11, Z16
 	VFMADD231PD Z0, Z12, Z17
 	VFMADD231PD Z1, Z13, Z18
 	VFMADD231PD Z2, Z14, Z19
@@ -12946,7 +19304,7 @@ main:
 	VMULPD Z5, Z18, Z1
 	VMULPD Z6, Z19, Z2
 	VMULPD Z7, Z16, Z3
-	VBROADCASTSD lanes<>+4352(SB), Z4
+	VBROADCASTSD lanes<>+5120(SB), Z4
 	VDIVPD Z0, Z4, Z5
 	VDIVPD Z1, Z4, Z6
 	VDIVPD Z2, Z4, Z7
@@ -12993,16 +19351,16 @@ masked:
 	VFMADD213PD Z22, Z2, Z3
 	VFMADD213PD Z21, Z2, Z3
 	VFMADD213PD Z20, Z2, Z3
-	VBROADCASTSD lanes<>+4384(SB), Z4
-	VFMADD213PD.BCST lanes<>+2464(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+3936(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1056(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+992(SB), Z2, Z4
+	VBROADCASTSD lanes<>+5152(SB), Z4
+	VFMADD213PD.BCST lanes<>+3232(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4704(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1824(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1760(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD Z30, Z0, Z4
 	VFMADD213PD Z30, Z0, Z4
 	VMULPD Z1, Z4, Z0
-	VBROADCASTSD lanes<>+4352(SB), Z1
+	VBROADCASTSD lanes<>+5120(SB), Z1
 	VDIVPD Z0, Z1, Z1
 	VADDPD Z1, Z0, Z0
 	VADDPD Z0, Z0, Z0
@@ -13013,6 +19371,37 @@ masked:
 	SUBQ $8, AX
 	JGT masked
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·tanFloat32PastAVX2(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Y0
+	CALL sinter∕vmath·tanF32AVX2(SB)
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVUPS 32(SI)(CX*4), Y0
+	CALL sinter∕vmath·tanF32AVX2(SB)
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	VMOVUPS 64(SI)(CX*4), Y0
+	CALL sinter∕vmath·tanF32AVX2(SB)
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVUPS 96(SI)(CX*4), Y0
+	CALL sinter∕vmath·tanF32AVX2(SB)
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -13037,7 +19426,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
@@ -13046,6 +19435,54 @@ tail:
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·tanFloat32PastAVX512(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	CALL sinter∕vmath·tanF32AVX512(SB)
+	VMOVNTPS Z0, (DX)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	VMOVUPS 4096(SI)(CX*4), Z0
+	CALL sinter∕vmath·tanF32AVX512(SB)
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	VMOVUPS 8192(SI)(CX*4), Z0
+	CALL sinter∕vmath·tanF32AVX512(SB)
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS 12288(SI)(CX*4), Z0
+	CALL sinter∕vmath·tanF32AVX512(SB)
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -13101,7 +19538,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -13144,13 +19581,62 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·tanGradXFloat32PastAVX2(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Y15
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	CALL sinter∕vmath·tanF32AVX2(SB)
+	VMULPS Y0, Y0, Y0
+	VADDPS Y0, Y15, Y0
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVUPS 32(DI)(CX*4), Y0
+	CALL sinter∕vmath·tanF32AVX2(SB)
+	VMULPS Y0, Y0, Y0
+	VADDPS Y0, Y15, Y0
+	VMULPS 32(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, 32(DX)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS 64(DI)(CX*4), Y0
+	CALL sinter∕vmath·tanF32AVX2(SB)
+	VMULPS Y0, Y0, Y0
+	VADDPS Y0, Y15, Y0
+	VMULPS 64(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, 64(DX)(CX*4)
+	VMOVUPS 96(DI)(CX*4), Y0
+	CALL sinter∕vmath·tanF32AVX2(SB)
+	VMULPS Y0, Y0, Y0
+	VADDPS Y0, Y15, Y0
+	VMULPS 96(SI)(CX*4), Y0, Y0
+	VMOVNTPS Y0, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·tanGradXFloat32AVX2(SB), 0, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+704(SB), Y15
+	VBROADCASTSS lanes<>+64(SB), Y15
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -13170,7 +19656,7 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
@@ -13187,13 +19673,83 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·tanGradXFloat32PastAVX512(SB), 0, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+64(SB), Z31
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	CALL sinter∕vmath·tanF32AVX512(SB)
+	VMULPS Z0, Z0, Z0
+	VADDPS Z0, Z31, Z0
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMOVNTPS Z0, (DX)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	VMOVUPS 4096(DI)(CX*4), Z0
+	CALL sinter∕vmath·tanF32AVX512(SB)
+	VMULPS Z0, Z0, Z0
+	VADDPS Z0, Z31, Z0
+	VMULPS 4096(SI)(CX*4), Z0, Z0
+	VMOVNTPS Z0, 4096(DX)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	VMOVUPS 8192(DI)(CX*4), Z0
+	CALL sinter∕vmath·tanF32AVX512(SB)
+	VMULPS Z0, Z0, Z0
+	VADDPS Z0, Z31, Z0
+	VMULPS 8192(SI)(CX*4), Z0, Z0
+	VMOVNTPS Z0, 8192(DX)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS 12288(DI)(CX*4), Z0
+	CALL sinter∕vmath·tanF32AVX512(SB)
+	VMULPS Z0, Z0, Z0
+	VADDPS Z0, Z31, Z0
+	VMULPS 12288(SI)(CX*4), Z0, Z0
+	VMOVNTPS Z0, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·tanGradXFloat32AVX512(SB), 0, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+704(SB), Z31
+	VBROADCASTSS lanes<>+64(SB), Z31
 	XORQ CX, CX
 	SUBQ $16, AX
 	CMPQ CX, AX
@@ -13233,7 +19789,7 @@ TEXT ·tanGradXFloat64AVX2(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Y15
+	VBROADCASTSD lanes<>+1120(SB), Y15
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -13253,7 +19809,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -13276,7 +19832,7 @@ TEXT ·tanGradXFloat64AVX512(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Z31
+	VBROADCASTSD lanes<>+1120(SB), Z31
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -13310,78 +19866,80 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·tanhFloat32AVX2(SB), NOSPLIT, $0-64
+TEXT ·tanhFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	XORQ CX, CX
-	SUBQ $32, AX
-	JLT singles
 	PCALIGN $32
-main:
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+4256(SB), Y0, Y1
+	VANDPS lanes<>+5024(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VANDPS lanes<>+4256(SB), Y2, Y3
+	VANDPS lanes<>+5024(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VANDPS lanes<>+4256(SB), Y4, Y5
+	VANDPS lanes<>+5024(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VANDPS lanes<>+4256(SB), Y6, Y7
-	VBROADCASTSS lanes<>+4520(SB), Y8
+	VANDPS lanes<>+5024(SB), Y6, Y7
+	VBROADCASTSS lanes<>+5288(SB), Y8
 	VMINPS Y1, Y8, Y1
 	VMINPS Y3, Y8, Y3
 	VMINPS Y5, Y8, Y5
 	VMINPS Y7, Y8, Y7
-	VBROADCASTSS lanes<>+4568(SB), Y8
-	VBROADCASTSS lanes<>+2688(SB), Y9
+	VBROADCASTSS lanes<>+5352(SB), Y8
+	VBROADCASTSS lanes<>+3456(SB), Y9
 	VFMADD231PS Y8, Y1, Y9
-	VBROADCASTSS lanes<>+2688(SB), Y10
+	VBROADCASTSS lanes<>+3456(SB), Y10
 	VFMADD231PS Y8, Y3, Y10
-	VBROADCASTSS lanes<>+2688(SB), Y11
+	VBROADCASTSS lanes<>+3456(SB), Y11
 	VFMADD231PS Y8, Y5, Y11
-	VFMADD213PS lanes<>+2688(SB), Y7, Y8
-	VSUBPS lanes<>+2688(SB), Y9, Y12
-	VSUBPS lanes<>+2688(SB), Y10, Y13
-	VSUBPS lanes<>+2688(SB), Y11, Y14
-	VSUBPS lanes<>+2688(SB), Y8, Y15
+	VFMADD213PS lanes<>+3456(SB), Y7, Y8
+	VSUBPS lanes<>+3456(SB), Y9, Y12
+	VSUBPS lanes<>+3456(SB), Y10, Y13
+	VSUBPS lanes<>+3456(SB), Y11, Y14
+	VSUBPS lanes<>+3456(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+1280(SB), Y12, Y1
-	VFNMADD231PS lanes<>+1280(SB), Y13, Y3
-	VFNMADD231PS lanes<>+1280(SB), Y14, Y5
-	VFNMADD231PS lanes<>+1280(SB), Y15, Y7
+	VFNMADD231PS lanes<>+2048(SB), Y12, Y1
+	VFNMADD231PS lanes<>+2048(SB), Y13, Y3
+	VFNMADD231PS lanes<>+2048(SB), Y14, Y5
+	VFNMADD231PS lanes<>+2048(SB), Y15, Y7
 	VMULPS Y1, Y1, Y12
 	VMULPS Y3, Y3, Y13
 	VMULPS Y5, Y5, Y14
 	VMULPS Y7, Y7, Y15
-	VBROADCASTSS lanes<>+4552(SB), Y6
-	VBROADCASTSS lanes<>+1408(SB), Y4
+	VBROADCASTSS lanes<>+5332(SB), Y6
+	VBROADCASTSS lanes<>+2176(SB), Y4
 	VFMADD231PS Y1, Y6, Y4
-	VBROADCASTSS lanes<>+1408(SB), Y2
+	VBROADCASTSS lanes<>+2176(SB), Y2
 	VFMADD231PS Y3, Y6, Y2
-	VBROADCASTSS lanes<>+1408(SB), Y0
+	VBROADCASTSS lanes<>+2176(SB), Y0
 	VFMADD231PS Y5, Y6, Y0
-	VFMADD213PS lanes<>+1408(SB), Y7, Y6
-	VFMADD213PS lanes<>+2528(SB), Y1, Y4
-	VFMADD213PS lanes<>+2528(SB), Y3, Y2
-	VFMADD213PS lanes<>+2528(SB), Y5, Y0
-	VFMADD213PS lanes<>+2528(SB), Y7, Y6
-	VFMADD213PS lanes<>+2144(SB), Y1, Y4
-	VFMADD213PS lanes<>+2144(SB), Y3, Y2
-	VFMADD213PS lanes<>+2144(SB), Y5, Y0
-	VFMADD213PS lanes<>+2144(SB), Y7, Y6
-	VFMADD213PS lanes<>+4224(SB), Y1, Y4
-	VFMADD213PS lanes<>+4224(SB), Y3, Y2
-	VFMADD213PS lanes<>+4224(SB), Y5, Y0
-	VFMADD213PS lanes<>+4224(SB), Y7, Y6
+	VFMADD213PS lanes<>+2176(SB), Y7, Y6
+	VFMADD213PS lanes<>+3296(SB), Y1, Y4
+	VFMADD213PS lanes<>+3296(SB), Y3, Y2
+	VFMADD213PS lanes<>+3296(SB), Y5, Y0
+	VFMADD213PS lanes<>+3296(SB), Y7, Y6
+	VFMADD213PS lanes<>+2912(SB), Y1, Y4
+	VFMADD213PS lanes<>+2912(SB), Y3, Y2
+	VFMADD213PS lanes<>+2912(SB), Y5, Y0
+	VFMADD213PS lanes<>+2912(SB), Y7, Y6
+	VFMADD213PS lanes<>+4992(SB), Y1, Y4
+	VFMADD213PS lanes<>+4992(SB), Y3, Y2
+	VFMADD213PS lanes<>+4992(SB), Y5, Y0
+	VFMADD213PS lanes<>+4992(SB), Y7, Y6
 	VFMADD231PS Y4, Y12, Y1
 	VFMADD231PS Y2, Y13, Y3
 	VFMADD231PS Y0, Y14, Y5
 	VFMADD231PS Y6, Y15, Y7
-	VBROADCASTSS lanes<>+512(SB), Y0
+	VBROADCASTSS lanes<>+1280(SB), Y0
 	VMOVAPS Y0, Y2
 	VFMSUB231PS Y0, Y9, Y2
 	VMOVAPS Y0, Y4
@@ -13394,22 +19952,137 @@ main:
 	VFMADD231PS Y3, Y10, Y4
 	VFMADD231PS Y5, Y11, Y6
 	VFMADD231PS Y7, Y8, Y12
-	VADDPS lanes<>+704(SB), Y2, Y0
-	VADDPS lanes<>+704(SB), Y4, Y1
-	VADDPS lanes<>+704(SB), Y6, Y3
-	VADDPS lanes<>+704(SB), Y12, Y5
+	VADDPS lanes<>+1472(SB), Y2, Y0
+	VADDPS lanes<>+1472(SB), Y4, Y1
+	VADDPS lanes<>+1472(SB), Y6, Y3
+	VADDPS lanes<>+1472(SB), Y12, Y5
 	VDIVPS Y0, Y2, Y0
 	VDIVPS Y1, Y4, Y1
 	VDIVPS Y3, Y6, Y2
 	VDIVPS Y5, Y12, Y3
 	VMOVUPS (SI)(CX*4), Y4
-	VANDPS lanes<>+608(SB), Y4, Y4
+	VANDPS lanes<>+1376(SB), Y4, Y4
 	VMOVUPS 32(SI)(CX*4), Y5
-	VANDPS lanes<>+608(SB), Y5, Y5
+	VANDPS lanes<>+1376(SB), Y5, Y5
 	VMOVUPS 64(SI)(CX*4), Y6
-	VANDPS lanes<>+608(SB), Y6, Y6
+	VANDPS lanes<>+1376(SB), Y6, Y6
 	VMOVUPS 96(SI)(CX*4), Y7
-	VANDPS lanes<>+608(SB), Y7, Y7
+	VANDPS lanes<>+1376(SB), Y7, Y7
+	VORPS Y4, Y0, Y0
+	VORPS Y5, Y1, Y1
+	VORPS Y6, Y2, Y2
+	VORPS Y7, Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·tanhFloat32AVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*4), Y0
+	VANDPS lanes<>+5024(SB), Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VANDPS lanes<>+5024(SB), Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VANDPS lanes<>+5024(SB), Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VANDPS lanes<>+5024(SB), Y6, Y7
+	VBROADCASTSS lanes<>+5288(SB), Y8
+	VMINPS Y1, Y8, Y1
+	VMINPS Y3, Y8, Y3
+	VMINPS Y5, Y8, Y5
+	VMINPS Y7, Y8, Y7
+	VBROADCASTSS lanes<>+5352(SB), Y8
+	VBROADCASTSS lanes<>+3456(SB), Y9
+	VFMADD231PS Y8, Y1, Y9
+	VBROADCASTSS lanes<>+3456(SB), Y10
+	VFMADD231PS Y8, Y3, Y10
+	VBROADCASTSS lanes<>+3456(SB), Y11
+	VFMADD231PS Y8, Y5, Y11
+	VFMADD213PS lanes<>+3456(SB), Y7, Y8
+	VSUBPS lanes<>+3456(SB), Y9, Y12
+	VSUBPS lanes<>+3456(SB), Y10, Y13
+	VSUBPS lanes<>+3456(SB), Y11, Y14
+	VSUBPS lanes<>+3456(SB), Y8, Y15
+	VPSLLD $23, Y9, Y9
+	VPSLLD $23, Y10, Y10
+	VPSLLD $23, Y11, Y11
+	VPSLLD $23, Y8, Y8
+	VFNMADD231PS lanes<>+2048(SB), Y12, Y1
+	VFNMADD231PS lanes<>+2048(SB), Y13, Y3
+	VFNMADD231PS lanes<>+2048(SB), Y14, Y5
+	VFNMADD231PS lanes<>+2048(SB), Y15, Y7
+	VMULPS Y1, Y1, Y12
+	VMULPS Y3, Y3, Y13
+	VMULPS Y5, Y5, Y14
+	VMULPS Y7, Y7, Y15
+	VBROADCASTSS lanes<>+5332(SB), Y6
+	VBROADCASTSS lanes<>+2176(SB), Y4
+	VFMADD231PS Y1, Y6, Y4
+	VBROADCASTSS lanes<>+2176(SB), Y2
+	VFMADD231PS Y3, Y6, Y2
+	VBROADCASTSS lanes<>+2176(SB), Y0
+	VFMADD231PS Y5, Y6, Y0
+	VFMADD213PS lanes<>+2176(SB), Y7, Y6
+	VFMADD213PS lanes<>+3296(SB), Y1, Y4
+	VFMADD213PS lanes<>+3296(SB), Y3, Y2
+	VFMADD213PS lanes<>+3296(SB), Y5, Y0
+	VFMADD213PS lanes<>+3296(SB), Y7, Y6
+	VFMADD213PS lanes<>+2912(SB), Y1, Y4
+	VFMADD213PS lanes<>+2912(SB), Y3, Y2
+	VFMADD213PS lanes<>+2912(SB), Y5, Y0
+	VFMADD213PS lanes<>+2912(SB), Y7, Y6
+	VFMADD213PS lanes<>+4992(SB), Y1, Y4
+	VFMADD213PS lanes<>+4992(SB), Y3, Y2
+	VFMADD213PS lanes<>+4992(SB), Y5, Y0
+	VFMADD213PS lanes<>+4992(SB), Y7, Y6
+	VFMADD231PS Y4, Y12, Y1
+	VFMADD231PS Y2, Y13, Y3
+	VFMADD231PS Y0, Y14, Y5
+	VFMADD231PS Y6, Y15, Y7
+	VBROADCASTSS lanes<>+1280(SB), Y0
+	VMOVAPS Y0, Y2
+	VFMSUB231PS Y0, Y9, Y2
+	VMOVAPS Y0, Y4
+	VFMSUB231PS Y0, Y10, Y4
+	VMOVAPS Y0, Y6
+	VFMSUB231PS Y0, Y11, Y6
+	VMOVAPS Y0, Y12
+	VFMSUB231PS Y0, Y8, Y12
+	VFMADD231PS Y1, Y9, Y2
+	VFMADD231PS Y3, Y10, Y4
+	VFMADD231PS Y5, Y11, Y6
+	VFMADD231PS Y7, Y8, Y12
+	VADDPS lanes<>+1472(SB), Y2, Y0
+	VADDPS lanes<>+1472(SB), Y4, Y1
+	VADDPS lanes<>+1472(SB), Y6, Y3
+	VADDPS lanes<>+1472(SB), Y12, Y5
+	VDIVPS Y0, Y2, Y0
+	VDIVPS Y1, Y4, Y1
+	VDIVPS Y3, Y6, Y2
+	VDIVPS Y5, Y12, Y3
+	VMOVUPS (SI)(CX*4), Y4
+	VANDPS lanes<>+1376(SB), Y4, Y4
+	VMOVUPS 32(SI)(CX*4), Y5
+	VANDPS lanes<>+1376(SB), Y5, Y5
+	VMOVUPS 64(SI)(CX*4), Y6
+	VANDPS lanes<>+1376(SB), Y6, Y6
+	VMOVUPS 96(SI)(CX*4), Y7
+	VANDPS lanes<>+1376(SB), Y7, Y7
 	VORPS Y4, Y0, Y0
 	VORPS Y5, Y1, Y1
 	VORPS Y6, Y2, Y2
@@ -13428,28 +20101,28 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+4256(SB), Y0, Y1
-	VBROADCASTSS lanes<>+4520(SB), Y2
+	VANDPS lanes<>+5024(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5288(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+4568(SB), Y2
-	VFMADD213PS lanes<>+2688(SB), Y1, Y2
-	VSUBPS lanes<>+2688(SB), Y2, Y3
+	VBROADCASTSS lanes<>+5352(SB), Y2
+	VFMADD213PS lanes<>+3456(SB), Y1, Y2
+	VSUBPS lanes<>+3456(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1280(SB), Y3, Y1
+	VFNMADD231PS lanes<>+2048(SB), Y3, Y1
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+4552(SB), Y4
-	VFMADD213PS lanes<>+1408(SB), Y1, Y4
-	VFMADD213PS lanes<>+2528(SB), Y1, Y4
-	VFMADD213PS lanes<>+2144(SB), Y1, Y4
-	VFMADD213PS lanes<>+4224(SB), Y1, Y4
+	VBROADCASTSS lanes<>+5332(SB), Y4
+	VFMADD213PS lanes<>+2176(SB), Y1, Y4
+	VFMADD213PS lanes<>+3296(SB), Y1, Y4
+	VFMADD213PS lanes<>+2912(SB), Y1, Y4
+	VFMADD213PS lanes<>+4992(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y1
-	VBROADCASTSS lanes<>+512(SB), Y3
+	VBROADCASTSS lanes<>+1280(SB), Y3
 	VMOVAPS Y3, Y4
 	VFMSUB231PS Y3, Y2, Y4
 	VFMADD231PS Y1, Y2, Y4
-	VADDPS lanes<>+704(SB), Y4, Y1
+	VADDPS lanes<>+1472(SB), Y4, Y1
 	VDIVPS Y1, Y4, Y1
-	VANDPS lanes<>+608(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -13459,32 +20132,32 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VANDPS lanes<>+4256(SB), Y0, Y1
-	VBROADCASTSS lanes<>+4520(SB), Y2
+	VANDPS lanes<>+5024(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5288(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+4568(SB), Y2
-	VFMADD213PS lanes<>+2688(SB), Y1, Y2
-	VSUBPS lanes<>+2688(SB), Y2, Y3
+	VBROADCASTSS lanes<>+5352(SB), Y2
+	VFMADD213PS lanes<>+3456(SB), Y1, Y2
+	VSUBPS lanes<>+3456(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1280(SB), Y3, Y1
+	VFNMADD231PS lanes<>+2048(SB), Y3, Y1
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+4552(SB), Y4
-	VFMADD213PS lanes<>+1408(SB), Y1, Y4
-	VFMADD213PS lanes<>+2528(SB), Y1, Y4
-	VFMADD213PS lanes<>+2144(SB), Y1, Y4
-	VFMADD213PS lanes<>+4224(SB), Y1, Y4
+	VBROADCASTSS lanes<>+5332(SB), Y4
+	VFMADD213PS lanes<>+2176(SB), Y1, Y4
+	VFMADD213PS lanes<>+3296(SB), Y1, Y4
+	VFMADD213PS lanes<>+2912(SB), Y1, Y4
+	VFMADD213PS lanes<>+4992(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y1
-	VBROADCASTSS lanes<>+512(SB), Y3
+	VBROADCASTSS lanes<>+1280(SB), Y3
 	VMOVAPS Y3, Y4
 	VFMSUB231PS Y3, Y2, Y4
 	VFMADD231PS Y1, Y2, Y4
-	VADDPS lanes<>+704(SB), Y4, Y1
+	VADDPS lanes<>+1472(SB), Y4, Y1
 	VDIVPS Y1, Y4, Y1
-	VANDPS lanes<>+608(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
@@ -13493,129 +20166,284 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·tanhFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	VBROADCASTSS lanes<>+5024(SB), Z31
+	VBROADCASTSS lanes<>+5292(SB), Z30
+	VBROADCASTSS lanes<>+5324(SB), Z29
+	VBROADCASTSS lanes<>+5336(SB), Z28
+	VBROADCASTSS lanes<>+5312(SB), Z27
+	VMOVUPS lanes<>+640(SB), Z26
+	VMOVUPS lanes<>+256(SB), Z25
+	VMOVUPS lanes<>+448(SB), Z24
+	VMOVUPS lanes<>+128(SB), Z23
+	VMOVUPS lanes<>+192(SB), Z22
+	VMOVUPS lanes<>+320(SB), Z21
+	VMOVUPS lanes<>+704(SB), Z20
+	VMOVUPS lanes<>+384(SB), Z19
+	VMOVUPS lanes<>+64(SB), Z18
+	VMOVUPS lanes<>+512(SB), Z17
+	VMOVUPS lanes<>+0(SB), Z16
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	VMOVUPS (SI)(CX*4), Z0
+	VANDPS Z31, Z0, Z1
+	VMOVUPS 4096(SI)(CX*4), Z2
+	VANDPS Z31, Z2, Z3
+	VMOVUPS 8192(SI)(CX*4), Z4
+	VANDPS Z31, Z4, Z5
+	VMOVUPS 12288(SI)(CX*4), Z6
+	VANDPS Z31, Z6, Z7
+	VMINPS Z1, Z29, Z1
+	VMINPS Z3, Z29, Z3
+	VMINPS Z5, Z29, Z5
+	VMINPS Z7, Z29, Z7
+	VMOVAPS Z30, Z8
+	VFMADD231PS Z28, Z1, Z8
+	VMOVAPS Z30, Z9
+	VFMADD231PS Z28, Z3, Z9
+	VMOVAPS Z30, Z10
+	VFMADD231PS Z28, Z5, Z10
+	VMOVAPS Z30, Z11
+	VFMADD231PS Z28, Z7, Z11
+	VSUBPS Z30, Z8, Z12
+	VSUBPS Z30, Z9, Z13
+	VSUBPS Z30, Z10, Z14
+	VSUBPS Z30, Z11, Z15
+	VFNMADD231PS Z27, Z12, Z1
+	VFNMADD231PS Z27, Z13, Z3
+	VFNMADD231PS Z27, Z14, Z5
+	VFNMADD231PS Z27, Z15, Z7
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z25, Z26, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z25, Z26, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z25, Z26, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z25, Z26, Z15
+	VMOVAPS Z8, Z6
+	VPERMI2PS Z23, Z24, Z6
+	VMOVAPS Z9, Z4
+	VPERMI2PS Z23, Z24, Z4
+	VMOVAPS Z10, Z2
+	VPERMI2PS Z23, Z24, Z2
+	VMOVAPS Z11, Z0
+	VPERMI2PS Z23, Z24, Z0
+	VFMADD231PS Z1, Z12, Z6
+	VFMADD231PS Z3, Z13, Z4
+	VFMADD231PS Z5, Z14, Z2
+	VFMADD231PS Z7, Z15, Z0
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z21, Z22, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z21, Z22, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z21, Z22, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z21, Z22, Z15
+	VFMADD231PS Z1, Z6, Z12
+	VFMADD231PS Z3, Z4, Z13
+	VFMADD231PS Z5, Z2, Z14
+	VFMADD231PS Z7, Z0, Z15
+	VMOVAPS Z8, Z0
+	VPERMI2PS Z19, Z20, Z0
+	VMOVAPS Z9, Z2
+	VPERMI2PS Z19, Z20, Z2
+	VMOVAPS Z10, Z4
+	VPERMI2PS Z19, Z20, Z4
+	VMOVAPS Z11, Z6
+	VPERMI2PS Z19, Z20, Z6
+	VFMADD231PS Z1, Z12, Z0
+	VFMADD231PS Z3, Z13, Z2
+	VFMADD231PS Z5, Z14, Z4
+	VFMADD231PS Z7, Z15, Z6
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z17, Z18, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z17, Z18, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z17, Z18, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z17, Z18, Z15
+	VFMADD231PS Z1, Z0, Z12
+	VFMADD231PS Z3, Z2, Z13
+	VFMADD231PS Z5, Z4, Z14
+	VFMADD231PS Z7, Z6, Z15
+	VPERMI2PS lanes<>+576(SB), Z16, Z8
+	VPERMI2PS lanes<>+576(SB), Z16, Z9
+	VPERMI2PS lanes<>+576(SB), Z16, Z10
+	VPERMI2PS lanes<>+576(SB), Z16, Z11
+	VFMADD231PS Z1, Z12, Z8
+	VFMADD231PS Z3, Z13, Z9
+	VFMADD231PS Z5, Z14, Z10
+	VFMADD231PS Z7, Z15, Z11
+	VPTERNLOGD $226, (SI)(CX*4), Z31, Z8
+	VPTERNLOGD $226, 4096(SI)(CX*4), Z31, Z9
+	VPTERNLOGD $226, 8192(SI)(CX*4), Z31, Z10
+	VPTERNLOGD $226, 12288(SI)(CX*4), Z31, Z11
+	VMOVNTPS Z8, (DX)(CX*4)
+	VMOVNTPS Z9, 4096(DX)(CX*4)
+	VMOVNTPS Z10, 8192(DX)(CX*4)
+	VMOVNTPS Z11, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·tanhFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+2688(SB), Z31
-	VBROADCASTSS lanes<>+512(SB), Z30
-	VBROADCASTSS lanes<>+4256(SB), Z29
-	VBROADCASTSS lanes<>+4520(SB), Z28
-	VBROADCASTSS lanes<>+4568(SB), Z27
-	VBROADCASTSS lanes<>+1280(SB), Z26
-	VBROADCASTSS lanes<>+4552(SB), Z25
-	VBROADCASTSS lanes<>+1408(SB), Z24
-	VBROADCASTSS lanes<>+2528(SB), Z23
-	VBROADCASTSS lanes<>+2144(SB), Z22
-	VBROADCASTSS lanes<>+4224(SB), Z21
-	VBROADCASTSS lanes<>+704(SB), Z20
-	VBROADCASTSS lanes<>+100(SB), Z19
+	VBROADCASTSS lanes<>+5024(SB), Z31
+	VBROADCASTSS lanes<>+5292(SB), Z30
+	VBROADCASTSS lanes<>+5324(SB), Z29
+	VBROADCASTSS lanes<>+5336(SB), Z28
+	VBROADCASTSS lanes<>+5312(SB), Z27
+	VMOVUPS lanes<>+640(SB), Z26
+	VMOVUPS lanes<>+256(SB), Z25
+	VMOVUPS lanes<>+448(SB), Z24
+	VMOVUPS lanes<>+128(SB), Z23
+	VMOVUPS lanes<>+192(SB), Z22
+	VMOVUPS lanes<>+320(SB), Z21
+	VMOVUPS lanes<>+704(SB), Z20
+	VMOVUPS lanes<>+384(SB), Z19
+	VMOVUPS lanes<>+64(SB), Z18
+	VMOVUPS lanes<>+512(SB), Z17
+	VMOVUPS lanes<>+0(SB), Z16
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Z0
-	VANDPS Z29, Z0, Z1
+	VANDPS Z31, Z0, Z1
 	VMOVUPS 64(SI)(CX*4), Z2
-	VANDPS Z29, Z2, Z3
+	VANDPS Z31, Z2, Z3
 	VMOVUPS 128(SI)(CX*4), Z4
-	VANDPS Z29, Z4, Z5
+	VANDPS Z31, Z4, Z5
 	VMOVUPS 192(SI)(CX*4), Z6
-	VANDPS Z29, Z6, Z7
-	VMINPS Z1, Z28, Z1
-	VMINPS Z3, Z28, Z3
-	VMINPS Z5, Z28, Z5
-	VMINPS Z7, Z28, Z7
-	VMOVAPS Z31, Z8
-	VFMADD231PS Z27, Z1, Z8
-	VMOVAPS Z31, Z9
-	VFMADD231PS Z27, Z3, Z9
-	VMOVAPS Z31, Z10
-	VFMADD231PS Z27, Z5, Z10
-	VMOVAPS Z31, Z11
-	VFMADD231PS Z27, Z7, Z11
-	VSUBPS Z31, Z8, Z12
-	VSUBPS Z31, Z9, Z13
-	VSUBPS Z31, Z10, Z14
-	VSUBPS Z31, Z11, Z15
-	VPSLLD $23, Z8, Z8
-	VPSLLD $23, Z9, Z9
-	VPSLLD $23, Z10, Z10
-	VPSLLD $23, Z11, Z11
-	VFNMADD231PS Z26, Z12, Z1
-	VFNMADD231PS Z26, Z13, Z3
-	VFNMADD231PS Z26, Z14, Z5
-	VFNMADD231PS Z26, Z15, Z7
-	VMULPS Z1, Z1, Z12
-	VMULPS Z3, Z3, Z13
-	VMULPS Z5, Z5, Z14
-	VMULPS Z7, Z7, Z15
-	VMOVAPS Z24, Z16
-	VFMADD231PS Z1, Z25, Z16
-	VMOVAPS Z24, Z17
-	VFMADD231PS Z3, Z25, Z17
-	VMOVAPS Z24, Z18
-	VFMADD231PS Z5, Z25, Z18
-	VMOVAPS Z24, Z6
-	VFMADD231PS Z7, Z25, Z6
-	VFMADD213PS Z23, Z1, Z16
-	VFMADD213PS Z23, Z3, Z17
-	VFMADD213PS Z23, Z5, Z18
-	VFMADD213PS Z23, Z7, Z6
-	VFMADD213PS Z22, Z1, Z16
-	VFMADD213PS Z22, Z3, Z17
-	VFMADD213PS Z22, Z5, Z18
-	VFMADD213PS Z22, Z7, Z6
-	VFMADD213PS Z21, Z1, Z16
-	VFMADD213PS Z21, Z3, Z17
-	VFMADD213PS Z21, Z5, Z18
-	VFMADD213PS Z21, Z7, Z6
-	VFMADD231PS Z16, Z12, Z1
-	VFMADD231PS Z17, Z13, Z3
-	VFMADD231PS Z18, Z14, Z5
-	VFMADD231PS Z6, Z15, Z7
-	VMOVAPS Z30, Z6
-	VFMSUB231PS Z30, Z8, Z6
-	VMOVAPS Z30, Z12
-	VFMSUB231PS Z30, Z9, Z12
-	VMOVAPS Z30, Z13
-	VFMSUB231PS Z30, Z10, Z13
-	VMOVAPS Z30, Z14
-	VFMSUB231PS Z30, Z11, Z14
-	VFMADD231PS Z1, Z8, Z6
-	VFMADD231PS Z3, Z9, Z12
-	VFMADD231PS Z5, Z10, Z13
-	VFMADD231PS Z7, Z11, Z14
-	VADDPS Z20, Z6, Z1
-	VADDPS Z20, Z12, Z3
-	VADDPS Z20, Z13, Z5
-	VADDPS Z20, Z14, Z7
-	VRCP14PS Z1, Z8
-	VRCP14PS Z3, Z9
-	VRCP14PS Z5, Z10
-	VRCP14PS Z7, Z11
-	VMULPS Z8, Z6, Z15
-	VMULPS Z9, Z12, Z16
-	VMULPS Z10, Z13, Z17
-	VMULPS Z11, Z14, Z18
-	VFNMADD231PS Z15, Z1, Z6
-	VFNMADD231PS Z16, Z3, Z12
-	VFNMADD231PS Z17, Z5, Z13
-	VFNMADD231PS Z18, Z7, Z14
-	VFMADD231PS Z8, Z6, Z15
-	VFMADD231PS Z9, Z12, Z16
-	VFMADD231PS Z10, Z13, Z17
-	VFMADD231PS Z11, Z14, Z18
-	VPTERNLOGD $248, Z19, Z0, Z15
-	VPTERNLOGD $248, Z19, Z2, Z16
-	VPTERNLOGD $248, Z19, Z4, Z17
-	VPTERNLOGD $248, 192(SI)(CX*4), Z19, Z18
-	VMOVUPS Z15, (DX)(CX*4)
-	VMOVUPS Z16, 64(DX)(CX*4)
-	VMOVUPS Z17, 128(DX)(CX*4)
-	VMOVUPS Z18, 192(DX)(CX*4)
+	VANDPS Z31, Z6, Z7
+	VMINPS Z1, Z29, Z1
+	VMINPS Z3, Z29, Z3
+	VMINPS Z5, Z29, Z5
+	VMINPS Z7, Z29, Z7
+	VMOVAPS Z30, Z8
+	VFMADD231PS Z28, Z1, Z8
+	VMOVAPS Z30, Z9
+	VFMADD231PS Z28, Z3, Z9
+	VMOVAPS Z30, Z10
+	VFMADD231PS Z28, Z5, Z10
+	VMOVAPS Z30, Z11
+	VFMADD231PS Z28, Z7, Z11
+	VSUBPS Z30, Z8, Z12
+	VSUBPS Z30, Z9, Z13
+	VSUBPS Z30, Z10, Z14
+	VSUBPS Z30, Z11, Z15
+	VFNMADD231PS Z27, Z12, Z1
+	VFNMADD231PS Z27, Z13, Z3
+	VFNMADD231PS Z27, Z14, Z5
+	VFNMADD231PS Z27, Z15, Z7
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z25, Z26, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z25, Z26, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z25, Z26, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z25, Z26, Z15
+	VMOVAPS Z8, Z6
+	VPERMI2PS Z23, Z24, Z6
+	VMOVAPS Z9, Z4
+	VPERMI2PS Z23, Z24, Z4
+	VMOVAPS Z10, Z2
+	VPERMI2PS Z23, Z24, Z2
+	VMOVAPS Z11, Z0
+	VPERMI2PS Z23, Z24, Z0
+	VFMADD231PS Z1, Z12, Z6
+	VFMADD231PS Z3, Z13, Z4
+	VFMADD231PS Z5, Z14, Z2
+	VFMADD231PS Z7, Z15, Z0
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z21, Z22, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z21, Z22, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z21, Z22, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z21, Z22, Z15
+	VFMADD231PS Z1, Z6, Z12
+	VFMADD231PS Z3, Z4, Z13
+	VFMADD231PS Z5, Z2, Z14
+	VFMADD231PS Z7, Z0, Z15
+	VMOVAPS Z8, Z0
+	VPERMI2PS Z19, Z20, Z0
+	VMOVAPS Z9, Z2
+	VPERMI2PS Z19, Z20, Z2
+	VMOVAPS Z10, Z4
+	VPERMI2PS Z19, Z20, Z4
+	VMOVAPS Z11, Z6
+	VPERMI2PS Z19, Z20, Z6
+	VFMADD231PS Z1, Z12, Z0
+	VFMADD231PS Z3, Z13, Z2
+	VFMADD231PS Z5, Z14, Z4
+	VFMADD231PS Z7, Z15, Z6
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z17, Z18, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z17, Z18, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z17, Z18, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z17, Z18, Z15
+	VFMADD231PS Z1, Z0, Z12
+	VFMADD231PS Z3, Z2, Z13
+	VFMADD231PS Z5, Z4, Z14
+	VFMADD231PS Z7, Z6, Z15
+	VPERMI2PS lanes<>+576(SB), Z16, Z8
+	VPERMI2PS lanes<>+576(SB), Z16, Z9
+	VPERMI2PS lanes<>+576(SB), Z16, Z10
+	VPERMI2PS lanes<>+576(SB), Z16, Z11
+	VFMADD231PS Z1, Z12, Z8
+	VFMADD231PS Z3, Z13, Z9
+	VFMADD231PS Z5, Z14, Z10
+	VFMADD231PS Z7, Z15, Z11
+	VPTERNLOGD $226, (SI)(CX*4), Z31, Z8
+	VPTERNLOGD $226, 64(SI)(CX*4), Z31, Z9
+	VPTERNLOGD $226, 128(SI)(CX*4), Z31, Z10
+	VPTERNLOGD $226, 192(SI)(CX*4), Z31, Z11
+	VMOVUPS Z8, (DX)(CX*4)
+	VMOVUPS Z9, 64(DX)(CX*4)
+	VMOVUPS Z10, 128(DX)(CX*4)
+	VMOVUPS Z11, 192(DX)(CX*4)
 	ADDQ $64, CX
 	CMPQ CX, AX
 	JLE main
@@ -13628,30 +20456,30 @@ masked:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPS.Z (SI)(CX*4), K7, Z0
-	VANDPS Z29, Z0, Z1
-	VMINPS Z1, Z28, Z1
-	VMOVAPS Z31, Z2
-	VFMADD231PS Z27, Z1, Z2
-	VSUBPS Z31, Z2, Z3
-	VPSLLD $23, Z2, Z2
-	VFNMADD231PS Z26, Z3, Z1
-	VMULPS Z1, Z1, Z3
-	VMOVAPS Z24, Z4
-	VFMADD231PS Z1, Z25, Z4
-	VFMADD213PS Z23, Z1, Z4
-	VFMADD213PS Z22, Z1, Z4
-	VFMADD213PS Z21, Z1, Z4
-	VFMADD231PS Z4, Z3, Z1
-	VMOVAPS Z30, Z3
-	VFMSUB231PS Z30, Z2, Z3
-	VFMADD231PS Z1, Z2, Z3
-	VADDPS Z20, Z3, Z1
-	VRCP14PS Z1, Z2
-	VMULPS Z2, Z3, Z4
-	VFNMADD231PS Z4, Z1, Z3
-	VFMADD231PS Z2, Z3, Z4
-	VPTERNLOGD $248, Z19, Z0, Z4
-	VMOVUPS Z4, K7, (DX)(CX*4)
+	VANDPS Z31, Z0, Z1
+	VMINPS Z1, Z29, Z1
+	VMOVAPS Z30, Z2
+	VFMADD231PS Z28, Z1, Z2
+	VSUBPS Z30, Z2, Z3
+	VFNMADD231PS Z27, Z3, Z1
+	VMOVAPS Z2, Z3
+	VPERMI2PS Z25, Z26, Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS Z23, Z24, Z4
+	VFMADD231PS Z1, Z3, Z4
+	VMOVAPS Z2, Z3
+	VPERMI2PS Z21, Z22, Z3
+	VFMADD231PS Z1, Z4, Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS Z19, Z20, Z4
+	VFMADD231PS Z1, Z3, Z4
+	VMOVAPS Z2, Z3
+	VPERMI2PS Z17, Z18, Z3
+	VFMADD231PS Z1, Z4, Z3
+	VPERMI2PS lanes<>+576(SB), Z16, Z2
+	VFMADD231PS Z1, Z3, Z2
+	VPTERNLOGD $226, Z0, Z31, Z2
+	VMOVUPS Z2, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
 	JGT masked
@@ -13664,12 +20492,12 @@ TEXT ·tanhFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4512(SB), Y15
-	VBROADCASTSD lanes<>+352(SB), Y14
-	VBROADCASTSD lanes<>+288(SB), Y13
-	VBROADCASTSD lanes<>+4288(SB), Y12
-	VBROADCASTSD lanes<>+4328(SB), Y11
-	VBROADCASTSD lanes<>+4504(SB), Y10
+	VBROADCASTSD lanes<>+5280(SB), Y15
+	VBROADCASTSD lanes<>+1120(SB), Y14
+	VBROADCASTSD lanes<>+1056(SB), Y13
+	VBROADCASTSD lanes<>+5056(SB), Y12
+	VBROADCASTSD lanes<>+5096(SB), Y11
+	VBROADCASTSD lanes<>+5272(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -13689,32 +20517,32 @@ main:
 	VSUBPD Y15, Y5, Y7
 	VPSLLQ $52, Y4, Y4
 	VPSLLQ $52, Y5, Y5
-	VFNMADD231PD lanes<>+3840(SB), Y6, Y1
-	VFNMADD231PD lanes<>+3840(SB), Y7, Y3
-	VFNMADD231PD lanes<>+1728(SB), Y6, Y1
-	VFNMADD231PD lanes<>+1728(SB), Y7, Y3
+	VFNMADD231PD lanes<>+4608(SB), Y6, Y1
+	VFNMADD231PD lanes<>+4608(SB), Y7, Y3
+	VFNMADD231PD lanes<>+2496(SB), Y6, Y1
+	VFNMADD231PD lanes<>+2496(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+4416(SB), Y8
-	VBROADCASTSD lanes<>+2720(SB), Y9
+	VBROADCASTSD lanes<>+5184(SB), Y8
+	VBROADCASTSD lanes<>+3488(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+2720(SB), Y7, Y8
-	VFMADD213PD lanes<>+3680(SB), Y6, Y9
-	VFMADD213PD lanes<>+3680(SB), Y7, Y8
-	VFMADD213PD lanes<>+4064(SB), Y6, Y9
-	VFMADD213PD lanes<>+4064(SB), Y7, Y8
-	VFMADD213PD lanes<>+2272(SB), Y6, Y9
-	VFMADD213PD lanes<>+2272(SB), Y7, Y8
-	VBROADCASTSD lanes<>+4456(SB), Y2
-	VBROADCASTSD lanes<>+2112(SB), Y0
+	VFMADD213PD lanes<>+3488(SB), Y7, Y8
+	VFMADD213PD lanes<>+4448(SB), Y6, Y9
+	VFMADD213PD lanes<>+4448(SB), Y7, Y8
+	VFMADD213PD lanes<>+4832(SB), Y6, Y9
+	VFMADD213PD lanes<>+4832(SB), Y7, Y8
+	VFMADD213PD lanes<>+3040(SB), Y6, Y9
+	VFMADD213PD lanes<>+3040(SB), Y7, Y8
+	VBROADCASTSD lanes<>+5224(SB), Y2
+	VBROADCASTSD lanes<>+2880(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+2112(SB), Y7, Y2
-	VFMADD213PD lanes<>+3040(SB), Y6, Y0
-	VFMADD213PD lanes<>+3040(SB), Y7, Y2
-	VFMADD213PD lanes<>+3392(SB), Y6, Y0
-	VFMADD213PD lanes<>+3392(SB), Y7, Y2
-	VFMADD213PD lanes<>+2240(SB), Y6, Y0
-	VFMADD213PD lanes<>+2240(SB), Y7, Y2
+	VFMADD213PD lanes<>+2880(SB), Y7, Y2
+	VFMADD213PD lanes<>+3808(SB), Y6, Y0
+	VFMADD213PD lanes<>+3808(SB), Y7, Y2
+	VFMADD213PD lanes<>+4160(SB), Y6, Y0
+	VFMADD213PD lanes<>+4160(SB), Y7, Y2
+	VFMADD213PD lanes<>+3008(SB), Y6, Y0
+	VFMADD213PD lanes<>+3008(SB), Y7, Y2
 	VFMADD213PD Y14, Y6, Y0
 	VFMADD213PD Y14, Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
@@ -13732,9 +20560,9 @@ main:
 	VDIVPD Y1, Y0, Y0
 	VDIVPD Y3, Y2, Y1
 	VMOVUPS (SI)(CX*8), Y2
-	VANDPD lanes<>+96(SB), Y2, Y2
+	VANDPD lanes<>+864(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*8), Y3
-	VANDPD lanes<>+96(SB), Y3, Y3
+	VANDPD lanes<>+864(SB), Y3, Y3
 	VORPD Y2, Y0, Y0
 	VORPD Y3, Y1, Y1
 	VMOVUPS Y0, (DX)(CX*8)
@@ -13755,19 +20583,19 @@ single:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFNMADD231PD lanes<>+3840(SB), Y3, Y1
-	VFNMADD231PD lanes<>+1728(SB), Y3, Y1
+	VFNMADD231PD lanes<>+4608(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2496(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+4416(SB), Y4
-	VFMADD213PD lanes<>+2720(SB), Y3, Y4
-	VFMADD213PD lanes<>+3680(SB), Y3, Y4
-	VFMADD213PD lanes<>+4064(SB), Y3, Y4
-	VFMADD213PD lanes<>+2272(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4456(SB), Y5
-	VFMADD213PD lanes<>+2112(SB), Y3, Y5
-	VFMADD213PD lanes<>+3040(SB), Y3, Y5
-	VFMADD213PD lanes<>+3392(SB), Y3, Y5
-	VFMADD213PD lanes<>+2240(SB), Y3, Y5
+	VBROADCASTSD lanes<>+5184(SB), Y4
+	VFMADD213PD lanes<>+3488(SB), Y3, Y4
+	VFMADD213PD lanes<>+4448(SB), Y3, Y4
+	VFMADD213PD lanes<>+4832(SB), Y3, Y4
+	VFMADD213PD lanes<>+3040(SB), Y3, Y4
+	VBROADCASTSD lanes<>+5224(SB), Y5
+	VFMADD213PD lanes<>+2880(SB), Y3, Y5
+	VFMADD213PD lanes<>+3808(SB), Y3, Y5
+	VFMADD213PD lanes<>+4160(SB), Y3, Y5
+	VFMADD213PD lanes<>+3008(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
@@ -13776,7 +20604,7 @@ single:
 	VFMADD231PD Y1, Y2, Y3
 	VADDPD Y14, Y3, Y1
 	VDIVPD Y1, Y3, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
@@ -13786,7 +20614,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
@@ -13796,19 +20624,19 @@ tail:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFNMADD231PD lanes<>+3840(SB), Y3, Y1
-	VFNMADD231PD lanes<>+1728(SB), Y3, Y1
+	VFNMADD231PD lanes<>+4608(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2496(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+4416(SB), Y4
-	VFMADD213PD lanes<>+2720(SB), Y3, Y4
-	VFMADD213PD lanes<>+3680(SB), Y3, Y4
-	VFMADD213PD lanes<>+4064(SB), Y3, Y4
-	VFMADD213PD lanes<>+2272(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4456(SB), Y5
-	VFMADD213PD lanes<>+2112(SB), Y3, Y5
-	VFMADD213PD lanes<>+3040(SB), Y3, Y5
-	VFMADD213PD lanes<>+3392(SB), Y3, Y5
-	VFMADD213PD lanes<>+2240(SB), Y3, Y5
+	VBROADCASTSD lanes<>+5184(SB), Y4
+	VFMADD213PD lanes<>+3488(SB), Y3, Y4
+	VFMADD213PD lanes<>+4448(SB), Y3, Y4
+	VFMADD213PD lanes<>+4832(SB), Y3, Y4
+	VFMADD213PD lanes<>+3040(SB), Y3, Y4
+	VBROADCASTSD lanes<>+5224(SB), Y5
+	VFMADD213PD lanes<>+2880(SB), Y3, Y5
+	VFMADD213PD lanes<>+3808(SB), Y3, Y5
+	VFMADD213PD lanes<>+4160(SB), Y3, Y5
+	VFMADD213PD lanes<>+3008(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
@@ -13817,7 +20645,7 @@ tail:
 	VFMADD231PD Y1, Y2, Y3
 	VADDPD Y14, Y3, Y1
 	VDIVPD Y1, Y3, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
@@ -13831,18 +20659,18 @@ TEXT ·tanhFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4512(SB), Z31
-	VBROADCASTSD lanes<>+352(SB), Z30
-	VBROADCASTSD lanes<>+288(SB), Z29
-	VBROADCASTSD lanes<>+4288(SB), Z28
-	VBROADCASTSD lanes<>+4328(SB), Z27
-	VBROADCASTSD lanes<>+4504(SB), Z26
-	VBROADCASTSD lanes<>+3840(SB), Z25
-	VBROADCASTSD lanes<>+1728(SB), Z24
-	VBROADCASTSD lanes<>+4416(SB), Z23
-	VBROADCASTSD lanes<>+2720(SB), Z22
-	VBROADCASTSD lanes<>+3680(SB), Z21
-	VBROADCASTSD lanes<>+4064(SB), Z20
+	VBROADCASTSD lanes<>+5280(SB), Z31
+	VBROADCASTSD lanes<>+1120(SB), Z30
+	VBROADCASTSD lanes<>+1056(SB), Z29
+	VBROADCASTSD lanes<>+5056(SB), Z28
+	VBROADCASTSD lanes<>+5096(SB), Z27
+	VBROADCASTSD lanes<>+5272(SB), Z26
+	VBROADCASTSD lanes<>+4608(SB), Z25
+	VBROADCASTSD lanes<>+2496(SB), Z24
+	VBROADCASTSD lanes<>+5184(SB), Z23
+	VBROADCASTSD lanes<>+3488(SB), Z22
+	VBROADCASTSD lanes<>+4448(SB), Z21
+	VBROADCASTSD lanes<>+4832(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -13904,30 +20732,30 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VFMADD213PD.BCST lanes<>+2272(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+2272(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+2272(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+2272(SB), Z15, Z19
-	VBROADCASTSD lanes<>+4456(SB), Z6
-	VBROADCASTSD lanes<>+2112(SB), Z4
+	VFMADD213PD.BCST lanes<>+3040(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+3040(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+3040(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+3040(SB), Z15, Z19
+	VBROADCASTSD lanes<>+5224(SB), Z6
+	VBROADCASTSD lanes<>+2880(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+2112(SB), Z2
+	VBROADCASTSD lanes<>+2880(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+2112(SB), Z0
+	VBROADCASTSD lanes<>+2880(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2112(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3040(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3040(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3040(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3040(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3392(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3392(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3392(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3392(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+2240(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+2240(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+2240(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2240(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+2880(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3808(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3808(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3808(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3808(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4160(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+4160(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+4160(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+4160(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3008(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3008(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3008(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3008(SB), Z15, Z6
 	VFMADD213PD Z30, Z12, Z4
 	VFMADD213PD Z30, Z13, Z2
 	VFMADD213PD Z30, Z14, Z0
@@ -13961,13 +20789,13 @@ main:
 	VDIVPD Z5, Z4, Z2
 	VDIVPD Z7, Z6, Z3
 	VMOVUPS (SI)(CX*8), Z4
-	VPTERNLOGQ.BCST $248, lanes<>+96(SB), Z4, Z0
+	VPTERNLOGQ.BCST $248, lanes<>+864(SB), Z4, Z0
 	VMOVUPS 64(SI)(CX*8), Z4
-	VPTERNLOGQ.BCST $248, lanes<>+96(SB), Z4, Z1
+	VPTERNLOGQ.BCST $248, lanes<>+864(SB), Z4, Z1
 	VMOVUPS 128(SI)(CX*8), Z4
-	VPTERNLOGQ.BCST $248, lanes<>+96(SB), Z4, Z2
+	VPTERNLOGQ.BCST $248, lanes<>+864(SB), Z4, Z2
 	VMOVUPS 192(SI)(CX*8), Z4
-	VPTERNLOGQ.BCST $248, lanes<>+96(SB), Z4, Z3
+	VPTERNLOGQ.BCST $248, lanes<>+864(SB), Z4, Z3
 	VMOVUPS Z0, (DX)(CX*8)
 	VMOVUPS Z1, 64(DX)(CX*8)
 	VMOVUPS Z2, 128(DX)(CX*8)
@@ -13997,12 +20825,12 @@ masked:
 	VFMADD231PD Z3, Z23, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VFMADD213PD.BCST lanes<>+2272(SB), Z3, Z4
-	VBROADCASTSD lanes<>+4456(SB), Z5
-	VFMADD213PD.BCST lanes<>+2112(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3040(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3392(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2240(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3040(SB), Z3, Z4
+	VBROADCASTSD lanes<>+5224(SB), Z5
+	VFMADD213PD.BCST lanes<>+2880(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3808(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+4160(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3008(SB), Z3, Z5
 	VFMADD213PD Z30, Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFMADD231PD Z5, Z3, Z1
@@ -14011,12 +20839,147 @@ masked:
 	VFMADD231PD Z1, Z2, Z3
 	VADDPD Z30, Z3, Z1
 	VDIVPD Z1, Z3, Z1
-	VPTERNLOGQ.BCST $248, lanes<>+96(SB), Z0, Z1
+	VPTERNLOGQ.BCST $248, lanes<>+864(SB), Z0, Z1
 	VMOVUPD Z1, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
 	JGT masked
 done:
+	VZEROUPPER
+	RET
+
+TEXT ·tanhGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	XORQ CX, CX
+	PCALIGN $32
+line:
+	PREFETCHT1 2048(SI)(CX*4)
+	PREFETCHT0 256(SI)(CX*4)
+	PREFETCHT1 2048(DI)(CX*4)
+	PREFETCHT0 256(DI)(CX*4)
+	PREFETCHT1 2112(SI)(CX*4)
+	PREFETCHT0 320(SI)(CX*4)
+	PREFETCHT1 2112(DI)(CX*4)
+	PREFETCHT0 320(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Y0
+	VANDPS lanes<>+5024(SB), Y0, Y1
+	VMOVUPS 32(DI)(CX*4), Y2
+	VANDPS lanes<>+5024(SB), Y2, Y3
+	VMOVUPS 64(DI)(CX*4), Y4
+	VANDPS lanes<>+5024(SB), Y4, Y5
+	VMOVUPS 96(DI)(CX*4), Y6
+	VANDPS lanes<>+5024(SB), Y6, Y7
+	VBROADCASTSS lanes<>+5288(SB), Y8
+	VMINPS Y1, Y8, Y1
+	VMINPS Y3, Y8, Y3
+	VMINPS Y5, Y8, Y5
+	VMINPS Y7, Y8, Y7
+	VBROADCASTSS lanes<>+5352(SB), Y8
+	VBROADCASTSS lanes<>+3456(SB), Y9
+	VFMADD231PS Y8, Y1, Y9
+	VBROADCASTSS lanes<>+3456(SB), Y10
+	VFMADD231PS Y8, Y3, Y10
+	VBROADCASTSS lanes<>+3456(SB), Y11
+	VFMADD231PS Y8, Y5, Y11
+	VFMADD213PS lanes<>+3456(SB), Y7, Y8
+	VSUBPS lanes<>+3456(SB), Y9, Y12
+	VSUBPS lanes<>+3456(SB), Y10, Y13
+	VSUBPS lanes<>+3456(SB), Y11, Y14
+	VSUBPS lanes<>+3456(SB), Y8, Y15
+	VPSLLD $23, Y9, Y9
+	VPSLLD $23, Y10, Y10
+	VPSLLD $23, Y11, Y11
+	VPSLLD $23, Y8, Y8
+	VFNMADD231PS lanes<>+2048(SB), Y12, Y1
+	VFNMADD231PS lanes<>+2048(SB), Y13, Y3
+	VFNMADD231PS lanes<>+2048(SB), Y14, Y5
+	VFNMADD231PS lanes<>+2048(SB), Y15, Y7
+	VMULPS Y1, Y1, Y12
+	VMULPS Y3, Y3, Y13
+	VMULPS Y5, Y5, Y14
+	VMULPS Y7, Y7, Y15
+	VBROADCASTSS lanes<>+5332(SB), Y6
+	VBROADCASTSS lanes<>+2176(SB), Y4
+	VFMADD231PS Y1, Y6, Y4
+	VBROADCASTSS lanes<>+2176(SB), Y2
+	VFMADD231PS Y3, Y6, Y2
+	VBROADCASTSS lanes<>+2176(SB), Y0
+	VFMADD231PS Y5, Y6, Y0
+	VFMADD213PS lanes<>+2176(SB), Y7, Y6
+	VFMADD213PS lanes<>+3296(SB), Y1, Y4
+	VFMADD213PS lanes<>+3296(SB), Y3, Y2
+	VFMADD213PS lanes<>+3296(SB), Y5, Y0
+	VFMADD213PS lanes<>+3296(SB), Y7, Y6
+	VFMADD213PS lanes<>+2912(SB), Y1, Y4
+	VFMADD213PS lanes<>+2912(SB), Y3, Y2
+	VFMADD213PS lanes<>+2912(SB), Y5, Y0
+	VFMADD213PS lanes<>+2912(SB), Y7, Y6
+	VFMADD213PS lanes<>+4992(SB), Y1, Y4
+	VFMADD213PS lanes<>+4992(SB), Y3, Y2
+	VFMADD213PS lanes<>+4992(SB), Y5, Y0
+	VFMADD213PS lanes<>+4992(SB), Y7, Y6
+	VFMADD231PS Y4, Y12, Y1
+	VFMADD231PS Y2, Y13, Y3
+	VFMADD231PS Y0, Y14, Y5
+	VFMADD231PS Y6, Y15, Y7
+	VBROADCASTSS lanes<>+1280(SB), Y0
+	VMOVAPS Y0, Y2
+	VFMSUB231PS Y0, Y9, Y2
+	VMOVAPS Y0, Y4
+	VFMSUB231PS Y0, Y10, Y4
+	VMOVAPS Y0, Y6
+	VFMSUB231PS Y0, Y11, Y6
+	VMOVAPS Y0, Y12
+	VFMSUB231PS Y0, Y8, Y12
+	VFMADD231PS Y1, Y9, Y2
+	VFMADD231PS Y3, Y10, Y4
+	VFMADD231PS Y5, Y11, Y6
+	VFMADD231PS Y7, Y8, Y12
+	VADDPS lanes<>+1472(SB), Y2, Y0
+	VADDPS lanes<>+1472(SB), Y4, Y1
+	VADDPS lanes<>+1472(SB), Y6, Y3
+	VADDPS lanes<>+1472(SB), Y12, Y5
+	VDIVPS Y0, Y2, Y0
+	VDIVPS Y1, Y4, Y1
+	VDIVPS Y3, Y6, Y2
+	VDIVPS Y5, Y12, Y3
+	VMOVUPS (DI)(CX*4), Y4
+	VANDPS lanes<>+1376(SB), Y4, Y4
+	VMOVUPS 32(DI)(CX*4), Y5
+	VANDPS lanes<>+1376(SB), Y5, Y5
+	VMOVUPS 64(DI)(CX*4), Y6
+	VANDPS lanes<>+1376(SB), Y6, Y6
+	VMOVUPS 96(DI)(CX*4), Y7
+	VANDPS lanes<>+1376(SB), Y7, Y7
+	VORPS Y4, Y0, Y0
+	VORPS Y5, Y1, Y1
+	VORPS Y6, Y2, Y2
+	VORPS Y7, Y3, Y3
+	VMULPS Y0, Y0, Y0
+	VMULPS Y1, Y1, Y1
+	VMULPS Y2, Y2, Y2
+	VMULPS Y3, Y3, Y3
+	VBROADCASTSS lanes<>+64(SB), Y4
+	VSUBPS Y0, Y4, Y0
+	VSUBPS Y1, Y4, Y1
+	VSUBPS Y2, Y4, Y2
+	VSUBPS Y3, Y4, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
+	VMOVNTPS Y0, (DX)(CX*4)
+	VMOVNTPS Y1, 32(DX)(CX*4)
+	VMOVNTPS Y2, 64(DX)(CX*4)
+	VMOVNTPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLT line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -14032,67 +20995,67 @@ TEXT ·tanhGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (DI)(CX*4), Y0
-	VANDPS lanes<>+4256(SB), Y0, Y1
+	VANDPS lanes<>+5024(SB), Y0, Y1
 	VMOVUPS 32(DI)(CX*4), Y2
-	VANDPS lanes<>+4256(SB), Y2, Y3
+	VANDPS lanes<>+5024(SB), Y2, Y3
 	VMOVUPS 64(DI)(CX*4), Y4
-	VANDPS lanes<>+4256(SB), Y4, Y5
+	VANDPS lanes<>+5024(SB), Y4, Y5
 	VMOVUPS 96(DI)(CX*4), Y6
-	VANDPS lanes<>+4256(SB), Y6, Y7
-	VBROADCASTSS lanes<>+4520(SB), Y8
+	VANDPS lanes<>+5024(SB), Y6, Y7
+	VBROADCASTSS lanes<>+5288(SB), Y8
 	VMINPS Y1, Y8, Y1
 	VMINPS Y3, Y8, Y3
 	VMINPS Y5, Y8, Y5
 	VMINPS Y7, Y8, Y7
-	VBROADCASTSS lanes<>+4568(SB), Y8
-	VBROADCASTSS lanes<>+2688(SB), Y9
+	VBROADCASTSS lanes<>+5352(SB), Y8
+	VBROADCASTSS lanes<>+3456(SB), Y9
 	VFMADD231PS Y8, Y1, Y9
-	VBROADCASTSS lanes<>+2688(SB), Y10
+	VBROADCASTSS lanes<>+3456(SB), Y10
 	VFMADD231PS Y8, Y3, Y10
-	VBROADCASTSS lanes<>+2688(SB), Y11
+	VBROADCASTSS lanes<>+3456(SB), Y11
 	VFMADD231PS Y8, Y5, Y11
-	VFMADD213PS lanes<>+2688(SB), Y7, Y8
-	VSUBPS lanes<>+2688(SB), Y9, Y12
-	VSUBPS lanes<>+2688(SB), Y10, Y13
-	VSUBPS lanes<>+2688(SB), Y11, Y14
-	VSUBPS lanes<>+2688(SB), Y8, Y15
+	VFMADD213PS lanes<>+3456(SB), Y7, Y8
+	VSUBPS lanes<>+3456(SB), Y9, Y12
+	VSUBPS lanes<>+3456(SB), Y10, Y13
+	VSUBPS lanes<>+3456(SB), Y11, Y14
+	VSUBPS lanes<>+3456(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+1280(SB), Y12, Y1
-	VFNMADD231PS lanes<>+1280(SB), Y13, Y3
-	VFNMADD231PS lanes<>+1280(SB), Y14, Y5
-	VFNMADD231PS lanes<>+1280(SB), Y15, Y7
+	VFNMADD231PS lanes<>+2048(SB), Y12, Y1
+	VFNMADD231PS lanes<>+2048(SB), Y13, Y3
+	VFNMADD231PS lanes<>+2048(SB), Y14, Y5
+	VFNMADD231PS lanes<>+2048(SB), Y15, Y7
 	VMULPS Y1, Y1, Y12
 	VMULPS Y3, Y3, Y13
 	VMULPS Y5, Y5, Y14
 	VMULPS Y7, Y7, Y15
-	VBROADCASTSS lanes<>+4552(SB), Y6
-	VBROADCASTSS lanes<>+1408(SB), Y4
+	VBROADCASTSS lanes<>+5332(SB), Y6
+	VBROADCASTSS lanes<>+2176(SB), Y4
 	VFMADD231PS Y1, Y6, Y4
-	VBROADCASTSS lanes<>+1408(SB), Y2
+	VBROADCASTSS lanes<>+2176(SB), Y2
 	VFMADD231PS Y3, Y6, Y2
-	VBROADCASTSS lanes<>+1408(SB), Y0
+	VBROADCASTSS lanes<>+2176(SB), Y0
 	VFMADD231PS Y5, Y6, Y0
-	VFMADD213PS lanes<>+1408(SB), Y7, Y6
-	VFMADD213PS lanes<>+2528(SB), Y1, Y4
-	VFMADD213PS lanes<>+2528(SB), Y3, Y2
-	VFMADD213PS lanes<>+2528(SB), Y5, Y0
-	VFMADD213PS lanes<>+2528(SB), Y7, Y6
-	VFMADD213PS lanes<>+2144(SB), Y1, Y4
-	VFMADD213PS lanes<>+2144(SB), Y3, Y2
-	VFMADD213PS lanes<>+2144(SB), Y5, Y0
-	VFMADD213PS lanes<>+2144(SB), Y7, Y6
-	VFMADD213PS lanes<>+4224(SB), Y1, Y4
-	VFMADD213PS lanes<>+4224(SB), Y3, Y2
-	VFMADD213PS lanes<>+4224(SB), Y5, Y0
-	VFMADD213PS lanes<>+4224(SB), Y7, Y6
+	VFMADD213PS lanes<>+2176(SB), Y7, Y6
+	VFMADD213PS lanes<>+3296(SB), Y1, Y4
+	VFMADD213PS lanes<>+3296(SB), Y3, Y2
+	VFMADD213PS lanes<>+3296(SB), Y5, Y0
+	VFMADD213PS lanes<>+3296(SB), Y7, Y6
+	VFMADD213PS lanes<>+2912(SB), Y1, Y4
+	VFMADD213PS lanes<>+2912(SB), Y3, Y2
+	VFMADD213PS lanes<>+2912(SB), Y5, Y0
+	VFMADD213PS lanes<>+2912(SB), Y7, Y6
+	VFMADD213PS lanes<>+4992(SB), Y1, Y4
+	VFMADD213PS lanes<>+4992(SB), Y3, Y2
+	VFMADD213PS lanes<>+4992(SB), Y5, Y0
+	VFMADD213PS lanes<>+4992(SB), Y7, Y6
 	VFMADD231PS Y4, Y12, Y1
 	VFMADD231PS Y2, Y13, Y3
 	VFMADD231PS Y0, Y14, Y5
 	VFMADD231PS Y6, Y15, Y7
-	VBROADCASTSS lanes<>+512(SB), Y0
+	VBROADCASTSS lanes<>+1280(SB), Y0
 	VMOVAPS Y0, Y2
 	VFMSUB231PS Y0, Y9, Y2
 	VMOVAPS Y0, Y4
@@ -14105,22 +21068,22 @@ main:
 	VFMADD231PS Y3, Y10, Y4
 	VFMADD231PS Y5, Y11, Y6
 	VFMADD231PS Y7, Y8, Y12
-	VADDPS lanes<>+704(SB), Y2, Y0
-	VADDPS lanes<>+704(SB), Y4, Y1
-	VADDPS lanes<>+704(SB), Y6, Y3
-	VADDPS lanes<>+704(SB), Y12, Y5
+	VADDPS lanes<>+1472(SB), Y2, Y0
+	VADDPS lanes<>+1472(SB), Y4, Y1
+	VADDPS lanes<>+1472(SB), Y6, Y3
+	VADDPS lanes<>+1472(SB), Y12, Y5
 	VDIVPS Y0, Y2, Y0
 	VDIVPS Y1, Y4, Y1
 	VDIVPS Y3, Y6, Y2
 	VDIVPS Y5, Y12, Y3
 	VMOVUPS (DI)(CX*4), Y4
-	VANDPS lanes<>+608(SB), Y4, Y4
+	VANDPS lanes<>+1376(SB), Y4, Y4
 	VMOVUPS 32(DI)(CX*4), Y5
-	VANDPS lanes<>+608(SB), Y5, Y5
+	VANDPS lanes<>+1376(SB), Y5, Y5
 	VMOVUPS 64(DI)(CX*4), Y6
-	VANDPS lanes<>+608(SB), Y6, Y6
+	VANDPS lanes<>+1376(SB), Y6, Y6
 	VMOVUPS 96(DI)(CX*4), Y7
-	VANDPS lanes<>+608(SB), Y7, Y7
+	VANDPS lanes<>+1376(SB), Y7, Y7
 	VORPS Y4, Y0, Y0
 	VORPS Y5, Y1, Y1
 	VORPS Y6, Y2, Y2
@@ -14129,7 +21092,7 @@ main:
 	VMULPS Y1, Y1, Y1
 	VMULPS Y2, Y2, Y2
 	VMULPS Y3, Y3, Y3
-	VBROADCASTSS lanes<>+704(SB), Y4
+	VBROADCASTSS lanes<>+64(SB), Y4
 	VSUBPS Y0, Y4, Y0
 	VSUBPS Y1, Y4, Y1
 	VSUBPS Y2, Y4, Y2
@@ -14152,31 +21115,31 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*4), Y0
-	VANDPS lanes<>+4256(SB), Y0, Y1
-	VBROADCASTSS lanes<>+4520(SB), Y2
+	VANDPS lanes<>+5024(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5288(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+4568(SB), Y2
-	VFMADD213PS lanes<>+2688(SB), Y1, Y2
-	VSUBPS lanes<>+2688(SB), Y2, Y3
+	VBROADCASTSS lanes<>+5352(SB), Y2
+	VFMADD213PS lanes<>+3456(SB), Y1, Y2
+	VSUBPS lanes<>+3456(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1280(SB), Y3, Y1
+	VFNMADD231PS lanes<>+2048(SB), Y3, Y1
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+4552(SB), Y4
-	VFMADD213PS lanes<>+1408(SB), Y1, Y4
-	VFMADD213PS lanes<>+2528(SB), Y1, Y4
-	VFMADD213PS lanes<>+2144(SB), Y1, Y4
-	VFMADD213PS lanes<>+4224(SB), Y1, Y4
+	VBROADCASTSS lanes<>+5332(SB), Y4
+	VFMADD213PS lanes<>+2176(SB), Y1, Y4
+	VFMADD213PS lanes<>+3296(SB), Y1, Y4
+	VFMADD213PS lanes<>+2912(SB), Y1, Y4
+	VFMADD213PS lanes<>+4992(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y1
-	VBROADCASTSS lanes<>+512(SB), Y3
+	VBROADCASTSS lanes<>+1280(SB), Y3
 	VMOVAPS Y3, Y4
 	VFMSUB231PS Y3, Y2, Y4
 	VFMADD231PS Y1, Y2, Y4
-	VADDPS lanes<>+704(SB), Y4, Y1
+	VADDPS lanes<>+1472(SB), Y4, Y1
 	VDIVPS Y1, Y4, Y1
-	VANDPS lanes<>+608(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMULPS Y0, Y0, Y0
-	VBROADCASTSS lanes<>+704(SB), Y1
+	VBROADCASTSS lanes<>+64(SB), Y1
 	VSUBPS Y0, Y1, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
@@ -14187,35 +21150,35 @@ tail:
 	ADDQ $8, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
-	VANDPS lanes<>+4256(SB), Y0, Y1
-	VBROADCASTSS lanes<>+4520(SB), Y2
+	VANDPS lanes<>+5024(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5288(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+4568(SB), Y2
-	VFMADD213PS lanes<>+2688(SB), Y1, Y2
-	VSUBPS lanes<>+2688(SB), Y2, Y3
+	VBROADCASTSS lanes<>+5352(SB), Y2
+	VFMADD213PS lanes<>+3456(SB), Y1, Y2
+	VSUBPS lanes<>+3456(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1280(SB), Y3, Y1
+	VFNMADD231PS lanes<>+2048(SB), Y3, Y1
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+4552(SB), Y4
-	VFMADD213PS lanes<>+1408(SB), Y1, Y4
-	VFMADD213PS lanes<>+2528(SB), Y1, Y4
-	VFMADD213PS lanes<>+2144(SB), Y1, Y4
-	VFMADD213PS lanes<>+4224(SB), Y1, Y4
+	VBROADCASTSS lanes<>+5332(SB), Y4
+	VFMADD213PS lanes<>+2176(SB), Y1, Y4
+	VFMADD213PS lanes<>+3296(SB), Y1, Y4
+	VFMADD213PS lanes<>+2912(SB), Y1, Y4
+	VFMADD213PS lanes<>+4992(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y1
-	VBROADCASTSS lanes<>+512(SB), Y3
+	VBROADCASTSS lanes<>+1280(SB), Y3
 	VMOVAPS Y3, Y4
 	VFMSUB231PS Y3, Y2, Y4
 	VFMADD231PS Y1, Y2, Y4
-	VADDPS lanes<>+704(SB), Y4, Y1
+	VADDPS lanes<>+1472(SB), Y4, Y1
 	VDIVPS Y1, Y4, Y1
-	VANDPS lanes<>+608(SB), Y0, Y0
+	VANDPS lanes<>+1376(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMULPS Y0, Y0, Y0
-	VBROADCASTSS lanes<>+704(SB), Y1
+	VBROADCASTSS lanes<>+64(SB), Y1
 	VSUBPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
@@ -14227,134 +21190,312 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·tanhGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+5024(SB), Z31
+	VBROADCASTSS lanes<>+5292(SB), Z30
+	VBROADCASTSS lanes<>+5324(SB), Z29
+	VBROADCASTSS lanes<>+5336(SB), Z28
+	VBROADCASTSS lanes<>+5312(SB), Z27
+	VMOVUPS lanes<>+640(SB), Z26
+	VMOVUPS lanes<>+256(SB), Z25
+	VMOVUPS lanes<>+448(SB), Z24
+	VMOVUPS lanes<>+128(SB), Z23
+	VMOVUPS lanes<>+192(SB), Z22
+	VMOVUPS lanes<>+320(SB), Z21
+	VMOVUPS lanes<>+704(SB), Z20
+	VMOVUPS lanes<>+384(SB), Z19
+	VMOVUPS lanes<>+64(SB), Z18
+	VMOVUPS lanes<>+512(SB), Z17
+	VMOVUPS lanes<>+0(SB), Z16
+	XORQ CX, CX
+group:
+	LEAQ 768(CX), R9
+	XORL BX, BX
+	PCALIGN $32
+line:
+	LEAQ (BX)(CX*4), R10
+	PREFETCHT1 1024(SI)(R10*1)
+	PREFETCHT0 192(SI)(CX*4)
+	PREFETCHT1 1024(DI)(R10*1)
+	PREFETCHT0 192(DI)(CX*4)
+	PREFETCHT1 5120(SI)(R10*1)
+	PREFETCHT0 4288(SI)(CX*4)
+	PREFETCHT1 5120(DI)(R10*1)
+	PREFETCHT0 4288(DI)(CX*4)
+	PREFETCHT1 9216(SI)(R10*1)
+	PREFETCHT0 8384(SI)(CX*4)
+	PREFETCHT1 9216(DI)(R10*1)
+	PREFETCHT0 8384(DI)(CX*4)
+	PREFETCHT1 13312(SI)(R10*1)
+	PREFETCHT0 12480(SI)(CX*4)
+	PREFETCHT1 13312(DI)(R10*1)
+	PREFETCHT0 12480(DI)(CX*4)
+	VMOVUPS (DI)(CX*4), Z0
+	VANDPS Z31, Z0, Z1
+	VMOVUPS 4096(DI)(CX*4), Z2
+	VANDPS Z31, Z2, Z3
+	VMOVUPS 8192(DI)(CX*4), Z4
+	VANDPS Z31, Z4, Z5
+	VMOVUPS 12288(DI)(CX*4), Z6
+	VANDPS Z31, Z6, Z7
+	VMINPS Z1, Z29, Z1
+	VMINPS Z3, Z29, Z3
+	VMINPS Z5, Z29, Z5
+	VMINPS Z7, Z29, Z7
+	VMOVAPS Z30, Z8
+	VFMADD231PS Z28, Z1, Z8
+	VMOVAPS Z30, Z9
+	VFMADD231PS Z28, Z3, Z9
+	VMOVAPS Z30, Z10
+	VFMADD231PS Z28, Z5, Z10
+	VMOVAPS Z30, Z11
+	VFMADD231PS Z28, Z7, Z11
+	VSUBPS Z30, Z8, Z12
+	VSUBPS Z30, Z9, Z13
+	VSUBPS Z30, Z10, Z14
+	VSUBPS Z30, Z11, Z15
+	VFNMADD231PS Z27, Z12, Z1
+	VFNMADD231PS Z27, Z13, Z3
+	VFNMADD231PS Z27, Z14, Z5
+	VFNMADD231PS Z27, Z15, Z7
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z25, Z26, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z25, Z26, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z25, Z26, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z25, Z26, Z15
+	VMOVAPS Z8, Z6
+	VPERMI2PS Z23, Z24, Z6
+	VMOVAPS Z9, Z4
+	VPERMI2PS Z23, Z24, Z4
+	VMOVAPS Z10, Z2
+	VPERMI2PS Z23, Z24, Z2
+	VMOVAPS Z11, Z0
+	VPERMI2PS Z23, Z24, Z0
+	VFMADD231PS Z1, Z12, Z6
+	VFMADD231PS Z3, Z13, Z4
+	VFMADD231PS Z5, Z14, Z2
+	VFMADD231PS Z7, Z15, Z0
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z21, Z22, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z21, Z22, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z21, Z22, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z21, Z22, Z15
+	VFMADD231PS Z1, Z6, Z12
+	VFMADD231PS Z3, Z4, Z13
+	VFMADD231PS Z5, Z2, Z14
+	VFMADD231PS Z7, Z0, Z15
+	VMOVAPS Z8, Z0
+	VPERMI2PS Z19, Z20, Z0
+	VMOVAPS Z9, Z2
+	VPERMI2PS Z19, Z20, Z2
+	VMOVAPS Z10, Z4
+	VPERMI2PS Z19, Z20, Z4
+	VMOVAPS Z11, Z6
+	VPERMI2PS Z19, Z20, Z6
+	VFMADD231PS Z1, Z12, Z0
+	VFMADD231PS Z3, Z13, Z2
+	VFMADD231PS Z5, Z14, Z4
+	VFMADD231PS Z7, Z15, Z6
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z17, Z18, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z17, Z18, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z17, Z18, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z17, Z18, Z15
+	VFMADD231PS Z1, Z0, Z12
+	VFMADD231PS Z3, Z2, Z13
+	VFMADD231PS Z5, Z4, Z14
+	VFMADD231PS Z7, Z6, Z15
+	VPERMI2PS lanes<>+576(SB), Z16, Z8
+	VPERMI2PS lanes<>+576(SB), Z16, Z9
+	VPERMI2PS lanes<>+576(SB), Z16, Z10
+	VPERMI2PS lanes<>+576(SB), Z16, Z11
+	VFMADD231PS Z1, Z12, Z8
+	VFMADD231PS Z3, Z13, Z9
+	VFMADD231PS Z5, Z14, Z10
+	VFMADD231PS Z7, Z15, Z11
+	VPTERNLOGD $226, (DI)(CX*4), Z31, Z8
+	VPTERNLOGD $226, 4096(DI)(CX*4), Z31, Z9
+	VPTERNLOGD $226, 8192(DI)(CX*4), Z31, Z10
+	VPTERNLOGD $226, 12288(DI)(CX*4), Z31, Z11
+	VMULPS Z8, Z8, Z0
+	VMULPS Z9, Z9, Z1
+	VMULPS Z10, Z10, Z2
+	VMULPS Z11, Z11, Z3
+	VBROADCASTSS lanes<>+64(SB), Z4
+	VSUBPS Z0, Z4, Z0
+	VSUBPS Z1, Z4, Z1
+	VSUBPS Z2, Z4, Z2
+	VSUBPS Z3, Z4, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVNTPS Z0, (DX)(CX*4)
+	VMOVNTPS Z1, 4096(DX)(CX*4)
+	VMOVNTPS Z2, 8192(DX)(CX*4)
+	VMOVNTPS Z3, 12288(DX)(CX*4)
+	ADDQ $16, CX
+	CMPQ CX, R9
+	JLT line
+	TESTQ $1023, CX
+	JEQ next
+	ADDQ $256, R9
+	MOVL $12288, BX
+	JMP line
+next:
+	ADDQ $3072, CX
+	CMPQ CX, AX
+	JLT group
+	SFENCE
+	VZEROUPPER
+	RET
+
 TEXT ·tanhGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2688(SB), Z31
-	VBROADCASTSS lanes<>+512(SB), Z30
-	VBROADCASTSS lanes<>+704(SB), Z29
-	VBROADCASTSS lanes<>+4256(SB), Z28
-	VBROADCASTSS lanes<>+4520(SB), Z27
-	VBROADCASTSS lanes<>+4568(SB), Z26
-	VBROADCASTSS lanes<>+1280(SB), Z25
-	VBROADCASTSS lanes<>+4552(SB), Z24
-	VBROADCASTSS lanes<>+1408(SB), Z23
-	VBROADCASTSS lanes<>+2528(SB), Z22
-	VBROADCASTSS lanes<>+2144(SB), Z21
-	VBROADCASTSS lanes<>+4224(SB), Z20
-	VBROADCASTSS lanes<>+100(SB), Z19
+	VBROADCASTSS lanes<>+5024(SB), Z31
+	VBROADCASTSS lanes<>+5292(SB), Z30
+	VBROADCASTSS lanes<>+5324(SB), Z29
+	VBROADCASTSS lanes<>+5336(SB), Z28
+	VBROADCASTSS lanes<>+5312(SB), Z27
+	VMOVUPS lanes<>+640(SB), Z26
+	VMOVUPS lanes<>+256(SB), Z25
+	VMOVUPS lanes<>+448(SB), Z24
+	VMOVUPS lanes<>+128(SB), Z23
+	VMOVUPS lanes<>+192(SB), Z22
+	VMOVUPS lanes<>+320(SB), Z21
+	VMOVUPS lanes<>+704(SB), Z20
+	VMOVUPS lanes<>+384(SB), Z19
+	VMOVUPS lanes<>+64(SB), Z18
+	VMOVUPS lanes<>+512(SB), Z17
+	VMOVUPS lanes<>+0(SB), Z16
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
 	PCALIGN $32
 main:
 	VMOVUPS (DI)(CX*4), Z0
-	VANDPS Z28, Z0, Z1
+	VANDPS Z31, Z0, Z1
 	VMOVUPS 64(DI)(CX*4), Z2
-	VANDPS Z28, Z2, Z3
+	VANDPS Z31, Z2, Z3
 	VMOVUPS 128(DI)(CX*4), Z4
-	VANDPS Z28, Z4, Z5
+	VANDPS Z31, Z4, Z5
 	VMOVUPS 192(DI)(CX*4), Z6
-	VANDPS Z28, Z6, Z7
-	VMINPS Z1, Z27, Z1
-	VMINPS Z3, Z27, Z3
-	VMINPS Z5, Z27, Z5
-	VMINPS Z7, Z27, Z7
-	VMOVAPS Z31, Z8
-	VFMADD231PS Z26, Z1, Z8
-	VMOVAPS Z31, Z9
-	VFMADD231PS Z26, Z3, Z9
-	VMOVAPS Z31, Z10
-	VFMADD231PS Z26, Z5, Z10
-	VMOVAPS Z31, Z11
-	VFMADD231PS Z26, Z7, Z11
-	VSUBPS Z31, Z8, Z12
-	VSUBPS Z31, Z9, Z13
-	VSUBPS Z31, Z10, Z14
-	VSUBPS Z31, Z11, Z15
-	VPSLLD $23, Z8, Z8
-	VPSLLD $23, Z9, Z9
-	VPSLLD $23, Z10, Z10
-	VPSLLD $23, Z11, Z11
-	VFNMADD231PS Z25, Z12, Z1
-	VFNMADD231PS Z25, Z13, Z3
-	VFNMADD231PS Z25, Z14, Z5
-	VFNMADD231PS Z25, Z15, Z7
-	VMULPS Z1, Z1, Z12
-	VMULPS Z3, Z3, Z13
-	VMULPS Z5, Z5, Z14
-	VMULPS Z7, Z7, Z15
-	VMOVAPS Z23, Z16
-	VFMADD231PS Z1, Z24, Z16
-	VMOVAPS Z23, Z17
-	VFMADD231PS Z3, Z24, Z17
-	VMOVAPS Z23, Z18
-	VFMADD231PS Z5, Z24, Z18
-	VMOVAPS Z23, Z6
-	VFMADD231PS Z7, Z24, Z6
-	VFMADD213PS Z22, Z1, Z16
-	VFMADD213PS Z22, Z3, Z17
-	VFMADD213PS Z22, Z5, Z18
-	VFMADD213PS Z22, Z7, Z6
-	VFMADD213PS Z21, Z1, Z16
-	VFMADD213PS Z21, Z3, Z17
-	VFMADD213PS Z21, Z5, Z18
-	VFMADD213PS Z21, Z7, Z6
-	VFMADD213PS Z20, Z1, Z16
-	VFMADD213PS Z20, Z3, Z17
-	VFMADD213PS Z20, Z5, Z18
-	VFMADD213PS Z20, Z7, Z6
-	VFMADD231PS Z16, Z12, Z1
-	VFMADD231PS Z17, Z13, Z3
-	VFMADD231PS Z18, Z14, Z5
-	VFMADD231PS Z6, Z15, Z7
-	VMOVAPS Z30, Z6
-	VFMSUB231PS Z30, Z8, Z6
-	VMOVAPS Z30, Z12
-	VFMSUB231PS Z30, Z9, Z12
-	VMOVAPS Z30, Z13
-	VFMSUB231PS Z30, Z10, Z13
-	VMOVAPS Z30, Z14
-	VFMSUB231PS Z30, Z11, Z14
-	VFMADD231PS Z1, Z8, Z6
-	VFMADD231PS Z3, Z9, Z12
-	VFMADD231PS Z5, Z10, Z13
-	VFMADD231PS Z7, Z11, Z14
-	VADDPS Z29, Z6, Z1
-	VADDPS Z29, Z12, Z3
-	VADDPS Z29, Z13, Z5
-	VADDPS Z29, Z14, Z7
-	VRCP14PS Z1, Z8
-	VRCP14PS Z3, Z9
-	VRCP14PS Z5, Z10
-	VRCP14PS Z7, Z11
-	VMULPS Z8, Z6, Z15
-	VMULPS Z9, Z12, Z16
-	VMULPS Z10, Z13, Z17
-	VMULPS Z11, Z14, Z18
-	VFNMADD231PS Z15, Z1, Z6
-	VFNMADD231PS Z16, Z3, Z12
-	VFNMADD231PS Z17, Z5, Z13
-	VFNMADD231PS Z18, Z7, Z14
-	VFMADD231PS Z8, Z6, Z15
-	VFMADD231PS Z9, Z12, Z16
-	VFMADD231PS Z10, Z13, Z17
-	VFMADD231PS Z11, Z14, Z18
-	VPTERNLOGD $248, Z19, Z0, Z15
-	VPTERNLOGD $248, Z19, Z2, Z16
-	VPTERNLOGD $248, Z19, Z4, Z17
-	VPTERNLOGD $248, 192(DI)(CX*4), Z19, Z18
-	VMULPS Z15, Z15, Z0
-	VMULPS Z16, Z16, Z1
-	VMULPS Z17, Z17, Z2
-	VMULPS Z18, Z18, Z3
-	VSUBPS Z0, Z29, Z0
-	VSUBPS Z1, Z29, Z1
-	VSUBPS Z2, Z29, Z2
-	VSUBPS Z3, Z29, Z3
+	VANDPS Z31, Z6, Z7
+	VMINPS Z1, Z29, Z1
+	VMINPS Z3, Z29, Z3
+	VMINPS Z5, Z29, Z5
+	VMINPS Z7, Z29, Z7
+	VMOVAPS Z30, Z8
+	VFMADD231PS Z28, Z1, Z8
+	VMOVAPS Z30, Z9
+	VFMADD231PS Z28, Z3, Z9
+	VMOVAPS Z30, Z10
+	VFMADD231PS Z28, Z5, Z10
+	VMOVAPS Z30, Z11
+	VFMADD231PS Z28, Z7, Z11
+	VSUBPS Z30, Z8, Z12
+	VSUBPS Z30, Z9, Z13
+	VSUBPS Z30, Z10, Z14
+	VSUBPS Z30, Z11, Z15
+	VFNMADD231PS Z27, Z12, Z1
+	VFNMADD231PS Z27, Z13, Z3
+	VFNMADD231PS Z27, Z14, Z5
+	VFNMADD231PS Z27, Z15, Z7
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z25, Z26, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z25, Z26, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z25, Z26, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z25, Z26, Z15
+	VMOVAPS Z8, Z6
+	VPERMI2PS Z23, Z24, Z6
+	VMOVAPS Z9, Z4
+	VPERMI2PS Z23, Z24, Z4
+	VMOVAPS Z10, Z2
+	VPERMI2PS Z23, Z24, Z2
+	VMOVAPS Z11, Z0
+	VPERMI2PS Z23, Z24, Z0
+	VFMADD231PS Z1, Z12, Z6
+	VFMADD231PS Z3, Z13, Z4
+	VFMADD231PS Z5, Z14, Z2
+	VFMADD231PS Z7, Z15, Z0
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z21, Z22, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z21, Z22, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z21, Z22, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z21, Z22, Z15
+	VFMADD231PS Z1, Z6, Z12
+	VFMADD231PS Z3, Z4, Z13
+	VFMADD231PS Z5, Z2, Z14
+	VFMADD231PS Z7, Z0, Z15
+	VMOVAPS Z8, Z0
+	VPERMI2PS Z19, Z20, Z0
+	VMOVAPS Z9, Z2
+	VPERMI2PS Z19, Z20, Z2
+	VMOVAPS Z10, Z4
+	VPERMI2PS Z19, Z20, Z4
+	VMOVAPS Z11, Z6
+	VPERMI2PS Z19, Z20, Z6
+	VFMADD231PS Z1, Z12, Z0
+	VFMADD231PS Z3, Z13, Z2
+	VFMADD231PS Z5, Z14, Z4
+	VFMADD231PS Z7, Z15, Z6
+	VMOVAPS Z8, Z12
+	VPERMI2PS Z17, Z18, Z12
+	VMOVAPS Z9, Z13
+	VPERMI2PS Z17, Z18, Z13
+	VMOVAPS Z10, Z14
+	VPERMI2PS Z17, Z18, Z14
+	VMOVAPS Z11, Z15
+	VPERMI2PS Z17, Z18, Z15
+	VFMADD231PS Z1, Z0, Z12
+	VFMADD231PS Z3, Z2, Z13
+	VFMADD231PS Z5, Z4, Z14
+	VFMADD231PS Z7, Z6, Z15
+	VPERMI2PS lanes<>+576(SB), Z16, Z8
+	VPERMI2PS lanes<>+576(SB), Z16, Z9
+	VPERMI2PS lanes<>+576(SB), Z16, Z10
+	VPERMI2PS lanes<>+576(SB), Z16, Z11
+	VFMADD231PS Z1, Z12, Z8
+	VFMADD231PS Z3, Z13, Z9
+	VFMADD231PS Z5, Z14, Z10
+	VFMADD231PS Z7, Z15, Z11
+	VPTERNLOGD $226, (DI)(CX*4), Z31, Z8
+	VPTERNLOGD $226, 64(DI)(CX*4), Z31, Z9
+	VPTERNLOGD $226, 128(DI)(CX*4), Z31, Z10
+	VPTERNLOGD $226, 192(DI)(CX*4), Z31, Z11
+	VMULPS Z8, Z8, Z0
+	VMULPS Z9, Z9, Z1
+	VMULPS Z10, Z10, Z2
+	VMULPS Z11, Z11, Z3
+	VBROADCASTSS lanes<>+64(SB), Z4
+	VSUBPS Z0, Z4, Z0
+	VSUBPS Z1, Z4, Z1
+	VSUBPS Z2, Z4, Z2
+	VSUBPS Z3, Z4, Z3
 	VMULPS (SI)(CX*4), Z0, Z0
 	VMULPS 64(SI)(CX*4), Z1, Z1
 	VMULPS 128(SI)(CX*4), Z2, Z2
@@ -14375,31 +21516,32 @@ masked:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPS.Z (DI)(CX*4), K7, Z0
-	VANDPS Z28, Z0, Z1
-	VMINPS Z1, Z27, Z1
-	VMOVAPS Z31, Z2
-	VFMADD231PS Z26, Z1, Z2
-	VSUBPS Z31, Z2, Z3
-	VPSLLD $23, Z2, Z2
-	VFNMADD231PS Z25, Z3, Z1
-	VMULPS Z1, Z1, Z3
-	VMOVAPS Z23, Z4
-	VFMADD231PS Z1, Z24, Z4
-	VFMADD213PS Z22, Z1, Z4
-	VFMADD213PS Z21, Z1, Z4
-	VFMADD213PS Z20, Z1, Z4
-	VFMADD231PS Z4, Z3, Z1
-	VMOVAPS Z30, Z3
-	VFMSUB231PS Z30, Z2, Z3
-	VFMADD231PS Z1, Z2, Z3
-	VADDPS Z29, Z3, Z1
-	VRCP14PS Z1, Z2
-	VMULPS Z2, Z3, Z4
-	VFNMADD231PS Z4, Z1, Z3
-	VFMADD231PS Z2, Z3, Z4
-	VPTERNLOGD $248, Z19, Z0, Z4
-	VMULPS Z4, Z4, Z0
-	VSUBPS Z0, Z29, Z0
+	VANDPS Z31, Z0, Z1
+	VMINPS Z1, Z29, Z1
+	VMOVAPS Z30, Z2
+	VFMADD231PS Z28, Z1, Z2
+	VSUBPS Z30, Z2, Z3
+	VFNMADD231PS Z27, Z3, Z1
+	VMOVAPS Z2, Z3
+	VPERMI2PS Z25, Z26, Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS Z23, Z24, Z4
+	VFMADD231PS Z1, Z3, Z4
+	VMOVAPS Z2, Z3
+	VPERMI2PS Z21, Z22, Z3
+	VFMADD231PS Z1, Z4, Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS Z19, Z20, Z4
+	VFMADD231PS Z1, Z3, Z4
+	VMOVAPS Z2, Z3
+	VPERMI2PS Z17, Z18, Z3
+	VFMADD231PS Z1, Z4, Z3
+	VPERMI2PS lanes<>+576(SB), Z16, Z2
+	VFMADD231PS Z1, Z3, Z2
+	VPTERNLOGD $226, Z0, Z31, Z2
+	VMULPS Z2, Z2, Z0
+	VBROADCASTSS lanes<>+64(SB), Z1
+	VSUBPS Z0, Z1, Z0
 	VMOVUPS.Z (SI)(CX*4), K7, Z1
 	VMULPS Z0, Z1, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
@@ -14416,12 +21558,12 @@ TEXT ·tanhGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Y15
-	VBROADCASTSD lanes<>+4512(SB), Y14
-	VBROADCASTSD lanes<>+288(SB), Y13
-	VBROADCASTSD lanes<>+4288(SB), Y12
-	VBROADCASTSD lanes<>+4328(SB), Y11
-	VBROADCASTSD lanes<>+4504(SB), Y10
+	VBROADCASTSD lanes<>+1120(SB), Y15
+	VBROADCASTSD lanes<>+5280(SB), Y14
+	VBROADCASTSD lanes<>+1056(SB), Y13
+	VBROADCASTSD lanes<>+5056(SB), Y12
+	VBROADCASTSD lanes<>+5096(SB), Y11
+	VBROADCASTSD lanes<>+5272(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -14441,32 +21583,32 @@ main:
 	VSUBPD Y14, Y5, Y7
 	VPSLLQ $52, Y4, Y4
 	VPSLLQ $52, Y5, Y5
-	VFNMADD231PD lanes<>+3840(SB), Y6, Y1
-	VFNMADD231PD lanes<>+3840(SB), Y7, Y3
-	VFNMADD231PD lanes<>+1728(SB), Y6, Y1
-	VFNMADD231PD lanes<>+1728(SB), Y7, Y3
+	VFNMADD231PD lanes<>+4608(SB), Y6, Y1
+	VFNMADD231PD lanes<>+4608(SB), Y7, Y3
+	VFNMADD231PD lanes<>+2496(SB), Y6, Y1
+	VFNMADD231PD lanes<>+2496(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+4416(SB), Y8
-	VBROADCASTSD lanes<>+2720(SB), Y9
+	VBROADCASTSD lanes<>+5184(SB), Y8
+	VBROADCASTSD lanes<>+3488(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+2720(SB), Y7, Y8
-	VFMADD213PD lanes<>+3680(SB), Y6, Y9
-	VFMADD213PD lanes<>+3680(SB), Y7, Y8
-	VFMADD213PD lanes<>+4064(SB), Y6, Y9
-	VFMADD213PD lanes<>+4064(SB), Y7, Y8
-	VFMADD213PD lanes<>+2272(SB), Y6, Y9
-	VFMADD213PD lanes<>+2272(SB), Y7, Y8
-	VBROADCASTSD lanes<>+4456(SB), Y2
-	VBROADCASTSD lanes<>+2112(SB), Y0
+	VFMADD213PD lanes<>+3488(SB), Y7, Y8
+	VFMADD213PD lanes<>+4448(SB), Y6, Y9
+	VFMADD213PD lanes<>+4448(SB), Y7, Y8
+	VFMADD213PD lanes<>+4832(SB), Y6, Y9
+	VFMADD213PD lanes<>+4832(SB), Y7, Y8
+	VFMADD213PD lanes<>+3040(SB), Y6, Y9
+	VFMADD213PD lanes<>+3040(SB), Y7, Y8
+	VBROADCASTSD lanes<>+5224(SB), Y2
+	VBROADCASTSD lanes<>+2880(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+2112(SB), Y7, Y2
-	VFMADD213PD lanes<>+3040(SB), Y6, Y0
-	VFMADD213PD lanes<>+3040(SB), Y7, Y2
-	VFMADD213PD lanes<>+3392(SB), Y6, Y0
-	VFMADD213PD lanes<>+3392(SB), Y7, Y2
-	VFMADD213PD lanes<>+2240(SB), Y6, Y0
-	VFMADD213PD lanes<>+2240(SB), Y7, Y2
+	VFMADD213PD lanes<>+2880(SB), Y7, Y2
+	VFMADD213PD lanes<>+3808(SB), Y6, Y0
+	VFMADD213PD lanes<>+3808(SB), Y7, Y2
+	VFMADD213PD lanes<>+4160(SB), Y6, Y0
+	VFMADD213PD lanes<>+4160(SB), Y7, Y2
+	VFMADD213PD lanes<>+3008(SB), Y6, Y0
+	VFMADD213PD lanes<>+3008(SB), Y7, Y2
 	VFMADD213PD Y15, Y6, Y0
 	VFMADD213PD Y15, Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
@@ -14484,9 +21626,9 @@ main:
 	VDIVPD Y1, Y0, Y0
 	VDIVPD Y3, Y2, Y1
 	VMOVUPS (DI)(CX*8), Y2
-	VANDPD lanes<>+96(SB), Y2, Y2
+	VANDPD lanes<>+864(SB), Y2, Y2
 	VMOVUPS 32(DI)(CX*8), Y3
-	VANDPD lanes<>+96(SB), Y3, Y3
+	VANDPD lanes<>+864(SB), Y3, Y3
 	VORPD Y2, Y0, Y0
 	VORPD Y3, Y1, Y1
 	VMULPD Y0, Y0, Y0
@@ -14513,19 +21655,19 @@ single:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y14, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFNMADD231PD lanes<>+3840(SB), Y3, Y1
-	VFNMADD231PD lanes<>+1728(SB), Y3, Y1
+	VFNMADD231PD lanes<>+4608(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2496(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+4416(SB), Y4
-	VFMADD213PD lanes<>+2720(SB), Y3, Y4
-	VFMADD213PD lanes<>+3680(SB), Y3, Y4
-	VFMADD213PD lanes<>+4064(SB), Y3, Y4
-	VFMADD213PD lanes<>+2272(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4456(SB), Y5
-	VFMADD213PD lanes<>+2112(SB), Y3, Y5
-	VFMADD213PD lanes<>+3040(SB), Y3, Y5
-	VFMADD213PD lanes<>+3392(SB), Y3, Y5
-	VFMADD213PD lanes<>+2240(SB), Y3, Y5
+	VBROADCASTSD lanes<>+5184(SB), Y4
+	VFMADD213PD lanes<>+3488(SB), Y3, Y4
+	VFMADD213PD lanes<>+4448(SB), Y3, Y4
+	VFMADD213PD lanes<>+4832(SB), Y3, Y4
+	VFMADD213PD lanes<>+3040(SB), Y3, Y4
+	VBROADCASTSD lanes<>+5224(SB), Y5
+	VFMADD213PD lanes<>+2880(SB), Y3, Y5
+	VFMADD213PD lanes<>+3808(SB), Y3, Y5
+	VFMADD213PD lanes<>+4160(SB), Y3, Y5
+	VFMADD213PD lanes<>+3008(SB), Y3, Y5
 	VFMADD213PD Y15, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
@@ -14534,7 +21676,7 @@ single:
 	VFMADD231PD Y1, Y2, Y3
 	VADDPD Y15, Y3, Y1
 	VDIVPD Y1, Y3, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMULPD Y0, Y0, Y0
 	VSUBPD Y0, Y15, Y0
@@ -14547,7 +21689,7 @@ tail:
 	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
-	LEAQ lanes<>+0(SB), R11
+	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
@@ -14557,19 +21699,19 @@ tail:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y14, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFNMADD231PD lanes<>+3840(SB), Y3, Y1
-	VFNMADD231PD lanes<>+1728(SB), Y3, Y1
+	VFNMADD231PD lanes<>+4608(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2496(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+4416(SB), Y4
-	VFMADD213PD lanes<>+2720(SB), Y3, Y4
-	VFMADD213PD lanes<>+3680(SB), Y3, Y4
-	VFMADD213PD lanes<>+4064(SB), Y3, Y4
-	VFMADD213PD lanes<>+2272(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4456(SB), Y5
-	VFMADD213PD lanes<>+2112(SB), Y3, Y5
-	VFMADD213PD lanes<>+3040(SB), Y3, Y5
-	VFMADD213PD lanes<>+3392(SB), Y3, Y5
-	VFMADD213PD lanes<>+2240(SB), Y3, Y5
+	VBROADCASTSD lanes<>+5184(SB), Y4
+	VFMADD213PD lanes<>+3488(SB), Y3, Y4
+	VFMADD213PD lanes<>+4448(SB), Y3, Y4
+	VFMADD213PD lanes<>+4832(SB), Y3, Y4
+	VFMADD213PD lanes<>+3040(SB), Y3, Y4
+	VBROADCASTSD lanes<>+5224(SB), Y5
+	VFMADD213PD lanes<>+2880(SB), Y3, Y5
+	VFMADD213PD lanes<>+3808(SB), Y3, Y5
+	VFMADD213PD lanes<>+4160(SB), Y3, Y5
+	VFMADD213PD lanes<>+3008(SB), Y3, Y5
 	VFMADD213PD Y15, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
@@ -14578,7 +21720,7 @@ tail:
 	VFMADD231PD Y1, Y2, Y3
 	VADDPD Y15, Y3, Y1
 	VDIVPD Y1, Y3, Y1
-	VANDPD lanes<>+96(SB), Y0, Y0
+	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMULPD Y0, Y0, Y0
 	VSUBPD Y0, Y15, Y0
@@ -14598,18 +21740,18 @@ TEXT ·tanhGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+352(SB), Z31
-	VBROADCASTSD lanes<>+4512(SB), Z30
-	VBROADCASTSD lanes<>+288(SB), Z29
-	VBROADCASTSD lanes<>+4288(SB), Z28
-	VBROADCASTSD lanes<>+4328(SB), Z27
-	VBROADCASTSD lanes<>+4504(SB), Z26
-	VBROADCASTSD lanes<>+3840(SB), Z25
-	VBROADCASTSD lanes<>+1728(SB), Z24
-	VBROADCASTSD lanes<>+4416(SB), Z23
-	VBROADCASTSD lanes<>+2720(SB), Z22
-	VBROADCASTSD lanes<>+3680(SB), Z21
-	VBROADCASTSD lanes<>+4064(SB), Z20
+	VBROADCASTSD lanes<>+1120(SB), Z31
+	VBROADCASTSD lanes<>+5280(SB), Z30
+	VBROADCASTSD lanes<>+1056(SB), Z29
+	VBROADCASTSD lanes<>+5056(SB), Z28
+	VBROADCASTSD lanes<>+5096(SB), Z27
+	VBROADCASTSD lanes<>+5272(SB), Z26
+	VBROADCASTSD lanes<>+4608(SB), Z25
+	VBROADCASTSD lanes<>+2496(SB), Z24
+	VBROADCASTSD lanes<>+5184(SB), Z23
+	VBROADCASTSD lanes<>+3488(SB), Z22
+	VBROADCASTSD lanes<>+4448(SB), Z21
+	VBROADCASTSD lanes<>+4832(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -14671,30 +21813,30 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VFMADD213PD.BCST lanes<>+2272(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+2272(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+2272(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+2272(SB), Z15, Z19
-	VBROADCASTSD lanes<>+4456(SB), Z6
-	VBROADCASTSD lanes<>+2112(SB), Z4
+	VFMADD213PD.BCST lanes<>+3040(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+3040(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+3040(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+3040(SB), Z15, Z19
+	VBROADCASTSD lanes<>+5224(SB), Z6
+	VBROADCASTSD lanes<>+2880(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+2112(SB), Z2
+	VBROADCASTSD lanes<>+2880(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+2112(SB), Z0
+	VBROADCASTSD lanes<>+2880(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2112(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3040(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3040(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3040(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3040(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3392(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3392(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3392(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3392(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+2240(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+2240(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+2240(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2240(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+2880(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3808(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3808(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3808(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3808(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4160(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+4160(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+4160(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+4160(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3008(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3008(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3008(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3008(SB), Z15, Z6
 	VFMADD213PD Z31, Z12, Z4
 	VFMADD213PD Z31, Z13, Z2
 	VFMADD213PD Z31, Z14, Z0
@@ -14728,13 +21870,13 @@ main:
 	VDIVPD Z5, Z4, Z2
 	VDIVPD Z7, Z6, Z3
 	VMOVUPS (DI)(CX*8), Z4
-	VPTERNLOGQ.BCST $248, lanes<>+96(SB), Z4, Z0
+	VPTERNLOGQ.BCST $248, lanes<>+864(SB), Z4, Z0
 	VMOVUPS 64(DI)(CX*8), Z4
-	VPTERNLOGQ.BCST $248, lanes<>+96(SB), Z4, Z1
+	VPTERNLOGQ.BCST $248, lanes<>+864(SB), Z4, Z1
 	VMOVUPS 128(DI)(CX*8), Z4
-	VPTERNLOGQ.BCST $248, lanes<>+96(SB), Z4, Z2
+	VPTERNLOGQ.BCST $248, lanes<>+864(SB), Z4, Z2
 	VMOVUPS 192(DI)(CX*8), Z4
-	VPTERNLOGQ.BCST $248, lanes<>+96(SB), Z4, Z3
+	VPTERNLOGQ.BCST $248, lanes<>+864(SB), Z4, Z3
 	VMULPD Z0, Z0, Z0
 	VMULPD Z1, Z1, Z1
 	VMULPD Z2, Z2, Z2
@@ -14776,12 +21918,12 @@ masked:
 	VFMADD231PD Z3, Z23, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VFMADD213PD.BCST lanes<>+2272(SB), Z3, Z4
-	VBROADCASTSD lanes<>+4456(SB), Z5
-	VFMADD213PD.BCST lanes<>+2112(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3040(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3392(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2240(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3040(SB), Z3, Z4
+	VBROADCASTSD lanes<>+5224(SB), Z5
+	VFMADD213PD.BCST lanes<>+2880(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3808(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+4160(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3008(SB), Z3, Z5
 	VFMADD213PD Z31, Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFMADD231PD Z5, Z3, Z1
@@ -14790,7 +21932,7 @@ masked:
 	VFMADD231PD Z1, Z2, Z3
 	VADDPD Z31, Z3, Z1
 	VDIVPD Z1, Z3, Z1
-	VPTERNLOGQ.BCST $248, lanes<>+96(SB), Z0, Z1
+	VPTERNLOGQ.BCST $248, lanes<>+864(SB), Z0, Z1
 	VMULPD Z1, Z1, Z0
 	VSUBPD Z0, Z31, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1

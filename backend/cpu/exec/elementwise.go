@@ -6,6 +6,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -81,6 +82,30 @@ func identity(c *ir.Call) bool {
 		c.Op.In[0].Fixed == ir.Invalid && c.In[0].DType.Compute() == c.Compute && c.In[0].Ptr != c.Out[0].Ptr
 }
 
+// stored returns the loop that reads and writes 16-bit floats where c has but such, or
+// nil.
+func stored(c *ir.Call) ir.Loop {
+	if c.Compute != ir.Float32 {
+		return nil
+	}
+	d := c.Out[0].DType
+	if want := bodyDType(c); want != ir.Float32 { // of comparisons
+		if d != want || len(c.In) == 0 {
+			return nil
+		}
+		d = c.In[len(c.In)-1].DType
+	}
+	for i, v := range c.In {
+		if c.Op.In[i].Fixed == ir.Invalid && v.DType != d || c.Op.In[i].Fixed != ir.Invalid && v.DType != operandDType(c, i) {
+			return nil
+		}
+	}
+	return vector.Stored(entry(c), d)
+}
+
+// entry is the place of c's loop in its operator's table.
+func entry(c *ir.Call) *ir.Loop { return &c.Op.CPU.Elementwise[c.Variant][c.Compute] }
+
 // prepare sets up the operands and chooses the tiles.
 func (e *elementwise) prepare(c *ir.Call) {
 	if cap(e.args) <= len(c.In) {
@@ -90,6 +115,13 @@ func (e *elementwise) prepare(c *ir.Call) {
 	e.args[0].Init(c.Out[0], bodyDType(c))
 	for i, v := range c.In {
 		e.args[i+1].Init(v, operandDType(c, i))
+	}
+	if loop := stored(c); loop != nil && e.flat() {
+		e.loop = loop
+		e.args[0].Init(c.Out[0], c.Out[0].DType)
+		for i, v := range c.In {
+			e.args[i+1].Init(v, v.DType)
+		}
 	}
 	e.row, e.run = 0, longRun
 	for i := range e.args {

@@ -37,7 +37,9 @@ type grid struct {
 	rowAxis int   // the axis that crossing views are stored along, or the last but one
 	crosses bool  // a view does
 	packed  bool  // a block's rows are computed at once
-	rows    int   // of a block, and its columns
+	outers  bool  // a block's rows are computed by outer
+	outer   outer
+	rows    int // of a block, and its columns
 	cols    int
 	run     int // columns in one call of the loop
 	views   []gridView
@@ -48,6 +50,7 @@ type grid struct {
 // A gridView is the result, or an operand.
 type gridView struct {
 	ptr        unsafe.Pointer
+	dtype      ir.DType
 	steps      []int // along shape
 	step, down int   // of steps, along the last axis and along rows
 	load       convert.Func
@@ -73,7 +76,8 @@ func (g *grid) make(c *ir.Call, e *elementwise) bool {
 	}
 	out, cols := &g.views[0], g.shape[last]
 	out.step, out.down = out.steps[last], out.steps[g.rowAxis]
-	g.packed = !g.crosses && cols <= packCols && out.same && out.step == 1 && out.down == cols
+	g.outers = !g.crosses && cols >= shortestRow && g.outer.make(c, g.views)
+	g.packed = !g.crosses && !g.outers && cols <= packCols && out.same && out.step == 1 && out.down == cols
 	switch {
 	case g.crosses:
 		g.rows, g.cols = blockRows, min(blockCols, cols)
@@ -136,7 +140,7 @@ func (g *grid) join(c *ir.Call) {
 			v, want = &c.In[i-1], operandDType(c, i-1)
 		}
 		g.views = append(g.views, gridView{
-			ptr: v.Ptr, load: convert.Between(want, v.DType), store: convert.Between(v.DType, want), fill: move.Fill(simd.Active(), v.DType.Size()),
+			ptr: v.Ptr, dtype: v.DType, load: convert.Between(want, v.DType), store: convert.Between(v.DType, want), fill: move.Fill(simd.Active(), v.DType.Size()),
 			size: v.DType.Size(), want: want.Size(), same: v.DType == want, steps: g.steps[i*rank : i*rank : (i+1)*rank],
 		})
 	}

@@ -41,6 +41,8 @@ func (e *elementwise) blockSpan(lo, hi int) {
 			b.views[i].base = g.views[i].at(b.start)
 		}
 		switch {
+		case g.outers:
+			e.outerBlock(b)
 		case g.packed:
 			e.packedBlock(b)
 		case g.crosses:

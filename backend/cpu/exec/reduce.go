@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/convert"
+	"github.com/sinter-go/sinter/backend/cpu/fold"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
@@ -25,18 +26,19 @@ type reduction struct {
 	kept, folded axes
 	reduced      tile.Operand // x along the reduced axes, from any start
 	inPlace      bool         // all reduced elements of a result are one run
+	half         *fold.Halves // where there are some, and such a run is of 16-bit floats; or nil
 	load         convert.Func // x to the compute dtype
 	store        convert.Func // results to out
 	run          func(r *reduction, lo, hi int)
-	room         [16]byte // the accumulator of a single result
+	one          [16]byte // the accumulator of a single result
 	grouped               // where results are few
 	columns               // where rows are folded into rows
 }
 
 // grouped is the state of a reduction of few results of many elements.
 type grouped struct {
-	groups int
-	accs   *scratch.Block // of each group of each result
+	parts int            // groups of a result, or units of a group of rows
+	accs  *scratch.Block // of all of them
 }
 
 var reductions = sync.Pool{New: func() any { return new(reduction) }}
@@ -59,7 +61,10 @@ func runReduction(c *ir.Call) error {
 	split(c, &r.kept, &r.folded)
 	if r.kept.n != 0 {
 		r.reduced.InitAxes(r.x.Ptr, r.x.DType, r.folded.shape, r.folded.steps, c.Compute)
-		r.inPlace = r.reduced.Contiguous()
+		r.inPlace, r.half = r.reduced.Contiguous(), nil
+		if c.Compute == ir.Float32 && c.In[0].DType.Size() == 2 && r.unconverted() {
+			r.half = fold.HalvesOf(loops, c.In[0].DType)
+		}
 		if a := rowAxis(&r.kept, &r.folded); a >= 0 {
 			r.runRows(a)
 		} else {
@@ -72,7 +77,7 @@ func runReduction(c *ir.Call) error {
 
 // release drops every pointer into tensors' memory.
 func (r *reduction) release() {
-	r.loops, r.scalars, r.x, r.out, r.accs = nil, nil, ir.View{}, ir.View{}, nil
+	r.loops, r.half, r.scalars, r.x, r.out, r.accs = nil, nil, nil, ir.View{}, ir.View{}, nil
 	r.reduced.Clear()
 	reductions.Put(r)
 }
@@ -105,7 +110,7 @@ func (r *reduction) single() bool {
 	if r.kept.n != 1 || !r.inPlace || r.out.DType != r.loops.Out || r.count == 0 {
 		return false
 	}
-	acc := unsafe.Pointer(&r.room)
+	acc := unsafe.Pointer(&r.one)
 	switch blocks := r.count / block; {
 	case r.count <= block && r.loops.Lines != nil:
 		r.loops.Lines(1, r.count, 0, acc, r.x.Ptr, r.scalars)
@@ -128,7 +133,7 @@ func (r *reduction) folds(lo, hi int) {
 	for ; lo < hi; lo += batch {
 		n := min(batch, hi-lo)
 		accs := s.Buffer(1).Ptr()
-		if r.count > 0 && r.count <= block && r.loops.Lines != nil && (r.inPlace || r.dense()) {
+		if r.count > 0 && r.count <= block && r.loops.Lines != nil && (r.inPlace || r.dense() || r.halfLines()) {
 			r.lines(lo, n, accs, s.Buffer(0).Ptr())
 			r.finish(lo, n, accs, s.Buffer(2))
 			continue
@@ -149,6 +154,18 @@ func (r *reduction) dense() bool {
 	return len(r.folded.shape) == 1 && r.folded.steps[0] == 1 && (last < 0 || r.kept.steps[last] == r.count)
 }
 
+// unconverted reports whether the reduced elements of a result are one run, of
+// another dtype than the compute dtype.
+func (r *reduction) unconverted() bool {
+	return r.x.DType != r.compute && len(r.folded.shape) == 1 && r.folded.steps[0] == 1
+}
+
+// halfLines reports whether the reduced elements of a result are folded by half.
+func (r *reduction) halfLines() bool { return r.half != nil && r.count%fold.HalfLanes == 0 }
+
+// room returns how many elements of the compute dtype a buffer holds, a power of two.
+func (r *reduction) room() int { return tile.Size * ir.Complex128.Size() / r.compute.Size() }
+
 // lines folds the elements of n results from kept position lo on, in place or else
 // from a buffer.
 func (r *reduction) lines(lo, n int, accs, buf unsafe.Pointer) {
@@ -161,10 +178,13 @@ func (r *reduction) lines(lo, n int, accs, buf unsafe.Pointer) {
 		m := min(n, extent-lo%extent)
 		for rest, from := m, r.at(x); rest > 0; {
 			some := min(rest, max(1, group/r.count))
-			if r.inPlace {
+			switch {
+			case r.inPlace:
 				r.loops.Lines(some, r.count, step, accs, from, r.scalars)
-			} else {
-				some = min(rest, tile.Size/r.count)
+			case r.halfLines():
+				r.half.Lines(some, r.count, step, accs, from)
+			default:
+				some = min(rest, r.room()/r.count)
 				r.load(some*r.count, buf, 1, from, 1)
 				r.loops.Lines(some, r.count, r.count*r.compute.Size(), accs, buf, r.scalars)
 			}
@@ -187,12 +207,12 @@ func (r *reduction) fold(t *tree, acc, base unsafe.Pointer, lo, hi int, buf *til
 	}
 	for lo < hi {
 		top := t.top()
-		if n := (hi - lo) / block; n > 0 && r.inPlace && r.loops.Blocks != nil {
-			n = t.fits(n)
-			r.loops.Blocks(n, top, unsafe.Add(base, lo*r.x.DType.Size()), r.scalars)
-			t.push(n)
-			lo += n * block
-			continue
+		if n := (hi - lo) / block; n > 0 {
+			if n = r.blocks(t.fits(n), top, unsafe.Add(base, lo*r.x.DType.Size()), buf); n > 0 {
+				t.push(n)
+				lo += n * block
+				continue
+			}
 		}
 		n := min(block, hi-lo)
 		r.loops.Init(1, top, r.scalars)
@@ -201,6 +221,27 @@ func (r *reduction) fold(t *tree, acc, base unsafe.Pointer, lo, hi int, buf *til
 		lo += n
 	}
 	convert.Copy(r.loops.Acc.Size())(1, acc, 1, t.root(), 1)
+}
+
+// blocks sets *acc to the fold of as many of n blocks as can be folded at once, a power
+// of two of those at x, and returns how many these are; 0 where blocks are folded one
+// by one.
+func (r *reduction) blocks(n int, acc, x unsafe.Pointer, buf *tile.Buffer) int {
+	switch {
+	case r.half != nil:
+		r.half.Blocks(n, acc, x)
+	case r.loops.Blocks == nil:
+		return 0
+	case r.inPlace:
+		r.loops.Blocks(n, acc, x, r.scalars)
+	case r.unconverted():
+		n = min(n, r.room()/block)
+		r.load(n*block, buf.Ptr(), 1, x, 1)
+		r.loops.Blocks(n, acc, buf.Ptr(), r.scalars)
+	default:
+		return 0
+	}
+	return n
 }
 
 // foldGroups folds few results of many elements: groups of elements in
@@ -233,8 +274,8 @@ func (r *reduction) someGroups(lo, hi int) {
 	t := newTree(r.loops, r.scalars, 1, group/block)
 	defer t.release()
 	for i := lo; i < hi; i++ {
-		x, _ := r.kept.offsets(i / r.groups)
-		from := i % r.groups * group
+		x, _ := r.kept.offsets(i / r.parts)
+		from := i % r.parts * group
 		acc := unsafe.Add(r.accs.Ptr(), i*r.loops.Acc.Size())
 		r.loops.Init(1, acc, r.scalars)
 		r.fold(&t, acc, r.at(x), from, min(from+group, r.count), s.Buffer(0))

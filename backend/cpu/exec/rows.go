@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"runtime"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/convert"
@@ -10,13 +11,21 @@ import (
 )
 
 const (
-	// rowColumns is how many results one row of accumulators holds, at most.
+	// rowColumns is how many results one processor takes at least, where there are
+	// as many. Those of two such units side by side are folded together: rows of
+	// whole pages are read best.
 	rowColumns = 512
-	// tallRows is how many rows are read side by side.
-	tallRows = 16
-	// tallElements is how many elements a call of Grid takes at least, where there
-	// are as many.
-	tallElements = 4096
+	// wideBlock is what block is for rows of rowColumns elements or more: then one
+	// processor can take some rows, and another the next. Where each takes a part of
+	// every row, what it fetches ahead of itself, up to the end of a page, is another's.
+	wideBlock = block / 8
+	// Rows are folded in groups of leastGroup elements or more, at most mostGroups.
+	leastGroup = 64 << 10
+	mostGroups = 64
+	// tallRows is how many rows are read side by side at least, where there are as
+	// many, and tallBytes what a call of Grid takes of them.
+	tallRows  = 4
+	tallBytes = 32 << 10
 )
 
 // columns is how rows of x are folded into rows of accumulators: the columns are
@@ -27,6 +36,8 @@ type columns struct {
 	step    int
 	outStep int
 	tiles   int // along the row axis
+	block   int // rows that are folded in order before results are merged pairwise
+	span    int // rows of a group: a power of two of blocks
 	direct  bool
 }
 
@@ -36,8 +47,14 @@ func (r *reduction) runRows(a int) {
 	r.extent, r.step, r.outStep = r.kept.shape[a], r.kept.steps[a], r.kept.outs[a]
 	r.tiles = (r.extent + rowColumns - 1) / rowColumns
 	r.direct = r.x.DType == r.compute && r.step == 1
-	units, groups := r.rest.n*r.tiles, r.groupCount()
-	if groups > 1 && units < 16 {
+	if r.block = block; r.extent >= rowColumns {
+		r.block = wideBlock
+	}
+	for r.span = r.block; r.span*min(r.extent, tile.Size) < leastGroup || r.count > mostGroups*r.span; {
+		r.span *= 2
+	}
+	units, groups := r.rest.n*r.tiles, (r.count+r.span-1)/r.span
+	if groups > 1 && units < 16 && runtime.GOMAXPROCS(0) > 1 {
 		r.rowGroups(units, groups)
 		return
 	}
@@ -49,31 +66,41 @@ func (r *reduction) runRows(a int) {
 func (r *reduction) rows(lo, hi int) {
 	s := tile.Borrow(2)
 	defer s.Return()
-	t := newTree(r.loops, r.scalars, min(rowColumns, r.extent), r.count/block+1)
+	t := newTree(r.loops, r.scalars, min(tile.Size, r.extent), r.count/r.block+1)
 	defer t.release()
-	for ; lo < hi; lo++ {
-		n, x, out := r.unit(lo)
+	for some := 0; lo < hi; lo += some {
+		some = r.beside(lo, hi)
+		n, x, out := r.unit(lo, some)
 		t.width = n
 		r.put(n, out, r.outStep, r.foldRows(&t, n, x, 0, r.count, s.Buffer(0)), s.Buffer(1))
 	}
 }
 
-// unit returns how many columns unit i has and where they start in x and out.
-func (r *reduction) unit(i int) (n, x, out int) {
+// beside returns how many of the units [lo, hi) are folded together.
+func (r *reduction) beside(lo, hi int) int {
+	return min(hi-lo, r.tiles-lo%r.tiles, tile.Size/rowColumns)
+}
+
+// unit returns how many columns some units from i on have, all of the same rows, and
+// where they start in x and out.
+func (r *reduction) unit(i, some int) (n, x, out int) {
 	first := i % r.tiles * rowColumns
 	x, out = r.rest.offsets(i / r.tiles)
-	return min(rowColumns, r.extent-first), x + first*r.step, out + first*r.outStep
+	return min(some*rowColumns, r.extent-first), x + first*r.step, out + first*r.outStep
 }
 
 // foldRows folds rows [lo, hi) of the n columns that start x elements into x and
 // returns their accumulators, which the tree owns.
 func (r *reduction) foldRows(t *tree, n, x, lo, hi int, buf *tile.Buffer) unsafe.Pointer {
-	for ; lo < hi; lo += block {
-		acc := t.top()
+	for ; lo < hi; lo += r.block {
+		acc, end := t.top(), min(lo+r.block, hi)
 		r.loops.Init(n, acc, r.scalars)
-		if end := min(lo+block, hi); r.direct && r.loops.Grid != nil && len(r.folded.shape) == 1 {
+		switch {
+		case r.loops.Grid != nil && !r.direct:
+			r.foldLoaded(n, x, lo, end, acc, buf)
+		case r.loops.Grid != nil && len(r.folded.shape) == 1:
 			r.foldGrid(n, x, lo, end, acc)
-		} else {
+		default:
 			r.foldEach(n, x, lo, end, acc, buf)
 		}
 		t.push(1)
@@ -83,9 +110,25 @@ func (r *reduction) foldRows(t *tree, n, x, lo, hi int, buf *tile.Buffer) unsafe
 
 // foldGrid folds rows of equal distances, used where they are.
 func (r *reduction) foldGrid(n, x, lo, hi int, acc unsafe.Pointer) {
-	step, tall := r.folded.steps[0], max(tallRows, tallElements/n)
+	step, tall := r.folded.steps[0], tallOf(n*r.x.DType.Size())
 	for ; lo < hi; lo += tall {
 		r.loops.Grid(min(tall, hi-lo), n, step*r.x.DType.Size(), acc, r.at(x+lo*step), r.scalars)
+	}
+}
+
+// tallOf returns how many rows of so many bytes are worked on at once.
+func tallOf(bytes int) int { return max(tallRows, tallBytes/bytes) }
+
+// foldLoaded folds rows from a buffer, some at a time.
+func (r *reduction) foldLoaded(n, x, lo, hi int, acc unsafe.Pointer, buf *tile.Buffer) {
+	size, tall := n*r.compute.Size(), r.room()/n
+	for ; lo < hi; lo += tall {
+		rows := min(tall, hi-lo)
+		for i := range rows {
+			off, _ := r.folded.offsets(lo + i)
+			r.load(n, unsafe.Add(buf.Ptr(), i*size), 1, r.at(x+off), r.step)
+		}
+		r.loops.Grid(rows, n, size, acc, buf.Ptr(), r.scalars)
 	}
 }
 
@@ -101,42 +144,44 @@ func (r *reduction) foldEach(n, x, lo, hi int, acc unsafe.Pointer, buf *tile.Buf
 	}
 }
 
-// rowGroups reduces few columns of many rows: groups of rows in parallel, then
-// the groups of each unit.
+// rowGroups reduces few columns of many rows: groups of rows in parallel, then the
+// groups of each unit. Accumulators of units follow one another, group by group.
 func (r *reduction) rowGroups(units, groups int) {
 	size := r.loops.Acc.Size()
 	stride := rowColumns * size
-	r.grouped = grouped{groups, scratch.Get(units * groups * stride)}
+	r.grouped = grouped{units, scratch.Get(units * groups * stride)}
 	defer r.accs.Put()
 	r.run = (*reduction).someRowGroups
-	pool.Run(units*groups, 1, r)
+	pool.Run(units*groups, min(units, tile.Size/rowColumns), r)
 	s := tile.Borrow(1)
 	defer s.Return()
-	t := newTree(r.loops, r.scalars, min(rowColumns, r.extent), groups)
+	t := newTree(r.loops, r.scalars, min(tile.Size, r.extent), groups)
 	defer t.release()
-	for u := range units {
-		n, _, out := r.unit(u)
+	for u, some := 0, 0; u < units; u += some {
+		some = r.beside(u, units)
+		n, _, out := r.unit(u, some)
 		t.width = n
 		for g := range groups {
-			convert.Copy(size)(n, t.top(), 1, unsafe.Add(r.accs.Ptr(), (u*groups+g)*stride), 1)
+			convert.Copy(size)(n, t.top(), 1, unsafe.Add(r.accs.Ptr(), (g*units+u)*stride), 1)
 			t.push(1)
 		}
 		r.put(n, out, r.outStep, t.root(), s.Buffer(0))
 	}
 }
 
-// someRowGroups folds groups [lo, hi), counted over all units.
+// someRowGroups folds units [lo, hi), counted over all groups.
 func (r *reduction) someRowGroups(lo, hi int) {
 	size := r.loops.Acc.Size()
 	s := tile.Borrow(1)
 	defer s.Return()
-	t := newTree(r.loops, r.scalars, min(rowColumns, r.extent), group/block)
+	t := newTree(r.loops, r.scalars, min(tile.Size, r.extent), r.span/r.block)
 	defer t.release()
-	for ; lo < hi; lo++ {
-		n, x, _ := r.unit(lo / r.groups)
+	for some := 0; lo < hi; lo += some {
+		u, from := lo%r.parts, lo/r.parts*r.span
+		some = r.beside(u, min(r.parts, u+hi-lo))
+		n, x, _ := r.unit(u, some)
 		t.width = n
-		from := lo % r.groups * group
-		acc := r.foldRows(&t, n, x, from, min(from+group, r.count), s.Buffer(0))
+		acc := r.foldRows(&t, n, x, from, min(from+r.span, r.count), s.Buffer(0))
 		convert.Copy(size)(n, unsafe.Add(r.accs.Ptr(), lo*rowColumns*size), 1, acc, 1)
 	}
 }

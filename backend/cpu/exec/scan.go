@@ -127,7 +127,7 @@ type scanRow struct {
 
 // next scans n lines that are used where they are.
 func (r *scanRow) next(n int, out, x, acc unsafe.Pointer) {
-	tall := max(tallRows, tallElements/n)
+	tall := tallOf(n * r.xSize)
 	for i := 0; i < r.length; i += tall {
 		r.loops.Next(min(tall, r.length-i), n, r.to, r.from, unsafe.Add(out, i*r.to), acc, unsafe.Add(x, i*r.from), r.scalars)
 	}

@@ -9,24 +9,27 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/move"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
-// A stream is how an element-wise call works whose operands no cache holds: small
-// tiles of the result are computed where the first cache keeps them, then written
-// past the caches, while operands that are needed soon are asked for. That saves
-// reading what is going to be overwritten.
+// A stream is how an element-wise call works whose operands no cache holds: its result
+// is written past the caches, which saves reading what is going to be overwritten, while
+// operands that are needed soon are asked for. There are loops that do so themselves;
+// with others small tiles of the result are computed where the first cache keeps them,
+// then written.
 //
 // Tiles are taken from several pages side by side: processors follow several streams
 // of memory at once, each to the end of its page.
 type stream struct {
 	on    bool
+	loop  ir.Loop // one that does so itself, or nil
 	write move.Streamer
 	size  int // bytes of an element of the result
 	tile  int // elements
 	page  int // elements of the result in a page
 	pages int // side by side
-	ahead int // bytes from where operands are read to where they are asked for
+	ahead int // elements from where operands are read to where they are asked for
 	in    []streamIn
 }
 
@@ -37,22 +40,17 @@ type streamIn struct {
 	size   int
 }
 
-// A streaming is a choice of sizes. One whose tiles have no bytes stands for none:
-// what is computed slowly hides memory better by itself on some processors.
-type streaming struct{ tileBytes, ahead, pages int }
-
-// A streamPlan is the choice for a processor, by measurement: quick is for loops that
-// work through rate bytes a nanosecond in the first cache, slow for others.
-type streamPlan struct {
-	rate        float64
-	quick, slow streaming
+// A streaming is a choice of sizes, ahead in bytes of the result, for loops that work
+// through rate bytes a nanosecond in the first cache: what is computed more slowly
+// hides memory better by itself on some processors.
+type streaming struct {
+	tileBytes, ahead, pages int
+	rate                    float64
 }
 
-// plan is the one of this process.
-var plan = map[simd.Level]streamPlan{
-	simd.AVX2:   {27, streaming{1024, 4096, 1}, streaming{}},
-	simd.AVX512: {24, streaming{512, 512, 4}, streaming{512, 2048, 1}},
-	simd.AMX:    {24, streaming{512, 512, 4}, streaming{512, 2048, 1}},
+// plan is the one of this process, by measurement.
+var plan = map[simd.Level]streaming{
+	simd.AVX2: {2048, 2048, 1, 27}, simd.AVX512: {512, 1024, 4, 0}, simd.AMX: {512, 1024, 4, 0},
 }[simd.Active()]
 
 const pageBytes = 4096
@@ -69,30 +67,33 @@ func (t *stream) make(c *ir.Call, e *elementwise) bool {
 		return false
 	}
 	t.size = out.DType.Size()
-	n, bytes := ir.NumElements(c.Space), t.size
+	n, bytes, alike := ir.NumElements(c.Space), t.size, t.size == c.Compute.Size()
 	t.in = t.in[:0]
 	for i, v := range c.In {
 		in := streamIn{e.args[i+1].Contiguous(), v.Ptr, v.DType.Size()}
 		if in.direct {
 			bytes += in.size
 		}
+		alike = alike && in.direct && in.size == t.size
 		t.in = append(t.in, in)
 	}
 	if n*bytes < lastCache() || n < tile.Size {
 		return false
 	}
-	choice := plan.quick
-	if rateOf(c, e, bytes) < plan.rate {
-		choice = plan.slow
+	if alike {
+		t.loop = vector.Past(entry(c))
 	}
-	t.tile, t.ahead, t.pages = min(tile.Size, choice.tileBytes/t.size), choice.ahead, choice.pages
-	t.page, t.on = pageBytes/t.size, t.tile > 0
-	return t.on
+	if t.loop == nil && plan.rate > 0 && rateOf(c, e, bytes) < plan.rate {
+		return false
+	}
+	t.tile, t.ahead, t.pages = min(tile.Size, plan.tileBytes/t.size), plan.ahead/t.size, plan.pages
+	t.page, t.on = pageBytes/t.size, true
+	return true
 }
 
 // clear drops every pointer into tensors' memory.
 func (t *stream) clear() {
-	t.on = false
+	t.on, t.loop = false, nil
 	clear(t.in)
 }
 
@@ -147,14 +148,17 @@ var clock = sync.OnceValue(func() time.Duration {
 // grain is about a quarter of a megabyte of the result.
 func (t *stream) grain() int { return 256 << 10 / t.size }
 
-// streamSpan computes whole tiles of [lo, hi), and what comes before the first
-// that begins with a cache line. It returns where it stopped.
+// streamSpan computes what it can of [lo, hi): what comes before the first cache line,
+// and whole groups or tiles from there on. It returns where it stopped.
 func (e *elementwise) streamSpan(lo, hi int, s *tile.Scratch) int {
 	t := &e.stream
 	if past := int(uintptr(e.args[0].Ptr())+uintptr(lo*t.size)) % move.Line; past != 0 {
 		n := min(hi-lo, (move.Line-past)/t.size)
 		e.piece(lo, n, s)
 		lo += n
+	}
+	if t.loop != nil {
+		return e.streamGroups(lo, hi, s)
 	}
 	for group := t.pages * t.page; hi-lo >= group; lo += group {
 		e.streamTiles(lo, t.page/t.tile, t.pages, s)
@@ -167,46 +171,78 @@ func (e *elementwise) streamSpan(lo, hi int, s *tile.Scratch) int {
 	return lo
 }
 
+// longStream bounds one call of a loop past the caches, as longRun does of others.
+const longStream = 32 * 1024
+
+// streamGroups is streamSpan by the loop that does it all.
+func (e *elementwise) streamGroups(lo, hi int, s *tile.Scratch) int {
+	group := vector.Group / e.stream.size
+	for hi-lo >= group {
+		n := min(longStream, (hi-lo)/group*group)
+		e.streamGroup(lo, n, s)
+		lo += n
+	}
+	return lo
+}
+
+// streamGroup computes n elements from lo on with one call of the loop. It is not
+// inlined, as piece is not.
+//
+//go:noinline
+func (e *elementwise) streamGroup(lo, n int, s *tile.Scratch) {
+	p := s.Pointers(len(e.args))
+	for i := range p {
+		p[i] = unsafe.Add(e.args[i].Ptr(), lo*e.stream.size)
+	}
+	e.stream.loop(n, p, e.scalars, int64(lo))
+}
+
 // streamTiles computes rounds tiles, one after the other, of each of several pages
-// from lo on. It is not inlined, as piece is not.
+// from lo on. What follows a page of several is not the next, but that of the next
+// group. It is not inlined, as piece is not.
 //
 //go:noinline
 func (e *elementwise) streamTiles(lo, rounds, pages int, s *tile.Scratch) {
-	t, p := &e.stream, s.Pointers(len(e.args))
-	buf, n := s.Buffer(0).Ptr(), e.stream.tile
+	t := &e.stream
 	for r := range rounds {
+		ahead := t.ahead
+		if r*t.tile+ahead >= t.page {
+			ahead += (pages - 1) * t.page
+		}
 		for page := range pages {
-			at := lo + page*t.page + r*n
-			out := unsafe.Add(e.args[0].Ptr(), at*t.size)
-			p[0] = buf
-			var soon [2]unsafe.Pointer // of operands whose elements are of the result's size
-			asked := 0
-			for i := range t.in {
-				in := &t.in[i]
-				if !in.direct {
-					p[i+1] = e.args[i+1].Load(at, n, s.Buffer(i+1))
-					continue
-				}
-				p[i+1] = unsafe.Add(in.ptr, at*in.size)
-				if in.size == t.size && asked < len(soon) {
-					soon[asked] = p[i+1]
-					asked++
-				} else {
-					t.write.Prefetch(p[i+1], t.ahead, n*in.size)
-				}
-			}
-			switch asked {
-			case 0:
-				soon = [2]unsafe.Pointer{buf, buf}
-			case 1:
-				soon[1] = soon[0]
-			}
-			e.loop(n, p, e.scalars, int64(at))
-			ahead := t.ahead
-			if asked == 0 {
-				ahead = 0
-			}
-			t.write.Write(out, buf, n*t.size, soon[0], soon[1], ahead)
+			e.streamTile(lo+page*t.page+r*t.tile, ahead, s)
 		}
 	}
+}
+
+// streamTile computes the tile that begins at an element, and asks for the one that
+// begins so many further on.
+func (e *elementwise) streamTile(at, ahead int, s *tile.Scratch) {
+	t, p := &e.stream, s.Pointers(len(e.args))
+	buf := s.Buffer(0).Ptr()
+	p[0] = buf
+	var soon [2]unsafe.Pointer // operands whose elements are of the result's size
+	asked := 0
+	for i := range t.in {
+		in := &t.in[i]
+		if !in.direct {
+			p[i+1] = e.args[i+1].Load(at, t.tile, s.Buffer(i+1))
+			continue
+		}
+		p[i+1] = unsafe.Add(in.ptr, at*in.size)
+		if in.size == t.size && asked < len(soon) {
+			soon[asked] = p[i+1]
+			asked++
+		} else {
+			t.write.Prefetch(p[i+1], ahead*in.size, t.tile*in.size)
+		}
+	}
+	switch asked {
+	case 0:
+		soon, ahead = [2]unsafe.Pointer{buf, buf}, 0
+	case 1:
+		soon[1] = soon[0]
+	}
+	e.loop(t.tile, p, e.scalars, int64(at))
+	t.write.Write(unsafe.Add(e.args[0].Ptr(), at*t.size), buf, t.tile*t.size, soon[0], soon[1], ahead*t.size)
 }

@@ -2,18 +2,20 @@ package exec
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
+	"github.com/sinter-go/sinter/backend/cpu/move"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
-// streamFrom makes the test's calls stream results from so many bytes on, however
-// slow their loops are.
+// streamFrom makes the test's calls stream results from so many bytes on, however slow
+// their loops are.
 func streamFrom(t *testing.T, bytes int) {
 	before, usual := lastCache, plan
 	lastCache = func() int { return bytes }
@@ -30,7 +32,7 @@ func TestStream(t *testing.T) {
 	streamFrom(t, 1)
 	usual := plan
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, plan = range []streamPlan{usual, {quick: streaming{512, 0, 2}}, {quick: streaming{1024, 1 << 20, 4}}, {rate: math.Inf(1), slow: streaming{64, 64, 1}}} {
+	for _, plan = range []streaming{usual, {512, 0, 2, 0}, {1024, 1 << 20, 4, 1e-9}, {64, 64, 1, 0}} {
 		for _, dtype := range []ir.DType{ir.Uint8, ir.Int16, ir.Float32, ir.Float64, ir.Complex128} {
 			for _, space := range [][]int{{20000}, {9000}, {16384}, {33, 1000}, {3, 9000}} {
 				lo := rng.IntN(40)
@@ -51,6 +53,55 @@ func TestStream(t *testing.T) {
 				if d := diff(before, cputest.Values(all)); d != "" {
 					t.Fatalf("%s %v from %d, %+v: %s", dtype, space, lo, plan, d)
 				}
+			}
+		}
+	}
+}
+
+// TestStreamPast streams by a loop of an operator's own: whole groups, that begin with a
+// cache line and are told where they begin, and all but what is before and after them.
+func TestStreamPast(t *testing.T) {
+	if simd.Active() == simd.Portable {
+		t.Skip("nothing is streamed without vectors")
+	}
+	streamFrom(t, 1)
+	const group = vector.Group / 4
+	var streamed atomic.Int64
+	loop := func(n int, p []unsafe.Pointer, _ []ir.Scalar, index int64) {
+		for i, x := range unsafe.Slice((*float32)(p[1]), n) {
+			unsafe.Slice((*float32)(p[0]), n)[i] = x - float32(index+int64(i))
+		}
+	}
+	past := func(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+		if n <= 0 || n%group != 0 || uintptr(p[0])%move.Line != 0 {
+			t.Errorf("%d elements at %v", n, p[0])
+		}
+		streamed.Add(int64(n))
+		loop(n, p, s, index)
+	}
+	table := vector.Table{{ir.Float32: loop}}
+	vector.Install([]vector.Loop{{Table: &table, DType: ir.Float32, Past: vector.Loops{AVX2: past, AVX512: past}}})
+	op := ir.Op{Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, CPU: ir.CPUKernels{Elementwise: table}}
+	rng := rand.New(rand.NewPCG(15, 16))
+	for _, n := range []int{group - 1, group + 16, 3*group + 5, 1 << 17, 1<<18 + 77} {
+		for _, lo := range []int{0, 5} {
+			x := cputest.Fill(cputest.NewView(ir.Float32, "offset", n), rng, 0, 9)
+			all := cputest.NewView(ir.Float32, "contiguous", n+lo+40)
+			want := cputest.Reals(all)
+			out := all
+			out.Ptr, out.Shape, out.Strides = unsafe.Add(out.Ptr, 4*lo), []int{n}, []int{1}
+			streamed.Store(0)
+			if err := Run(&ir.Call{Op: &op, Compute: ir.Float32, Space: []int{n}, Out: []ir.View{out}, In: []ir.View{x}}); err != nil {
+				t.Fatal(err)
+			}
+			for i := range n {
+				want[lo+i] = float64(float32(real(cputest.Get(x, i))) - float32(i))
+			}
+			if d := diff(want, cputest.Reals(all)); d != "" {
+				t.Fatalf("%d from %d: %s", n, lo, d)
+			}
+			if got := streamed.Load(); got < int64(n*3/4/group*group) {
+				t.Errorf("%d of %d were streamed", got, n)
 			}
 		}
 	}

@@ -34,6 +34,7 @@ var usualCases = []struct{ shape, axes []int }{
 	{[]int{1025}, []int{0}}, {[]int{70003}, []int{0}}, {[]int{7, 9}, []int{0}}, {[]int{7, 9}, []int{1}}, {[]int{2500, 3}, []int{0}},
 	{[]int{2500, 30}, []int{0}}, {[]int{2100, 30}, []int{1}}, {[]int{20000, 12}, []int{0}}, {[]int{3, 20000}, []int{1}}, {[]int{300, 700}, []int{1}},
 	{[]int{2, 1200, 2}, []int{1}}, {[]int{3, 4, 5, 6}, []int{1, 3}}, {[]int{3, 4, 5, 6}, []int{0, 2}}, {[]int{4, 5, 700}, []int{0, 1}}, {[]int{2, 40, 1100}, []int{1}},
+	{[]int{300, 530}, []int{0}}, {[]int{3, 140, 600}, []int{1}}, {[]int{130, 2, 1030}, []int{0}},
 }
 
 // TestUsualReductions compares sums and maxima, of numbers small enough that sums
@@ -75,15 +76,16 @@ func TestUsualReductions(t *testing.T) {
 }
 
 // TestUsualOrder checks that rounding depends neither on processors nor on the
-// level.
+// level, with 16-bit floats too, which some levels fold as they are.
 func TestUsualOrder(t *testing.T) {
 	for _, c := range usualCases {
-		for _, dtype := range []ir.DType{ir.Float32, ir.Float64} {
+		for _, dtype := range []ir.DType{ir.Float32, ir.Float64, ir.Float16, ir.BFloat16} {
+			compute := dtype.Compute()
 			var want []float64
 			for _, level := range usualLevels() {
 				for _, procs := range []int{1, 2, 5} {
 					x := cputest.FillFloat(cputest.NewView(dtype, "contiguous", c.shape...), rand.New(rand.NewPCG(9, 10)), -1, 1)
-					call := reduceCall(usualOp(level, fold.Sum, ir.Reduction), x, c.axes, dtype, dtype, "contiguous")
+					call := reduceCall(usualOp(level, fold.Sum, ir.Reduction), x, c.axes, compute, compute, "contiguous")
 					old := runtime.GOMAXPROCS(procs)
 					err := Run(call)
 					runtime.GOMAXPROCS(old)

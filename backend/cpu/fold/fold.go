@@ -10,6 +10,7 @@
 package fold
 
 import (
+	"sync"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
@@ -56,7 +57,38 @@ func Loops(kind Kind, x, out ir.DType, finish func(n int, out, acc unsafe.Pointe
 	}
 	own := *loops
 	own.Out, own.Finish = out, finish
+	if h, ok := halves.Load(loops); ok {
+		halves.Store(&own, h)
+	}
 	return &own
+}
+
+// Halves are Lines and Blocks of loops over float32 for elements of a 16-bit float
+// dtype, in the same order. Rows of Lines have a multiple of HalfLanes elements, and at
+// least so many.
+type Halves struct {
+	Lines  func(rows, n, stride int, accs, x unsafe.Pointer)
+	Blocks func(count int, acc, x unsafe.Pointer)
+}
+
+// HalfLanes is how many accumulators Halves have.
+const HalfLanes = lanesBytes / 4
+
+// halves has the *[2]Halves, of float16 and of bfloat16, of each *ir.ReduceLoops that
+// has some.
+var halves sync.Map
+
+// HalvesOf returns what loops from this package have for a dtype, nil where there is
+// nothing.
+func HalvesOf(loops *ir.ReduceLoops, x ir.DType) *Halves {
+	h, ok := halves.Load(loops)
+	switch {
+	case ok && x == ir.Float16:
+		return &h.(*[2]Halves)[0]
+	case ok && x == ir.BFloat16:
+		return &h.(*[2]Halves)[1]
+	}
+	return nil
 }
 
 // At returns the loops at a level, which must be available; nil where there are

@@ -4,122 +4,158 @@
 
 package fold
 
-// sumLinesF32AVX2 writes the sum of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// sumLinesF32AVX2 writes the sum of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func sumLinesF32AVX2(rows int, n int, stride int, ahead int, accs *float32, x *float32)
 
-// sumGridF32AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func sumGridF32AVX2(rows int, n int, stride int, acc *float32, x *float32)
+// sumGridF32AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func sumGridF32AVX2(rows int, n int, stride int, ahead int, acc *float32, x *float32)
 
-// pairSumLinesF32AVX2 writes the sums of the even and the odd elements of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// sumF16LinesF32AVX2 is sumLines of elements that become float32; n is a multiple of 64, and not 0.
+func sumF16LinesF32AVX2(rows int, n int, stride int, accs *float32, x *uint16)
+
+// sumBF16LinesF32AVX2 is sumLines of elements that become float32; n is a multiple of 64, and not 0.
+func sumBF16LinesF32AVX2(rows int, n int, stride int, accs *float32, x *uint16)
+
+// pairSumLinesF32AVX2 writes the sums of the even and the odd elements of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func pairSumLinesF32AVX2(rows int, n int, stride int, ahead int, accs *float32, x *float32)
 
-// prodLinesF32AVX2 writes the product of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// prodLinesF32AVX2 writes the product of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func prodLinesF32AVX2(rows int, n int, stride int, ahead int, accs *float32, x *float32)
 
-// prodGridF32AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func prodGridF32AVX2(rows int, n int, stride int, acc *float32, x *float32)
+// prodGridF32AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func prodGridF32AVX2(rows int, n int, stride int, ahead int, acc *float32, x *float32)
 
-// maxLinesF32AVX2 writes the largest, NaN if there is one of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// maxLinesF32AVX2 writes the largest, NaN if there is one of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func maxLinesF32AVX2(rows int, n int, stride int, ahead int, accs *float32, x *float32)
 
-// maxGridF32AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func maxGridF32AVX2(rows int, n int, stride int, acc *float32, x *float32)
+// maxGridF32AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func maxGridF32AVX2(rows int, n int, stride int, ahead int, acc *float32, x *float32)
 
-// minLinesF32AVX2 writes the smallest, NaN if there is one of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// maxF16LinesF32AVX2 is maxLines of elements that become float32; n is a multiple of 64, and not 0.
+func maxF16LinesF32AVX2(rows int, n int, stride int, accs *float32, x *uint16)
+
+// maxBF16LinesF32AVX2 is maxLines of elements that become float32; n is a multiple of 64, and not 0.
+func maxBF16LinesF32AVX2(rows int, n int, stride int, accs *float32, x *uint16)
+
+// minLinesF32AVX2 writes the smallest, NaN if there is one of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func minLinesF32AVX2(rows int, n int, stride int, ahead int, accs *float32, x *float32)
 
-// minGridF32AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func minGridF32AVX2(rows int, n int, stride int, acc *float32, x *float32)
+// minGridF32AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func minGridF32AVX2(rows int, n int, stride int, ahead int, acc *float32, x *float32)
 
-// sumLinesF64AVX2 writes the sum of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// minF16LinesF32AVX2 is minLines of elements that become float32; n is a multiple of 64, and not 0.
+func minF16LinesF32AVX2(rows int, n int, stride int, accs *float32, x *uint16)
+
+// minBF16LinesF32AVX2 is minLines of elements that become float32; n is a multiple of 64, and not 0.
+func minBF16LinesF32AVX2(rows int, n int, stride int, accs *float32, x *uint16)
+
+// sumLinesF64AVX2 writes the sum of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func sumLinesF64AVX2(rows int, n int, stride int, ahead int, accs *float64, x *float64)
 
-// sumGridF64AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func sumGridF64AVX2(rows int, n int, stride int, acc *float64, x *float64)
+// sumGridF64AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func sumGridF64AVX2(rows int, n int, stride int, ahead int, acc *float64, x *float64)
 
-// pairSumLinesF64AVX2 writes the sums of the even and the odd elements of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// pairSumLinesF64AVX2 writes the sums of the even and the odd elements of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func pairSumLinesF64AVX2(rows int, n int, stride int, ahead int, accs *float64, x *float64)
 
-// prodLinesF64AVX2 writes the product of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// prodLinesF64AVX2 writes the product of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func prodLinesF64AVX2(rows int, n int, stride int, ahead int, accs *float64, x *float64)
 
-// prodGridF64AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func prodGridF64AVX2(rows int, n int, stride int, acc *float64, x *float64)
+// prodGridF64AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func prodGridF64AVX2(rows int, n int, stride int, ahead int, acc *float64, x *float64)
 
-// maxLinesF64AVX2 writes the largest, NaN if there is one of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// maxLinesF64AVX2 writes the largest, NaN if there is one of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func maxLinesF64AVX2(rows int, n int, stride int, ahead int, accs *float64, x *float64)
 
-// maxGridF64AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func maxGridF64AVX2(rows int, n int, stride int, acc *float64, x *float64)
+// maxGridF64AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func maxGridF64AVX2(rows int, n int, stride int, ahead int, acc *float64, x *float64)
 
-// minLinesF64AVX2 writes the smallest, NaN if there is one of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// minLinesF64AVX2 writes the smallest, NaN if there is one of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func minLinesF64AVX2(rows int, n int, stride int, ahead int, accs *float64, x *float64)
 
-// minGridF64AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func minGridF64AVX2(rows int, n int, stride int, acc *float64, x *float64)
+// minGridF64AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func minGridF64AVX2(rows int, n int, stride int, ahead int, acc *float64, x *float64)
 
-// intSumLinesF64AVX2 writes the sum of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// intSumLinesF64AVX2 writes the sum of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func intSumLinesF64AVX2(rows int, n int, stride int, ahead int, accs *int64, x *int64)
 
-// intSumGridF64AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func intSumGridF64AVX2(rows int, n int, stride int, acc *int64, x *int64)
+// intSumGridF64AVX2 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func intSumGridF64AVX2(rows int, n int, stride int, ahead int, acc *int64, x *int64)
 
-// sumLinesF32AVX512 writes the sum of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// sumLinesF32AVX512 writes the sum of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func sumLinesF32AVX512(rows int, n int, stride int, ahead int, accs *float32, x *float32)
 
-// sumGridF32AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func sumGridF32AVX512(rows int, n int, stride int, acc *float32, x *float32)
+// sumGridF32AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func sumGridF32AVX512(rows int, n int, stride int, ahead int, acc *float32, x *float32)
 
-// pairSumLinesF32AVX512 writes the sums of the even and the odd elements of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// sumF16LinesF32AVX512 is sumLines of elements that become float32; n is a multiple of 64, and not 0.
+func sumF16LinesF32AVX512(rows int, n int, stride int, accs *float32, x *uint16)
+
+// sumBF16LinesF32AVX512 is sumLines of elements that become float32; n is a multiple of 64, and not 0.
+func sumBF16LinesF32AVX512(rows int, n int, stride int, accs *float32, x *uint16)
+
+// pairSumLinesF32AVX512 writes the sums of the even and the odd elements of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func pairSumLinesF32AVX512(rows int, n int, stride int, ahead int, accs *float32, x *float32)
 
-// prodLinesF32AVX512 writes the product of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// prodLinesF32AVX512 writes the product of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func prodLinesF32AVX512(rows int, n int, stride int, ahead int, accs *float32, x *float32)
 
-// prodGridF32AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func prodGridF32AVX512(rows int, n int, stride int, acc *float32, x *float32)
+// prodGridF32AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func prodGridF32AVX512(rows int, n int, stride int, ahead int, acc *float32, x *float32)
 
-// maxLinesF32AVX512 writes the largest, NaN if there is one of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// maxLinesF32AVX512 writes the largest, NaN if there is one of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func maxLinesF32AVX512(rows int, n int, stride int, ahead int, accs *float32, x *float32)
 
-// maxGridF32AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func maxGridF32AVX512(rows int, n int, stride int, acc *float32, x *float32)
+// maxGridF32AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func maxGridF32AVX512(rows int, n int, stride int, ahead int, acc *float32, x *float32)
 
-// minLinesF32AVX512 writes the smallest, NaN if there is one of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// maxF16LinesF32AVX512 is maxLines of elements that become float32; n is a multiple of 64, and not 0.
+func maxF16LinesF32AVX512(rows int, n int, stride int, accs *float32, x *uint16)
+
+// maxBF16LinesF32AVX512 is maxLines of elements that become float32; n is a multiple of 64, and not 0.
+func maxBF16LinesF32AVX512(rows int, n int, stride int, accs *float32, x *uint16)
+
+// minLinesF32AVX512 writes the smallest, NaN if there is one of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func minLinesF32AVX512(rows int, n int, stride int, ahead int, accs *float32, x *float32)
 
-// minGridF32AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func minGridF32AVX512(rows int, n int, stride int, acc *float32, x *float32)
+// minGridF32AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func minGridF32AVX512(rows int, n int, stride int, ahead int, acc *float32, x *float32)
 
-// sumLinesF64AVX512 writes the sum of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// minF16LinesF32AVX512 is minLines of elements that become float32; n is a multiple of 64, and not 0.
+func minF16LinesF32AVX512(rows int, n int, stride int, accs *float32, x *uint16)
+
+// minBF16LinesF32AVX512 is minLines of elements that become float32; n is a multiple of 64, and not 0.
+func minBF16LinesF32AVX512(rows int, n int, stride int, accs *float32, x *uint16)
+
+// sumLinesF64AVX512 writes the sum of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func sumLinesF64AVX512(rows int, n int, stride int, ahead int, accs *float64, x *float64)
 
-// sumGridF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func sumGridF64AVX512(rows int, n int, stride int, acc *float64, x *float64)
+// sumGridF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func sumGridF64AVX512(rows int, n int, stride int, ahead int, acc *float64, x *float64)
 
-// pairSumLinesF64AVX512 writes the sums of the even and the odd elements of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// pairSumLinesF64AVX512 writes the sums of the even and the odd elements of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func pairSumLinesF64AVX512(rows int, n int, stride int, ahead int, accs *float64, x *float64)
 
-// prodLinesF64AVX512 writes the product of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// prodLinesF64AVX512 writes the product of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func prodLinesF64AVX512(rows int, n int, stride int, ahead int, accs *float64, x *float64)
 
-// prodGridF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func prodGridF64AVX512(rows int, n int, stride int, acc *float64, x *float64)
+// prodGridF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func prodGridF64AVX512(rows int, n int, stride int, ahead int, acc *float64, x *float64)
 
-// maxLinesF64AVX512 writes the largest, NaN if there is one of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// maxLinesF64AVX512 writes the largest, NaN if there is one of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func maxLinesF64AVX512(rows int, n int, stride int, ahead int, accs *float64, x *float64)
 
-// maxGridF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func maxGridF64AVX512(rows int, n int, stride int, acc *float64, x *float64)
+// maxGridF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func maxGridF64AVX512(rows int, n int, stride int, ahead int, acc *float64, x *float64)
 
-// minLinesF64AVX512 writes the smallest, NaN if there is one of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// minLinesF64AVX512 writes the smallest, NaN if there is one of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func minLinesF64AVX512(rows int, n int, stride int, ahead int, accs *float64, x *float64)
 
-// minGridF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func minGridF64AVX512(rows int, n int, stride int, acc *float64, x *float64)
+// minGridF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func minGridF64AVX512(rows int, n int, stride int, ahead int, acc *float64, x *float64)
 
-// intSumLinesF64AVX512 writes the sum of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. Where ahead is not 0, what lies so many bytes ahead is fetched.
+// intSumLinesF64AVX512 writes the sum of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func intSumLinesF64AVX512(rows int, n int, stride int, ahead int, accs *int64, x *int64)
 
-// intSumGridF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order.
-func intSumGridF64AVX512(rows int, n int, stride int, acc *int64, x *int64)
+// intSumGridF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators in order. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
+func intSumGridF64AVX512(rows int, n int, stride int, ahead int, acc *int64, x *int64)

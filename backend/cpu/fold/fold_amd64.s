@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func sumLinesF32AVX2(rows int, n int, stride int, ahead int, accs *float32, x *float32)
-// Requires: AVX, MMX+
+// Requires: AVX
 TEXT ·sumLinesF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ    rows+0(FP), AX
 	MOVQ    n+8(FP), CX
@@ -17,9 +17,8 @@ TEXT ·sumLinesF32AVX2(SB), NOSPLIT, $0-48
 	LEAQ    tails<>+0(SB), BX
 	VMOVDQU 32(BX)(DX*1), Y0
 	MOVQ    stride+16(FP), DX
-	MOVQ    ahead+24(FP), BX
-	MOVQ    accs+32(FP), SI
-	MOVQ    x+40(FP), DI
+	MOVQ    accs+32(FP), BX
+	MOVQ    x+40(FP), SI
 	TESTQ   AX, AX
 	JLE     rowsDone2
 
@@ -32,135 +31,115 @@ rows1:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   DI, R8
-	MOVQ   CX, R9
-	SUBQ   $+256, R9
+	MOVQ   SI, DI
+	MOVQ   CX, R8
+	SUBQ   $+256, R8
 	JLT    last3
-	TESTQ  BX, BX
-	JZ     near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VADDPS     128(R8), Y5, Y5
-	VADDPS     160(R8), Y6, Y6
-	VADDPS     192(R8), Y7, Y7
-	VADDPS     224(R8), Y8, Y8
-	ADDQ       $+256, R8
-	SUBQ       $+256, R9
-	JGE        far6
-	JMP        last3
-
-near5:
-	VADDPS (R8), Y1, Y1
-	VADDPS 32(R8), Y2, Y2
-	VADDPS 64(R8), Y3, Y3
-	VADDPS 96(R8), Y4, Y4
-	VADDPS 128(R8), Y5, Y5
-	VADDPS 160(R8), Y6, Y6
-	VADDPS 192(R8), Y7, Y7
-	VADDPS 224(R8), Y8, Y8
-	ADDQ   $+256, R8
-	SUBQ   $+256, R9
-	JGE    near5
+line5:
+	VADDPS (DI), Y1, Y1
+	VADDPS 32(DI), Y2, Y2
+	VADDPS 64(DI), Y3, Y3
+	VADDPS 96(DI), Y4, Y4
+	VADDPS 128(DI), Y5, Y5
+	VADDPS 160(DI), Y6, Y6
+	VADDPS 192(DI), Y7, Y7
+	VADDPS 224(DI), Y8, Y8
+	ADDQ   $+256, DI
+	SUBQ   $+256, R8
+	JGE    line5
 
 last3:
-	ADDQ       $+256, R9
+	ADDQ       $+256, R8
 	JZ         whole4
-	XORQ       R10, R10
-	CMPQ       R9, $+32
-	JGE        next7
-	VMASKMOVPS (R8)(R10*1), Y0, Y9
+	XORQ       R9, R9
+	CMPQ       R8, $+32
+	JGE        next6
+	VMASKMOVPS (DI)(R9*1), Y0, Y9
 	VADDPS     Y9, Y1, Y1
+	JMP        whole4
+
+next6:
+	VMOVUPS    (DI)(R9*1), Y9
+	VADDPS     Y9, Y1, Y1
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next7
+	VMASKMOVPS 32(DI)(R9*1), Y0, Y9
+	VADDPS     Y9, Y2, Y2
 	JMP        whole4
 
 next7:
-	VMOVUPS    (R8)(R10*1), Y9
-	VADDPS     Y9, Y1, Y1
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next8
-	VMASKMOVPS 32(R8)(R10*1), Y0, Y9
+	VMOVUPS    32(DI)(R9*1), Y9
 	VADDPS     Y9, Y2, Y2
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next8
+	VMASKMOVPS 64(DI)(R9*1), Y0, Y9
+	VADDPS     Y9, Y3, Y3
 	JMP        whole4
 
 next8:
-	VMOVUPS    32(R8)(R10*1), Y9
-	VADDPS     Y9, Y2, Y2
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next9
-	VMASKMOVPS 64(R8)(R10*1), Y0, Y9
+	VMOVUPS    64(DI)(R9*1), Y9
 	VADDPS     Y9, Y3, Y3
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next9
+	VMASKMOVPS 96(DI)(R9*1), Y0, Y9
+	VADDPS     Y9, Y4, Y4
 	JMP        whole4
 
 next9:
-	VMOVUPS    64(R8)(R10*1), Y9
-	VADDPS     Y9, Y3, Y3
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next10
-	VMASKMOVPS 96(R8)(R10*1), Y0, Y9
+	VMOVUPS    96(DI)(R9*1), Y9
 	VADDPS     Y9, Y4, Y4
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next10
+	VMASKMOVPS 128(DI)(R9*1), Y0, Y9
+	VADDPS     Y9, Y5, Y5
 	JMP        whole4
 
 next10:
-	VMOVUPS    96(R8)(R10*1), Y9
-	VADDPS     Y9, Y4, Y4
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next11
-	VMASKMOVPS 128(R8)(R10*1), Y0, Y9
+	VMOVUPS    128(DI)(R9*1), Y9
 	VADDPS     Y9, Y5, Y5
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next11
+	VMASKMOVPS 160(DI)(R9*1), Y0, Y9
+	VADDPS     Y9, Y6, Y6
 	JMP        whole4
 
 next11:
-	VMOVUPS    128(R8)(R10*1), Y9
-	VADDPS     Y9, Y5, Y5
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next12
-	VMASKMOVPS 160(R8)(R10*1), Y0, Y9
+	VMOVUPS    160(DI)(R9*1), Y9
 	VADDPS     Y9, Y6, Y6
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next12
+	VMASKMOVPS 192(DI)(R9*1), Y0, Y9
+	VADDPS     Y9, Y7, Y7
 	JMP        whole4
 
 next12:
-	VMOVUPS    160(R8)(R10*1), Y9
-	VADDPS     Y9, Y6, Y6
-	SUBQ       $+32, R9
+	VMOVUPS    192(DI)(R9*1), Y9
+	VADDPS     Y9, Y7, Y7
+	SUBQ       $+32, R8
 	JZ         whole4
-	CMPQ       R9, $+32
+	CMPQ       R8, $+32
 	JGE        next13
-	VMASKMOVPS 192(R8)(R10*1), Y0, Y9
-	VADDPS     Y9, Y7, Y7
-	JMP        whole4
-
-next13:
-	VMOVUPS    192(R8)(R10*1), Y9
-	VADDPS     Y9, Y7, Y7
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next14
-	VMASKMOVPS 224(R8)(R10*1), Y0, Y9
+	VMASKMOVPS 224(DI)(R9*1), Y0, Y9
 	VADDPS     Y9, Y8, Y8
 	JMP        whole4
 
-next14:
-	VMOVUPS 224(R8)(R10*1), Y9
+next13:
+	VMOVUPS 224(DI)(R9*1), Y9
 	VADDPS  Y9, Y8, Y8
-	SUBQ    $+32, R9
+	SUBQ    $+32, R8
 	JZ      whole4
 
 whole4:
@@ -177,9 +156,9 @@ whole4:
 	VADDPS     Y2, Y1, Y1
 	VPERMILPS  $0xb1, Y1, Y2
 	VADDPS     Y2, Y1, Y1
-	VMOVSS     X1, (SI)
-	ADDQ       $+4, SI
-	ADDQ       DX, DI
+	VMOVSS     X1, (BX)
+	ADDQ       $+4, BX
+	ADDQ       DX, SI
 	DECQ       AX
 	JNZ        rows1
 
@@ -187,9 +166,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func sumGridF32AVX2(rows int, n int, stride int, acc *float32, x *float32)
+// func sumGridF32AVX2(rows int, n int, stride int, ahead int, acc *float32, x *float32)
 // Requires: AVX
-TEXT ·sumGridF32AVX2(SB), NOSPLIT, $0-40
+TEXT ·sumGridF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ    rows+0(FP), AX
 	MOVQ    n+8(FP), CX
 	MOVQ    CX, DX
@@ -200,15 +179,15 @@ TEXT ·sumGridF32AVX2(SB), NOSPLIT, $0-40
 	LEAQ    tails<>+0(SB), BX
 	VMOVDQU 32(BX)(DX*1), Y0
 	MOVQ    stride+16(FP), DX
-	MOVQ    acc+24(FP), BX
-	MOVQ    x+32(FP), SI
+	MOVQ    acc+32(FP), BX
+	MOVQ    x+40(FP), SI
 	XORQ    DI, DI
 	MOVQ    CX, R8
 	SUBQ    $+128, R8
 	CMPQ    DI, R8
-	JGT     vectorsDone2
+	JGT     vectorsDone4
 
-vectors1:
+vectors3:
 	VMOVUPS (BX)(DI*1), Y1
 	VMOVUPS 32(BX)(DI*1), Y2
 	VMOVUPS 64(BX)(DI*1), Y3
@@ -216,9 +195,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone6
 
-rows3:
+rows5:
 	VMOVUPS (R9)(DI*1), Y5
 	VADDPS  Y5, Y1, Y1
 	VMOVUPS 32(R9)(DI*1), Y5
@@ -229,67 +208,207 @@ rows3:
 	VADDPS  Y5, Y4, Y4
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows3
+	JNZ     rows5
 
-rowsDone4:
+rowsDone6:
 	VMOVUPS Y1, (BX)(DI*1)
 	VMOVUPS Y2, 32(BX)(DI*1)
 	VMOVUPS Y3, 64(BX)(DI*1)
 	VMOVUPS Y4, 96(BX)(DI*1)
 	ADDQ    $+128, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors3
 
-vectorsDone2:
+vectorsDone4:
 	MOVQ CX, R8
 	SUBQ $+32, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone8
 
-vectors5:
+vectors7:
 	VMOVUPS (BX)(DI*1), Y1
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone10
 
-rows7:
+rows9:
 	VMOVUPS (R9)(DI*1), Y2
 	VADDPS  Y2, Y1, Y1
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows7
+	JNZ     rows9
 
-rowsDone8:
+rowsDone10:
 	VMOVUPS Y1, (BX)(DI*1)
 	ADDQ    $+32, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors7
 
-vectorsDone6:
+vectorsDone8:
 	CMPQ       DI, CX
-	JGE        rowDone9
+	JGE        rowDone11
 	VMASKMOVPS (BX)(DI*1), Y0, Y1
 	MOVQ       SI, CX
 	TESTQ      AX, AX
-	JLE        rowsDone11
+	JLE        rowsDone13
 
-rows10:
+rows12:
 	VMASKMOVPS (CX)(DI*1), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 	ADDQ       DX, CX
 	DECQ       AX
-	JNZ        rows10
+	JNZ        rows12
 
-rowsDone11:
+rowsDone13:
 	VMASKMOVPS Y1, Y0, (BX)(DI*1)
 
-rowDone9:
+rowDone11:
+	VZEROUPPER
+	RET
+
+// func sumF16LinesF32AVX2(rows int, n int, stride int, accs *float32, x *uint16)
+// Requires: AVX, F16C
+TEXT ·sumF16LinesF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ  rows+0(FP), AX
+	MOVQ  n+8(FP), CX
+	MOVQ  stride+16(FP), DX
+	MOVQ  accs+24(FP), BX
+	MOVQ  x+32(FP), SI
+	TESTQ AX, AX
+	JLE   rowsDone2
+
+rows1:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   SI, DI
+	MOVQ   CX, R8
+
+line3:
+	VCVTPH2PS  (DI), Y8
+	VADDPS     Y8, Y0, Y0
+	VCVTPH2PS  16(DI), Y8
+	VADDPS     Y8, Y1, Y1
+	VCVTPH2PS  32(DI), Y8
+	VADDPS     Y8, Y2, Y2
+	VCVTPH2PS  48(DI), Y8
+	VADDPS     Y8, Y3, Y3
+	VCVTPH2PS  64(DI), Y8
+	VADDPS     Y8, Y4, Y4
+	VCVTPH2PS  80(DI), Y8
+	VADDPS     Y8, Y5, Y5
+	VCVTPH2PS  96(DI), Y8
+	VADDPS     Y8, Y6, Y6
+	VCVTPH2PS  112(DI), Y8
+	VADDPS     Y8, Y7, Y7
+	ADDQ       $+128, DI
+	SUBQ       $+64, R8
+	JNZ        line3
+	VADDPS     Y4, Y0, Y0
+	VADDPS     Y5, Y1, Y1
+	VADDPS     Y6, Y2, Y2
+	VADDPS     Y7, Y3, Y3
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0x4e, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0xb1, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVSS     X0, (BX)
+	ADDQ       $+4, BX
+	ADDQ       DX, SI
+	DECQ       AX
+	JNZ        rows1
+
+rowsDone2:
+	VZEROUPPER
+	RET
+
+// func sumBF16LinesF32AVX2(rows int, n int, stride int, accs *float32, x *uint16)
+// Requires: AVX, AVX2
+TEXT ·sumBF16LinesF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ  rows+0(FP), AX
+	MOVQ  n+8(FP), CX
+	MOVQ  stride+16(FP), DX
+	MOVQ  accs+24(FP), BX
+	MOVQ  x+32(FP), SI
+	TESTQ AX, AX
+	JLE   rowsDone2
+
+rows1:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   SI, DI
+	MOVQ   CX, R8
+
+line3:
+	VPMOVZXWD  (DI), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y0, Y0
+	VPMOVZXWD  16(DI), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y1, Y1
+	VPMOVZXWD  32(DI), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y2, Y2
+	VPMOVZXWD  48(DI), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y3, Y3
+	VPMOVZXWD  64(DI), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y4, Y4
+	VPMOVZXWD  80(DI), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y5, Y5
+	VPMOVZXWD  96(DI), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y6, Y6
+	VPMOVZXWD  112(DI), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y7, Y7
+	ADDQ       $+128, DI
+	SUBQ       $+64, R8
+	JNZ        line3
+	VADDPS     Y4, Y0, Y0
+	VADDPS     Y5, Y1, Y1
+	VADDPS     Y6, Y2, Y2
+	VADDPS     Y7, Y3, Y3
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0x4e, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0xb1, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVSS     X0, (BX)
+	ADDQ       $+4, BX
+	ADDQ       DX, SI
+	DECQ       AX
+	JNZ        rows1
+
+rowsDone2:
 	VZEROUPPER
 	RET
 
 // func pairSumLinesF32AVX2(rows int, n int, stride int, ahead int, accs *float32, x *float32)
-// Requires: AVX, MMX+
+// Requires: AVX
 TEXT ·pairSumLinesF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ    rows+0(FP), AX
 	MOVQ    n+8(FP), CX
@@ -301,9 +420,8 @@ TEXT ·pairSumLinesF32AVX2(SB), NOSPLIT, $0-48
 	LEAQ    tails<>+0(SB), BX
 	VMOVDQU 32(BX)(DX*1), Y0
 	MOVQ    stride+16(FP), DX
-	MOVQ    ahead+24(FP), BX
-	MOVQ    accs+32(FP), SI
-	MOVQ    x+40(FP), DI
+	MOVQ    accs+32(FP), BX
+	MOVQ    x+40(FP), SI
 	TESTQ   AX, AX
 	JLE     rowsDone2
 
@@ -316,135 +434,115 @@ rows1:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   DI, R8
-	MOVQ   CX, R9
-	SUBQ   $+256, R9
+	MOVQ   SI, DI
+	MOVQ   CX, R8
+	SUBQ   $+256, R8
 	JLT    last3
-	TESTQ  BX, BX
-	JZ     near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VADDPS     128(R8), Y5, Y5
-	VADDPS     160(R8), Y6, Y6
-	VADDPS     192(R8), Y7, Y7
-	VADDPS     224(R8), Y8, Y8
-	ADDQ       $+256, R8
-	SUBQ       $+256, R9
-	JGE        far6
-	JMP        last3
-
-near5:
-	VADDPS (R8), Y1, Y1
-	VADDPS 32(R8), Y2, Y2
-	VADDPS 64(R8), Y3, Y3
-	VADDPS 96(R8), Y4, Y4
-	VADDPS 128(R8), Y5, Y5
-	VADDPS 160(R8), Y6, Y6
-	VADDPS 192(R8), Y7, Y7
-	VADDPS 224(R8), Y8, Y8
-	ADDQ   $+256, R8
-	SUBQ   $+256, R9
-	JGE    near5
+line5:
+	VADDPS (DI), Y1, Y1
+	VADDPS 32(DI), Y2, Y2
+	VADDPS 64(DI), Y3, Y3
+	VADDPS 96(DI), Y4, Y4
+	VADDPS 128(DI), Y5, Y5
+	VADDPS 160(DI), Y6, Y6
+	VADDPS 192(DI), Y7, Y7
+	VADDPS 224(DI), Y8, Y8
+	ADDQ   $+256, DI
+	SUBQ   $+256, R8
+	JGE    line5
 
 last3:
-	ADDQ       $+256, R9
+	ADDQ       $+256, R8
 	JZ         whole4
-	XORQ       R10, R10
-	CMPQ       R9, $+32
-	JGE        next7
-	VMASKMOVPS (R8)(R10*1), Y0, Y9
+	XORQ       R9, R9
+	CMPQ       R8, $+32
+	JGE        next6
+	VMASKMOVPS (DI)(R9*1), Y0, Y9
 	VADDPS     Y9, Y1, Y1
+	JMP        whole4
+
+next6:
+	VMOVUPS    (DI)(R9*1), Y9
+	VADDPS     Y9, Y1, Y1
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next7
+	VMASKMOVPS 32(DI)(R9*1), Y0, Y9
+	VADDPS     Y9, Y2, Y2
 	JMP        whole4
 
 next7:
-	VMOVUPS    (R8)(R10*1), Y9
-	VADDPS     Y9, Y1, Y1
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next8
-	VMASKMOVPS 32(R8)(R10*1), Y0, Y9
+	VMOVUPS    32(DI)(R9*1), Y9
 	VADDPS     Y9, Y2, Y2
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next8
+	VMASKMOVPS 64(DI)(R9*1), Y0, Y9
+	VADDPS     Y9, Y3, Y3
 	JMP        whole4
 
 next8:
-	VMOVUPS    32(R8)(R10*1), Y9
-	VADDPS     Y9, Y2, Y2
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next9
-	VMASKMOVPS 64(R8)(R10*1), Y0, Y9
+	VMOVUPS    64(DI)(R9*1), Y9
 	VADDPS     Y9, Y3, Y3
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next9
+	VMASKMOVPS 96(DI)(R9*1), Y0, Y9
+	VADDPS     Y9, Y4, Y4
 	JMP        whole4
 
 next9:
-	VMOVUPS    64(R8)(R10*1), Y9
-	VADDPS     Y9, Y3, Y3
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next10
-	VMASKMOVPS 96(R8)(R10*1), Y0, Y9
+	VMOVUPS    96(DI)(R9*1), Y9
 	VADDPS     Y9, Y4, Y4
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next10
+	VMASKMOVPS 128(DI)(R9*1), Y0, Y9
+	VADDPS     Y9, Y5, Y5
 	JMP        whole4
 
 next10:
-	VMOVUPS    96(R8)(R10*1), Y9
-	VADDPS     Y9, Y4, Y4
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next11
-	VMASKMOVPS 128(R8)(R10*1), Y0, Y9
+	VMOVUPS    128(DI)(R9*1), Y9
 	VADDPS     Y9, Y5, Y5
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next11
+	VMASKMOVPS 160(DI)(R9*1), Y0, Y9
+	VADDPS     Y9, Y6, Y6
 	JMP        whole4
 
 next11:
-	VMOVUPS    128(R8)(R10*1), Y9
-	VADDPS     Y9, Y5, Y5
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next12
-	VMASKMOVPS 160(R8)(R10*1), Y0, Y9
+	VMOVUPS    160(DI)(R9*1), Y9
 	VADDPS     Y9, Y6, Y6
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next12
+	VMASKMOVPS 192(DI)(R9*1), Y0, Y9
+	VADDPS     Y9, Y7, Y7
 	JMP        whole4
 
 next12:
-	VMOVUPS    160(R8)(R10*1), Y9
-	VADDPS     Y9, Y6, Y6
-	SUBQ       $+32, R9
+	VMOVUPS    192(DI)(R9*1), Y9
+	VADDPS     Y9, Y7, Y7
+	SUBQ       $+32, R8
 	JZ         whole4
-	CMPQ       R9, $+32
+	CMPQ       R8, $+32
 	JGE        next13
-	VMASKMOVPS 192(R8)(R10*1), Y0, Y9
-	VADDPS     Y9, Y7, Y7
-	JMP        whole4
-
-next13:
-	VMOVUPS    192(R8)(R10*1), Y9
-	VADDPS     Y9, Y7, Y7
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next14
-	VMASKMOVPS 224(R8)(R10*1), Y0, Y9
+	VMASKMOVPS 224(DI)(R9*1), Y0, Y9
 	VADDPS     Y9, Y8, Y8
 	JMP        whole4
 
-next14:
-	VMOVUPS 224(R8)(R10*1), Y9
+next13:
+	VMOVUPS 224(DI)(R9*1), Y9
 	VADDPS  Y9, Y8, Y8
-	SUBQ    $+32, R9
+	SUBQ    $+32, R8
 	JZ      whole4
 
 whole4:
@@ -459,9 +557,9 @@ whole4:
 	VADDPS     Y2, Y1, Y1
 	VPERMILPS  $0x4e, Y1, Y2
 	VADDPS     Y2, Y1, Y1
-	VMOVLPS    X1, (SI)
-	ADDQ       $+8, SI
-	ADDQ       DX, DI
+	VMOVLPS    X1, (BX)
+	ADDQ       $+8, BX
+	ADDQ       DX, SI
 	DECQ       AX
 	JNZ        rows1
 
@@ -470,7 +568,7 @@ rowsDone2:
 	RET
 
 // func prodLinesF32AVX2(rows int, n int, stride int, ahead int, accs *float32, x *float32)
-// Requires: AVX, MMX+
+// Requires: AVX
 TEXT ·prodLinesF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -482,9 +580,8 @@ TEXT ·prodLinesF32AVX2(SB), NOSPLIT, $0-48
 	LEAQ         tails<>+0(SB), BX
 	VMOVDQU      32(BX)(DX*1), Y0
 	MOVQ         stride+16(FP), DX
-	MOVQ         ahead+24(FP), BX
-	MOVQ         accs+32(FP), SI
-	MOVQ         x+40(FP), DI
+	MOVQ         accs+32(FP), BX
+	MOVQ         x+40(FP), SI
 	VBROADCASTSS oneF32<>+0(SB), Y1
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -498,143 +595,123 @@ rows1:
 	VMOVUPS Y1, Y7
 	VMOVUPS Y1, Y8
 	VMOVUPS Y1, Y9
-	MOVQ    DI, R8
-	MOVQ    CX, R9
-	SUBQ    $+256, R9
+	MOVQ    SI, DI
+	MOVQ    CX, R8
+	SUBQ    $+256, R8
 	JLT     last3
-	TESTQ   BX, BX
-	JZ      near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
-	VMULPS     (R8), Y2, Y2
-	VMULPS     32(R8), Y3, Y3
-	VMULPS     64(R8), Y4, Y4
-	VMULPS     96(R8), Y5, Y5
-	VMULPS     128(R8), Y6, Y6
-	VMULPS     160(R8), Y7, Y7
-	VMULPS     192(R8), Y8, Y8
-	VMULPS     224(R8), Y9, Y9
-	ADDQ       $+256, R8
-	SUBQ       $+256, R9
-	JGE        far6
-	JMP        last3
-
-near5:
-	VMULPS (R8), Y2, Y2
-	VMULPS 32(R8), Y3, Y3
-	VMULPS 64(R8), Y4, Y4
-	VMULPS 96(R8), Y5, Y5
-	VMULPS 128(R8), Y6, Y6
-	VMULPS 160(R8), Y7, Y7
-	VMULPS 192(R8), Y8, Y8
-	VMULPS 224(R8), Y9, Y9
-	ADDQ   $+256, R8
-	SUBQ   $+256, R9
-	JGE    near5
+line5:
+	VMULPS (DI), Y2, Y2
+	VMULPS 32(DI), Y3, Y3
+	VMULPS 64(DI), Y4, Y4
+	VMULPS 96(DI), Y5, Y5
+	VMULPS 128(DI), Y6, Y6
+	VMULPS 160(DI), Y7, Y7
+	VMULPS 192(DI), Y8, Y8
+	VMULPS 224(DI), Y9, Y9
+	ADDQ   $+256, DI
+	SUBQ   $+256, R8
+	JGE    line5
 
 last3:
-	ADDQ       $+256, R9
+	ADDQ       $+256, R8
 	JZ         whole4
-	XORQ       R10, R10
-	CMPQ       R9, $+32
-	JGE        next7
-	VMASKMOVPS (R8)(R10*1), Y0, Y10
+	XORQ       R9, R9
+	CMPQ       R8, $+32
+	JGE        next6
+	VMASKMOVPS (DI)(R9*1), Y0, Y10
 	VBLENDVPS  Y0, Y10, Y1, Y10
 	VMULPS     Y10, Y2, Y2
+	JMP        whole4
+
+next6:
+	VMOVUPS    (DI)(R9*1), Y10
+	VMULPS     Y10, Y2, Y2
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next7
+	VMASKMOVPS 32(DI)(R9*1), Y0, Y10
+	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMULPS     Y10, Y3, Y3
 	JMP        whole4
 
 next7:
-	VMOVUPS    (R8)(R10*1), Y10
-	VMULPS     Y10, Y2, Y2
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next8
-	VMASKMOVPS 32(R8)(R10*1), Y0, Y10
-	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMOVUPS    32(DI)(R9*1), Y10
 	VMULPS     Y10, Y3, Y3
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next8
+	VMASKMOVPS 64(DI)(R9*1), Y0, Y10
+	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMULPS     Y10, Y4, Y4
 	JMP        whole4
 
 next8:
-	VMOVUPS    32(R8)(R10*1), Y10
-	VMULPS     Y10, Y3, Y3
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next9
-	VMASKMOVPS 64(R8)(R10*1), Y0, Y10
-	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMOVUPS    64(DI)(R9*1), Y10
 	VMULPS     Y10, Y4, Y4
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next9
+	VMASKMOVPS 96(DI)(R9*1), Y0, Y10
+	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMULPS     Y10, Y5, Y5
 	JMP        whole4
 
 next9:
-	VMOVUPS    64(R8)(R10*1), Y10
-	VMULPS     Y10, Y4, Y4
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next10
-	VMASKMOVPS 96(R8)(R10*1), Y0, Y10
-	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMOVUPS    96(DI)(R9*1), Y10
 	VMULPS     Y10, Y5, Y5
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next10
+	VMASKMOVPS 128(DI)(R9*1), Y0, Y10
+	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMULPS     Y10, Y6, Y6
 	JMP        whole4
 
 next10:
-	VMOVUPS    96(R8)(R10*1), Y10
-	VMULPS     Y10, Y5, Y5
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next11
-	VMASKMOVPS 128(R8)(R10*1), Y0, Y10
-	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMOVUPS    128(DI)(R9*1), Y10
 	VMULPS     Y10, Y6, Y6
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next11
+	VMASKMOVPS 160(DI)(R9*1), Y0, Y10
+	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMULPS     Y10, Y7, Y7
 	JMP        whole4
 
 next11:
-	VMOVUPS    128(R8)(R10*1), Y10
-	VMULPS     Y10, Y6, Y6
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next12
-	VMASKMOVPS 160(R8)(R10*1), Y0, Y10
-	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMOVUPS    160(DI)(R9*1), Y10
 	VMULPS     Y10, Y7, Y7
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next12
+	VMASKMOVPS 192(DI)(R9*1), Y0, Y10
+	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMULPS     Y10, Y8, Y8
 	JMP        whole4
 
 next12:
-	VMOVUPS    160(R8)(R10*1), Y10
-	VMULPS     Y10, Y7, Y7
-	SUBQ       $+32, R9
+	VMOVUPS    192(DI)(R9*1), Y10
+	VMULPS     Y10, Y8, Y8
+	SUBQ       $+32, R8
 	JZ         whole4
-	CMPQ       R9, $+32
+	CMPQ       R8, $+32
 	JGE        next13
-	VMASKMOVPS 192(R8)(R10*1), Y0, Y10
-	VBLENDVPS  Y0, Y10, Y1, Y10
-	VMULPS     Y10, Y8, Y8
-	JMP        whole4
-
-next13:
-	VMOVUPS    192(R8)(R10*1), Y10
-	VMULPS     Y10, Y8, Y8
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next14
-	VMASKMOVPS 224(R8)(R10*1), Y0, Y10
+	VMASKMOVPS 224(DI)(R9*1), Y0, Y10
 	VBLENDVPS  Y0, Y10, Y1, Y10
 	VMULPS     Y10, Y9, Y9
 	JMP        whole4
 
-next14:
-	VMOVUPS 224(R8)(R10*1), Y10
+next13:
+	VMOVUPS 224(DI)(R9*1), Y10
 	VMULPS  Y10, Y9, Y9
-	SUBQ    $+32, R9
+	SUBQ    $+32, R8
 	JZ      whole4
 
 whole4:
@@ -651,9 +728,9 @@ whole4:
 	VMULPS     Y3, Y2, Y2
 	VPERMILPS  $0xb1, Y2, Y3
 	VMULPS     Y3, Y2, Y2
-	VMOVSS     X2, (SI)
-	ADDQ       $+4, SI
-	ADDQ       DX, DI
+	VMOVSS     X2, (BX)
+	ADDQ       $+4, BX
+	ADDQ       DX, SI
 	DECQ       AX
 	JNZ        rows1
 
@@ -661,9 +738,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func prodGridF32AVX2(rows int, n int, stride int, acc *float32, x *float32)
+// func prodGridF32AVX2(rows int, n int, stride int, ahead int, acc *float32, x *float32)
 // Requires: AVX
-TEXT ·prodGridF32AVX2(SB), NOSPLIT, $0-40
+TEXT ·prodGridF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ    rows+0(FP), AX
 	MOVQ    n+8(FP), CX
 	MOVQ    CX, DX
@@ -674,15 +751,15 @@ TEXT ·prodGridF32AVX2(SB), NOSPLIT, $0-40
 	LEAQ    tails<>+0(SB), BX
 	VMOVDQU 32(BX)(DX*1), Y0
 	MOVQ    stride+16(FP), DX
-	MOVQ    acc+24(FP), BX
-	MOVQ    x+32(FP), SI
+	MOVQ    acc+32(FP), BX
+	MOVQ    x+40(FP), SI
 	XORQ    DI, DI
 	MOVQ    CX, R8
 	SUBQ    $+128, R8
 	CMPQ    DI, R8
-	JGT     vectorsDone2
+	JGT     vectorsDone4
 
-vectors1:
+vectors3:
 	VMOVUPS (BX)(DI*1), Y1
 	VMOVUPS 32(BX)(DI*1), Y2
 	VMOVUPS 64(BX)(DI*1), Y3
@@ -690,9 +767,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone6
 
-rows3:
+rows5:
 	VMOVUPS (R9)(DI*1), Y5
 	VMULPS  Y5, Y1, Y1
 	VMOVUPS 32(R9)(DI*1), Y5
@@ -703,67 +780,67 @@ rows3:
 	VMULPS  Y5, Y4, Y4
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows3
+	JNZ     rows5
 
-rowsDone4:
+rowsDone6:
 	VMOVUPS Y1, (BX)(DI*1)
 	VMOVUPS Y2, 32(BX)(DI*1)
 	VMOVUPS Y3, 64(BX)(DI*1)
 	VMOVUPS Y4, 96(BX)(DI*1)
 	ADDQ    $+128, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors3
 
-vectorsDone2:
+vectorsDone4:
 	MOVQ CX, R8
 	SUBQ $+32, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone8
 
-vectors5:
+vectors7:
 	VMOVUPS (BX)(DI*1), Y1
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone10
 
-rows7:
+rows9:
 	VMOVUPS (R9)(DI*1), Y2
 	VMULPS  Y2, Y1, Y1
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows7
+	JNZ     rows9
 
-rowsDone8:
+rowsDone10:
 	VMOVUPS Y1, (BX)(DI*1)
 	ADDQ    $+32, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors7
 
-vectorsDone6:
+vectorsDone8:
 	CMPQ       DI, CX
-	JGE        rowDone9
+	JGE        rowDone11
 	VMASKMOVPS (BX)(DI*1), Y0, Y1
 	MOVQ       SI, CX
 	TESTQ      AX, AX
-	JLE        rowsDone11
+	JLE        rowsDone13
 
-rows10:
+rows12:
 	VMASKMOVPS (CX)(DI*1), Y0, Y2
 	VMULPS     Y2, Y1, Y1
 	ADDQ       DX, CX
 	DECQ       AX
-	JNZ        rows10
+	JNZ        rows12
 
-rowsDone11:
+rowsDone13:
 	VMASKMOVPS Y1, Y0, (BX)(DI*1)
 
-rowDone9:
+rowDone11:
 	VZEROUPPER
 	RET
 
 // func maxLinesF32AVX2(rows int, n int, stride int, ahead int, accs *float32, x *float32)
-// Requires: AVX, MMX+
+// Requires: AVX
 TEXT ·maxLinesF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -775,9 +852,8 @@ TEXT ·maxLinesF32AVX2(SB), NOSPLIT, $0-48
 	LEAQ         tails<>+0(SB), BX
 	VMOVDQU      32(BX)(DX*1), Y0
 	MOVQ         stride+16(FP), DX
-	MOVQ         ahead+24(FP), BX
-	MOVQ         accs+32(FP), SI
-	MOVQ         x+40(FP), DI
+	MOVQ         accs+32(FP), BX
+	MOVQ         x+40(FP), SI
 	VBROADCASTSS negInfF32<>+0(SB), Y1
 	VBROADCASTSS nanF32<>+0(SB), Y2
 	TESTQ        AX, AX
@@ -793,207 +869,171 @@ rows1:
 	VMOVUPS Y1, Y9
 	VMOVUPS Y1, Y10
 	VXORPS  Y11, Y11, Y11
-	MOVQ    DI, R8
-	MOVQ    CX, R9
-	SUBQ    $+256, R9
+	MOVQ    SI, DI
+	MOVQ    CX, R8
+	SUBQ    $+256, R8
 	JLT     last3
-	TESTQ   BX, BX
-	JZ      near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
-	VMOVUPS    (R8), Y12
-	VMOVUPS    32(R8), Y13
-	VCMPPS     $0x03, Y12, Y13, Y14
-	VORPS      Y14, Y11, Y11
-	VMAXPS     Y3, Y12, Y3
-	VMAXPS     Y4, Y13, Y4
-	VMOVUPS    64(R8), Y12
-	VMOVUPS    96(R8), Y13
-	VCMPPS     $0x03, Y12, Y13, Y14
-	VORPS      Y14, Y11, Y11
-	VMAXPS     Y5, Y12, Y5
-	VMAXPS     Y6, Y13, Y6
-	VMOVUPS    128(R8), Y12
-	VMOVUPS    160(R8), Y13
-	VCMPPS     $0x03, Y12, Y13, Y14
-	VORPS      Y14, Y11, Y11
-	VMAXPS     Y7, Y12, Y7
-	VMAXPS     Y8, Y13, Y8
-	VMOVUPS    192(R8), Y12
-	VMOVUPS    224(R8), Y13
-	VCMPPS     $0x03, Y12, Y13, Y14
-	VORPS      Y14, Y11, Y11
-	VMAXPS     Y9, Y12, Y9
-	VMAXPS     Y10, Y13, Y10
-	ADDQ       $+256, R8
-	SUBQ       $+256, R9
-	JGE        far6
-	JMP        last3
-
-near5:
-	VMOVUPS (R8), Y12
-	VMOVUPS 32(R8), Y13
+line5:
+	VMOVUPS (DI), Y12
+	VMOVUPS 32(DI), Y13
 	VCMPPS  $0x03, Y12, Y13, Y14
 	VORPS   Y14, Y11, Y11
 	VMAXPS  Y3, Y12, Y3
 	VMAXPS  Y4, Y13, Y4
-	VMOVUPS 64(R8), Y12
-	VMOVUPS 96(R8), Y13
+	VMOVUPS 64(DI), Y12
+	VMOVUPS 96(DI), Y13
 	VCMPPS  $0x03, Y12, Y13, Y14
 	VORPS   Y14, Y11, Y11
 	VMAXPS  Y5, Y12, Y5
 	VMAXPS  Y6, Y13, Y6
-	VMOVUPS 128(R8), Y12
-	VMOVUPS 160(R8), Y13
+	VMOVUPS 128(DI), Y12
+	VMOVUPS 160(DI), Y13
 	VCMPPS  $0x03, Y12, Y13, Y14
 	VORPS   Y14, Y11, Y11
 	VMAXPS  Y7, Y12, Y7
 	VMAXPS  Y8, Y13, Y8
-	VMOVUPS 192(R8), Y12
-	VMOVUPS 224(R8), Y13
+	VMOVUPS 192(DI), Y12
+	VMOVUPS 224(DI), Y13
 	VCMPPS  $0x03, Y12, Y13, Y14
 	VORPS   Y14, Y11, Y11
 	VMAXPS  Y9, Y12, Y9
 	VMAXPS  Y10, Y13, Y10
-	ADDQ    $+256, R8
-	SUBQ    $+256, R9
-	JGE     near5
+	ADDQ    $+256, DI
+	SUBQ    $+256, R8
+	JGE     line5
 
 last3:
-	ADDQ       $+256, R9
+	ADDQ       $+256, R8
 	JZ         whole4
-	XORQ       R10, R10
-	CMPQ       R9, $+32
-	JGE        next7
-	VMASKMOVPS (R8)(R10*1), Y0, Y12
+	XORQ       R9, R9
+	CMPQ       R8, $+32
+	JGE        next6
+	VMASKMOVPS (DI)(R9*1), Y0, Y12
 	VBLENDVPS  Y0, Y12, Y1, Y12
 	VCMPPS     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMAXPS     Y3, Y12, Y3
+	JMP        whole4
+
+next6:
+	VMOVUPS    (DI)(R9*1), Y12
+	VCMPPS     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMAXPS     Y3, Y12, Y3
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next7
+	VMASKMOVPS 32(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPS     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMAXPS     Y4, Y12, Y4
 	JMP        whole4
 
 next7:
-	VMOVUPS    (R8)(R10*1), Y12
-	VCMPPS     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMAXPS     Y3, Y12, Y3
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next8
-	VMASKMOVPS 32(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPS    32(DI)(R9*1), Y12
 	VCMPPS     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMAXPS     Y4, Y12, Y4
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next8
+	VMASKMOVPS 64(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPS     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMAXPS     Y5, Y12, Y5
 	JMP        whole4
 
 next8:
-	VMOVUPS    32(R8)(R10*1), Y12
-	VCMPPS     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMAXPS     Y4, Y12, Y4
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next9
-	VMASKMOVPS 64(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPS    64(DI)(R9*1), Y12
 	VCMPPS     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMAXPS     Y5, Y12, Y5
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next9
+	VMASKMOVPS 96(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPS     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMAXPS     Y6, Y12, Y6
 	JMP        whole4
 
 next9:
-	VMOVUPS    64(R8)(R10*1), Y12
-	VCMPPS     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMAXPS     Y5, Y12, Y5
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next10
-	VMASKMOVPS 96(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPS    96(DI)(R9*1), Y12
 	VCMPPS     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMAXPS     Y6, Y12, Y6
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next10
+	VMASKMOVPS 128(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPS     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMAXPS     Y7, Y12, Y7
 	JMP        whole4
 
 next10:
-	VMOVUPS    96(R8)(R10*1), Y12
-	VCMPPS     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMAXPS     Y6, Y12, Y6
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next11
-	VMASKMOVPS 128(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPS    128(DI)(R9*1), Y12
 	VCMPPS     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMAXPS     Y7, Y12, Y7
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next11
+	VMASKMOVPS 160(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPS     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMAXPS     Y8, Y12, Y8
 	JMP        whole4
 
 next11:
-	VMOVUPS    128(R8)(R10*1), Y12
-	VCMPPS     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMAXPS     Y7, Y12, Y7
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next12
-	VMASKMOVPS 160(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPS    160(DI)(R9*1), Y12
 	VCMPPS     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMAXPS     Y8, Y12, Y8
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next12
+	VMASKMOVPS 192(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPS     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMAXPS     Y9, Y12, Y9
 	JMP        whole4
 
 next12:
-	VMOVUPS    160(R8)(R10*1), Y12
+	VMOVUPS    192(DI)(R9*1), Y12
 	VCMPPS     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
-	VMAXPS     Y8, Y12, Y8
-	SUBQ       $+32, R9
+	VMAXPS     Y9, Y12, Y9
+	SUBQ       $+32, R8
 	JZ         whole4
-	CMPQ       R9, $+32
+	CMPQ       R8, $+32
 	JGE        next13
-	VMASKMOVPS 192(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
-	VCMPPS     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMAXPS     Y9, Y12, Y9
-	JMP        whole4
-
-next13:
-	VMOVUPS    192(R8)(R10*1), Y12
-	VCMPPS     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMAXPS     Y9, Y12, Y9
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next14
-	VMASKMOVPS 224(R8)(R10*1), Y0, Y12
+	VMASKMOVPS 224(DI)(R9*1), Y0, Y12
 	VBLENDVPS  Y0, Y12, Y1, Y12
 	VCMPPS     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMAXPS     Y10, Y12, Y10
 	JMP        whole4
 
-next14:
-	VMOVUPS 224(R8)(R10*1), Y12
+next13:
+	VMOVUPS 224(DI)(R9*1), Y12
 	VCMPPS  $0x03, Y12, Y12, Y13
 	VORPS   Y13, Y11, Y11
 	VMAXPS  Y10, Y12, Y10
-	SUBQ    $+32, R9
+	SUBQ    $+32, R8
 	JZ      whole4
 
 whole4:
@@ -1010,15 +1050,15 @@ whole4:
 	VMAXPS     Y3, Y4, Y3
 	VPERMILPS  $0xb1, Y3, Y4
 	VMAXPS     Y3, Y4, Y3
-	VMOVMSKPS  Y11, R8
-	TESTL      R8, R8
-	JZ         number15
+	VMOVMSKPS  Y11, DI
+	TESTL      DI, DI
+	JZ         number14
 	VMOVUPS    Y2, Y3
 
-number15:
-	VMOVSS X3, (SI)
-	ADDQ   $+4, SI
-	ADDQ   DX, DI
+number14:
+	VMOVSS X3, (BX)
+	ADDQ   $+4, BX
+	ADDQ   DX, SI
 	DECQ   AX
 	JNZ    rows1
 
@@ -1026,9 +1066,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func maxGridF32AVX2(rows int, n int, stride int, acc *float32, x *float32)
+// func maxGridF32AVX2(rows int, n int, stride int, ahead int, acc *float32, x *float32)
 // Requires: AVX
-TEXT ·maxGridF32AVX2(SB), NOSPLIT, $0-40
+TEXT ·maxGridF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ    rows+0(FP), AX
 	MOVQ    n+8(FP), CX
 	MOVQ    CX, DX
@@ -1039,15 +1079,15 @@ TEXT ·maxGridF32AVX2(SB), NOSPLIT, $0-40
 	LEAQ    tails<>+0(SB), BX
 	VMOVDQU 32(BX)(DX*1), Y0
 	MOVQ    stride+16(FP), DX
-	MOVQ    acc+24(FP), BX
-	MOVQ    x+32(FP), SI
+	MOVQ    acc+32(FP), BX
+	MOVQ    x+40(FP), SI
 	XORQ    DI, DI
 	MOVQ    CX, R8
 	SUBQ    $+128, R8
 	CMPQ    DI, R8
-	JGT     vectorsDone2
+	JGT     vectorsDone4
 
-vectors1:
+vectors3:
 	VMOVUPS (BX)(DI*1), Y1
 	VMOVUPS 32(BX)(DI*1), Y2
 	VMOVUPS 64(BX)(DI*1), Y3
@@ -1055,9 +1095,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone6
 
-rows3:
+rows5:
 	VMOVUPS   (R9)(DI*1), Y5
 	VMAXPS    Y1, Y5, Y1
 	VCMPPS    $0x03, Y5, Y5, Y6
@@ -1076,71 +1116,245 @@ rows3:
 	VBLENDVPS Y6, Y5, Y4, Y4
 	ADDQ      DX, R9
 	DECQ      R10
-	JNZ       rows3
+	JNZ       rows5
 
-rowsDone4:
+rowsDone6:
 	VMOVUPS Y1, (BX)(DI*1)
 	VMOVUPS Y2, 32(BX)(DI*1)
 	VMOVUPS Y3, 64(BX)(DI*1)
 	VMOVUPS Y4, 96(BX)(DI*1)
 	ADDQ    $+128, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors3
 
-vectorsDone2:
+vectorsDone4:
 	MOVQ CX, R8
 	SUBQ $+32, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone8
 
-vectors5:
+vectors7:
 	VMOVUPS (BX)(DI*1), Y1
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone10
 
-rows7:
+rows9:
 	VMOVUPS   (R9)(DI*1), Y2
 	VMAXPS    Y1, Y2, Y1
 	VCMPPS    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y2, Y1, Y1
 	ADDQ      DX, R9
 	DECQ      R10
-	JNZ       rows7
+	JNZ       rows9
 
-rowsDone8:
+rowsDone10:
 	VMOVUPS Y1, (BX)(DI*1)
 	ADDQ    $+32, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors7
 
-vectorsDone6:
+vectorsDone8:
 	CMPQ       DI, CX
-	JGE        rowDone9
+	JGE        rowDone11
 	VMASKMOVPS (BX)(DI*1), Y0, Y1
 	MOVQ       SI, CX
 	TESTQ      AX, AX
-	JLE        rowsDone11
+	JLE        rowsDone13
 
-rows10:
+rows12:
 	VMASKMOVPS (CX)(DI*1), Y0, Y2
 	VMAXPS     Y1, Y2, Y1
 	VCMPPS     $0x03, Y2, Y2, Y3
 	VBLENDVPS  Y3, Y2, Y1, Y1
 	ADDQ       DX, CX
 	DECQ       AX
-	JNZ        rows10
+	JNZ        rows12
 
-rowsDone11:
+rowsDone13:
 	VMASKMOVPS Y1, Y0, (BX)(DI*1)
 
-rowDone9:
+rowDone11:
+	VZEROUPPER
+	RET
+
+// func maxF16LinesF32AVX2(rows int, n int, stride int, accs *float32, x *uint16)
+// Requires: AVX, F16C
+TEXT ·maxF16LinesF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ         rows+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         accs+24(FP), BX
+	MOVQ         x+32(FP), SI
+	VBROADCASTSS negInfF32<>+0(SB), Y0
+	VBROADCASTSS nanF32<>+0(SB), Y1
+	TESTQ        AX, AX
+	JLE          rowsDone2
+
+rows1:
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
+	VMOVUPS Y0, Y5
+	VMOVUPS Y0, Y6
+	VMOVUPS Y0, Y7
+	VMOVUPS Y0, Y8
+	VMOVUPS Y0, Y9
+	VXORPS  Y10, Y10, Y10
+	MOVQ    SI, DI
+	MOVQ    CX, R8
+
+line3:
+	VCVTPH2PS  (DI), Y11
+	VCVTPH2PS  16(DI), Y12
+	VCMPPS     $0x03, Y11, Y12, Y13
+	VORPS      Y13, Y10, Y10
+	VMAXPS     Y2, Y11, Y2
+	VMAXPS     Y3, Y12, Y3
+	VCVTPH2PS  32(DI), Y11
+	VCVTPH2PS  48(DI), Y12
+	VCMPPS     $0x03, Y11, Y12, Y13
+	VORPS      Y13, Y10, Y10
+	VMAXPS     Y4, Y11, Y4
+	VMAXPS     Y5, Y12, Y5
+	VCVTPH2PS  64(DI), Y11
+	VCVTPH2PS  80(DI), Y12
+	VCMPPS     $0x03, Y11, Y12, Y13
+	VORPS      Y13, Y10, Y10
+	VMAXPS     Y6, Y11, Y6
+	VMAXPS     Y7, Y12, Y7
+	VCVTPH2PS  96(DI), Y11
+	VCVTPH2PS  112(DI), Y12
+	VCMPPS     $0x03, Y11, Y12, Y13
+	VORPS      Y13, Y10, Y10
+	VMAXPS     Y8, Y11, Y8
+	VMAXPS     Y9, Y12, Y9
+	ADDQ       $+128, DI
+	SUBQ       $+64, R8
+	JNZ        line3
+	VMAXPS     Y2, Y6, Y2
+	VMAXPS     Y3, Y7, Y3
+	VMAXPS     Y4, Y8, Y4
+	VMAXPS     Y5, Y9, Y5
+	VMAXPS     Y2, Y4, Y2
+	VMAXPS     Y3, Y5, Y3
+	VMAXPS     Y2, Y3, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VMAXPS     Y2, Y3, Y2
+	VPERMILPS  $0x4e, Y2, Y3
+	VMAXPS     Y2, Y3, Y2
+	VPERMILPS  $0xb1, Y2, Y3
+	VMAXPS     Y2, Y3, Y2
+	VMOVMSKPS  Y10, DI
+	TESTL      DI, DI
+	JZ         number4
+	VMOVUPS    Y1, Y2
+
+number4:
+	VMOVSS X2, (BX)
+	ADDQ   $+4, BX
+	ADDQ   DX, SI
+	DECQ   AX
+	JNZ    rows1
+
+rowsDone2:
+	VZEROUPPER
+	RET
+
+// func maxBF16LinesF32AVX2(rows int, n int, stride int, accs *float32, x *uint16)
+// Requires: AVX, AVX2
+TEXT ·maxBF16LinesF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ         rows+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         accs+24(FP), BX
+	MOVQ         x+32(FP), SI
+	VBROADCASTSS negInfF32<>+0(SB), Y0
+	VBROADCASTSS nanF32<>+0(SB), Y1
+	TESTQ        AX, AX
+	JLE          rowsDone2
+
+rows1:
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
+	VMOVUPS Y0, Y5
+	VMOVUPS Y0, Y6
+	VMOVUPS Y0, Y7
+	VMOVUPS Y0, Y8
+	VMOVUPS Y0, Y9
+	VXORPS  Y10, Y10, Y10
+	MOVQ    SI, DI
+	MOVQ    CX, R8
+
+line3:
+	VPMOVZXWD  (DI), Y11
+	VPSLLD     $0x10, Y11, Y11
+	VPMOVZXWD  16(DI), Y12
+	VPSLLD     $0x10, Y12, Y12
+	VCMPPS     $0x03, Y11, Y12, Y13
+	VORPS      Y13, Y10, Y10
+	VMAXPS     Y2, Y11, Y2
+	VMAXPS     Y3, Y12, Y3
+	VPMOVZXWD  32(DI), Y11
+	VPSLLD     $0x10, Y11, Y11
+	VPMOVZXWD  48(DI), Y12
+	VPSLLD     $0x10, Y12, Y12
+	VCMPPS     $0x03, Y11, Y12, Y13
+	VORPS      Y13, Y10, Y10
+	VMAXPS     Y4, Y11, Y4
+	VMAXPS     Y5, Y12, Y5
+	VPMOVZXWD  64(DI), Y11
+	VPSLLD     $0x10, Y11, Y11
+	VPMOVZXWD  80(DI), Y12
+	VPSLLD     $0x10, Y12, Y12
+	VCMPPS     $0x03, Y11, Y12, Y13
+	VORPS      Y13, Y10, Y10
+	VMAXPS     Y6, Y11, Y6
+	VMAXPS     Y7, Y12, Y7
+	VPMOVZXWD  96(DI), Y11
+	VPSLLD     $0x10, Y11, Y11
+	VPMOVZXWD  112(DI), Y12
+	VPSLLD     $0x10, Y12, Y12
+	VCMPPS     $0x03, Y11, Y12, Y13
+	VORPS      Y13, Y10, Y10
+	VMAXPS     Y8, Y11, Y8
+	VMAXPS     Y9, Y12, Y9
+	ADDQ       $+128, DI
+	SUBQ       $+64, R8
+	JNZ        line3
+	VMAXPS     Y2, Y6, Y2
+	VMAXPS     Y3, Y7, Y3
+	VMAXPS     Y4, Y8, Y4
+	VMAXPS     Y5, Y9, Y5
+	VMAXPS     Y2, Y4, Y2
+	VMAXPS     Y3, Y5, Y3
+	VMAXPS     Y2, Y3, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VMAXPS     Y2, Y3, Y2
+	VPERMILPS  $0x4e, Y2, Y3
+	VMAXPS     Y2, Y3, Y2
+	VPERMILPS  $0xb1, Y2, Y3
+	VMAXPS     Y2, Y3, Y2
+	VMOVMSKPS  Y10, DI
+	TESTL      DI, DI
+	JZ         number4
+	VMOVUPS    Y1, Y2
+
+number4:
+	VMOVSS X2, (BX)
+	ADDQ   $+4, BX
+	ADDQ   DX, SI
+	DECQ   AX
+	JNZ    rows1
+
+rowsDone2:
 	VZEROUPPER
 	RET
 
 // func minLinesF32AVX2(rows int, n int, stride int, ahead int, accs *float32, x *float32)
-// Requires: AVX, MMX+
+// Requires: AVX
 TEXT ·minLinesF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -1152,9 +1366,8 @@ TEXT ·minLinesF32AVX2(SB), NOSPLIT, $0-48
 	LEAQ         tails<>+0(SB), BX
 	VMOVDQU      32(BX)(DX*1), Y0
 	MOVQ         stride+16(FP), DX
-	MOVQ         ahead+24(FP), BX
-	MOVQ         accs+32(FP), SI
-	MOVQ         x+40(FP), DI
+	MOVQ         accs+32(FP), BX
+	MOVQ         x+40(FP), SI
 	VBROADCASTSS posInfF32<>+0(SB), Y1
 	VBROADCASTSS nanF32<>+0(SB), Y2
 	TESTQ        AX, AX
@@ -1170,207 +1383,171 @@ rows1:
 	VMOVUPS Y1, Y9
 	VMOVUPS Y1, Y10
 	VXORPS  Y11, Y11, Y11
-	MOVQ    DI, R8
-	MOVQ    CX, R9
-	SUBQ    $+256, R9
+	MOVQ    SI, DI
+	MOVQ    CX, R8
+	SUBQ    $+256, R8
 	JLT     last3
-	TESTQ   BX, BX
-	JZ      near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
-	VMOVUPS    (R8), Y12
-	VMOVUPS    32(R8), Y13
-	VCMPPS     $0x03, Y12, Y13, Y14
-	VORPS      Y14, Y11, Y11
-	VMINPS     Y3, Y12, Y3
-	VMINPS     Y4, Y13, Y4
-	VMOVUPS    64(R8), Y12
-	VMOVUPS    96(R8), Y13
-	VCMPPS     $0x03, Y12, Y13, Y14
-	VORPS      Y14, Y11, Y11
-	VMINPS     Y5, Y12, Y5
-	VMINPS     Y6, Y13, Y6
-	VMOVUPS    128(R8), Y12
-	VMOVUPS    160(R8), Y13
-	VCMPPS     $0x03, Y12, Y13, Y14
-	VORPS      Y14, Y11, Y11
-	VMINPS     Y7, Y12, Y7
-	VMINPS     Y8, Y13, Y8
-	VMOVUPS    192(R8), Y12
-	VMOVUPS    224(R8), Y13
-	VCMPPS     $0x03, Y12, Y13, Y14
-	VORPS      Y14, Y11, Y11
-	VMINPS     Y9, Y12, Y9
-	VMINPS     Y10, Y13, Y10
-	ADDQ       $+256, R8
-	SUBQ       $+256, R9
-	JGE        far6
-	JMP        last3
-
-near5:
-	VMOVUPS (R8), Y12
-	VMOVUPS 32(R8), Y13
+line5:
+	VMOVUPS (DI), Y12
+	VMOVUPS 32(DI), Y13
 	VCMPPS  $0x03, Y12, Y13, Y14
 	VORPS   Y14, Y11, Y11
 	VMINPS  Y3, Y12, Y3
 	VMINPS  Y4, Y13, Y4
-	VMOVUPS 64(R8), Y12
-	VMOVUPS 96(R8), Y13
+	VMOVUPS 64(DI), Y12
+	VMOVUPS 96(DI), Y13
 	VCMPPS  $0x03, Y12, Y13, Y14
 	VORPS   Y14, Y11, Y11
 	VMINPS  Y5, Y12, Y5
 	VMINPS  Y6, Y13, Y6
-	VMOVUPS 128(R8), Y12
-	VMOVUPS 160(R8), Y13
+	VMOVUPS 128(DI), Y12
+	VMOVUPS 160(DI), Y13
 	VCMPPS  $0x03, Y12, Y13, Y14
 	VORPS   Y14, Y11, Y11
 	VMINPS  Y7, Y12, Y7
 	VMINPS  Y8, Y13, Y8
-	VMOVUPS 192(R8), Y12
-	VMOVUPS 224(R8), Y13
+	VMOVUPS 192(DI), Y12
+	VMOVUPS 224(DI), Y13
 	VCMPPS  $0x03, Y12, Y13, Y14
 	VORPS   Y14, Y11, Y11
 	VMINPS  Y9, Y12, Y9
 	VMINPS  Y10, Y13, Y10
-	ADDQ    $+256, R8
-	SUBQ    $+256, R9
-	JGE     near5
+	ADDQ    $+256, DI
+	SUBQ    $+256, R8
+	JGE     line5
 
 last3:
-	ADDQ       $+256, R9
+	ADDQ       $+256, R8
 	JZ         whole4
-	XORQ       R10, R10
-	CMPQ       R9, $+32
-	JGE        next7
-	VMASKMOVPS (R8)(R10*1), Y0, Y12
+	XORQ       R9, R9
+	CMPQ       R8, $+32
+	JGE        next6
+	VMASKMOVPS (DI)(R9*1), Y0, Y12
 	VBLENDVPS  Y0, Y12, Y1, Y12
 	VCMPPS     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMINPS     Y3, Y12, Y3
+	JMP        whole4
+
+next6:
+	VMOVUPS    (DI)(R9*1), Y12
+	VCMPPS     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMINPS     Y3, Y12, Y3
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next7
+	VMASKMOVPS 32(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPS     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMINPS     Y4, Y12, Y4
 	JMP        whole4
 
 next7:
-	VMOVUPS    (R8)(R10*1), Y12
-	VCMPPS     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMINPS     Y3, Y12, Y3
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next8
-	VMASKMOVPS 32(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPS    32(DI)(R9*1), Y12
 	VCMPPS     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMINPS     Y4, Y12, Y4
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next8
+	VMASKMOVPS 64(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPS     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMINPS     Y5, Y12, Y5
 	JMP        whole4
 
 next8:
-	VMOVUPS    32(R8)(R10*1), Y12
-	VCMPPS     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMINPS     Y4, Y12, Y4
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next9
-	VMASKMOVPS 64(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPS    64(DI)(R9*1), Y12
 	VCMPPS     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMINPS     Y5, Y12, Y5
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next9
+	VMASKMOVPS 96(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPS     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMINPS     Y6, Y12, Y6
 	JMP        whole4
 
 next9:
-	VMOVUPS    64(R8)(R10*1), Y12
-	VCMPPS     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMINPS     Y5, Y12, Y5
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next10
-	VMASKMOVPS 96(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPS    96(DI)(R9*1), Y12
 	VCMPPS     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMINPS     Y6, Y12, Y6
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next10
+	VMASKMOVPS 128(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPS     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMINPS     Y7, Y12, Y7
 	JMP        whole4
 
 next10:
-	VMOVUPS    96(R8)(R10*1), Y12
-	VCMPPS     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMINPS     Y6, Y12, Y6
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next11
-	VMASKMOVPS 128(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPS    128(DI)(R9*1), Y12
 	VCMPPS     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMINPS     Y7, Y12, Y7
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next11
+	VMASKMOVPS 160(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPS     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMINPS     Y8, Y12, Y8
 	JMP        whole4
 
 next11:
-	VMOVUPS    128(R8)(R10*1), Y12
-	VCMPPS     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMINPS     Y7, Y12, Y7
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next12
-	VMASKMOVPS 160(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPS    160(DI)(R9*1), Y12
 	VCMPPS     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMINPS     Y8, Y12, Y8
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next12
+	VMASKMOVPS 192(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPS     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMINPS     Y9, Y12, Y9
 	JMP        whole4
 
 next12:
-	VMOVUPS    160(R8)(R10*1), Y12
+	VMOVUPS    192(DI)(R9*1), Y12
 	VCMPPS     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
-	VMINPS     Y8, Y12, Y8
-	SUBQ       $+32, R9
+	VMINPS     Y9, Y12, Y9
+	SUBQ       $+32, R8
 	JZ         whole4
-	CMPQ       R9, $+32
+	CMPQ       R8, $+32
 	JGE        next13
-	VMASKMOVPS 192(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
-	VCMPPS     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMINPS     Y9, Y12, Y9
-	JMP        whole4
-
-next13:
-	VMOVUPS    192(R8)(R10*1), Y12
-	VCMPPS     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMINPS     Y9, Y12, Y9
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next14
-	VMASKMOVPS 224(R8)(R10*1), Y0, Y12
+	VMASKMOVPS 224(DI)(R9*1), Y0, Y12
 	VBLENDVPS  Y0, Y12, Y1, Y12
 	VCMPPS     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMINPS     Y10, Y12, Y10
 	JMP        whole4
 
-next14:
-	VMOVUPS 224(R8)(R10*1), Y12
+next13:
+	VMOVUPS 224(DI)(R9*1), Y12
 	VCMPPS  $0x03, Y12, Y12, Y13
 	VORPS   Y13, Y11, Y11
 	VMINPS  Y10, Y12, Y10
-	SUBQ    $+32, R9
+	SUBQ    $+32, R8
 	JZ      whole4
 
 whole4:
@@ -1387,15 +1564,15 @@ whole4:
 	VMINPS     Y3, Y4, Y3
 	VPERMILPS  $0xb1, Y3, Y4
 	VMINPS     Y3, Y4, Y3
-	VMOVMSKPS  Y11, R8
-	TESTL      R8, R8
-	JZ         number15
+	VMOVMSKPS  Y11, DI
+	TESTL      DI, DI
+	JZ         number14
 	VMOVUPS    Y2, Y3
 
-number15:
-	VMOVSS X3, (SI)
-	ADDQ   $+4, SI
-	ADDQ   DX, DI
+number14:
+	VMOVSS X3, (BX)
+	ADDQ   $+4, BX
+	ADDQ   DX, SI
 	DECQ   AX
 	JNZ    rows1
 
@@ -1403,9 +1580,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func minGridF32AVX2(rows int, n int, stride int, acc *float32, x *float32)
+// func minGridF32AVX2(rows int, n int, stride int, ahead int, acc *float32, x *float32)
 // Requires: AVX
-TEXT ·minGridF32AVX2(SB), NOSPLIT, $0-40
+TEXT ·minGridF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ    rows+0(FP), AX
 	MOVQ    n+8(FP), CX
 	MOVQ    CX, DX
@@ -1416,15 +1593,15 @@ TEXT ·minGridF32AVX2(SB), NOSPLIT, $0-40
 	LEAQ    tails<>+0(SB), BX
 	VMOVDQU 32(BX)(DX*1), Y0
 	MOVQ    stride+16(FP), DX
-	MOVQ    acc+24(FP), BX
-	MOVQ    x+32(FP), SI
+	MOVQ    acc+32(FP), BX
+	MOVQ    x+40(FP), SI
 	XORQ    DI, DI
 	MOVQ    CX, R8
 	SUBQ    $+128, R8
 	CMPQ    DI, R8
-	JGT     vectorsDone2
+	JGT     vectorsDone4
 
-vectors1:
+vectors3:
 	VMOVUPS (BX)(DI*1), Y1
 	VMOVUPS 32(BX)(DI*1), Y2
 	VMOVUPS 64(BX)(DI*1), Y3
@@ -1432,9 +1609,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone6
 
-rows3:
+rows5:
 	VMOVUPS   (R9)(DI*1), Y5
 	VMINPS    Y1, Y5, Y1
 	VCMPPS    $0x03, Y5, Y5, Y6
@@ -1453,71 +1630,245 @@ rows3:
 	VBLENDVPS Y6, Y5, Y4, Y4
 	ADDQ      DX, R9
 	DECQ      R10
-	JNZ       rows3
+	JNZ       rows5
 
-rowsDone4:
+rowsDone6:
 	VMOVUPS Y1, (BX)(DI*1)
 	VMOVUPS Y2, 32(BX)(DI*1)
 	VMOVUPS Y3, 64(BX)(DI*1)
 	VMOVUPS Y4, 96(BX)(DI*1)
 	ADDQ    $+128, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors3
 
-vectorsDone2:
+vectorsDone4:
 	MOVQ CX, R8
 	SUBQ $+32, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone8
 
-vectors5:
+vectors7:
 	VMOVUPS (BX)(DI*1), Y1
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone10
 
-rows7:
+rows9:
 	VMOVUPS   (R9)(DI*1), Y2
 	VMINPS    Y1, Y2, Y1
 	VCMPPS    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y2, Y1, Y1
 	ADDQ      DX, R9
 	DECQ      R10
-	JNZ       rows7
+	JNZ       rows9
 
-rowsDone8:
+rowsDone10:
 	VMOVUPS Y1, (BX)(DI*1)
 	ADDQ    $+32, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors7
 
-vectorsDone6:
+vectorsDone8:
 	CMPQ       DI, CX
-	JGE        rowDone9
+	JGE        rowDone11
 	VMASKMOVPS (BX)(DI*1), Y0, Y1
 	MOVQ       SI, CX
 	TESTQ      AX, AX
-	JLE        rowsDone11
+	JLE        rowsDone13
 
-rows10:
+rows12:
 	VMASKMOVPS (CX)(DI*1), Y0, Y2
 	VMINPS     Y1, Y2, Y1
 	VCMPPS     $0x03, Y2, Y2, Y3
 	VBLENDVPS  Y3, Y2, Y1, Y1
 	ADDQ       DX, CX
 	DECQ       AX
-	JNZ        rows10
+	JNZ        rows12
 
-rowsDone11:
+rowsDone13:
 	VMASKMOVPS Y1, Y0, (BX)(DI*1)
 
-rowDone9:
+rowDone11:
+	VZEROUPPER
+	RET
+
+// func minF16LinesF32AVX2(rows int, n int, stride int, accs *float32, x *uint16)
+// Requires: AVX, F16C
+TEXT ·minF16LinesF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ         rows+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         accs+24(FP), BX
+	MOVQ         x+32(FP), SI
+	VBROADCASTSS posInfF32<>+0(SB), Y0
+	VBROADCASTSS nanF32<>+0(SB), Y1
+	TESTQ        AX, AX
+	JLE          rowsDone2
+
+rows1:
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
+	VMOVUPS Y0, Y5
+	VMOVUPS Y0, Y6
+	VMOVUPS Y0, Y7
+	VMOVUPS Y0, Y8
+	VMOVUPS Y0, Y9
+	VXORPS  Y10, Y10, Y10
+	MOVQ    SI, DI
+	MOVQ    CX, R8
+
+line3:
+	VCVTPH2PS  (DI), Y11
+	VCVTPH2PS  16(DI), Y12
+	VCMPPS     $0x03, Y11, Y12, Y13
+	VORPS      Y13, Y10, Y10
+	VMINPS     Y2, Y11, Y2
+	VMINPS     Y3, Y12, Y3
+	VCVTPH2PS  32(DI), Y11
+	VCVTPH2PS  48(DI), Y12
+	VCMPPS     $0x03, Y11, Y12, Y13
+	VORPS      Y13, Y10, Y10
+	VMINPS     Y4, Y11, Y4
+	VMINPS     Y5, Y12, Y5
+	VCVTPH2PS  64(DI), Y11
+	VCVTPH2PS  80(DI), Y12
+	VCMPPS     $0x03, Y11, Y12, Y13
+	VORPS      Y13, Y10, Y10
+	VMINPS     Y6, Y11, Y6
+	VMINPS     Y7, Y12, Y7
+	VCVTPH2PS  96(DI), Y11
+	VCVTPH2PS  112(DI), Y12
+	VCMPPS     $0x03, Y11, Y12, Y13
+	VORPS      Y13, Y10, Y10
+	VMINPS     Y8, Y11, Y8
+	VMINPS     Y9, Y12, Y9
+	ADDQ       $+128, DI
+	SUBQ       $+64, R8
+	JNZ        line3
+	VMINPS     Y2, Y6, Y2
+	VMINPS     Y3, Y7, Y3
+	VMINPS     Y4, Y8, Y4
+	VMINPS     Y5, Y9, Y5
+	VMINPS     Y2, Y4, Y2
+	VMINPS     Y3, Y5, Y3
+	VMINPS     Y2, Y3, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VMINPS     Y2, Y3, Y2
+	VPERMILPS  $0x4e, Y2, Y3
+	VMINPS     Y2, Y3, Y2
+	VPERMILPS  $0xb1, Y2, Y3
+	VMINPS     Y2, Y3, Y2
+	VMOVMSKPS  Y10, DI
+	TESTL      DI, DI
+	JZ         number4
+	VMOVUPS    Y1, Y2
+
+number4:
+	VMOVSS X2, (BX)
+	ADDQ   $+4, BX
+	ADDQ   DX, SI
+	DECQ   AX
+	JNZ    rows1
+
+rowsDone2:
+	VZEROUPPER
+	RET
+
+// func minBF16LinesF32AVX2(rows int, n int, stride int, accs *float32, x *uint16)
+// Requires: AVX, AVX2
+TEXT ·minBF16LinesF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ         rows+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         accs+24(FP), BX
+	MOVQ         x+32(FP), SI
+	VBROADCASTSS posInfF32<>+0(SB), Y0
+	VBROADCASTSS nanF32<>+0(SB), Y1
+	TESTQ        AX, AX
+	JLE          rowsDone2
+
+rows1:
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	VMOVUPS Y0, Y4
+	VMOVUPS Y0, Y5
+	VMOVUPS Y0, Y6
+	VMOVUPS Y0, Y7
+	VMOVUPS Y0, Y8
+	VMOVUPS Y0, Y9
+	VXORPS  Y10, Y10, Y10
+	MOVQ    SI, DI
+	MOVQ    CX, R8
+
+line3:
+	VPMOVZXWD  (DI), Y11
+	VPSLLD     $0x10, Y11, Y11
+	VPMOVZXWD  16(DI), Y12
+	VPSLLD     $0x10, Y12, Y12
+	VCMPPS     $0x03, Y11, Y12, Y13
+	VORPS      Y13, Y10, Y10
+	VMINPS     Y2, Y11, Y2
+	VMINPS     Y3, Y12, Y3
+	VPMOVZXWD  32(DI), Y11
+	VPSLLD     $0x10, Y11, Y11
+	VPMOVZXWD  48(DI), Y12
+	VPSLLD     $0x10, Y12, Y12
+	VCMPPS     $0x03, Y11, Y12, Y13
+	VORPS      Y13, Y10, Y10
+	VMINPS     Y4, Y11, Y4
+	VMINPS     Y5, Y12, Y5
+	VPMOVZXWD  64(DI), Y11
+	VPSLLD     $0x10, Y11, Y11
+	VPMOVZXWD  80(DI), Y12
+	VPSLLD     $0x10, Y12, Y12
+	VCMPPS     $0x03, Y11, Y12, Y13
+	VORPS      Y13, Y10, Y10
+	VMINPS     Y6, Y11, Y6
+	VMINPS     Y7, Y12, Y7
+	VPMOVZXWD  96(DI), Y11
+	VPSLLD     $0x10, Y11, Y11
+	VPMOVZXWD  112(DI), Y12
+	VPSLLD     $0x10, Y12, Y12
+	VCMPPS     $0x03, Y11, Y12, Y13
+	VORPS      Y13, Y10, Y10
+	VMINPS     Y8, Y11, Y8
+	VMINPS     Y9, Y12, Y9
+	ADDQ       $+128, DI
+	SUBQ       $+64, R8
+	JNZ        line3
+	VMINPS     Y2, Y6, Y2
+	VMINPS     Y3, Y7, Y3
+	VMINPS     Y4, Y8, Y4
+	VMINPS     Y5, Y9, Y5
+	VMINPS     Y2, Y4, Y2
+	VMINPS     Y3, Y5, Y3
+	VMINPS     Y2, Y3, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VMINPS     Y2, Y3, Y2
+	VPERMILPS  $0x4e, Y2, Y3
+	VMINPS     Y2, Y3, Y2
+	VPERMILPS  $0xb1, Y2, Y3
+	VMINPS     Y2, Y3, Y2
+	VMOVMSKPS  Y10, DI
+	TESTL      DI, DI
+	JZ         number4
+	VMOVUPS    Y1, Y2
+
+number4:
+	VMOVSS X2, (BX)
+	ADDQ   $+4, BX
+	ADDQ   DX, SI
+	DECQ   AX
+	JNZ    rows1
+
+rowsDone2:
 	VZEROUPPER
 	RET
 
 // func sumLinesF64AVX2(rows int, n int, stride int, ahead int, accs *float64, x *float64)
-// Requires: AVX, MMX+
+// Requires: AVX
 TEXT ·sumLinesF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ    rows+0(FP), AX
 	MOVQ    n+8(FP), CX
@@ -1529,9 +1880,8 @@ TEXT ·sumLinesF64AVX2(SB), NOSPLIT, $0-48
 	LEAQ    tails<>+0(SB), BX
 	VMOVDQU 32(BX)(DX*1), Y0
 	MOVQ    stride+16(FP), DX
-	MOVQ    ahead+24(FP), BX
-	MOVQ    accs+32(FP), SI
-	MOVQ    x+40(FP), DI
+	MOVQ    accs+32(FP), BX
+	MOVQ    x+40(FP), SI
 	TESTQ   AX, AX
 	JLE     rowsDone2
 
@@ -1544,135 +1894,115 @@ rows1:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   DI, R8
-	MOVQ   CX, R9
-	SUBQ   $+256, R9
+	MOVQ   SI, DI
+	MOVQ   CX, R8
+	SUBQ   $+256, R8
 	JLT    last3
-	TESTQ  BX, BX
-	JZ     near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
-	VADDPD     (R8), Y1, Y1
-	VADDPD     32(R8), Y2, Y2
-	VADDPD     64(R8), Y3, Y3
-	VADDPD     96(R8), Y4, Y4
-	VADDPD     128(R8), Y5, Y5
-	VADDPD     160(R8), Y6, Y6
-	VADDPD     192(R8), Y7, Y7
-	VADDPD     224(R8), Y8, Y8
-	ADDQ       $+256, R8
-	SUBQ       $+256, R9
-	JGE        far6
-	JMP        last3
-
-near5:
-	VADDPD (R8), Y1, Y1
-	VADDPD 32(R8), Y2, Y2
-	VADDPD 64(R8), Y3, Y3
-	VADDPD 96(R8), Y4, Y4
-	VADDPD 128(R8), Y5, Y5
-	VADDPD 160(R8), Y6, Y6
-	VADDPD 192(R8), Y7, Y7
-	VADDPD 224(R8), Y8, Y8
-	ADDQ   $+256, R8
-	SUBQ   $+256, R9
-	JGE    near5
+line5:
+	VADDPD (DI), Y1, Y1
+	VADDPD 32(DI), Y2, Y2
+	VADDPD 64(DI), Y3, Y3
+	VADDPD 96(DI), Y4, Y4
+	VADDPD 128(DI), Y5, Y5
+	VADDPD 160(DI), Y6, Y6
+	VADDPD 192(DI), Y7, Y7
+	VADDPD 224(DI), Y8, Y8
+	ADDQ   $+256, DI
+	SUBQ   $+256, R8
+	JGE    line5
 
 last3:
-	ADDQ       $+256, R9
+	ADDQ       $+256, R8
 	JZ         whole4
-	XORQ       R10, R10
-	CMPQ       R9, $+32
-	JGE        next7
-	VMASKMOVPS (R8)(R10*1), Y0, Y9
+	XORQ       R9, R9
+	CMPQ       R8, $+32
+	JGE        next6
+	VMASKMOVPS (DI)(R9*1), Y0, Y9
 	VADDPD     Y9, Y1, Y1
+	JMP        whole4
+
+next6:
+	VMOVUPD    (DI)(R9*1), Y9
+	VADDPD     Y9, Y1, Y1
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next7
+	VMASKMOVPS 32(DI)(R9*1), Y0, Y9
+	VADDPD     Y9, Y2, Y2
 	JMP        whole4
 
 next7:
-	VMOVUPD    (R8)(R10*1), Y9
-	VADDPD     Y9, Y1, Y1
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next8
-	VMASKMOVPS 32(R8)(R10*1), Y0, Y9
+	VMOVUPD    32(DI)(R9*1), Y9
 	VADDPD     Y9, Y2, Y2
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next8
+	VMASKMOVPS 64(DI)(R9*1), Y0, Y9
+	VADDPD     Y9, Y3, Y3
 	JMP        whole4
 
 next8:
-	VMOVUPD    32(R8)(R10*1), Y9
-	VADDPD     Y9, Y2, Y2
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next9
-	VMASKMOVPS 64(R8)(R10*1), Y0, Y9
+	VMOVUPD    64(DI)(R9*1), Y9
 	VADDPD     Y9, Y3, Y3
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next9
+	VMASKMOVPS 96(DI)(R9*1), Y0, Y9
+	VADDPD     Y9, Y4, Y4
 	JMP        whole4
 
 next9:
-	VMOVUPD    64(R8)(R10*1), Y9
-	VADDPD     Y9, Y3, Y3
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next10
-	VMASKMOVPS 96(R8)(R10*1), Y0, Y9
+	VMOVUPD    96(DI)(R9*1), Y9
 	VADDPD     Y9, Y4, Y4
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next10
+	VMASKMOVPS 128(DI)(R9*1), Y0, Y9
+	VADDPD     Y9, Y5, Y5
 	JMP        whole4
 
 next10:
-	VMOVUPD    96(R8)(R10*1), Y9
-	VADDPD     Y9, Y4, Y4
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next11
-	VMASKMOVPS 128(R8)(R10*1), Y0, Y9
+	VMOVUPD    128(DI)(R9*1), Y9
 	VADDPD     Y9, Y5, Y5
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next11
+	VMASKMOVPS 160(DI)(R9*1), Y0, Y9
+	VADDPD     Y9, Y6, Y6
 	JMP        whole4
 
 next11:
-	VMOVUPD    128(R8)(R10*1), Y9
-	VADDPD     Y9, Y5, Y5
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next12
-	VMASKMOVPS 160(R8)(R10*1), Y0, Y9
+	VMOVUPD    160(DI)(R9*1), Y9
 	VADDPD     Y9, Y6, Y6
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next12
+	VMASKMOVPS 192(DI)(R9*1), Y0, Y9
+	VADDPD     Y9, Y7, Y7
 	JMP        whole4
 
 next12:
-	VMOVUPD    160(R8)(R10*1), Y9
-	VADDPD     Y9, Y6, Y6
-	SUBQ       $+32, R9
+	VMOVUPD    192(DI)(R9*1), Y9
+	VADDPD     Y9, Y7, Y7
+	SUBQ       $+32, R8
 	JZ         whole4
-	CMPQ       R9, $+32
+	CMPQ       R8, $+32
 	JGE        next13
-	VMASKMOVPS 192(R8)(R10*1), Y0, Y9
-	VADDPD     Y9, Y7, Y7
-	JMP        whole4
-
-next13:
-	VMOVUPD    192(R8)(R10*1), Y9
-	VADDPD     Y9, Y7, Y7
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next14
-	VMASKMOVPS 224(R8)(R10*1), Y0, Y9
+	VMASKMOVPS 224(DI)(R9*1), Y0, Y9
 	VADDPD     Y9, Y8, Y8
 	JMP        whole4
 
-next14:
-	VMOVUPD 224(R8)(R10*1), Y9
+next13:
+	VMOVUPD 224(DI)(R9*1), Y9
 	VADDPD  Y9, Y8, Y8
-	SUBQ    $+32, R9
+	SUBQ    $+32, R8
 	JZ      whole4
 
 whole4:
@@ -1687,9 +2017,9 @@ whole4:
 	VADDPD     Y2, Y1, Y1
 	VPERMILPD  $0x05, Y1, Y2
 	VADDPD     Y2, Y1, Y1
-	VMOVSD     X1, (SI)
-	ADDQ       $+8, SI
-	ADDQ       DX, DI
+	VMOVSD     X1, (BX)
+	ADDQ       $+8, BX
+	ADDQ       DX, SI
 	DECQ       AX
 	JNZ        rows1
 
@@ -1697,9 +2027,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func sumGridF64AVX2(rows int, n int, stride int, acc *float64, x *float64)
+// func sumGridF64AVX2(rows int, n int, stride int, ahead int, acc *float64, x *float64)
 // Requires: AVX
-TEXT ·sumGridF64AVX2(SB), NOSPLIT, $0-40
+TEXT ·sumGridF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ    rows+0(FP), AX
 	MOVQ    n+8(FP), CX
 	MOVQ    CX, DX
@@ -1710,15 +2040,15 @@ TEXT ·sumGridF64AVX2(SB), NOSPLIT, $0-40
 	LEAQ    tails<>+0(SB), BX
 	VMOVDQU 32(BX)(DX*1), Y0
 	MOVQ    stride+16(FP), DX
-	MOVQ    acc+24(FP), BX
-	MOVQ    x+32(FP), SI
+	MOVQ    acc+32(FP), BX
+	MOVQ    x+40(FP), SI
 	XORQ    DI, DI
 	MOVQ    CX, R8
 	SUBQ    $+128, R8
 	CMPQ    DI, R8
-	JGT     vectorsDone2
+	JGT     vectorsDone4
 
-vectors1:
+vectors3:
 	VMOVUPD (BX)(DI*1), Y1
 	VMOVUPD 32(BX)(DI*1), Y2
 	VMOVUPD 64(BX)(DI*1), Y3
@@ -1726,9 +2056,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone6
 
-rows3:
+rows5:
 	VMOVUPD (R9)(DI*1), Y5
 	VADDPD  Y5, Y1, Y1
 	VMOVUPD 32(R9)(DI*1), Y5
@@ -1739,67 +2069,67 @@ rows3:
 	VADDPD  Y5, Y4, Y4
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows3
+	JNZ     rows5
 
-rowsDone4:
+rowsDone6:
 	VMOVUPD Y1, (BX)(DI*1)
 	VMOVUPD Y2, 32(BX)(DI*1)
 	VMOVUPD Y3, 64(BX)(DI*1)
 	VMOVUPD Y4, 96(BX)(DI*1)
 	ADDQ    $+128, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors3
 
-vectorsDone2:
+vectorsDone4:
 	MOVQ CX, R8
 	SUBQ $+32, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone8
 
-vectors5:
+vectors7:
 	VMOVUPD (BX)(DI*1), Y1
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone10
 
-rows7:
+rows9:
 	VMOVUPD (R9)(DI*1), Y2
 	VADDPD  Y2, Y1, Y1
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows7
+	JNZ     rows9
 
-rowsDone8:
+rowsDone10:
 	VMOVUPD Y1, (BX)(DI*1)
 	ADDQ    $+32, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors7
 
-vectorsDone6:
+vectorsDone8:
 	CMPQ       DI, CX
-	JGE        rowDone9
+	JGE        rowDone11
 	VMASKMOVPS (BX)(DI*1), Y0, Y1
 	MOVQ       SI, CX
 	TESTQ      AX, AX
-	JLE        rowsDone11
+	JLE        rowsDone13
 
-rows10:
+rows12:
 	VMASKMOVPS (CX)(DI*1), Y0, Y2
 	VADDPD     Y2, Y1, Y1
 	ADDQ       DX, CX
 	DECQ       AX
-	JNZ        rows10
+	JNZ        rows12
 
-rowsDone11:
+rowsDone13:
 	VMASKMOVPS Y1, Y0, (BX)(DI*1)
 
-rowDone9:
+rowDone11:
 	VZEROUPPER
 	RET
 
 // func pairSumLinesF64AVX2(rows int, n int, stride int, ahead int, accs *float64, x *float64)
-// Requires: AVX, MMX+
+// Requires: AVX
 TEXT ·pairSumLinesF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ    rows+0(FP), AX
 	MOVQ    n+8(FP), CX
@@ -1811,9 +2141,8 @@ TEXT ·pairSumLinesF64AVX2(SB), NOSPLIT, $0-48
 	LEAQ    tails<>+0(SB), BX
 	VMOVDQU 32(BX)(DX*1), Y0
 	MOVQ    stride+16(FP), DX
-	MOVQ    ahead+24(FP), BX
-	MOVQ    accs+32(FP), SI
-	MOVQ    x+40(FP), DI
+	MOVQ    accs+32(FP), BX
+	MOVQ    x+40(FP), SI
 	TESTQ   AX, AX
 	JLE     rowsDone2
 
@@ -1826,135 +2155,115 @@ rows1:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   DI, R8
-	MOVQ   CX, R9
-	SUBQ   $+256, R9
+	MOVQ   SI, DI
+	MOVQ   CX, R8
+	SUBQ   $+256, R8
 	JLT    last3
-	TESTQ  BX, BX
-	JZ     near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
-	VADDPD     (R8), Y1, Y1
-	VADDPD     32(R8), Y2, Y2
-	VADDPD     64(R8), Y3, Y3
-	VADDPD     96(R8), Y4, Y4
-	VADDPD     128(R8), Y5, Y5
-	VADDPD     160(R8), Y6, Y6
-	VADDPD     192(R8), Y7, Y7
-	VADDPD     224(R8), Y8, Y8
-	ADDQ       $+256, R8
-	SUBQ       $+256, R9
-	JGE        far6
-	JMP        last3
-
-near5:
-	VADDPD (R8), Y1, Y1
-	VADDPD 32(R8), Y2, Y2
-	VADDPD 64(R8), Y3, Y3
-	VADDPD 96(R8), Y4, Y4
-	VADDPD 128(R8), Y5, Y5
-	VADDPD 160(R8), Y6, Y6
-	VADDPD 192(R8), Y7, Y7
-	VADDPD 224(R8), Y8, Y8
-	ADDQ   $+256, R8
-	SUBQ   $+256, R9
-	JGE    near5
+line5:
+	VADDPD (DI), Y1, Y1
+	VADDPD 32(DI), Y2, Y2
+	VADDPD 64(DI), Y3, Y3
+	VADDPD 96(DI), Y4, Y4
+	VADDPD 128(DI), Y5, Y5
+	VADDPD 160(DI), Y6, Y6
+	VADDPD 192(DI), Y7, Y7
+	VADDPD 224(DI), Y8, Y8
+	ADDQ   $+256, DI
+	SUBQ   $+256, R8
+	JGE    line5
 
 last3:
-	ADDQ       $+256, R9
+	ADDQ       $+256, R8
 	JZ         whole4
-	XORQ       R10, R10
-	CMPQ       R9, $+32
-	JGE        next7
-	VMASKMOVPS (R8)(R10*1), Y0, Y9
+	XORQ       R9, R9
+	CMPQ       R8, $+32
+	JGE        next6
+	VMASKMOVPS (DI)(R9*1), Y0, Y9
 	VADDPD     Y9, Y1, Y1
+	JMP        whole4
+
+next6:
+	VMOVUPD    (DI)(R9*1), Y9
+	VADDPD     Y9, Y1, Y1
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next7
+	VMASKMOVPS 32(DI)(R9*1), Y0, Y9
+	VADDPD     Y9, Y2, Y2
 	JMP        whole4
 
 next7:
-	VMOVUPD    (R8)(R10*1), Y9
-	VADDPD     Y9, Y1, Y1
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next8
-	VMASKMOVPS 32(R8)(R10*1), Y0, Y9
+	VMOVUPD    32(DI)(R9*1), Y9
 	VADDPD     Y9, Y2, Y2
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next8
+	VMASKMOVPS 64(DI)(R9*1), Y0, Y9
+	VADDPD     Y9, Y3, Y3
 	JMP        whole4
 
 next8:
-	VMOVUPD    32(R8)(R10*1), Y9
-	VADDPD     Y9, Y2, Y2
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next9
-	VMASKMOVPS 64(R8)(R10*1), Y0, Y9
+	VMOVUPD    64(DI)(R9*1), Y9
 	VADDPD     Y9, Y3, Y3
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next9
+	VMASKMOVPS 96(DI)(R9*1), Y0, Y9
+	VADDPD     Y9, Y4, Y4
 	JMP        whole4
 
 next9:
-	VMOVUPD    64(R8)(R10*1), Y9
-	VADDPD     Y9, Y3, Y3
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next10
-	VMASKMOVPS 96(R8)(R10*1), Y0, Y9
+	VMOVUPD    96(DI)(R9*1), Y9
 	VADDPD     Y9, Y4, Y4
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next10
+	VMASKMOVPS 128(DI)(R9*1), Y0, Y9
+	VADDPD     Y9, Y5, Y5
 	JMP        whole4
 
 next10:
-	VMOVUPD    96(R8)(R10*1), Y9
-	VADDPD     Y9, Y4, Y4
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next11
-	VMASKMOVPS 128(R8)(R10*1), Y0, Y9
+	VMOVUPD    128(DI)(R9*1), Y9
 	VADDPD     Y9, Y5, Y5
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next11
+	VMASKMOVPS 160(DI)(R9*1), Y0, Y9
+	VADDPD     Y9, Y6, Y6
 	JMP        whole4
 
 next11:
-	VMOVUPD    128(R8)(R10*1), Y9
-	VADDPD     Y9, Y5, Y5
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next12
-	VMASKMOVPS 160(R8)(R10*1), Y0, Y9
+	VMOVUPD    160(DI)(R9*1), Y9
 	VADDPD     Y9, Y6, Y6
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next12
+	VMASKMOVPS 192(DI)(R9*1), Y0, Y9
+	VADDPD     Y9, Y7, Y7
 	JMP        whole4
 
 next12:
-	VMOVUPD    160(R8)(R10*1), Y9
-	VADDPD     Y9, Y6, Y6
-	SUBQ       $+32, R9
+	VMOVUPD    192(DI)(R9*1), Y9
+	VADDPD     Y9, Y7, Y7
+	SUBQ       $+32, R8
 	JZ         whole4
-	CMPQ       R9, $+32
+	CMPQ       R8, $+32
 	JGE        next13
-	VMASKMOVPS 192(R8)(R10*1), Y0, Y9
-	VADDPD     Y9, Y7, Y7
-	JMP        whole4
-
-next13:
-	VMOVUPD    192(R8)(R10*1), Y9
-	VADDPD     Y9, Y7, Y7
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next14
-	VMASKMOVPS 224(R8)(R10*1), Y0, Y9
+	VMASKMOVPS 224(DI)(R9*1), Y0, Y9
 	VADDPD     Y9, Y8, Y8
 	JMP        whole4
 
-next14:
-	VMOVUPD 224(R8)(R10*1), Y9
+next13:
+	VMOVUPD 224(DI)(R9*1), Y9
 	VADDPD  Y9, Y8, Y8
-	SUBQ    $+32, R9
+	SUBQ    $+32, R8
 	JZ      whole4
 
 whole4:
@@ -1967,9 +2276,9 @@ whole4:
 	VADDPD     Y2, Y1, Y1
 	VPERM2F128 $0x01, Y1, Y1, Y2
 	VADDPD     Y2, Y1, Y1
-	VMOVUPD    X1, (SI)
-	ADDQ       $+16, SI
-	ADDQ       DX, DI
+	VMOVUPD    X1, (BX)
+	ADDQ       $+16, BX
+	ADDQ       DX, SI
 	DECQ       AX
 	JNZ        rows1
 
@@ -1978,7 +2287,7 @@ rowsDone2:
 	RET
 
 // func prodLinesF64AVX2(rows int, n int, stride int, ahead int, accs *float64, x *float64)
-// Requires: AVX, MMX+
+// Requires: AVX
 TEXT ·prodLinesF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -1990,9 +2299,8 @@ TEXT ·prodLinesF64AVX2(SB), NOSPLIT, $0-48
 	LEAQ         tails<>+0(SB), BX
 	VMOVDQU      32(BX)(DX*1), Y0
 	MOVQ         stride+16(FP), DX
-	MOVQ         ahead+24(FP), BX
-	MOVQ         accs+32(FP), SI
-	MOVQ         x+40(FP), DI
+	MOVQ         accs+32(FP), BX
+	MOVQ         x+40(FP), SI
 	VBROADCASTSD oneF64<>+0(SB), Y1
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -2006,143 +2314,123 @@ rows1:
 	VMOVUPD Y1, Y7
 	VMOVUPD Y1, Y8
 	VMOVUPD Y1, Y9
-	MOVQ    DI, R8
-	MOVQ    CX, R9
-	SUBQ    $+256, R9
+	MOVQ    SI, DI
+	MOVQ    CX, R8
+	SUBQ    $+256, R8
 	JLT     last3
-	TESTQ   BX, BX
-	JZ      near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
-	VMULPD     (R8), Y2, Y2
-	VMULPD     32(R8), Y3, Y3
-	VMULPD     64(R8), Y4, Y4
-	VMULPD     96(R8), Y5, Y5
-	VMULPD     128(R8), Y6, Y6
-	VMULPD     160(R8), Y7, Y7
-	VMULPD     192(R8), Y8, Y8
-	VMULPD     224(R8), Y9, Y9
-	ADDQ       $+256, R8
-	SUBQ       $+256, R9
-	JGE        far6
-	JMP        last3
-
-near5:
-	VMULPD (R8), Y2, Y2
-	VMULPD 32(R8), Y3, Y3
-	VMULPD 64(R8), Y4, Y4
-	VMULPD 96(R8), Y5, Y5
-	VMULPD 128(R8), Y6, Y6
-	VMULPD 160(R8), Y7, Y7
-	VMULPD 192(R8), Y8, Y8
-	VMULPD 224(R8), Y9, Y9
-	ADDQ   $+256, R8
-	SUBQ   $+256, R9
-	JGE    near5
+line5:
+	VMULPD (DI), Y2, Y2
+	VMULPD 32(DI), Y3, Y3
+	VMULPD 64(DI), Y4, Y4
+	VMULPD 96(DI), Y5, Y5
+	VMULPD 128(DI), Y6, Y6
+	VMULPD 160(DI), Y7, Y7
+	VMULPD 192(DI), Y8, Y8
+	VMULPD 224(DI), Y9, Y9
+	ADDQ   $+256, DI
+	SUBQ   $+256, R8
+	JGE    line5
 
 last3:
-	ADDQ       $+256, R9
+	ADDQ       $+256, R8
 	JZ         whole4
-	XORQ       R10, R10
-	CMPQ       R9, $+32
-	JGE        next7
-	VMASKMOVPS (R8)(R10*1), Y0, Y10
+	XORQ       R9, R9
+	CMPQ       R8, $+32
+	JGE        next6
+	VMASKMOVPS (DI)(R9*1), Y0, Y10
 	VBLENDVPS  Y0, Y10, Y1, Y10
 	VMULPD     Y10, Y2, Y2
+	JMP        whole4
+
+next6:
+	VMOVUPD    (DI)(R9*1), Y10
+	VMULPD     Y10, Y2, Y2
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next7
+	VMASKMOVPS 32(DI)(R9*1), Y0, Y10
+	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMULPD     Y10, Y3, Y3
 	JMP        whole4
 
 next7:
-	VMOVUPD    (R8)(R10*1), Y10
-	VMULPD     Y10, Y2, Y2
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next8
-	VMASKMOVPS 32(R8)(R10*1), Y0, Y10
-	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMOVUPD    32(DI)(R9*1), Y10
 	VMULPD     Y10, Y3, Y3
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next8
+	VMASKMOVPS 64(DI)(R9*1), Y0, Y10
+	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMULPD     Y10, Y4, Y4
 	JMP        whole4
 
 next8:
-	VMOVUPD    32(R8)(R10*1), Y10
-	VMULPD     Y10, Y3, Y3
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next9
-	VMASKMOVPS 64(R8)(R10*1), Y0, Y10
-	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMOVUPD    64(DI)(R9*1), Y10
 	VMULPD     Y10, Y4, Y4
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next9
+	VMASKMOVPS 96(DI)(R9*1), Y0, Y10
+	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMULPD     Y10, Y5, Y5
 	JMP        whole4
 
 next9:
-	VMOVUPD    64(R8)(R10*1), Y10
-	VMULPD     Y10, Y4, Y4
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next10
-	VMASKMOVPS 96(R8)(R10*1), Y0, Y10
-	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMOVUPD    96(DI)(R9*1), Y10
 	VMULPD     Y10, Y5, Y5
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next10
+	VMASKMOVPS 128(DI)(R9*1), Y0, Y10
+	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMULPD     Y10, Y6, Y6
 	JMP        whole4
 
 next10:
-	VMOVUPD    96(R8)(R10*1), Y10
-	VMULPD     Y10, Y5, Y5
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next11
-	VMASKMOVPS 128(R8)(R10*1), Y0, Y10
-	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMOVUPD    128(DI)(R9*1), Y10
 	VMULPD     Y10, Y6, Y6
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next11
+	VMASKMOVPS 160(DI)(R9*1), Y0, Y10
+	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMULPD     Y10, Y7, Y7
 	JMP        whole4
 
 next11:
-	VMOVUPD    128(R8)(R10*1), Y10
-	VMULPD     Y10, Y6, Y6
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next12
-	VMASKMOVPS 160(R8)(R10*1), Y0, Y10
-	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMOVUPD    160(DI)(R9*1), Y10
 	VMULPD     Y10, Y7, Y7
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next12
+	VMASKMOVPS 192(DI)(R9*1), Y0, Y10
+	VBLENDVPS  Y0, Y10, Y1, Y10
+	VMULPD     Y10, Y8, Y8
 	JMP        whole4
 
 next12:
-	VMOVUPD    160(R8)(R10*1), Y10
-	VMULPD     Y10, Y7, Y7
-	SUBQ       $+32, R9
+	VMOVUPD    192(DI)(R9*1), Y10
+	VMULPD     Y10, Y8, Y8
+	SUBQ       $+32, R8
 	JZ         whole4
-	CMPQ       R9, $+32
+	CMPQ       R8, $+32
 	JGE        next13
-	VMASKMOVPS 192(R8)(R10*1), Y0, Y10
-	VBLENDVPS  Y0, Y10, Y1, Y10
-	VMULPD     Y10, Y8, Y8
-	JMP        whole4
-
-next13:
-	VMOVUPD    192(R8)(R10*1), Y10
-	VMULPD     Y10, Y8, Y8
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next14
-	VMASKMOVPS 224(R8)(R10*1), Y0, Y10
+	VMASKMOVPS 224(DI)(R9*1), Y0, Y10
 	VBLENDVPS  Y0, Y10, Y1, Y10
 	VMULPD     Y10, Y9, Y9
 	JMP        whole4
 
-next14:
-	VMOVUPD 224(R8)(R10*1), Y10
+next13:
+	VMOVUPD 224(DI)(R9*1), Y10
 	VMULPD  Y10, Y9, Y9
-	SUBQ    $+32, R9
+	SUBQ    $+32, R8
 	JZ      whole4
 
 whole4:
@@ -2157,9 +2445,9 @@ whole4:
 	VMULPD     Y3, Y2, Y2
 	VPERMILPD  $0x05, Y2, Y3
 	VMULPD     Y3, Y2, Y2
-	VMOVSD     X2, (SI)
-	ADDQ       $+8, SI
-	ADDQ       DX, DI
+	VMOVSD     X2, (BX)
+	ADDQ       $+8, BX
+	ADDQ       DX, SI
 	DECQ       AX
 	JNZ        rows1
 
@@ -2167,9 +2455,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func prodGridF64AVX2(rows int, n int, stride int, acc *float64, x *float64)
+// func prodGridF64AVX2(rows int, n int, stride int, ahead int, acc *float64, x *float64)
 // Requires: AVX
-TEXT ·prodGridF64AVX2(SB), NOSPLIT, $0-40
+TEXT ·prodGridF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ    rows+0(FP), AX
 	MOVQ    n+8(FP), CX
 	MOVQ    CX, DX
@@ -2180,15 +2468,15 @@ TEXT ·prodGridF64AVX2(SB), NOSPLIT, $0-40
 	LEAQ    tails<>+0(SB), BX
 	VMOVDQU 32(BX)(DX*1), Y0
 	MOVQ    stride+16(FP), DX
-	MOVQ    acc+24(FP), BX
-	MOVQ    x+32(FP), SI
+	MOVQ    acc+32(FP), BX
+	MOVQ    x+40(FP), SI
 	XORQ    DI, DI
 	MOVQ    CX, R8
 	SUBQ    $+128, R8
 	CMPQ    DI, R8
-	JGT     vectorsDone2
+	JGT     vectorsDone4
 
-vectors1:
+vectors3:
 	VMOVUPD (BX)(DI*1), Y1
 	VMOVUPD 32(BX)(DI*1), Y2
 	VMOVUPD 64(BX)(DI*1), Y3
@@ -2196,9 +2484,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone6
 
-rows3:
+rows5:
 	VMOVUPD (R9)(DI*1), Y5
 	VMULPD  Y5, Y1, Y1
 	VMOVUPD 32(R9)(DI*1), Y5
@@ -2209,67 +2497,67 @@ rows3:
 	VMULPD  Y5, Y4, Y4
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows3
+	JNZ     rows5
 
-rowsDone4:
+rowsDone6:
 	VMOVUPD Y1, (BX)(DI*1)
 	VMOVUPD Y2, 32(BX)(DI*1)
 	VMOVUPD Y3, 64(BX)(DI*1)
 	VMOVUPD Y4, 96(BX)(DI*1)
 	ADDQ    $+128, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors3
 
-vectorsDone2:
+vectorsDone4:
 	MOVQ CX, R8
 	SUBQ $+32, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone8
 
-vectors5:
+vectors7:
 	VMOVUPD (BX)(DI*1), Y1
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone10
 
-rows7:
+rows9:
 	VMOVUPD (R9)(DI*1), Y2
 	VMULPD  Y2, Y1, Y1
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows7
+	JNZ     rows9
 
-rowsDone8:
+rowsDone10:
 	VMOVUPD Y1, (BX)(DI*1)
 	ADDQ    $+32, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors7
 
-vectorsDone6:
+vectorsDone8:
 	CMPQ       DI, CX
-	JGE        rowDone9
+	JGE        rowDone11
 	VMASKMOVPS (BX)(DI*1), Y0, Y1
 	MOVQ       SI, CX
 	TESTQ      AX, AX
-	JLE        rowsDone11
+	JLE        rowsDone13
 
-rows10:
+rows12:
 	VMASKMOVPS (CX)(DI*1), Y0, Y2
 	VMULPD     Y2, Y1, Y1
 	ADDQ       DX, CX
 	DECQ       AX
-	JNZ        rows10
+	JNZ        rows12
 
-rowsDone11:
+rowsDone13:
 	VMASKMOVPS Y1, Y0, (BX)(DI*1)
 
-rowDone9:
+rowDone11:
 	VZEROUPPER
 	RET
 
 // func maxLinesF64AVX2(rows int, n int, stride int, ahead int, accs *float64, x *float64)
-// Requires: AVX, MMX+
+// Requires: AVX
 TEXT ·maxLinesF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -2281,9 +2569,8 @@ TEXT ·maxLinesF64AVX2(SB), NOSPLIT, $0-48
 	LEAQ         tails<>+0(SB), BX
 	VMOVDQU      32(BX)(DX*1), Y0
 	MOVQ         stride+16(FP), DX
-	MOVQ         ahead+24(FP), BX
-	MOVQ         accs+32(FP), SI
-	MOVQ         x+40(FP), DI
+	MOVQ         accs+32(FP), BX
+	MOVQ         x+40(FP), SI
 	VBROADCASTSD negInfF64<>+0(SB), Y1
 	VBROADCASTSD nanF64<>+0(SB), Y2
 	TESTQ        AX, AX
@@ -2299,207 +2586,171 @@ rows1:
 	VMOVUPD Y1, Y9
 	VMOVUPD Y1, Y10
 	VXORPS  Y11, Y11, Y11
-	MOVQ    DI, R8
-	MOVQ    CX, R9
-	SUBQ    $+256, R9
+	MOVQ    SI, DI
+	MOVQ    CX, R8
+	SUBQ    $+256, R8
 	JLT     last3
-	TESTQ   BX, BX
-	JZ      near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
-	VMOVUPD    (R8), Y12
-	VMOVUPD    32(R8), Y13
-	VCMPPD     $0x03, Y12, Y13, Y14
-	VORPS      Y14, Y11, Y11
-	VMAXPD     Y3, Y12, Y3
-	VMAXPD     Y4, Y13, Y4
-	VMOVUPD    64(R8), Y12
-	VMOVUPD    96(R8), Y13
-	VCMPPD     $0x03, Y12, Y13, Y14
-	VORPS      Y14, Y11, Y11
-	VMAXPD     Y5, Y12, Y5
-	VMAXPD     Y6, Y13, Y6
-	VMOVUPD    128(R8), Y12
-	VMOVUPD    160(R8), Y13
-	VCMPPD     $0x03, Y12, Y13, Y14
-	VORPS      Y14, Y11, Y11
-	VMAXPD     Y7, Y12, Y7
-	VMAXPD     Y8, Y13, Y8
-	VMOVUPD    192(R8), Y12
-	VMOVUPD    224(R8), Y13
-	VCMPPD     $0x03, Y12, Y13, Y14
-	VORPS      Y14, Y11, Y11
-	VMAXPD     Y9, Y12, Y9
-	VMAXPD     Y10, Y13, Y10
-	ADDQ       $+256, R8
-	SUBQ       $+256, R9
-	JGE        far6
-	JMP        last3
-
-near5:
-	VMOVUPD (R8), Y12
-	VMOVUPD 32(R8), Y13
+line5:
+	VMOVUPD (DI), Y12
+	VMOVUPD 32(DI), Y13
 	VCMPPD  $0x03, Y12, Y13, Y14
 	VORPS   Y14, Y11, Y11
 	VMAXPD  Y3, Y12, Y3
 	VMAXPD  Y4, Y13, Y4
-	VMOVUPD 64(R8), Y12
-	VMOVUPD 96(R8), Y13
+	VMOVUPD 64(DI), Y12
+	VMOVUPD 96(DI), Y13
 	VCMPPD  $0x03, Y12, Y13, Y14
 	VORPS   Y14, Y11, Y11
 	VMAXPD  Y5, Y12, Y5
 	VMAXPD  Y6, Y13, Y6
-	VMOVUPD 128(R8), Y12
-	VMOVUPD 160(R8), Y13
+	VMOVUPD 128(DI), Y12
+	VMOVUPD 160(DI), Y13
 	VCMPPD  $0x03, Y12, Y13, Y14
 	VORPS   Y14, Y11, Y11
 	VMAXPD  Y7, Y12, Y7
 	VMAXPD  Y8, Y13, Y8
-	VMOVUPD 192(R8), Y12
-	VMOVUPD 224(R8), Y13
+	VMOVUPD 192(DI), Y12
+	VMOVUPD 224(DI), Y13
 	VCMPPD  $0x03, Y12, Y13, Y14
 	VORPS   Y14, Y11, Y11
 	VMAXPD  Y9, Y12, Y9
 	VMAXPD  Y10, Y13, Y10
-	ADDQ    $+256, R8
-	SUBQ    $+256, R9
-	JGE     near5
+	ADDQ    $+256, DI
+	SUBQ    $+256, R8
+	JGE     line5
 
 last3:
-	ADDQ       $+256, R9
+	ADDQ       $+256, R8
 	JZ         whole4
-	XORQ       R10, R10
-	CMPQ       R9, $+32
-	JGE        next7
-	VMASKMOVPS (R8)(R10*1), Y0, Y12
+	XORQ       R9, R9
+	CMPQ       R8, $+32
+	JGE        next6
+	VMASKMOVPS (DI)(R9*1), Y0, Y12
 	VBLENDVPS  Y0, Y12, Y1, Y12
 	VCMPPD     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMAXPD     Y3, Y12, Y3
+	JMP        whole4
+
+next6:
+	VMOVUPD    (DI)(R9*1), Y12
+	VCMPPD     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMAXPD     Y3, Y12, Y3
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next7
+	VMASKMOVPS 32(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPD     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMAXPD     Y4, Y12, Y4
 	JMP        whole4
 
 next7:
-	VMOVUPD    (R8)(R10*1), Y12
-	VCMPPD     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMAXPD     Y3, Y12, Y3
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next8
-	VMASKMOVPS 32(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPD    32(DI)(R9*1), Y12
 	VCMPPD     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMAXPD     Y4, Y12, Y4
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next8
+	VMASKMOVPS 64(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPD     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMAXPD     Y5, Y12, Y5
 	JMP        whole4
 
 next8:
-	VMOVUPD    32(R8)(R10*1), Y12
-	VCMPPD     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMAXPD     Y4, Y12, Y4
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next9
-	VMASKMOVPS 64(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPD    64(DI)(R9*1), Y12
 	VCMPPD     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMAXPD     Y5, Y12, Y5
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next9
+	VMASKMOVPS 96(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPD     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMAXPD     Y6, Y12, Y6
 	JMP        whole4
 
 next9:
-	VMOVUPD    64(R8)(R10*1), Y12
-	VCMPPD     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMAXPD     Y5, Y12, Y5
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next10
-	VMASKMOVPS 96(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPD    96(DI)(R9*1), Y12
 	VCMPPD     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMAXPD     Y6, Y12, Y6
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next10
+	VMASKMOVPS 128(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPD     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMAXPD     Y7, Y12, Y7
 	JMP        whole4
 
 next10:
-	VMOVUPD    96(R8)(R10*1), Y12
-	VCMPPD     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMAXPD     Y6, Y12, Y6
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next11
-	VMASKMOVPS 128(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPD    128(DI)(R9*1), Y12
 	VCMPPD     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMAXPD     Y7, Y12, Y7
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next11
+	VMASKMOVPS 160(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPD     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMAXPD     Y8, Y12, Y8
 	JMP        whole4
 
 next11:
-	VMOVUPD    128(R8)(R10*1), Y12
-	VCMPPD     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMAXPD     Y7, Y12, Y7
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next12
-	VMASKMOVPS 160(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPD    160(DI)(R9*1), Y12
 	VCMPPD     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMAXPD     Y8, Y12, Y8
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next12
+	VMASKMOVPS 192(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPD     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMAXPD     Y9, Y12, Y9
 	JMP        whole4
 
 next12:
-	VMOVUPD    160(R8)(R10*1), Y12
+	VMOVUPD    192(DI)(R9*1), Y12
 	VCMPPD     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
-	VMAXPD     Y8, Y12, Y8
-	SUBQ       $+32, R9
+	VMAXPD     Y9, Y12, Y9
+	SUBQ       $+32, R8
 	JZ         whole4
-	CMPQ       R9, $+32
+	CMPQ       R8, $+32
 	JGE        next13
-	VMASKMOVPS 192(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
-	VCMPPD     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMAXPD     Y9, Y12, Y9
-	JMP        whole4
-
-next13:
-	VMOVUPD    192(R8)(R10*1), Y12
-	VCMPPD     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMAXPD     Y9, Y12, Y9
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next14
-	VMASKMOVPS 224(R8)(R10*1), Y0, Y12
+	VMASKMOVPS 224(DI)(R9*1), Y0, Y12
 	VBLENDVPS  Y0, Y12, Y1, Y12
 	VCMPPD     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMAXPD     Y10, Y12, Y10
 	JMP        whole4
 
-next14:
-	VMOVUPD 224(R8)(R10*1), Y12
+next13:
+	VMOVUPD 224(DI)(R9*1), Y12
 	VCMPPD  $0x03, Y12, Y12, Y13
 	VORPS   Y13, Y11, Y11
 	VMAXPD  Y10, Y12, Y10
-	SUBQ    $+32, R9
+	SUBQ    $+32, R8
 	JZ      whole4
 
 whole4:
@@ -2514,15 +2765,15 @@ whole4:
 	VMAXPD     Y3, Y4, Y3
 	VPERMILPD  $0x05, Y3, Y4
 	VMAXPD     Y3, Y4, Y3
-	VMOVMSKPD  Y11, R8
-	TESTL      R8, R8
-	JZ         number15
+	VMOVMSKPD  Y11, DI
+	TESTL      DI, DI
+	JZ         number14
 	VMOVUPD    Y2, Y3
 
-number15:
-	VMOVSD X3, (SI)
-	ADDQ   $+8, SI
-	ADDQ   DX, DI
+number14:
+	VMOVSD X3, (BX)
+	ADDQ   $+8, BX
+	ADDQ   DX, SI
 	DECQ   AX
 	JNZ    rows1
 
@@ -2530,9 +2781,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func maxGridF64AVX2(rows int, n int, stride int, acc *float64, x *float64)
+// func maxGridF64AVX2(rows int, n int, stride int, ahead int, acc *float64, x *float64)
 // Requires: AVX
-TEXT ·maxGridF64AVX2(SB), NOSPLIT, $0-40
+TEXT ·maxGridF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ    rows+0(FP), AX
 	MOVQ    n+8(FP), CX
 	MOVQ    CX, DX
@@ -2543,15 +2794,15 @@ TEXT ·maxGridF64AVX2(SB), NOSPLIT, $0-40
 	LEAQ    tails<>+0(SB), BX
 	VMOVDQU 32(BX)(DX*1), Y0
 	MOVQ    stride+16(FP), DX
-	MOVQ    acc+24(FP), BX
-	MOVQ    x+32(FP), SI
+	MOVQ    acc+32(FP), BX
+	MOVQ    x+40(FP), SI
 	XORQ    DI, DI
 	MOVQ    CX, R8
 	SUBQ    $+128, R8
 	CMPQ    DI, R8
-	JGT     vectorsDone2
+	JGT     vectorsDone4
 
-vectors1:
+vectors3:
 	VMOVUPD (BX)(DI*1), Y1
 	VMOVUPD 32(BX)(DI*1), Y2
 	VMOVUPD 64(BX)(DI*1), Y3
@@ -2559,9 +2810,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone6
 
-rows3:
+rows5:
 	VMOVUPD   (R9)(DI*1), Y5
 	VMAXPD    Y1, Y5, Y1
 	VCMPPD    $0x03, Y5, Y5, Y6
@@ -2580,71 +2831,71 @@ rows3:
 	VBLENDVPS Y6, Y5, Y4, Y4
 	ADDQ      DX, R9
 	DECQ      R10
-	JNZ       rows3
+	JNZ       rows5
 
-rowsDone4:
+rowsDone6:
 	VMOVUPD Y1, (BX)(DI*1)
 	VMOVUPD Y2, 32(BX)(DI*1)
 	VMOVUPD Y3, 64(BX)(DI*1)
 	VMOVUPD Y4, 96(BX)(DI*1)
 	ADDQ    $+128, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors3
 
-vectorsDone2:
+vectorsDone4:
 	MOVQ CX, R8
 	SUBQ $+32, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone8
 
-vectors5:
+vectors7:
 	VMOVUPD (BX)(DI*1), Y1
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone10
 
-rows7:
+rows9:
 	VMOVUPD   (R9)(DI*1), Y2
 	VMAXPD    Y1, Y2, Y1
 	VCMPPD    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y2, Y1, Y1
 	ADDQ      DX, R9
 	DECQ      R10
-	JNZ       rows7
+	JNZ       rows9
 
-rowsDone8:
+rowsDone10:
 	VMOVUPD Y1, (BX)(DI*1)
 	ADDQ    $+32, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors7
 
-vectorsDone6:
+vectorsDone8:
 	CMPQ       DI, CX
-	JGE        rowDone9
+	JGE        rowDone11
 	VMASKMOVPS (BX)(DI*1), Y0, Y1
 	MOVQ       SI, CX
 	TESTQ      AX, AX
-	JLE        rowsDone11
+	JLE        rowsDone13
 
-rows10:
+rows12:
 	VMASKMOVPS (CX)(DI*1), Y0, Y2
 	VMAXPD     Y1, Y2, Y1
 	VCMPPD     $0x03, Y2, Y2, Y3
 	VBLENDVPS  Y3, Y2, Y1, Y1
 	ADDQ       DX, CX
 	DECQ       AX
-	JNZ        rows10
+	JNZ        rows12
 
-rowsDone11:
+rowsDone13:
 	VMASKMOVPS Y1, Y0, (BX)(DI*1)
 
-rowDone9:
+rowDone11:
 	VZEROUPPER
 	RET
 
 // func minLinesF64AVX2(rows int, n int, stride int, ahead int, accs *float64, x *float64)
-// Requires: AVX, MMX+
+// Requires: AVX
 TEXT ·minLinesF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ         rows+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -2656,9 +2907,8 @@ TEXT ·minLinesF64AVX2(SB), NOSPLIT, $0-48
 	LEAQ         tails<>+0(SB), BX
 	VMOVDQU      32(BX)(DX*1), Y0
 	MOVQ         stride+16(FP), DX
-	MOVQ         ahead+24(FP), BX
-	MOVQ         accs+32(FP), SI
-	MOVQ         x+40(FP), DI
+	MOVQ         accs+32(FP), BX
+	MOVQ         x+40(FP), SI
 	VBROADCASTSD posInfF64<>+0(SB), Y1
 	VBROADCASTSD nanF64<>+0(SB), Y2
 	TESTQ        AX, AX
@@ -2674,207 +2924,171 @@ rows1:
 	VMOVUPD Y1, Y9
 	VMOVUPD Y1, Y10
 	VXORPS  Y11, Y11, Y11
-	MOVQ    DI, R8
-	MOVQ    CX, R9
-	SUBQ    $+256, R9
+	MOVQ    SI, DI
+	MOVQ    CX, R8
+	SUBQ    $+256, R8
 	JLT     last3
-	TESTQ   BX, BX
-	JZ      near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
-	VMOVUPD    (R8), Y12
-	VMOVUPD    32(R8), Y13
-	VCMPPD     $0x03, Y12, Y13, Y14
-	VORPS      Y14, Y11, Y11
-	VMINPD     Y3, Y12, Y3
-	VMINPD     Y4, Y13, Y4
-	VMOVUPD    64(R8), Y12
-	VMOVUPD    96(R8), Y13
-	VCMPPD     $0x03, Y12, Y13, Y14
-	VORPS      Y14, Y11, Y11
-	VMINPD     Y5, Y12, Y5
-	VMINPD     Y6, Y13, Y6
-	VMOVUPD    128(R8), Y12
-	VMOVUPD    160(R8), Y13
-	VCMPPD     $0x03, Y12, Y13, Y14
-	VORPS      Y14, Y11, Y11
-	VMINPD     Y7, Y12, Y7
-	VMINPD     Y8, Y13, Y8
-	VMOVUPD    192(R8), Y12
-	VMOVUPD    224(R8), Y13
-	VCMPPD     $0x03, Y12, Y13, Y14
-	VORPS      Y14, Y11, Y11
-	VMINPD     Y9, Y12, Y9
-	VMINPD     Y10, Y13, Y10
-	ADDQ       $+256, R8
-	SUBQ       $+256, R9
-	JGE        far6
-	JMP        last3
-
-near5:
-	VMOVUPD (R8), Y12
-	VMOVUPD 32(R8), Y13
+line5:
+	VMOVUPD (DI), Y12
+	VMOVUPD 32(DI), Y13
 	VCMPPD  $0x03, Y12, Y13, Y14
 	VORPS   Y14, Y11, Y11
 	VMINPD  Y3, Y12, Y3
 	VMINPD  Y4, Y13, Y4
-	VMOVUPD 64(R8), Y12
-	VMOVUPD 96(R8), Y13
+	VMOVUPD 64(DI), Y12
+	VMOVUPD 96(DI), Y13
 	VCMPPD  $0x03, Y12, Y13, Y14
 	VORPS   Y14, Y11, Y11
 	VMINPD  Y5, Y12, Y5
 	VMINPD  Y6, Y13, Y6
-	VMOVUPD 128(R8), Y12
-	VMOVUPD 160(R8), Y13
+	VMOVUPD 128(DI), Y12
+	VMOVUPD 160(DI), Y13
 	VCMPPD  $0x03, Y12, Y13, Y14
 	VORPS   Y14, Y11, Y11
 	VMINPD  Y7, Y12, Y7
 	VMINPD  Y8, Y13, Y8
-	VMOVUPD 192(R8), Y12
-	VMOVUPD 224(R8), Y13
+	VMOVUPD 192(DI), Y12
+	VMOVUPD 224(DI), Y13
 	VCMPPD  $0x03, Y12, Y13, Y14
 	VORPS   Y14, Y11, Y11
 	VMINPD  Y9, Y12, Y9
 	VMINPD  Y10, Y13, Y10
-	ADDQ    $+256, R8
-	SUBQ    $+256, R9
-	JGE     near5
+	ADDQ    $+256, DI
+	SUBQ    $+256, R8
+	JGE     line5
 
 last3:
-	ADDQ       $+256, R9
+	ADDQ       $+256, R8
 	JZ         whole4
-	XORQ       R10, R10
-	CMPQ       R9, $+32
-	JGE        next7
-	VMASKMOVPS (R8)(R10*1), Y0, Y12
+	XORQ       R9, R9
+	CMPQ       R8, $+32
+	JGE        next6
+	VMASKMOVPS (DI)(R9*1), Y0, Y12
 	VBLENDVPS  Y0, Y12, Y1, Y12
 	VCMPPD     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMINPD     Y3, Y12, Y3
+	JMP        whole4
+
+next6:
+	VMOVUPD    (DI)(R9*1), Y12
+	VCMPPD     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMINPD     Y3, Y12, Y3
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next7
+	VMASKMOVPS 32(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPD     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMINPD     Y4, Y12, Y4
 	JMP        whole4
 
 next7:
-	VMOVUPD    (R8)(R10*1), Y12
-	VCMPPD     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMINPD     Y3, Y12, Y3
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next8
-	VMASKMOVPS 32(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPD    32(DI)(R9*1), Y12
 	VCMPPD     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMINPD     Y4, Y12, Y4
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next8
+	VMASKMOVPS 64(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPD     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMINPD     Y5, Y12, Y5
 	JMP        whole4
 
 next8:
-	VMOVUPD    32(R8)(R10*1), Y12
-	VCMPPD     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMINPD     Y4, Y12, Y4
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next9
-	VMASKMOVPS 64(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPD    64(DI)(R9*1), Y12
 	VCMPPD     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMINPD     Y5, Y12, Y5
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next9
+	VMASKMOVPS 96(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPD     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMINPD     Y6, Y12, Y6
 	JMP        whole4
 
 next9:
-	VMOVUPD    64(R8)(R10*1), Y12
-	VCMPPD     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMINPD     Y5, Y12, Y5
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next10
-	VMASKMOVPS 96(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPD    96(DI)(R9*1), Y12
 	VCMPPD     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMINPD     Y6, Y12, Y6
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next10
+	VMASKMOVPS 128(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPD     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMINPD     Y7, Y12, Y7
 	JMP        whole4
 
 next10:
-	VMOVUPD    96(R8)(R10*1), Y12
-	VCMPPD     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMINPD     Y6, Y12, Y6
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next11
-	VMASKMOVPS 128(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPD    128(DI)(R9*1), Y12
 	VCMPPD     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMINPD     Y7, Y12, Y7
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next11
+	VMASKMOVPS 160(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPD     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMINPD     Y8, Y12, Y8
 	JMP        whole4
 
 next11:
-	VMOVUPD    128(R8)(R10*1), Y12
-	VCMPPD     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMINPD     Y7, Y12, Y7
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next12
-	VMASKMOVPS 160(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
+	VMOVUPD    160(DI)(R9*1), Y12
 	VCMPPD     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMINPD     Y8, Y12, Y8
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next12
+	VMASKMOVPS 192(DI)(R9*1), Y0, Y12
+	VBLENDVPS  Y0, Y12, Y1, Y12
+	VCMPPD     $0x03, Y12, Y12, Y13
+	VORPS      Y13, Y11, Y11
+	VMINPD     Y9, Y12, Y9
 	JMP        whole4
 
 next12:
-	VMOVUPD    160(R8)(R10*1), Y12
+	VMOVUPD    192(DI)(R9*1), Y12
 	VCMPPD     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
-	VMINPD     Y8, Y12, Y8
-	SUBQ       $+32, R9
+	VMINPD     Y9, Y12, Y9
+	SUBQ       $+32, R8
 	JZ         whole4
-	CMPQ       R9, $+32
+	CMPQ       R8, $+32
 	JGE        next13
-	VMASKMOVPS 192(R8)(R10*1), Y0, Y12
-	VBLENDVPS  Y0, Y12, Y1, Y12
-	VCMPPD     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMINPD     Y9, Y12, Y9
-	JMP        whole4
-
-next13:
-	VMOVUPD    192(R8)(R10*1), Y12
-	VCMPPD     $0x03, Y12, Y12, Y13
-	VORPS      Y13, Y11, Y11
-	VMINPD     Y9, Y12, Y9
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next14
-	VMASKMOVPS 224(R8)(R10*1), Y0, Y12
+	VMASKMOVPS 224(DI)(R9*1), Y0, Y12
 	VBLENDVPS  Y0, Y12, Y1, Y12
 	VCMPPD     $0x03, Y12, Y12, Y13
 	VORPS      Y13, Y11, Y11
 	VMINPD     Y10, Y12, Y10
 	JMP        whole4
 
-next14:
-	VMOVUPD 224(R8)(R10*1), Y12
+next13:
+	VMOVUPD 224(DI)(R9*1), Y12
 	VCMPPD  $0x03, Y12, Y12, Y13
 	VORPS   Y13, Y11, Y11
 	VMINPD  Y10, Y12, Y10
-	SUBQ    $+32, R9
+	SUBQ    $+32, R8
 	JZ      whole4
 
 whole4:
@@ -2889,15 +3103,15 @@ whole4:
 	VMINPD     Y3, Y4, Y3
 	VPERMILPD  $0x05, Y3, Y4
 	VMINPD     Y3, Y4, Y3
-	VMOVMSKPD  Y11, R8
-	TESTL      R8, R8
-	JZ         number15
+	VMOVMSKPD  Y11, DI
+	TESTL      DI, DI
+	JZ         number14
 	VMOVUPD    Y2, Y3
 
-number15:
-	VMOVSD X3, (SI)
-	ADDQ   $+8, SI
-	ADDQ   DX, DI
+number14:
+	VMOVSD X3, (BX)
+	ADDQ   $+8, BX
+	ADDQ   DX, SI
 	DECQ   AX
 	JNZ    rows1
 
@@ -2905,9 +3119,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func minGridF64AVX2(rows int, n int, stride int, acc *float64, x *float64)
+// func minGridF64AVX2(rows int, n int, stride int, ahead int, acc *float64, x *float64)
 // Requires: AVX
-TEXT ·minGridF64AVX2(SB), NOSPLIT, $0-40
+TEXT ·minGridF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ    rows+0(FP), AX
 	MOVQ    n+8(FP), CX
 	MOVQ    CX, DX
@@ -2918,15 +3132,15 @@ TEXT ·minGridF64AVX2(SB), NOSPLIT, $0-40
 	LEAQ    tails<>+0(SB), BX
 	VMOVDQU 32(BX)(DX*1), Y0
 	MOVQ    stride+16(FP), DX
-	MOVQ    acc+24(FP), BX
-	MOVQ    x+32(FP), SI
+	MOVQ    acc+32(FP), BX
+	MOVQ    x+40(FP), SI
 	XORQ    DI, DI
 	MOVQ    CX, R8
 	SUBQ    $+128, R8
 	CMPQ    DI, R8
-	JGT     vectorsDone2
+	JGT     vectorsDone4
 
-vectors1:
+vectors3:
 	VMOVUPD (BX)(DI*1), Y1
 	VMOVUPD 32(BX)(DI*1), Y2
 	VMOVUPD 64(BX)(DI*1), Y3
@@ -2934,9 +3148,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone6
 
-rows3:
+rows5:
 	VMOVUPD   (R9)(DI*1), Y5
 	VMINPD    Y1, Y5, Y1
 	VCMPPD    $0x03, Y5, Y5, Y6
@@ -2955,71 +3169,71 @@ rows3:
 	VBLENDVPS Y6, Y5, Y4, Y4
 	ADDQ      DX, R9
 	DECQ      R10
-	JNZ       rows3
+	JNZ       rows5
 
-rowsDone4:
+rowsDone6:
 	VMOVUPD Y1, (BX)(DI*1)
 	VMOVUPD Y2, 32(BX)(DI*1)
 	VMOVUPD Y3, 64(BX)(DI*1)
 	VMOVUPD Y4, 96(BX)(DI*1)
 	ADDQ    $+128, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors3
 
-vectorsDone2:
+vectorsDone4:
 	MOVQ CX, R8
 	SUBQ $+32, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone8
 
-vectors5:
+vectors7:
 	VMOVUPD (BX)(DI*1), Y1
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone10
 
-rows7:
+rows9:
 	VMOVUPD   (R9)(DI*1), Y2
 	VMINPD    Y1, Y2, Y1
 	VCMPPD    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y2, Y1, Y1
 	ADDQ      DX, R9
 	DECQ      R10
-	JNZ       rows7
+	JNZ       rows9
 
-rowsDone8:
+rowsDone10:
 	VMOVUPD Y1, (BX)(DI*1)
 	ADDQ    $+32, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors7
 
-vectorsDone6:
+vectorsDone8:
 	CMPQ       DI, CX
-	JGE        rowDone9
+	JGE        rowDone11
 	VMASKMOVPS (BX)(DI*1), Y0, Y1
 	MOVQ       SI, CX
 	TESTQ      AX, AX
-	JLE        rowsDone11
+	JLE        rowsDone13
 
-rows10:
+rows12:
 	VMASKMOVPS (CX)(DI*1), Y0, Y2
 	VMINPD     Y1, Y2, Y1
 	VCMPPD     $0x03, Y2, Y2, Y3
 	VBLENDVPS  Y3, Y2, Y1, Y1
 	ADDQ       DX, CX
 	DECQ       AX
-	JNZ        rows10
+	JNZ        rows12
 
-rowsDone11:
+rowsDone13:
 	VMASKMOVPS Y1, Y0, (BX)(DI*1)
 
-rowDone9:
+rowDone11:
 	VZEROUPPER
 	RET
 
 // func intSumLinesF64AVX2(rows int, n int, stride int, ahead int, accs *int64, x *int64)
-// Requires: AVX, AVX2, MMX+
+// Requires: AVX, AVX2
 TEXT ·intSumLinesF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ    rows+0(FP), AX
 	MOVQ    n+8(FP), CX
@@ -3031,9 +3245,8 @@ TEXT ·intSumLinesF64AVX2(SB), NOSPLIT, $0-48
 	LEAQ    tails<>+0(SB), BX
 	VMOVDQU 32(BX)(DX*1), Y0
 	MOVQ    stride+16(FP), DX
-	MOVQ    ahead+24(FP), BX
-	MOVQ    accs+32(FP), SI
-	MOVQ    x+40(FP), DI
+	MOVQ    accs+32(FP), BX
+	MOVQ    x+40(FP), SI
 	TESTQ   AX, AX
 	JLE     rowsDone2
 
@@ -3046,135 +3259,115 @@ rows1:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   DI, R8
-	MOVQ   CX, R9
-	SUBQ   $+256, R9
+	MOVQ   SI, DI
+	MOVQ   CX, R8
+	SUBQ   $+256, R8
 	JLT    last3
-	TESTQ  BX, BX
-	JZ     near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
-	VPADDQ     (R8), Y1, Y1
-	VPADDQ     32(R8), Y2, Y2
-	VPADDQ     64(R8), Y3, Y3
-	VPADDQ     96(R8), Y4, Y4
-	VPADDQ     128(R8), Y5, Y5
-	VPADDQ     160(R8), Y6, Y6
-	VPADDQ     192(R8), Y7, Y7
-	VPADDQ     224(R8), Y8, Y8
-	ADDQ       $+256, R8
-	SUBQ       $+256, R9
-	JGE        far6
-	JMP        last3
-
-near5:
-	VPADDQ (R8), Y1, Y1
-	VPADDQ 32(R8), Y2, Y2
-	VPADDQ 64(R8), Y3, Y3
-	VPADDQ 96(R8), Y4, Y4
-	VPADDQ 128(R8), Y5, Y5
-	VPADDQ 160(R8), Y6, Y6
-	VPADDQ 192(R8), Y7, Y7
-	VPADDQ 224(R8), Y8, Y8
-	ADDQ   $+256, R8
-	SUBQ   $+256, R9
-	JGE    near5
+line5:
+	VPADDQ (DI), Y1, Y1
+	VPADDQ 32(DI), Y2, Y2
+	VPADDQ 64(DI), Y3, Y3
+	VPADDQ 96(DI), Y4, Y4
+	VPADDQ 128(DI), Y5, Y5
+	VPADDQ 160(DI), Y6, Y6
+	VPADDQ 192(DI), Y7, Y7
+	VPADDQ 224(DI), Y8, Y8
+	ADDQ   $+256, DI
+	SUBQ   $+256, R8
+	JGE    line5
 
 last3:
-	ADDQ       $+256, R9
+	ADDQ       $+256, R8
 	JZ         whole4
-	XORQ       R10, R10
-	CMPQ       R9, $+32
-	JGE        next7
-	VMASKMOVPS (R8)(R10*1), Y0, Y9
+	XORQ       R9, R9
+	CMPQ       R8, $+32
+	JGE        next6
+	VMASKMOVPS (DI)(R9*1), Y0, Y9
 	VPADDQ     Y9, Y1, Y1
+	JMP        whole4
+
+next6:
+	VMOVUPD    (DI)(R9*1), Y9
+	VPADDQ     Y9, Y1, Y1
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next7
+	VMASKMOVPS 32(DI)(R9*1), Y0, Y9
+	VPADDQ     Y9, Y2, Y2
 	JMP        whole4
 
 next7:
-	VMOVUPD    (R8)(R10*1), Y9
-	VPADDQ     Y9, Y1, Y1
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next8
-	VMASKMOVPS 32(R8)(R10*1), Y0, Y9
+	VMOVUPD    32(DI)(R9*1), Y9
 	VPADDQ     Y9, Y2, Y2
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next8
+	VMASKMOVPS 64(DI)(R9*1), Y0, Y9
+	VPADDQ     Y9, Y3, Y3
 	JMP        whole4
 
 next8:
-	VMOVUPD    32(R8)(R10*1), Y9
-	VPADDQ     Y9, Y2, Y2
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next9
-	VMASKMOVPS 64(R8)(R10*1), Y0, Y9
+	VMOVUPD    64(DI)(R9*1), Y9
 	VPADDQ     Y9, Y3, Y3
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next9
+	VMASKMOVPS 96(DI)(R9*1), Y0, Y9
+	VPADDQ     Y9, Y4, Y4
 	JMP        whole4
 
 next9:
-	VMOVUPD    64(R8)(R10*1), Y9
-	VPADDQ     Y9, Y3, Y3
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next10
-	VMASKMOVPS 96(R8)(R10*1), Y0, Y9
+	VMOVUPD    96(DI)(R9*1), Y9
 	VPADDQ     Y9, Y4, Y4
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next10
+	VMASKMOVPS 128(DI)(R9*1), Y0, Y9
+	VPADDQ     Y9, Y5, Y5
 	JMP        whole4
 
 next10:
-	VMOVUPD    96(R8)(R10*1), Y9
-	VPADDQ     Y9, Y4, Y4
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next11
-	VMASKMOVPS 128(R8)(R10*1), Y0, Y9
+	VMOVUPD    128(DI)(R9*1), Y9
 	VPADDQ     Y9, Y5, Y5
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next11
+	VMASKMOVPS 160(DI)(R9*1), Y0, Y9
+	VPADDQ     Y9, Y6, Y6
 	JMP        whole4
 
 next11:
-	VMOVUPD    128(R8)(R10*1), Y9
-	VPADDQ     Y9, Y5, Y5
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next12
-	VMASKMOVPS 160(R8)(R10*1), Y0, Y9
+	VMOVUPD    160(DI)(R9*1), Y9
 	VPADDQ     Y9, Y6, Y6
+	SUBQ       $+32, R8
+	JZ         whole4
+	CMPQ       R8, $+32
+	JGE        next12
+	VMASKMOVPS 192(DI)(R9*1), Y0, Y9
+	VPADDQ     Y9, Y7, Y7
 	JMP        whole4
 
 next12:
-	VMOVUPD    160(R8)(R10*1), Y9
-	VPADDQ     Y9, Y6, Y6
-	SUBQ       $+32, R9
+	VMOVUPD    192(DI)(R9*1), Y9
+	VPADDQ     Y9, Y7, Y7
+	SUBQ       $+32, R8
 	JZ         whole4
-	CMPQ       R9, $+32
+	CMPQ       R8, $+32
 	JGE        next13
-	VMASKMOVPS 192(R8)(R10*1), Y0, Y9
-	VPADDQ     Y9, Y7, Y7
-	JMP        whole4
-
-next13:
-	VMOVUPD    192(R8)(R10*1), Y9
-	VPADDQ     Y9, Y7, Y7
-	SUBQ       $+32, R9
-	JZ         whole4
-	CMPQ       R9, $+32
-	JGE        next14
-	VMASKMOVPS 224(R8)(R10*1), Y0, Y9
+	VMASKMOVPS 224(DI)(R9*1), Y0, Y9
 	VPADDQ     Y9, Y8, Y8
 	JMP        whole4
 
-next14:
-	VMOVUPD 224(R8)(R10*1), Y9
+next13:
+	VMOVUPD 224(DI)(R9*1), Y9
 	VPADDQ  Y9, Y8, Y8
-	SUBQ    $+32, R9
+	SUBQ    $+32, R8
 	JZ      whole4
 
 whole4:
@@ -3189,9 +3382,9 @@ whole4:
 	VPADDQ     Y2, Y1, Y1
 	VPERMILPD  $0x05, Y1, Y2
 	VPADDQ     Y2, Y1, Y1
-	VMOVSD     X1, (SI)
-	ADDQ       $+8, SI
-	ADDQ       DX, DI
+	VMOVSD     X1, (BX)
+	ADDQ       $+8, BX
+	ADDQ       DX, SI
 	DECQ       AX
 	JNZ        rows1
 
@@ -3199,9 +3392,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func intSumGridF64AVX2(rows int, n int, stride int, acc *int64, x *int64)
+// func intSumGridF64AVX2(rows int, n int, stride int, ahead int, acc *int64, x *int64)
 // Requires: AVX, AVX2
-TEXT ·intSumGridF64AVX2(SB), NOSPLIT, $0-40
+TEXT ·intSumGridF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ    rows+0(FP), AX
 	MOVQ    n+8(FP), CX
 	MOVQ    CX, DX
@@ -3212,15 +3405,15 @@ TEXT ·intSumGridF64AVX2(SB), NOSPLIT, $0-40
 	LEAQ    tails<>+0(SB), BX
 	VMOVDQU 32(BX)(DX*1), Y0
 	MOVQ    stride+16(FP), DX
-	MOVQ    acc+24(FP), BX
-	MOVQ    x+32(FP), SI
+	MOVQ    acc+32(FP), BX
+	MOVQ    x+40(FP), SI
 	XORQ    DI, DI
 	MOVQ    CX, R8
 	SUBQ    $+128, R8
 	CMPQ    DI, R8
-	JGT     vectorsDone2
+	JGT     vectorsDone4
 
-vectors1:
+vectors3:
 	VMOVUPD (BX)(DI*1), Y1
 	VMOVUPD 32(BX)(DI*1), Y2
 	VMOVUPD 64(BX)(DI*1), Y3
@@ -3228,9 +3421,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone6
 
-rows3:
+rows5:
 	VMOVUPD (R9)(DI*1), Y5
 	VPADDQ  Y5, Y1, Y1
 	VMOVUPD 32(R9)(DI*1), Y5
@@ -3241,62 +3434,62 @@ rows3:
 	VPADDQ  Y5, Y4, Y4
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows3
+	JNZ     rows5
 
-rowsDone4:
+rowsDone6:
 	VMOVUPD Y1, (BX)(DI*1)
 	VMOVUPD Y2, 32(BX)(DI*1)
 	VMOVUPD Y3, 64(BX)(DI*1)
 	VMOVUPD Y4, 96(BX)(DI*1)
 	ADDQ    $+128, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors3
 
-vectorsDone2:
+vectorsDone4:
 	MOVQ CX, R8
 	SUBQ $+32, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone8
 
-vectors5:
+vectors7:
 	VMOVUPD (BX)(DI*1), Y1
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone10
 
-rows7:
+rows9:
 	VMOVUPD (R9)(DI*1), Y2
 	VPADDQ  Y2, Y1, Y1
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows7
+	JNZ     rows9
 
-rowsDone8:
+rowsDone10:
 	VMOVUPD Y1, (BX)(DI*1)
 	ADDQ    $+32, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors7
 
-vectorsDone6:
+vectorsDone8:
 	CMPQ       DI, CX
-	JGE        rowDone9
+	JGE        rowDone11
 	VMASKMOVPS (BX)(DI*1), Y0, Y1
 	MOVQ       SI, CX
 	TESTQ      AX, AX
-	JLE        rowsDone11
+	JLE        rowsDone13
 
-rows10:
+rows12:
 	VMASKMOVPS (CX)(DI*1), Y0, Y2
 	VPADDQ     Y2, Y1, Y1
 	ADDQ       DX, CX
 	DECQ       AX
-	JNZ        rows10
+	JNZ        rows12
 
-rowsDone11:
+rowsDone13:
 	VMASKMOVPS Y1, Y0, (BX)(DI*1)
 
-rowDone9:
+rowDone11:
 	VZEROUPPER
 	RET
 
@@ -3312,9 +3505,9 @@ TEXT ·sumLinesF32AVX512(SB), NOSPLIT, $0-48
 	BZHIQ DX, BX, BX
 	KMOVW BX, K1
 	MOVQ  stride+16(FP), DX
-	MOVQ  ahead+24(FP), BX
-	MOVQ  accs+32(FP), SI
-	MOVQ  x+40(FP), DI
+	MOVQ  accs+32(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  ahead+24(FP), DI
 	TESTQ AX, AX
 	JLE   rowsDone2
 
@@ -3323,80 +3516,81 @@ rows1:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   DI, R8
+	MOVQ   SI, R8
 	MOVQ   CX, R9
 	SUBQ   $+256, R9
 	JLT    last3
-	TESTQ  BX, BX
+	TESTQ  DI, DI
 	JZ     near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
+line6:
+	PREFETCHT0 (R8)(DI*1)
+	PREFETCHT0 64(R8)(DI*1)
+	PREFETCHT0 128(R8)(DI*1)
+	PREFETCHT0 192(R8)(DI*1)
 	VADDPS     (R8), Z0, Z0
 	VADDPS     64(R8), Z1, Z1
 	VADDPS     128(R8), Z2, Z2
 	VADDPS     192(R8), Z3, Z3
 	ADDQ       $+256, R8
 	SUBQ       $+256, R9
-	JGE        far6
+	JGE        line6
 	JMP        last3
 
 near5:
+line7:
 	VADDPS (R8), Z0, Z0
 	VADDPS 64(R8), Z1, Z1
 	VADDPS 128(R8), Z2, Z2
 	VADDPS 192(R8), Z3, Z3
 	ADDQ   $+256, R8
 	SUBQ   $+256, R9
-	JGE    near5
+	JGE    line7
 
 last3:
 	ADDQ      $+256, R9
 	JZ        whole4
 	XORQ      R10, R10
 	CMPQ      R9, $+64
-	JGE       next7
+	JGE       next8
 	VMOVUPS.Z (R8)(R10*1), K1, Z4
 	VADDPS    Z4, Z0, Z0
 	JMP       whole4
 
-next7:
+next8:
 	VMOVUPS   (R8)(R10*1), Z4
 	VADDPS    Z4, Z0, Z0
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next8
+	JGE       next9
 	VMOVUPS.Z 64(R8)(R10*1), K1, Z4
 	VADDPS    Z4, Z1, Z1
 	JMP       whole4
 
-next8:
+next9:
 	VMOVUPS   64(R8)(R10*1), Z4
 	VADDPS    Z4, Z1, Z1
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next9
+	JGE       next10
 	VMOVUPS.Z 128(R8)(R10*1), K1, Z4
 	VADDPS    Z4, Z2, Z2
 	JMP       whole4
 
-next9:
+next10:
 	VMOVUPS   128(R8)(R10*1), Z4
 	VADDPS    Z4, Z2, Z2
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next10
+	JGE       next11
 	VMOVUPS.Z 192(R8)(R10*1), K1, Z4
 	VADDPS    Z4, Z3, Z3
 	JMP       whole4
 
-next10:
+next11:
 	VMOVUPS 192(R8)(R10*1), Z4
 	VADDPS  Z4, Z3, Z3
 	SUBQ    $+64, R9
@@ -3414,9 +3608,9 @@ whole4:
 	VADDPS     Z4, Z0, Z0
 	VPERMILPS  $0xb1, Z0, Z4
 	VADDPS     Z4, Z0, Z0
-	VMOVSS     X0, (SI)
-	ADDQ       $+4, SI
-	ADDQ       DX, DI
+	VMOVSS     X0, (BX)
+	ADDQ       $+4, BX
+	ADDQ       DX, SI
 	DECQ       AX
 	JNZ        rows1
 
@@ -3424,9 +3618,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func sumGridF32AVX512(rows int, n int, stride int, acc *float32, x *float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·sumGridF32AVX512(SB), NOSPLIT, $0-40
+// func sumGridF32AVX512(rows int, n int, stride int, ahead int, acc *float32, x *float32)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·sumGridF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ  rows+0(FP), AX
 	MOVQ  n+8(FP), CX
 	MOVQ  CX, DX
@@ -3436,15 +3630,117 @@ TEXT ·sumGridF32AVX512(SB), NOSPLIT, $0-40
 	BZHIQ DX, BX, BX
 	KMOVW BX, K1
 	MOVQ  stride+16(FP), DX
-	MOVQ  acc+24(FP), BX
-	MOVQ  x+32(FP), SI
-	XORQ  DI, DI
-	MOVQ  CX, R8
-	SUBQ  $+256, R8
-	CMPQ  DI, R8
-	JGT   vectorsDone2
+	MOVQ  acc+32(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  ahead+24(FP), DI
+	TESTQ DI, DI
+	JZ    near1
+	ADDQ  SI, DI
+	XORQ  R8, R8
+	MOVQ  CX, R9
+	SUBQ  $+256, R9
+	CMPQ  R8, R9
+	JGT   vectorsDone4
 
-vectors1:
+vectors3:
+	VMOVUPS (BX)(R8*1), Z0
+	VMOVUPS 64(BX)(R8*1), Z1
+	VMOVUPS 128(BX)(R8*1), Z2
+	VMOVUPS 192(BX)(R8*1), Z3
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone6
+
+rows5:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPS    (R10)(R8*1), Z4
+	VADDPS     Z4, Z0, Z0
+	PREFETCHT0 64(R11)(R8*1)
+	VMOVUPS    64(R10)(R8*1), Z4
+	VADDPS     Z4, Z1, Z1
+	PREFETCHT0 128(R11)(R8*1)
+	VMOVUPS    128(R10)(R8*1), Z4
+	VADDPS     Z4, Z2, Z2
+	PREFETCHT0 192(R11)(R8*1)
+	VMOVUPS    192(R10)(R8*1), Z4
+	VADDPS     Z4, Z3, Z3
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows5
+
+rowsDone6:
+	VMOVUPS Z0, (BX)(R8*1)
+	VMOVUPS Z1, 64(BX)(R8*1)
+	VMOVUPS Z2, 128(BX)(R8*1)
+	VMOVUPS Z3, 192(BX)(R8*1)
+	ADDQ    $+256, R8
+	CMPQ    R8, R9
+	JLE     vectors3
+
+vectorsDone4:
+	MOVQ CX, R9
+	SUBQ $+64, R9
+	CMPQ R8, R9
+	JGT  vectorsDone8
+
+vectors7:
+	VMOVUPS (BX)(R8*1), Z0
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone10
+
+rows9:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPS    (R10)(R8*1), Z1
+	VADDPS     Z1, Z0, Z0
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows9
+
+rowsDone10:
+	VMOVUPS Z0, (BX)(R8*1)
+	ADDQ    $+64, R8
+	CMPQ    R8, R9
+	JLE     vectors7
+
+vectorsDone8:
+	CMPQ      R8, CX
+	JGE       rowDone11
+	VMOVUPS.Z (BX)(R8*1), K1, Z0
+	MOVQ      SI, CX
+	MOVQ      DI, SI
+	TESTQ     AX, AX
+	JLE       rowsDone13
+
+rows12:
+	PREFETCHT0 (SI)(R8*1)
+	VMOVUPS.Z  (CX)(R8*1), K1, Z1
+	VADDPS     Z1, Z0, Z0
+	ADDQ       DX, CX
+	ADDQ       DX, SI
+	DECQ       AX
+	JNZ        rows12
+
+rowsDone13:
+	VMOVUPS Z0, K1, (BX)(R8*1)
+
+rowDone11:
+	JMP done2
+
+near1:
+	XORQ DI, DI
+	MOVQ CX, R8
+	SUBQ $+256, R8
+	CMPQ DI, R8
+	JGT  vectorsDone15
+
+vectors14:
 	VMOVUPS (BX)(DI*1), Z0
 	VMOVUPS 64(BX)(DI*1), Z1
 	VMOVUPS 128(BX)(DI*1), Z2
@@ -3452,9 +3748,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone17
 
-rows3:
+rows16:
 	VMOVUPS (R9)(DI*1), Z4
 	VADDPS  Z4, Z0, Z0
 	VMOVUPS 64(R9)(DI*1), Z4
@@ -3465,62 +3761,175 @@ rows3:
 	VADDPS  Z4, Z3, Z3
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows3
+	JNZ     rows16
 
-rowsDone4:
+rowsDone17:
 	VMOVUPS Z0, (BX)(DI*1)
 	VMOVUPS Z1, 64(BX)(DI*1)
 	VMOVUPS Z2, 128(BX)(DI*1)
 	VMOVUPS Z3, 192(BX)(DI*1)
 	ADDQ    $+256, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors14
 
-vectorsDone2:
+vectorsDone15:
 	MOVQ CX, R8
 	SUBQ $+64, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone19
 
-vectors5:
+vectors18:
 	VMOVUPS (BX)(DI*1), Z0
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone21
 
-rows7:
+rows20:
 	VMOVUPS (R9)(DI*1), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows7
+	JNZ     rows20
 
-rowsDone8:
+rowsDone21:
 	VMOVUPS Z0, (BX)(DI*1)
 	ADDQ    $+64, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors18
 
-vectorsDone6:
+vectorsDone19:
 	CMPQ      DI, CX
-	JGE       rowDone9
+	JGE       rowDone22
 	VMOVUPS.Z (BX)(DI*1), K1, Z0
 	MOVQ      SI, CX
 	TESTQ     AX, AX
-	JLE       rowsDone11
+	JLE       rowsDone24
 
-rows10:
+rows23:
 	VMOVUPS.Z (CX)(DI*1), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	ADDQ      DX, CX
 	DECQ      AX
-	JNZ       rows10
+	JNZ       rows23
 
-rowsDone11:
+rowsDone24:
 	VMOVUPS Z0, K1, (BX)(DI*1)
 
-rowDone9:
+rowDone22:
+done2:
+	VZEROUPPER
+	RET
+
+// func sumF16LinesF32AVX512(rows int, n int, stride int, accs *float32, x *uint16)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·sumF16LinesF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ  rows+0(FP), AX
+	MOVQ  n+8(FP), CX
+	MOVQ  stride+16(FP), DX
+	MOVQ  accs+24(FP), BX
+	MOVQ  x+32(FP), SI
+	TESTQ AX, AX
+	JLE   rowsDone2
+
+rows1:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   SI, DI
+	MOVQ   CX, R8
+
+line3:
+	PREFETCHT0 2048(DI)
+	PREFETCHT0 2112(DI)
+	VCVTPH2PS  (DI), Z4
+	VADDPS     Z4, Z0, Z0
+	VCVTPH2PS  32(DI), Z4
+	VADDPS     Z4, Z1, Z1
+	VCVTPH2PS  64(DI), Z4
+	VADDPS     Z4, Z2, Z2
+	VCVTPH2PS  96(DI), Z4
+	VADDPS     Z4, Z3, Z3
+	ADDQ       $+128, DI
+	SUBQ       $+64, R8
+	JNZ        line3
+	VADDPS     Z2, Z0, Z0
+	VADDPS     Z3, Z1, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF64X2 $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF64X2 $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VPERMILPS  $0x4e, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VPERMILPS  $0xb1, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VMOVSS     X0, (BX)
+	ADDQ       $+4, BX
+	ADDQ       DX, SI
+	DECQ       AX
+	JNZ        rows1
+
+rowsDone2:
+	VZEROUPPER
+	RET
+
+// func sumBF16LinesF32AVX512(rows int, n int, stride int, accs *float32, x *uint16)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·sumBF16LinesF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ  rows+0(FP), AX
+	MOVQ  n+8(FP), CX
+	MOVQ  stride+16(FP), DX
+	MOVQ  accs+24(FP), BX
+	MOVQ  x+32(FP), SI
+	TESTQ AX, AX
+	JLE   rowsDone2
+
+rows1:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   SI, DI
+	MOVQ   CX, R8
+
+line3:
+	PREFETCHT0 2048(DI)
+	PREFETCHT0 2112(DI)
+	VPMOVZXWD  (DI), Z4
+	VPSLLD     $0x10, Z4, Z4
+	VADDPS     Z4, Z0, Z0
+	VPMOVZXWD  32(DI), Z4
+	VPSLLD     $0x10, Z4, Z4
+	VADDPS     Z4, Z1, Z1
+	VPMOVZXWD  64(DI), Z4
+	VPSLLD     $0x10, Z4, Z4
+	VADDPS     Z4, Z2, Z2
+	VPMOVZXWD  96(DI), Z4
+	VPSLLD     $0x10, Z4, Z4
+	VADDPS     Z4, Z3, Z3
+	ADDQ       $+128, DI
+	SUBQ       $+64, R8
+	JNZ        line3
+	VADDPS     Z2, Z0, Z0
+	VADDPS     Z3, Z1, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF64X2 $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF64X2 $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VPERMILPS  $0x4e, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VPERMILPS  $0xb1, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VMOVSS     X0, (BX)
+	ADDQ       $+4, BX
+	ADDQ       DX, SI
+	DECQ       AX
+	JNZ        rows1
+
+rowsDone2:
 	VZEROUPPER
 	RET
 
@@ -3536,9 +3945,9 @@ TEXT ·pairSumLinesF32AVX512(SB), NOSPLIT, $0-48
 	BZHIQ DX, BX, BX
 	KMOVW BX, K1
 	MOVQ  stride+16(FP), DX
-	MOVQ  ahead+24(FP), BX
-	MOVQ  accs+32(FP), SI
-	MOVQ  x+40(FP), DI
+	MOVQ  accs+32(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  ahead+24(FP), DI
 	TESTQ AX, AX
 	JLE   rowsDone2
 
@@ -3547,80 +3956,81 @@ rows1:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   DI, R8
+	MOVQ   SI, R8
 	MOVQ   CX, R9
 	SUBQ   $+256, R9
 	JLT    last3
-	TESTQ  BX, BX
+	TESTQ  DI, DI
 	JZ     near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
+line6:
+	PREFETCHT0 (R8)(DI*1)
+	PREFETCHT0 64(R8)(DI*1)
+	PREFETCHT0 128(R8)(DI*1)
+	PREFETCHT0 192(R8)(DI*1)
 	VADDPS     (R8), Z0, Z0
 	VADDPS     64(R8), Z1, Z1
 	VADDPS     128(R8), Z2, Z2
 	VADDPS     192(R8), Z3, Z3
 	ADDQ       $+256, R8
 	SUBQ       $+256, R9
-	JGE        far6
+	JGE        line6
 	JMP        last3
 
 near5:
+line7:
 	VADDPS (R8), Z0, Z0
 	VADDPS 64(R8), Z1, Z1
 	VADDPS 128(R8), Z2, Z2
 	VADDPS 192(R8), Z3, Z3
 	ADDQ   $+256, R8
 	SUBQ   $+256, R9
-	JGE    near5
+	JGE    line7
 
 last3:
 	ADDQ      $+256, R9
 	JZ        whole4
 	XORQ      R10, R10
 	CMPQ      R9, $+64
-	JGE       next7
+	JGE       next8
 	VMOVUPS.Z (R8)(R10*1), K1, Z4
 	VADDPS    Z4, Z0, Z0
 	JMP       whole4
 
-next7:
+next8:
 	VMOVUPS   (R8)(R10*1), Z4
 	VADDPS    Z4, Z0, Z0
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next8
+	JGE       next9
 	VMOVUPS.Z 64(R8)(R10*1), K1, Z4
 	VADDPS    Z4, Z1, Z1
 	JMP       whole4
 
-next8:
+next9:
 	VMOVUPS   64(R8)(R10*1), Z4
 	VADDPS    Z4, Z1, Z1
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next9
+	JGE       next10
 	VMOVUPS.Z 128(R8)(R10*1), K1, Z4
 	VADDPS    Z4, Z2, Z2
 	JMP       whole4
 
-next9:
+next10:
 	VMOVUPS   128(R8)(R10*1), Z4
 	VADDPS    Z4, Z2, Z2
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next10
+	JGE       next11
 	VMOVUPS.Z 192(R8)(R10*1), K1, Z4
 	VADDPS    Z4, Z3, Z3
 	JMP       whole4
 
-next10:
+next11:
 	VMOVUPS 192(R8)(R10*1), Z4
 	VADDPS  Z4, Z3, Z3
 	SUBQ    $+64, R9
@@ -3636,9 +4046,9 @@ whole4:
 	VADDPS     Z4, Z0, Z0
 	VPERMILPS  $0x4e, Z0, Z4
 	VADDPS     Z4, Z0, Z0
-	VMOVLPS    X0, (SI)
-	ADDQ       $+8, SI
-	ADDQ       DX, DI
+	VMOVLPS    X0, (BX)
+	ADDQ       $+8, BX
+	ADDQ       DX, SI
 	DECQ       AX
 	JNZ        rows1
 
@@ -3658,9 +4068,9 @@ TEXT ·prodLinesF32AVX512(SB), NOSPLIT, $0-48
 	BZHIQ        DX, BX, BX
 	KMOVW        BX, K1
 	MOVQ         stride+16(FP), DX
-	MOVQ         ahead+24(FP), BX
-	MOVQ         accs+32(FP), SI
-	MOVQ         x+40(FP), DI
+	MOVQ         accs+32(FP), BX
+	MOVQ         x+40(FP), SI
+	MOVQ         ahead+24(FP), DI
 	VBROADCASTSS oneF32<>+0(SB), Z0
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -3670,84 +4080,85 @@ rows1:
 	VMOVUPS Z0, Z2
 	VMOVUPS Z0, Z3
 	VMOVUPS Z0, Z4
-	MOVQ    DI, R8
+	MOVQ    SI, R8
 	MOVQ    CX, R9
 	SUBQ    $+256, R9
 	JLT     last3
-	TESTQ   BX, BX
+	TESTQ   DI, DI
 	JZ      near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
+line6:
+	PREFETCHT0 (R8)(DI*1)
+	PREFETCHT0 64(R8)(DI*1)
+	PREFETCHT0 128(R8)(DI*1)
+	PREFETCHT0 192(R8)(DI*1)
 	VMULPS     (R8), Z1, Z1
 	VMULPS     64(R8), Z2, Z2
 	VMULPS     128(R8), Z3, Z3
 	VMULPS     192(R8), Z4, Z4
 	ADDQ       $+256, R8
 	SUBQ       $+256, R9
-	JGE        far6
+	JGE        line6
 	JMP        last3
 
 near5:
+line7:
 	VMULPS (R8), Z1, Z1
 	VMULPS 64(R8), Z2, Z2
 	VMULPS 128(R8), Z3, Z3
 	VMULPS 192(R8), Z4, Z4
 	ADDQ   $+256, R8
 	SUBQ   $+256, R9
-	JGE    near5
+	JGE    line7
 
 last3:
 	ADDQ      $+256, R9
 	JZ        whole4
 	XORQ      R10, R10
 	CMPQ      R9, $+64
-	JGE       next7
+	JGE       next8
 	VMOVUPS.Z (R8)(R10*1), K1, Z5
 	VBLENDMPS Z5, Z0, K1, Z5
 	VMULPS    Z5, Z1, Z1
 	JMP       whole4
 
-next7:
+next8:
 	VMOVUPS   (R8)(R10*1), Z5
 	VMULPS    Z5, Z1, Z1
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next8
+	JGE       next9
 	VMOVUPS.Z 64(R8)(R10*1), K1, Z5
 	VBLENDMPS Z5, Z0, K1, Z5
 	VMULPS    Z5, Z2, Z2
 	JMP       whole4
 
-next8:
+next9:
 	VMOVUPS   64(R8)(R10*1), Z5
 	VMULPS    Z5, Z2, Z2
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next9
+	JGE       next10
 	VMOVUPS.Z 128(R8)(R10*1), K1, Z5
 	VBLENDMPS Z5, Z0, K1, Z5
 	VMULPS    Z5, Z3, Z3
 	JMP       whole4
 
-next9:
+next10:
 	VMOVUPS   128(R8)(R10*1), Z5
 	VMULPS    Z5, Z3, Z3
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next10
+	JGE       next11
 	VMOVUPS.Z 192(R8)(R10*1), K1, Z5
 	VBLENDMPS Z5, Z0, K1, Z5
 	VMULPS    Z5, Z4, Z4
 	JMP       whole4
 
-next10:
+next11:
 	VMOVUPS 192(R8)(R10*1), Z5
 	VMULPS  Z5, Z4, Z4
 	SUBQ    $+64, R9
@@ -3765,9 +4176,9 @@ whole4:
 	VMULPS     Z2, Z1, Z1
 	VPERMILPS  $0xb1, Z1, Z2
 	VMULPS     Z2, Z1, Z1
-	VMOVSS     X1, (SI)
-	ADDQ       $+4, SI
-	ADDQ       DX, DI
+	VMOVSS     X1, (BX)
+	ADDQ       $+4, BX
+	ADDQ       DX, SI
 	DECQ       AX
 	JNZ        rows1
 
@@ -3775,9 +4186,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func prodGridF32AVX512(rows int, n int, stride int, acc *float32, x *float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·prodGridF32AVX512(SB), NOSPLIT, $0-40
+// func prodGridF32AVX512(rows int, n int, stride int, ahead int, acc *float32, x *float32)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·prodGridF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ  rows+0(FP), AX
 	MOVQ  n+8(FP), CX
 	MOVQ  CX, DX
@@ -3787,15 +4198,117 @@ TEXT ·prodGridF32AVX512(SB), NOSPLIT, $0-40
 	BZHIQ DX, BX, BX
 	KMOVW BX, K1
 	MOVQ  stride+16(FP), DX
-	MOVQ  acc+24(FP), BX
-	MOVQ  x+32(FP), SI
-	XORQ  DI, DI
-	MOVQ  CX, R8
-	SUBQ  $+256, R8
-	CMPQ  DI, R8
-	JGT   vectorsDone2
+	MOVQ  acc+32(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  ahead+24(FP), DI
+	TESTQ DI, DI
+	JZ    near1
+	ADDQ  SI, DI
+	XORQ  R8, R8
+	MOVQ  CX, R9
+	SUBQ  $+256, R9
+	CMPQ  R8, R9
+	JGT   vectorsDone4
 
-vectors1:
+vectors3:
+	VMOVUPS (BX)(R8*1), Z0
+	VMOVUPS 64(BX)(R8*1), Z1
+	VMOVUPS 128(BX)(R8*1), Z2
+	VMOVUPS 192(BX)(R8*1), Z3
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone6
+
+rows5:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPS    (R10)(R8*1), Z4
+	VMULPS     Z4, Z0, Z0
+	PREFETCHT0 64(R11)(R8*1)
+	VMOVUPS    64(R10)(R8*1), Z4
+	VMULPS     Z4, Z1, Z1
+	PREFETCHT0 128(R11)(R8*1)
+	VMOVUPS    128(R10)(R8*1), Z4
+	VMULPS     Z4, Z2, Z2
+	PREFETCHT0 192(R11)(R8*1)
+	VMOVUPS    192(R10)(R8*1), Z4
+	VMULPS     Z4, Z3, Z3
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows5
+
+rowsDone6:
+	VMOVUPS Z0, (BX)(R8*1)
+	VMOVUPS Z1, 64(BX)(R8*1)
+	VMOVUPS Z2, 128(BX)(R8*1)
+	VMOVUPS Z3, 192(BX)(R8*1)
+	ADDQ    $+256, R8
+	CMPQ    R8, R9
+	JLE     vectors3
+
+vectorsDone4:
+	MOVQ CX, R9
+	SUBQ $+64, R9
+	CMPQ R8, R9
+	JGT  vectorsDone8
+
+vectors7:
+	VMOVUPS (BX)(R8*1), Z0
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone10
+
+rows9:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPS    (R10)(R8*1), Z1
+	VMULPS     Z1, Z0, Z0
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows9
+
+rowsDone10:
+	VMOVUPS Z0, (BX)(R8*1)
+	ADDQ    $+64, R8
+	CMPQ    R8, R9
+	JLE     vectors7
+
+vectorsDone8:
+	CMPQ      R8, CX
+	JGE       rowDone11
+	VMOVUPS.Z (BX)(R8*1), K1, Z0
+	MOVQ      SI, CX
+	MOVQ      DI, SI
+	TESTQ     AX, AX
+	JLE       rowsDone13
+
+rows12:
+	PREFETCHT0 (SI)(R8*1)
+	VMOVUPS.Z  (CX)(R8*1), K1, Z1
+	VMULPS     Z1, Z0, Z0
+	ADDQ       DX, CX
+	ADDQ       DX, SI
+	DECQ       AX
+	JNZ        rows12
+
+rowsDone13:
+	VMOVUPS Z0, K1, (BX)(R8*1)
+
+rowDone11:
+	JMP done2
+
+near1:
+	XORQ DI, DI
+	MOVQ CX, R8
+	SUBQ $+256, R8
+	CMPQ DI, R8
+	JGT  vectorsDone15
+
+vectors14:
 	VMOVUPS (BX)(DI*1), Z0
 	VMOVUPS 64(BX)(DI*1), Z1
 	VMOVUPS 128(BX)(DI*1), Z2
@@ -3803,9 +4316,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone17
 
-rows3:
+rows16:
 	VMOVUPS (R9)(DI*1), Z4
 	VMULPS  Z4, Z0, Z0
 	VMOVUPS 64(R9)(DI*1), Z4
@@ -3816,62 +4329,63 @@ rows3:
 	VMULPS  Z4, Z3, Z3
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows3
+	JNZ     rows16
 
-rowsDone4:
+rowsDone17:
 	VMOVUPS Z0, (BX)(DI*1)
 	VMOVUPS Z1, 64(BX)(DI*1)
 	VMOVUPS Z2, 128(BX)(DI*1)
 	VMOVUPS Z3, 192(BX)(DI*1)
 	ADDQ    $+256, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors14
 
-vectorsDone2:
+vectorsDone15:
 	MOVQ CX, R8
 	SUBQ $+64, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone19
 
-vectors5:
+vectors18:
 	VMOVUPS (BX)(DI*1), Z0
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone21
 
-rows7:
+rows20:
 	VMOVUPS (R9)(DI*1), Z1
 	VMULPS  Z1, Z0, Z0
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows7
+	JNZ     rows20
 
-rowsDone8:
+rowsDone21:
 	VMOVUPS Z0, (BX)(DI*1)
 	ADDQ    $+64, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors18
 
-vectorsDone6:
+vectorsDone19:
 	CMPQ      DI, CX
-	JGE       rowDone9
+	JGE       rowDone22
 	VMOVUPS.Z (BX)(DI*1), K1, Z0
 	MOVQ      SI, CX
 	TESTQ     AX, AX
-	JLE       rowsDone11
+	JLE       rowsDone24
 
-rows10:
+rows23:
 	VMOVUPS.Z (CX)(DI*1), K1, Z1
 	VMULPS    Z1, Z0, Z0
 	ADDQ      DX, CX
 	DECQ      AX
-	JNZ       rows10
+	JNZ       rows23
 
-rowsDone11:
+rowsDone24:
 	VMOVUPS Z0, K1, (BX)(DI*1)
 
-rowDone9:
+rowDone22:
+done2:
 	VZEROUPPER
 	RET
 
@@ -3887,9 +4401,9 @@ TEXT ·maxLinesF32AVX512(SB), NOSPLIT, $0-48
 	BZHIQ        DX, BX, BX
 	KMOVW        BX, K1
 	MOVQ         stride+16(FP), DX
-	MOVQ         ahead+24(FP), BX
-	MOVQ         accs+32(FP), SI
-	MOVQ         x+40(FP), DI
+	MOVQ         accs+32(FP), BX
+	MOVQ         x+40(FP), SI
+	MOVQ         ahead+24(FP), DI
 	VBROADCASTSS negInfF32<>+0(SB), Z0
 	VBROADCASTSS nanF32<>+0(SB), Z1
 	TESTQ        AX, AX
@@ -3901,18 +4415,18 @@ rows1:
 	VMOVUPS Z0, Z4
 	VMOVUPS Z0, Z5
 	KXORW   K2, K2, K2
-	MOVQ    DI, R8
+	MOVQ    SI, R8
 	MOVQ    CX, R9
 	SUBQ    $+256, R9
 	JLT     last3
-	TESTQ   BX, BX
+	TESTQ   DI, DI
 	JZ      near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
+line6:
+	PREFETCHT0 (R8)(DI*1)
+	PREFETCHT0 64(R8)(DI*1)
+	PREFETCHT0 128(R8)(DI*1)
+	PREFETCHT0 192(R8)(DI*1)
 	VMOVUPS    (R8), Z6
 	VMOVUPS    64(R8), Z7
 	VCMPPS     $0x03, Z6, Z7, K3
@@ -3927,10 +4441,11 @@ far6:
 	VMAXPS     Z5, Z7, Z5
 	ADDQ       $+256, R8
 	SUBQ       $+256, R9
-	JGE        far6
+	JGE        line6
 	JMP        last3
 
 near5:
+line7:
 	VMOVUPS (R8), Z6
 	VMOVUPS 64(R8), Z7
 	VCMPPS  $0x03, Z6, Z7, K3
@@ -3945,14 +4460,14 @@ near5:
 	VMAXPS  Z5, Z7, Z5
 	ADDQ    $+256, R8
 	SUBQ    $+256, R9
-	JGE     near5
+	JGE     line7
 
 last3:
 	ADDQ      $+256, R9
 	JZ        whole4
 	XORQ      R10, R10
 	CMPQ      R9, $+64
-	JGE       next7
+	JGE       next8
 	VMOVUPS.Z (R8)(R10*1), K1, Z6
 	VBLENDMPS Z6, Z0, K1, Z6
 	VCMPPS    $0x03, Z6, Z6, K3
@@ -3960,7 +4475,7 @@ last3:
 	VMAXPS    Z2, Z6, Z2
 	JMP       whole4
 
-next7:
+next8:
 	VMOVUPS   (R8)(R10*1), Z6
 	VCMPPS    $0x03, Z6, Z6, K3
 	KORW      K3, K2, K2
@@ -3968,7 +4483,7 @@ next7:
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next8
+	JGE       next9
 	VMOVUPS.Z 64(R8)(R10*1), K1, Z6
 	VBLENDMPS Z6, Z0, K1, Z6
 	VCMPPS    $0x03, Z6, Z6, K3
@@ -3976,7 +4491,7 @@ next7:
 	VMAXPS    Z3, Z6, Z3
 	JMP       whole4
 
-next8:
+next9:
 	VMOVUPS   64(R8)(R10*1), Z6
 	VCMPPS    $0x03, Z6, Z6, K3
 	KORW      K3, K2, K2
@@ -3984,7 +4499,7 @@ next8:
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next9
+	JGE       next10
 	VMOVUPS.Z 128(R8)(R10*1), K1, Z6
 	VBLENDMPS Z6, Z0, K1, Z6
 	VCMPPS    $0x03, Z6, Z6, K3
@@ -3992,7 +4507,7 @@ next8:
 	VMAXPS    Z4, Z6, Z4
 	JMP       whole4
 
-next9:
+next10:
 	VMOVUPS   128(R8)(R10*1), Z6
 	VCMPPS    $0x03, Z6, Z6, K3
 	KORW      K3, K2, K2
@@ -4000,7 +4515,7 @@ next9:
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next10
+	JGE       next11
 	VMOVUPS.Z 192(R8)(R10*1), K1, Z6
 	VBLENDMPS Z6, Z0, K1, Z6
 	VCMPPS    $0x03, Z6, Z6, K3
@@ -4008,7 +4523,7 @@ next9:
 	VMAXPS    Z5, Z6, Z5
 	JMP       whole4
 
-next10:
+next11:
 	VMOVUPS 192(R8)(R10*1), Z6
 	VCMPPS  $0x03, Z6, Z6, K3
 	KORW    K3, K2, K2
@@ -4030,13 +4545,13 @@ whole4:
 	VMAXPS     Z2, Z3, Z2
 	KMOVW      K2, R8
 	TESTL      R8, R8
-	JZ         number11
+	JZ         number12
 	VMOVUPS    Z1, Z2
 
-number11:
-	VMOVSS X2, (SI)
-	ADDQ   $+4, SI
-	ADDQ   DX, DI
+number12:
+	VMOVSS X2, (BX)
+	ADDQ   $+4, BX
+	ADDQ   DX, SI
 	DECQ   AX
 	JNZ    rows1
 
@@ -4044,9 +4559,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func maxGridF32AVX512(rows int, n int, stride int, acc *float32, x *float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·maxGridF32AVX512(SB), NOSPLIT, $0-40
+// func maxGridF32AVX512(rows int, n int, stride int, ahead int, acc *float32, x *float32)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·maxGridF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ  rows+0(FP), AX
 	MOVQ  n+8(FP), CX
 	MOVQ  CX, DX
@@ -4056,15 +4571,129 @@ TEXT ·maxGridF32AVX512(SB), NOSPLIT, $0-40
 	BZHIQ DX, BX, BX
 	KMOVW BX, K1
 	MOVQ  stride+16(FP), DX
-	MOVQ  acc+24(FP), BX
-	MOVQ  x+32(FP), SI
-	XORQ  DI, DI
-	MOVQ  CX, R8
-	SUBQ  $+256, R8
-	CMPQ  DI, R8
-	JGT   vectorsDone2
+	MOVQ  acc+32(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  ahead+24(FP), DI
+	TESTQ DI, DI
+	JZ    near1
+	ADDQ  SI, DI
+	XORQ  R8, R8
+	MOVQ  CX, R9
+	SUBQ  $+256, R9
+	CMPQ  R8, R9
+	JGT   vectorsDone4
 
-vectors1:
+vectors3:
+	VMOVUPS (BX)(R8*1), Z0
+	VMOVUPS 64(BX)(R8*1), Z1
+	VMOVUPS 128(BX)(R8*1), Z2
+	VMOVUPS 192(BX)(R8*1), Z3
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone6
+
+rows5:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPS    (R10)(R8*1), Z4
+	VMAXPS     Z0, Z4, Z0
+	VCMPPS     $0x03, Z4, Z4, K2
+	VMOVAPS    Z4, K2, Z0
+	PREFETCHT0 64(R11)(R8*1)
+	VMOVUPS    64(R10)(R8*1), Z4
+	VMAXPS     Z1, Z4, Z1
+	VCMPPS     $0x03, Z4, Z4, K2
+	VMOVAPS    Z4, K2, Z1
+	PREFETCHT0 128(R11)(R8*1)
+	VMOVUPS    128(R10)(R8*1), Z4
+	VMAXPS     Z2, Z4, Z2
+	VCMPPS     $0x03, Z4, Z4, K2
+	VMOVAPS    Z4, K2, Z2
+	PREFETCHT0 192(R11)(R8*1)
+	VMOVUPS    192(R10)(R8*1), Z4
+	VMAXPS     Z3, Z4, Z3
+	VCMPPS     $0x03, Z4, Z4, K2
+	VMOVAPS    Z4, K2, Z3
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows5
+
+rowsDone6:
+	VMOVUPS Z0, (BX)(R8*1)
+	VMOVUPS Z1, 64(BX)(R8*1)
+	VMOVUPS Z2, 128(BX)(R8*1)
+	VMOVUPS Z3, 192(BX)(R8*1)
+	ADDQ    $+256, R8
+	CMPQ    R8, R9
+	JLE     vectors3
+
+vectorsDone4:
+	MOVQ CX, R9
+	SUBQ $+64, R9
+	CMPQ R8, R9
+	JGT  vectorsDone8
+
+vectors7:
+	VMOVUPS (BX)(R8*1), Z0
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone10
+
+rows9:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPS    (R10)(R8*1), Z1
+	VMAXPS     Z0, Z1, Z0
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z0
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows9
+
+rowsDone10:
+	VMOVUPS Z0, (BX)(R8*1)
+	ADDQ    $+64, R8
+	CMPQ    R8, R9
+	JLE     vectors7
+
+vectorsDone8:
+	CMPQ      R8, CX
+	JGE       rowDone11
+	VMOVUPS.Z (BX)(R8*1), K1, Z0
+	MOVQ      SI, CX
+	MOVQ      DI, SI
+	TESTQ     AX, AX
+	JLE       rowsDone13
+
+rows12:
+	PREFETCHT0 (SI)(R8*1)
+	VMOVUPS.Z  (CX)(R8*1), K1, Z1
+	VMAXPS     Z0, Z1, Z0
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z0
+	ADDQ       DX, CX
+	ADDQ       DX, SI
+	DECQ       AX
+	JNZ        rows12
+
+rowsDone13:
+	VMOVUPS Z0, K1, (BX)(R8*1)
+
+rowDone11:
+	JMP done2
+
+near1:
+	XORQ DI, DI
+	MOVQ CX, R8
+	SUBQ $+256, R8
+	CMPQ DI, R8
+	JGT  vectorsDone15
+
+vectors14:
 	VMOVUPS (BX)(DI*1), Z0
 	VMOVUPS 64(BX)(DI*1), Z1
 	VMOVUPS 128(BX)(DI*1), Z2
@@ -4072,9 +4701,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone17
 
-rows3:
+rows16:
 	VMOVUPS (R9)(DI*1), Z4
 	VMAXPS  Z0, Z4, Z0
 	VCMPPS  $0x03, Z4, Z4, K2
@@ -4093,66 +4722,205 @@ rows3:
 	VMOVAPS Z4, K2, Z3
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows3
+	JNZ     rows16
 
-rowsDone4:
+rowsDone17:
 	VMOVUPS Z0, (BX)(DI*1)
 	VMOVUPS Z1, 64(BX)(DI*1)
 	VMOVUPS Z2, 128(BX)(DI*1)
 	VMOVUPS Z3, 192(BX)(DI*1)
 	ADDQ    $+256, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors14
 
-vectorsDone2:
+vectorsDone15:
 	MOVQ CX, R8
 	SUBQ $+64, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone19
 
-vectors5:
+vectors18:
 	VMOVUPS (BX)(DI*1), Z0
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone21
 
-rows7:
+rows20:
 	VMOVUPS (R9)(DI*1), Z1
 	VMAXPS  Z0, Z1, Z0
 	VCMPPS  $0x03, Z1, Z1, K2
 	VMOVAPS Z1, K2, Z0
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows7
+	JNZ     rows20
 
-rowsDone8:
+rowsDone21:
 	VMOVUPS Z0, (BX)(DI*1)
 	ADDQ    $+64, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors18
 
-vectorsDone6:
+vectorsDone19:
 	CMPQ      DI, CX
-	JGE       rowDone9
+	JGE       rowDone22
 	VMOVUPS.Z (BX)(DI*1), K1, Z0
 	MOVQ      SI, CX
 	TESTQ     AX, AX
-	JLE       rowsDone11
+	JLE       rowsDone24
 
-rows10:
+rows23:
 	VMOVUPS.Z (CX)(DI*1), K1, Z1
 	VMAXPS    Z0, Z1, Z0
 	VCMPPS    $0x03, Z1, Z1, K2
 	VMOVAPS   Z1, K2, Z0
 	ADDQ      DX, CX
 	DECQ      AX
-	JNZ       rows10
+	JNZ       rows23
 
-rowsDone11:
+rowsDone24:
 	VMOVUPS Z0, K1, (BX)(DI*1)
 
-rowDone9:
+rowDone22:
+done2:
+	VZEROUPPER
+	RET
+
+// func maxF16LinesF32AVX512(rows int, n int, stride int, accs *float32, x *uint16)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·maxF16LinesF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ         rows+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         accs+24(FP), BX
+	MOVQ         x+32(FP), SI
+	VBROADCASTSS negInfF32<>+0(SB), Z0
+	VBROADCASTSS nanF32<>+0(SB), Z1
+	TESTQ        AX, AX
+	JLE          rowsDone2
+
+rows1:
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	VMOVUPS Z0, Z4
+	VMOVUPS Z0, Z5
+	KXORW   K1, K1, K1
+	MOVQ    SI, DI
+	MOVQ    CX, R8
+
+line3:
+	PREFETCHT0 2048(DI)
+	PREFETCHT0 2112(DI)
+	VCVTPH2PS  (DI), Z6
+	VCVTPH2PS  32(DI), Z7
+	VCMPPS     $0x03, Z6, Z7, K2
+	KORW       K2, K1, K1
+	VMAXPS     Z2, Z6, Z2
+	VMAXPS     Z3, Z7, Z3
+	VCVTPH2PS  64(DI), Z6
+	VCVTPH2PS  96(DI), Z7
+	VCMPPS     $0x03, Z6, Z7, K2
+	KORW       K2, K1, K1
+	VMAXPS     Z4, Z6, Z4
+	VMAXPS     Z5, Z7, Z5
+	ADDQ       $+128, DI
+	SUBQ       $+64, R8
+	JNZ        line3
+	VMAXPS     Z2, Z4, Z2
+	VMAXPS     Z3, Z5, Z3
+	VMAXPS     Z2, Z3, Z2
+	VSHUFF64X2 $0x4e, Z2, Z2, Z3
+	VMAXPS     Z2, Z3, Z2
+	VSHUFF64X2 $0xb1, Z2, Z2, Z3
+	VMAXPS     Z2, Z3, Z2
+	VPERMILPS  $0x4e, Z2, Z3
+	VMAXPS     Z2, Z3, Z2
+	VPERMILPS  $0xb1, Z2, Z3
+	VMAXPS     Z2, Z3, Z2
+	KMOVW      K1, DI
+	TESTL      DI, DI
+	JZ         number4
+	VMOVUPS    Z1, Z2
+
+number4:
+	VMOVSS X2, (BX)
+	ADDQ   $+4, BX
+	ADDQ   DX, SI
+	DECQ   AX
+	JNZ    rows1
+
+rowsDone2:
+	VZEROUPPER
+	RET
+
+// func maxBF16LinesF32AVX512(rows int, n int, stride int, accs *float32, x *uint16)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·maxBF16LinesF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ         rows+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         accs+24(FP), BX
+	MOVQ         x+32(FP), SI
+	VBROADCASTSS negInfF32<>+0(SB), Z0
+	VBROADCASTSS nanF32<>+0(SB), Z1
+	TESTQ        AX, AX
+	JLE          rowsDone2
+
+rows1:
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	VMOVUPS Z0, Z4
+	VMOVUPS Z0, Z5
+	KXORW   K1, K1, K1
+	MOVQ    SI, DI
+	MOVQ    CX, R8
+
+line3:
+	PREFETCHT0 2048(DI)
+	PREFETCHT0 2112(DI)
+	VPMOVZXWD  (DI), Z6
+	VPSLLD     $0x10, Z6, Z6
+	VPMOVZXWD  32(DI), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VCMPPS     $0x03, Z6, Z7, K2
+	KORW       K2, K1, K1
+	VMAXPS     Z2, Z6, Z2
+	VMAXPS     Z3, Z7, Z3
+	VPMOVZXWD  64(DI), Z6
+	VPSLLD     $0x10, Z6, Z6
+	VPMOVZXWD  96(DI), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VCMPPS     $0x03, Z6, Z7, K2
+	KORW       K2, K1, K1
+	VMAXPS     Z4, Z6, Z4
+	VMAXPS     Z5, Z7, Z5
+	ADDQ       $+128, DI
+	SUBQ       $+64, R8
+	JNZ        line3
+	VMAXPS     Z2, Z4, Z2
+	VMAXPS     Z3, Z5, Z3
+	VMAXPS     Z2, Z3, Z2
+	VSHUFF64X2 $0x4e, Z2, Z2, Z3
+	VMAXPS     Z2, Z3, Z2
+	VSHUFF64X2 $0xb1, Z2, Z2, Z3
+	VMAXPS     Z2, Z3, Z2
+	VPERMILPS  $0x4e, Z2, Z3
+	VMAXPS     Z2, Z3, Z2
+	VPERMILPS  $0xb1, Z2, Z3
+	VMAXPS     Z2, Z3, Z2
+	KMOVW      K1, DI
+	TESTL      DI, DI
+	JZ         number4
+	VMOVUPS    Z1, Z2
+
+number4:
+	VMOVSS X2, (BX)
+	ADDQ   $+4, BX
+	ADDQ   DX, SI
+	DECQ   AX
+	JNZ    rows1
+
+rowsDone2:
 	VZEROUPPER
 	RET
 
@@ -4168,9 +4936,9 @@ TEXT ·minLinesF32AVX512(SB), NOSPLIT, $0-48
 	BZHIQ        DX, BX, BX
 	KMOVW        BX, K1
 	MOVQ         stride+16(FP), DX
-	MOVQ         ahead+24(FP), BX
-	MOVQ         accs+32(FP), SI
-	MOVQ         x+40(FP), DI
+	MOVQ         accs+32(FP), BX
+	MOVQ         x+40(FP), SI
+	MOVQ         ahead+24(FP), DI
 	VBROADCASTSS posInfF32<>+0(SB), Z0
 	VBROADCASTSS nanF32<>+0(SB), Z1
 	TESTQ        AX, AX
@@ -4182,18 +4950,18 @@ rows1:
 	VMOVUPS Z0, Z4
 	VMOVUPS Z0, Z5
 	KXORW   K2, K2, K2
-	MOVQ    DI, R8
+	MOVQ    SI, R8
 	MOVQ    CX, R9
 	SUBQ    $+256, R9
 	JLT     last3
-	TESTQ   BX, BX
+	TESTQ   DI, DI
 	JZ      near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
+line6:
+	PREFETCHT0 (R8)(DI*1)
+	PREFETCHT0 64(R8)(DI*1)
+	PREFETCHT0 128(R8)(DI*1)
+	PREFETCHT0 192(R8)(DI*1)
 	VMOVUPS    (R8), Z6
 	VMOVUPS    64(R8), Z7
 	VCMPPS     $0x03, Z6, Z7, K3
@@ -4208,10 +4976,11 @@ far6:
 	VMINPS     Z5, Z7, Z5
 	ADDQ       $+256, R8
 	SUBQ       $+256, R9
-	JGE        far6
+	JGE        line6
 	JMP        last3
 
 near5:
+line7:
 	VMOVUPS (R8), Z6
 	VMOVUPS 64(R8), Z7
 	VCMPPS  $0x03, Z6, Z7, K3
@@ -4226,14 +4995,14 @@ near5:
 	VMINPS  Z5, Z7, Z5
 	ADDQ    $+256, R8
 	SUBQ    $+256, R9
-	JGE     near5
+	JGE     line7
 
 last3:
 	ADDQ      $+256, R9
 	JZ        whole4
 	XORQ      R10, R10
 	CMPQ      R9, $+64
-	JGE       next7
+	JGE       next8
 	VMOVUPS.Z (R8)(R10*1), K1, Z6
 	VBLENDMPS Z6, Z0, K1, Z6
 	VCMPPS    $0x03, Z6, Z6, K3
@@ -4241,7 +5010,7 @@ last3:
 	VMINPS    Z2, Z6, Z2
 	JMP       whole4
 
-next7:
+next8:
 	VMOVUPS   (R8)(R10*1), Z6
 	VCMPPS    $0x03, Z6, Z6, K3
 	KORW      K3, K2, K2
@@ -4249,7 +5018,7 @@ next7:
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next8
+	JGE       next9
 	VMOVUPS.Z 64(R8)(R10*1), K1, Z6
 	VBLENDMPS Z6, Z0, K1, Z6
 	VCMPPS    $0x03, Z6, Z6, K3
@@ -4257,7 +5026,7 @@ next7:
 	VMINPS    Z3, Z6, Z3
 	JMP       whole4
 
-next8:
+next9:
 	VMOVUPS   64(R8)(R10*1), Z6
 	VCMPPS    $0x03, Z6, Z6, K3
 	KORW      K3, K2, K2
@@ -4265,7 +5034,7 @@ next8:
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next9
+	JGE       next10
 	VMOVUPS.Z 128(R8)(R10*1), K1, Z6
 	VBLENDMPS Z6, Z0, K1, Z6
 	VCMPPS    $0x03, Z6, Z6, K3
@@ -4273,7 +5042,7 @@ next8:
 	VMINPS    Z4, Z6, Z4
 	JMP       whole4
 
-next9:
+next10:
 	VMOVUPS   128(R8)(R10*1), Z6
 	VCMPPS    $0x03, Z6, Z6, K3
 	KORW      K3, K2, K2
@@ -4281,7 +5050,7 @@ next9:
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next10
+	JGE       next11
 	VMOVUPS.Z 192(R8)(R10*1), K1, Z6
 	VBLENDMPS Z6, Z0, K1, Z6
 	VCMPPS    $0x03, Z6, Z6, K3
@@ -4289,7 +5058,7 @@ next9:
 	VMINPS    Z5, Z6, Z5
 	JMP       whole4
 
-next10:
+next11:
 	VMOVUPS 192(R8)(R10*1), Z6
 	VCMPPS  $0x03, Z6, Z6, K3
 	KORW    K3, K2, K2
@@ -4311,13 +5080,13 @@ whole4:
 	VMINPS     Z2, Z3, Z2
 	KMOVW      K2, R8
 	TESTL      R8, R8
-	JZ         number11
+	JZ         number12
 	VMOVUPS    Z1, Z2
 
-number11:
-	VMOVSS X2, (SI)
-	ADDQ   $+4, SI
-	ADDQ   DX, DI
+number12:
+	VMOVSS X2, (BX)
+	ADDQ   $+4, BX
+	ADDQ   DX, SI
 	DECQ   AX
 	JNZ    rows1
 
@@ -4325,9 +5094,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func minGridF32AVX512(rows int, n int, stride int, acc *float32, x *float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·minGridF32AVX512(SB), NOSPLIT, $0-40
+// func minGridF32AVX512(rows int, n int, stride int, ahead int, acc *float32, x *float32)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·minGridF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ  rows+0(FP), AX
 	MOVQ  n+8(FP), CX
 	MOVQ  CX, DX
@@ -4337,15 +5106,129 @@ TEXT ·minGridF32AVX512(SB), NOSPLIT, $0-40
 	BZHIQ DX, BX, BX
 	KMOVW BX, K1
 	MOVQ  stride+16(FP), DX
-	MOVQ  acc+24(FP), BX
-	MOVQ  x+32(FP), SI
-	XORQ  DI, DI
-	MOVQ  CX, R8
-	SUBQ  $+256, R8
-	CMPQ  DI, R8
-	JGT   vectorsDone2
+	MOVQ  acc+32(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  ahead+24(FP), DI
+	TESTQ DI, DI
+	JZ    near1
+	ADDQ  SI, DI
+	XORQ  R8, R8
+	MOVQ  CX, R9
+	SUBQ  $+256, R9
+	CMPQ  R8, R9
+	JGT   vectorsDone4
 
-vectors1:
+vectors3:
+	VMOVUPS (BX)(R8*1), Z0
+	VMOVUPS 64(BX)(R8*1), Z1
+	VMOVUPS 128(BX)(R8*1), Z2
+	VMOVUPS 192(BX)(R8*1), Z3
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone6
+
+rows5:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPS    (R10)(R8*1), Z4
+	VMINPS     Z0, Z4, Z0
+	VCMPPS     $0x03, Z4, Z4, K2
+	VMOVAPS    Z4, K2, Z0
+	PREFETCHT0 64(R11)(R8*1)
+	VMOVUPS    64(R10)(R8*1), Z4
+	VMINPS     Z1, Z4, Z1
+	VCMPPS     $0x03, Z4, Z4, K2
+	VMOVAPS    Z4, K2, Z1
+	PREFETCHT0 128(R11)(R8*1)
+	VMOVUPS    128(R10)(R8*1), Z4
+	VMINPS     Z2, Z4, Z2
+	VCMPPS     $0x03, Z4, Z4, K2
+	VMOVAPS    Z4, K2, Z2
+	PREFETCHT0 192(R11)(R8*1)
+	VMOVUPS    192(R10)(R8*1), Z4
+	VMINPS     Z3, Z4, Z3
+	VCMPPS     $0x03, Z4, Z4, K2
+	VMOVAPS    Z4, K2, Z3
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows5
+
+rowsDone6:
+	VMOVUPS Z0, (BX)(R8*1)
+	VMOVUPS Z1, 64(BX)(R8*1)
+	VMOVUPS Z2, 128(BX)(R8*1)
+	VMOVUPS Z3, 192(BX)(R8*1)
+	ADDQ    $+256, R8
+	CMPQ    R8, R9
+	JLE     vectors3
+
+vectorsDone4:
+	MOVQ CX, R9
+	SUBQ $+64, R9
+	CMPQ R8, R9
+	JGT  vectorsDone8
+
+vectors7:
+	VMOVUPS (BX)(R8*1), Z0
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone10
+
+rows9:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPS    (R10)(R8*1), Z1
+	VMINPS     Z0, Z1, Z0
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z0
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows9
+
+rowsDone10:
+	VMOVUPS Z0, (BX)(R8*1)
+	ADDQ    $+64, R8
+	CMPQ    R8, R9
+	JLE     vectors7
+
+vectorsDone8:
+	CMPQ      R8, CX
+	JGE       rowDone11
+	VMOVUPS.Z (BX)(R8*1), K1, Z0
+	MOVQ      SI, CX
+	MOVQ      DI, SI
+	TESTQ     AX, AX
+	JLE       rowsDone13
+
+rows12:
+	PREFETCHT0 (SI)(R8*1)
+	VMOVUPS.Z  (CX)(R8*1), K1, Z1
+	VMINPS     Z0, Z1, Z0
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z0
+	ADDQ       DX, CX
+	ADDQ       DX, SI
+	DECQ       AX
+	JNZ        rows12
+
+rowsDone13:
+	VMOVUPS Z0, K1, (BX)(R8*1)
+
+rowDone11:
+	JMP done2
+
+near1:
+	XORQ DI, DI
+	MOVQ CX, R8
+	SUBQ $+256, R8
+	CMPQ DI, R8
+	JGT  vectorsDone15
+
+vectors14:
 	VMOVUPS (BX)(DI*1), Z0
 	VMOVUPS 64(BX)(DI*1), Z1
 	VMOVUPS 128(BX)(DI*1), Z2
@@ -4353,9 +5236,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone17
 
-rows3:
+rows16:
 	VMOVUPS (R9)(DI*1), Z4
 	VMINPS  Z0, Z4, Z0
 	VCMPPS  $0x03, Z4, Z4, K2
@@ -4374,66 +5257,205 @@ rows3:
 	VMOVAPS Z4, K2, Z3
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows3
+	JNZ     rows16
 
-rowsDone4:
+rowsDone17:
 	VMOVUPS Z0, (BX)(DI*1)
 	VMOVUPS Z1, 64(BX)(DI*1)
 	VMOVUPS Z2, 128(BX)(DI*1)
 	VMOVUPS Z3, 192(BX)(DI*1)
 	ADDQ    $+256, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors14
 
-vectorsDone2:
+vectorsDone15:
 	MOVQ CX, R8
 	SUBQ $+64, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone19
 
-vectors5:
+vectors18:
 	VMOVUPS (BX)(DI*1), Z0
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone21
 
-rows7:
+rows20:
 	VMOVUPS (R9)(DI*1), Z1
 	VMINPS  Z0, Z1, Z0
 	VCMPPS  $0x03, Z1, Z1, K2
 	VMOVAPS Z1, K2, Z0
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows7
+	JNZ     rows20
 
-rowsDone8:
+rowsDone21:
 	VMOVUPS Z0, (BX)(DI*1)
 	ADDQ    $+64, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors18
 
-vectorsDone6:
+vectorsDone19:
 	CMPQ      DI, CX
-	JGE       rowDone9
+	JGE       rowDone22
 	VMOVUPS.Z (BX)(DI*1), K1, Z0
 	MOVQ      SI, CX
 	TESTQ     AX, AX
-	JLE       rowsDone11
+	JLE       rowsDone24
 
-rows10:
+rows23:
 	VMOVUPS.Z (CX)(DI*1), K1, Z1
 	VMINPS    Z0, Z1, Z0
 	VCMPPS    $0x03, Z1, Z1, K2
 	VMOVAPS   Z1, K2, Z0
 	ADDQ      DX, CX
 	DECQ      AX
-	JNZ       rows10
+	JNZ       rows23
 
-rowsDone11:
+rowsDone24:
 	VMOVUPS Z0, K1, (BX)(DI*1)
 
-rowDone9:
+rowDone22:
+done2:
+	VZEROUPPER
+	RET
+
+// func minF16LinesF32AVX512(rows int, n int, stride int, accs *float32, x *uint16)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·minF16LinesF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ         rows+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         accs+24(FP), BX
+	MOVQ         x+32(FP), SI
+	VBROADCASTSS posInfF32<>+0(SB), Z0
+	VBROADCASTSS nanF32<>+0(SB), Z1
+	TESTQ        AX, AX
+	JLE          rowsDone2
+
+rows1:
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	VMOVUPS Z0, Z4
+	VMOVUPS Z0, Z5
+	KXORW   K1, K1, K1
+	MOVQ    SI, DI
+	MOVQ    CX, R8
+
+line3:
+	PREFETCHT0 2048(DI)
+	PREFETCHT0 2112(DI)
+	VCVTPH2PS  (DI), Z6
+	VCVTPH2PS  32(DI), Z7
+	VCMPPS     $0x03, Z6, Z7, K2
+	KORW       K2, K1, K1
+	VMINPS     Z2, Z6, Z2
+	VMINPS     Z3, Z7, Z3
+	VCVTPH2PS  64(DI), Z6
+	VCVTPH2PS  96(DI), Z7
+	VCMPPS     $0x03, Z6, Z7, K2
+	KORW       K2, K1, K1
+	VMINPS     Z4, Z6, Z4
+	VMINPS     Z5, Z7, Z5
+	ADDQ       $+128, DI
+	SUBQ       $+64, R8
+	JNZ        line3
+	VMINPS     Z2, Z4, Z2
+	VMINPS     Z3, Z5, Z3
+	VMINPS     Z2, Z3, Z2
+	VSHUFF64X2 $0x4e, Z2, Z2, Z3
+	VMINPS     Z2, Z3, Z2
+	VSHUFF64X2 $0xb1, Z2, Z2, Z3
+	VMINPS     Z2, Z3, Z2
+	VPERMILPS  $0x4e, Z2, Z3
+	VMINPS     Z2, Z3, Z2
+	VPERMILPS  $0xb1, Z2, Z3
+	VMINPS     Z2, Z3, Z2
+	KMOVW      K1, DI
+	TESTL      DI, DI
+	JZ         number4
+	VMOVUPS    Z1, Z2
+
+number4:
+	VMOVSS X2, (BX)
+	ADDQ   $+4, BX
+	ADDQ   DX, SI
+	DECQ   AX
+	JNZ    rows1
+
+rowsDone2:
+	VZEROUPPER
+	RET
+
+// func minBF16LinesF32AVX512(rows int, n int, stride int, accs *float32, x *uint16)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·minBF16LinesF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ         rows+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         accs+24(FP), BX
+	MOVQ         x+32(FP), SI
+	VBROADCASTSS posInfF32<>+0(SB), Z0
+	VBROADCASTSS nanF32<>+0(SB), Z1
+	TESTQ        AX, AX
+	JLE          rowsDone2
+
+rows1:
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	VMOVUPS Z0, Z4
+	VMOVUPS Z0, Z5
+	KXORW   K1, K1, K1
+	MOVQ    SI, DI
+	MOVQ    CX, R8
+
+line3:
+	PREFETCHT0 2048(DI)
+	PREFETCHT0 2112(DI)
+	VPMOVZXWD  (DI), Z6
+	VPSLLD     $0x10, Z6, Z6
+	VPMOVZXWD  32(DI), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VCMPPS     $0x03, Z6, Z7, K2
+	KORW       K2, K1, K1
+	VMINPS     Z2, Z6, Z2
+	VMINPS     Z3, Z7, Z3
+	VPMOVZXWD  64(DI), Z6
+	VPSLLD     $0x10, Z6, Z6
+	VPMOVZXWD  96(DI), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VCMPPS     $0x03, Z6, Z7, K2
+	KORW       K2, K1, K1
+	VMINPS     Z4, Z6, Z4
+	VMINPS     Z5, Z7, Z5
+	ADDQ       $+128, DI
+	SUBQ       $+64, R8
+	JNZ        line3
+	VMINPS     Z2, Z4, Z2
+	VMINPS     Z3, Z5, Z3
+	VMINPS     Z2, Z3, Z2
+	VSHUFF64X2 $0x4e, Z2, Z2, Z3
+	VMINPS     Z2, Z3, Z2
+	VSHUFF64X2 $0xb1, Z2, Z2, Z3
+	VMINPS     Z2, Z3, Z2
+	VPERMILPS  $0x4e, Z2, Z3
+	VMINPS     Z2, Z3, Z2
+	VPERMILPS  $0xb1, Z2, Z3
+	VMINPS     Z2, Z3, Z2
+	KMOVW      K1, DI
+	TESTL      DI, DI
+	JZ         number4
+	VMOVUPS    Z1, Z2
+
+number4:
+	VMOVSS X2, (BX)
+	ADDQ   $+4, BX
+	ADDQ   DX, SI
+	DECQ   AX
+	JNZ    rows1
+
+rowsDone2:
 	VZEROUPPER
 	RET
 
@@ -4449,9 +5471,9 @@ TEXT ·sumLinesF64AVX512(SB), NOSPLIT, $0-48
 	BZHIQ DX, BX, BX
 	KMOVW BX, K1
 	MOVQ  stride+16(FP), DX
-	MOVQ  ahead+24(FP), BX
-	MOVQ  accs+32(FP), SI
-	MOVQ  x+40(FP), DI
+	MOVQ  accs+32(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  ahead+24(FP), DI
 	TESTQ AX, AX
 	JLE   rowsDone2
 
@@ -4460,80 +5482,81 @@ rows1:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   DI, R8
+	MOVQ   SI, R8
 	MOVQ   CX, R9
 	SUBQ   $+256, R9
 	JLT    last3
-	TESTQ  BX, BX
+	TESTQ  DI, DI
 	JZ     near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
+line6:
+	PREFETCHT0 (R8)(DI*1)
+	PREFETCHT0 64(R8)(DI*1)
+	PREFETCHT0 128(R8)(DI*1)
+	PREFETCHT0 192(R8)(DI*1)
 	VADDPD     (R8), Z0, Z0
 	VADDPD     64(R8), Z1, Z1
 	VADDPD     128(R8), Z2, Z2
 	VADDPD     192(R8), Z3, Z3
 	ADDQ       $+256, R8
 	SUBQ       $+256, R9
-	JGE        far6
+	JGE        line6
 	JMP        last3
 
 near5:
+line7:
 	VADDPD (R8), Z0, Z0
 	VADDPD 64(R8), Z1, Z1
 	VADDPD 128(R8), Z2, Z2
 	VADDPD 192(R8), Z3, Z3
 	ADDQ   $+256, R8
 	SUBQ   $+256, R9
-	JGE    near5
+	JGE    line7
 
 last3:
 	ADDQ      $+256, R9
 	JZ        whole4
 	XORQ      R10, R10
 	CMPQ      R9, $+64
-	JGE       next7
+	JGE       next8
 	VMOVUPD.Z (R8)(R10*1), K1, Z4
 	VADDPD    Z4, Z0, Z0
 	JMP       whole4
 
-next7:
+next8:
 	VMOVUPD   (R8)(R10*1), Z4
 	VADDPD    Z4, Z0, Z0
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next8
+	JGE       next9
 	VMOVUPD.Z 64(R8)(R10*1), K1, Z4
 	VADDPD    Z4, Z1, Z1
 	JMP       whole4
 
-next8:
+next9:
 	VMOVUPD   64(R8)(R10*1), Z4
 	VADDPD    Z4, Z1, Z1
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next9
+	JGE       next10
 	VMOVUPD.Z 128(R8)(R10*1), K1, Z4
 	VADDPD    Z4, Z2, Z2
 	JMP       whole4
 
-next9:
+next10:
 	VMOVUPD   128(R8)(R10*1), Z4
 	VADDPD    Z4, Z2, Z2
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next10
+	JGE       next11
 	VMOVUPD.Z 192(R8)(R10*1), K1, Z4
 	VADDPD    Z4, Z3, Z3
 	JMP       whole4
 
-next10:
+next11:
 	VMOVUPD 192(R8)(R10*1), Z4
 	VADDPD  Z4, Z3, Z3
 	SUBQ    $+64, R9
@@ -4549,9 +5572,9 @@ whole4:
 	VADDPD     Z4, Z0, Z0
 	VPERMILPD  $0x55, Z0, Z4
 	VADDPD     Z4, Z0, Z0
-	VMOVSD     X0, (SI)
-	ADDQ       $+8, SI
-	ADDQ       DX, DI
+	VMOVSD     X0, (BX)
+	ADDQ       $+8, BX
+	ADDQ       DX, SI
 	DECQ       AX
 	JNZ        rows1
 
@@ -4559,9 +5582,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func sumGridF64AVX512(rows int, n int, stride int, acc *float64, x *float64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·sumGridF64AVX512(SB), NOSPLIT, $0-40
+// func sumGridF64AVX512(rows int, n int, stride int, ahead int, acc *float64, x *float64)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·sumGridF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ  rows+0(FP), AX
 	MOVQ  n+8(FP), CX
 	MOVQ  CX, DX
@@ -4571,15 +5594,117 @@ TEXT ·sumGridF64AVX512(SB), NOSPLIT, $0-40
 	BZHIQ DX, BX, BX
 	KMOVW BX, K1
 	MOVQ  stride+16(FP), DX
-	MOVQ  acc+24(FP), BX
-	MOVQ  x+32(FP), SI
-	XORQ  DI, DI
-	MOVQ  CX, R8
-	SUBQ  $+256, R8
-	CMPQ  DI, R8
-	JGT   vectorsDone2
+	MOVQ  acc+32(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  ahead+24(FP), DI
+	TESTQ DI, DI
+	JZ    near1
+	ADDQ  SI, DI
+	XORQ  R8, R8
+	MOVQ  CX, R9
+	SUBQ  $+256, R9
+	CMPQ  R8, R9
+	JGT   vectorsDone4
 
-vectors1:
+vectors3:
+	VMOVUPD (BX)(R8*1), Z0
+	VMOVUPD 64(BX)(R8*1), Z1
+	VMOVUPD 128(BX)(R8*1), Z2
+	VMOVUPD 192(BX)(R8*1), Z3
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone6
+
+rows5:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPD    (R10)(R8*1), Z4
+	VADDPD     Z4, Z0, Z0
+	PREFETCHT0 64(R11)(R8*1)
+	VMOVUPD    64(R10)(R8*1), Z4
+	VADDPD     Z4, Z1, Z1
+	PREFETCHT0 128(R11)(R8*1)
+	VMOVUPD    128(R10)(R8*1), Z4
+	VADDPD     Z4, Z2, Z2
+	PREFETCHT0 192(R11)(R8*1)
+	VMOVUPD    192(R10)(R8*1), Z4
+	VADDPD     Z4, Z3, Z3
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows5
+
+rowsDone6:
+	VMOVUPD Z0, (BX)(R8*1)
+	VMOVUPD Z1, 64(BX)(R8*1)
+	VMOVUPD Z2, 128(BX)(R8*1)
+	VMOVUPD Z3, 192(BX)(R8*1)
+	ADDQ    $+256, R8
+	CMPQ    R8, R9
+	JLE     vectors3
+
+vectorsDone4:
+	MOVQ CX, R9
+	SUBQ $+64, R9
+	CMPQ R8, R9
+	JGT  vectorsDone8
+
+vectors7:
+	VMOVUPD (BX)(R8*1), Z0
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone10
+
+rows9:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPD    (R10)(R8*1), Z1
+	VADDPD     Z1, Z0, Z0
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows9
+
+rowsDone10:
+	VMOVUPD Z0, (BX)(R8*1)
+	ADDQ    $+64, R8
+	CMPQ    R8, R9
+	JLE     vectors7
+
+vectorsDone8:
+	CMPQ      R8, CX
+	JGE       rowDone11
+	VMOVUPD.Z (BX)(R8*1), K1, Z0
+	MOVQ      SI, CX
+	MOVQ      DI, SI
+	TESTQ     AX, AX
+	JLE       rowsDone13
+
+rows12:
+	PREFETCHT0 (SI)(R8*1)
+	VMOVUPD.Z  (CX)(R8*1), K1, Z1
+	VADDPD     Z1, Z0, Z0
+	ADDQ       DX, CX
+	ADDQ       DX, SI
+	DECQ       AX
+	JNZ        rows12
+
+rowsDone13:
+	VMOVUPD Z0, K1, (BX)(R8*1)
+
+rowDone11:
+	JMP done2
+
+near1:
+	XORQ DI, DI
+	MOVQ CX, R8
+	SUBQ $+256, R8
+	CMPQ DI, R8
+	JGT  vectorsDone15
+
+vectors14:
 	VMOVUPD (BX)(DI*1), Z0
 	VMOVUPD 64(BX)(DI*1), Z1
 	VMOVUPD 128(BX)(DI*1), Z2
@@ -4587,9 +5712,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone17
 
-rows3:
+rows16:
 	VMOVUPD (R9)(DI*1), Z4
 	VADDPD  Z4, Z0, Z0
 	VMOVUPD 64(R9)(DI*1), Z4
@@ -4600,62 +5725,63 @@ rows3:
 	VADDPD  Z4, Z3, Z3
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows3
+	JNZ     rows16
 
-rowsDone4:
+rowsDone17:
 	VMOVUPD Z0, (BX)(DI*1)
 	VMOVUPD Z1, 64(BX)(DI*1)
 	VMOVUPD Z2, 128(BX)(DI*1)
 	VMOVUPD Z3, 192(BX)(DI*1)
 	ADDQ    $+256, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors14
 
-vectorsDone2:
+vectorsDone15:
 	MOVQ CX, R8
 	SUBQ $+64, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone19
 
-vectors5:
+vectors18:
 	VMOVUPD (BX)(DI*1), Z0
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone21
 
-rows7:
+rows20:
 	VMOVUPD (R9)(DI*1), Z1
 	VADDPD  Z1, Z0, Z0
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows7
+	JNZ     rows20
 
-rowsDone8:
+rowsDone21:
 	VMOVUPD Z0, (BX)(DI*1)
 	ADDQ    $+64, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors18
 
-vectorsDone6:
+vectorsDone19:
 	CMPQ      DI, CX
-	JGE       rowDone9
+	JGE       rowDone22
 	VMOVUPD.Z (BX)(DI*1), K1, Z0
 	MOVQ      SI, CX
 	TESTQ     AX, AX
-	JLE       rowsDone11
+	JLE       rowsDone24
 
-rows10:
+rows23:
 	VMOVUPD.Z (CX)(DI*1), K1, Z1
 	VADDPD    Z1, Z0, Z0
 	ADDQ      DX, CX
 	DECQ      AX
-	JNZ       rows10
+	JNZ       rows23
 
-rowsDone11:
+rowsDone24:
 	VMOVUPD Z0, K1, (BX)(DI*1)
 
-rowDone9:
+rowDone22:
+done2:
 	VZEROUPPER
 	RET
 
@@ -4671,9 +5797,9 @@ TEXT ·pairSumLinesF64AVX512(SB), NOSPLIT, $0-48
 	BZHIQ DX, BX, BX
 	KMOVW BX, K1
 	MOVQ  stride+16(FP), DX
-	MOVQ  ahead+24(FP), BX
-	MOVQ  accs+32(FP), SI
-	MOVQ  x+40(FP), DI
+	MOVQ  accs+32(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  ahead+24(FP), DI
 	TESTQ AX, AX
 	JLE   rowsDone2
 
@@ -4682,80 +5808,81 @@ rows1:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   DI, R8
+	MOVQ   SI, R8
 	MOVQ   CX, R9
 	SUBQ   $+256, R9
 	JLT    last3
-	TESTQ  BX, BX
+	TESTQ  DI, DI
 	JZ     near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
+line6:
+	PREFETCHT0 (R8)(DI*1)
+	PREFETCHT0 64(R8)(DI*1)
+	PREFETCHT0 128(R8)(DI*1)
+	PREFETCHT0 192(R8)(DI*1)
 	VADDPD     (R8), Z0, Z0
 	VADDPD     64(R8), Z1, Z1
 	VADDPD     128(R8), Z2, Z2
 	VADDPD     192(R8), Z3, Z3
 	ADDQ       $+256, R8
 	SUBQ       $+256, R9
-	JGE        far6
+	JGE        line6
 	JMP        last3
 
 near5:
+line7:
 	VADDPD (R8), Z0, Z0
 	VADDPD 64(R8), Z1, Z1
 	VADDPD 128(R8), Z2, Z2
 	VADDPD 192(R8), Z3, Z3
 	ADDQ   $+256, R8
 	SUBQ   $+256, R9
-	JGE    near5
+	JGE    line7
 
 last3:
 	ADDQ      $+256, R9
 	JZ        whole4
 	XORQ      R10, R10
 	CMPQ      R9, $+64
-	JGE       next7
+	JGE       next8
 	VMOVUPD.Z (R8)(R10*1), K1, Z4
 	VADDPD    Z4, Z0, Z0
 	JMP       whole4
 
-next7:
+next8:
 	VMOVUPD   (R8)(R10*1), Z4
 	VADDPD    Z4, Z0, Z0
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next8
+	JGE       next9
 	VMOVUPD.Z 64(R8)(R10*1), K1, Z4
 	VADDPD    Z4, Z1, Z1
 	JMP       whole4
 
-next8:
+next9:
 	VMOVUPD   64(R8)(R10*1), Z4
 	VADDPD    Z4, Z1, Z1
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next9
+	JGE       next10
 	VMOVUPD.Z 128(R8)(R10*1), K1, Z4
 	VADDPD    Z4, Z2, Z2
 	JMP       whole4
 
-next9:
+next10:
 	VMOVUPD   128(R8)(R10*1), Z4
 	VADDPD    Z4, Z2, Z2
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next10
+	JGE       next11
 	VMOVUPD.Z 192(R8)(R10*1), K1, Z4
 	VADDPD    Z4, Z3, Z3
 	JMP       whole4
 
-next10:
+next11:
 	VMOVUPD 192(R8)(R10*1), Z4
 	VADDPD  Z4, Z3, Z3
 	SUBQ    $+64, R9
@@ -4769,9 +5896,9 @@ whole4:
 	VADDPD     Z4, Z0, Z0
 	VSHUFF64X2 $0xb1, Z0, Z0, Z4
 	VADDPD     Z4, Z0, Z0
-	VMOVUPD    X0, (SI)
-	ADDQ       $+16, SI
-	ADDQ       DX, DI
+	VMOVUPD    X0, (BX)
+	ADDQ       $+16, BX
+	ADDQ       DX, SI
 	DECQ       AX
 	JNZ        rows1
 
@@ -4791,9 +5918,9 @@ TEXT ·prodLinesF64AVX512(SB), NOSPLIT, $0-48
 	BZHIQ        DX, BX, BX
 	KMOVW        BX, K1
 	MOVQ         stride+16(FP), DX
-	MOVQ         ahead+24(FP), BX
-	MOVQ         accs+32(FP), SI
-	MOVQ         x+40(FP), DI
+	MOVQ         accs+32(FP), BX
+	MOVQ         x+40(FP), SI
+	MOVQ         ahead+24(FP), DI
 	VBROADCASTSD oneF64<>+0(SB), Z0
 	TESTQ        AX, AX
 	JLE          rowsDone2
@@ -4803,84 +5930,85 @@ rows1:
 	VMOVUPD Z0, Z2
 	VMOVUPD Z0, Z3
 	VMOVUPD Z0, Z4
-	MOVQ    DI, R8
+	MOVQ    SI, R8
 	MOVQ    CX, R9
 	SUBQ    $+256, R9
 	JLT     last3
-	TESTQ   BX, BX
+	TESTQ   DI, DI
 	JZ      near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
+line6:
+	PREFETCHT0 (R8)(DI*1)
+	PREFETCHT0 64(R8)(DI*1)
+	PREFETCHT0 128(R8)(DI*1)
+	PREFETCHT0 192(R8)(DI*1)
 	VMULPD     (R8), Z1, Z1
 	VMULPD     64(R8), Z2, Z2
 	VMULPD     128(R8), Z3, Z3
 	VMULPD     192(R8), Z4, Z4
 	ADDQ       $+256, R8
 	SUBQ       $+256, R9
-	JGE        far6
+	JGE        line6
 	JMP        last3
 
 near5:
+line7:
 	VMULPD (R8), Z1, Z1
 	VMULPD 64(R8), Z2, Z2
 	VMULPD 128(R8), Z3, Z3
 	VMULPD 192(R8), Z4, Z4
 	ADDQ   $+256, R8
 	SUBQ   $+256, R9
-	JGE    near5
+	JGE    line7
 
 last3:
 	ADDQ      $+256, R9
 	JZ        whole4
 	XORQ      R10, R10
 	CMPQ      R9, $+64
-	JGE       next7
+	JGE       next8
 	VMOVUPD.Z (R8)(R10*1), K1, Z5
 	VBLENDMPD Z5, Z0, K1, Z5
 	VMULPD    Z5, Z1, Z1
 	JMP       whole4
 
-next7:
+next8:
 	VMOVUPD   (R8)(R10*1), Z5
 	VMULPD    Z5, Z1, Z1
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next8
+	JGE       next9
 	VMOVUPD.Z 64(R8)(R10*1), K1, Z5
 	VBLENDMPD Z5, Z0, K1, Z5
 	VMULPD    Z5, Z2, Z2
 	JMP       whole4
 
-next8:
+next9:
 	VMOVUPD   64(R8)(R10*1), Z5
 	VMULPD    Z5, Z2, Z2
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next9
+	JGE       next10
 	VMOVUPD.Z 128(R8)(R10*1), K1, Z5
 	VBLENDMPD Z5, Z0, K1, Z5
 	VMULPD    Z5, Z3, Z3
 	JMP       whole4
 
-next9:
+next10:
 	VMOVUPD   128(R8)(R10*1), Z5
 	VMULPD    Z5, Z3, Z3
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next10
+	JGE       next11
 	VMOVUPD.Z 192(R8)(R10*1), K1, Z5
 	VBLENDMPD Z5, Z0, K1, Z5
 	VMULPD    Z5, Z4, Z4
 	JMP       whole4
 
-next10:
+next11:
 	VMOVUPD 192(R8)(R10*1), Z5
 	VMULPD  Z5, Z4, Z4
 	SUBQ    $+64, R9
@@ -4896,9 +6024,9 @@ whole4:
 	VMULPD     Z2, Z1, Z1
 	VPERMILPD  $0x55, Z1, Z2
 	VMULPD     Z2, Z1, Z1
-	VMOVSD     X1, (SI)
-	ADDQ       $+8, SI
-	ADDQ       DX, DI
+	VMOVSD     X1, (BX)
+	ADDQ       $+8, BX
+	ADDQ       DX, SI
 	DECQ       AX
 	JNZ        rows1
 
@@ -4906,9 +6034,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func prodGridF64AVX512(rows int, n int, stride int, acc *float64, x *float64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·prodGridF64AVX512(SB), NOSPLIT, $0-40
+// func prodGridF64AVX512(rows int, n int, stride int, ahead int, acc *float64, x *float64)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·prodGridF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ  rows+0(FP), AX
 	MOVQ  n+8(FP), CX
 	MOVQ  CX, DX
@@ -4918,15 +6046,117 @@ TEXT ·prodGridF64AVX512(SB), NOSPLIT, $0-40
 	BZHIQ DX, BX, BX
 	KMOVW BX, K1
 	MOVQ  stride+16(FP), DX
-	MOVQ  acc+24(FP), BX
-	MOVQ  x+32(FP), SI
-	XORQ  DI, DI
-	MOVQ  CX, R8
-	SUBQ  $+256, R8
-	CMPQ  DI, R8
-	JGT   vectorsDone2
+	MOVQ  acc+32(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  ahead+24(FP), DI
+	TESTQ DI, DI
+	JZ    near1
+	ADDQ  SI, DI
+	XORQ  R8, R8
+	MOVQ  CX, R9
+	SUBQ  $+256, R9
+	CMPQ  R8, R9
+	JGT   vectorsDone4
 
-vectors1:
+vectors3:
+	VMOVUPD (BX)(R8*1), Z0
+	VMOVUPD 64(BX)(R8*1), Z1
+	VMOVUPD 128(BX)(R8*1), Z2
+	VMOVUPD 192(BX)(R8*1), Z3
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone6
+
+rows5:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPD    (R10)(R8*1), Z4
+	VMULPD     Z4, Z0, Z0
+	PREFETCHT0 64(R11)(R8*1)
+	VMOVUPD    64(R10)(R8*1), Z4
+	VMULPD     Z4, Z1, Z1
+	PREFETCHT0 128(R11)(R8*1)
+	VMOVUPD    128(R10)(R8*1), Z4
+	VMULPD     Z4, Z2, Z2
+	PREFETCHT0 192(R11)(R8*1)
+	VMOVUPD    192(R10)(R8*1), Z4
+	VMULPD     Z4, Z3, Z3
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows5
+
+rowsDone6:
+	VMOVUPD Z0, (BX)(R8*1)
+	VMOVUPD Z1, 64(BX)(R8*1)
+	VMOVUPD Z2, 128(BX)(R8*1)
+	VMOVUPD Z3, 192(BX)(R8*1)
+	ADDQ    $+256, R8
+	CMPQ    R8, R9
+	JLE     vectors3
+
+vectorsDone4:
+	MOVQ CX, R9
+	SUBQ $+64, R9
+	CMPQ R8, R9
+	JGT  vectorsDone8
+
+vectors7:
+	VMOVUPD (BX)(R8*1), Z0
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone10
+
+rows9:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPD    (R10)(R8*1), Z1
+	VMULPD     Z1, Z0, Z0
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows9
+
+rowsDone10:
+	VMOVUPD Z0, (BX)(R8*1)
+	ADDQ    $+64, R8
+	CMPQ    R8, R9
+	JLE     vectors7
+
+vectorsDone8:
+	CMPQ      R8, CX
+	JGE       rowDone11
+	VMOVUPD.Z (BX)(R8*1), K1, Z0
+	MOVQ      SI, CX
+	MOVQ      DI, SI
+	TESTQ     AX, AX
+	JLE       rowsDone13
+
+rows12:
+	PREFETCHT0 (SI)(R8*1)
+	VMOVUPD.Z  (CX)(R8*1), K1, Z1
+	VMULPD     Z1, Z0, Z0
+	ADDQ       DX, CX
+	ADDQ       DX, SI
+	DECQ       AX
+	JNZ        rows12
+
+rowsDone13:
+	VMOVUPD Z0, K1, (BX)(R8*1)
+
+rowDone11:
+	JMP done2
+
+near1:
+	XORQ DI, DI
+	MOVQ CX, R8
+	SUBQ $+256, R8
+	CMPQ DI, R8
+	JGT  vectorsDone15
+
+vectors14:
 	VMOVUPD (BX)(DI*1), Z0
 	VMOVUPD 64(BX)(DI*1), Z1
 	VMOVUPD 128(BX)(DI*1), Z2
@@ -4934,9 +6164,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone17
 
-rows3:
+rows16:
 	VMOVUPD (R9)(DI*1), Z4
 	VMULPD  Z4, Z0, Z0
 	VMOVUPD 64(R9)(DI*1), Z4
@@ -4947,62 +6177,63 @@ rows3:
 	VMULPD  Z4, Z3, Z3
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows3
+	JNZ     rows16
 
-rowsDone4:
+rowsDone17:
 	VMOVUPD Z0, (BX)(DI*1)
 	VMOVUPD Z1, 64(BX)(DI*1)
 	VMOVUPD Z2, 128(BX)(DI*1)
 	VMOVUPD Z3, 192(BX)(DI*1)
 	ADDQ    $+256, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors14
 
-vectorsDone2:
+vectorsDone15:
 	MOVQ CX, R8
 	SUBQ $+64, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone19
 
-vectors5:
+vectors18:
 	VMOVUPD (BX)(DI*1), Z0
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone21
 
-rows7:
+rows20:
 	VMOVUPD (R9)(DI*1), Z1
 	VMULPD  Z1, Z0, Z0
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows7
+	JNZ     rows20
 
-rowsDone8:
+rowsDone21:
 	VMOVUPD Z0, (BX)(DI*1)
 	ADDQ    $+64, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors18
 
-vectorsDone6:
+vectorsDone19:
 	CMPQ      DI, CX
-	JGE       rowDone9
+	JGE       rowDone22
 	VMOVUPD.Z (BX)(DI*1), K1, Z0
 	MOVQ      SI, CX
 	TESTQ     AX, AX
-	JLE       rowsDone11
+	JLE       rowsDone24
 
-rows10:
+rows23:
 	VMOVUPD.Z (CX)(DI*1), K1, Z1
 	VMULPD    Z1, Z0, Z0
 	ADDQ      DX, CX
 	DECQ      AX
-	JNZ       rows10
+	JNZ       rows23
 
-rowsDone11:
+rowsDone24:
 	VMOVUPD Z0, K1, (BX)(DI*1)
 
-rowDone9:
+rowDone22:
+done2:
 	VZEROUPPER
 	RET
 
@@ -5018,9 +6249,9 @@ TEXT ·maxLinesF64AVX512(SB), NOSPLIT, $0-48
 	BZHIQ        DX, BX, BX
 	KMOVW        BX, K1
 	MOVQ         stride+16(FP), DX
-	MOVQ         ahead+24(FP), BX
-	MOVQ         accs+32(FP), SI
-	MOVQ         x+40(FP), DI
+	MOVQ         accs+32(FP), BX
+	MOVQ         x+40(FP), SI
+	MOVQ         ahead+24(FP), DI
 	VBROADCASTSD negInfF64<>+0(SB), Z0
 	VBROADCASTSD nanF64<>+0(SB), Z1
 	TESTQ        AX, AX
@@ -5032,18 +6263,18 @@ rows1:
 	VMOVUPD Z0, Z4
 	VMOVUPD Z0, Z5
 	KXORW   K2, K2, K2
-	MOVQ    DI, R8
+	MOVQ    SI, R8
 	MOVQ    CX, R9
 	SUBQ    $+256, R9
 	JLT     last3
-	TESTQ   BX, BX
+	TESTQ   DI, DI
 	JZ      near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
+line6:
+	PREFETCHT0 (R8)(DI*1)
+	PREFETCHT0 64(R8)(DI*1)
+	PREFETCHT0 128(R8)(DI*1)
+	PREFETCHT0 192(R8)(DI*1)
 	VMOVUPD    (R8), Z6
 	VMOVUPD    64(R8), Z7
 	VCMPPD     $0x03, Z6, Z7, K3
@@ -5058,10 +6289,11 @@ far6:
 	VMAXPD     Z5, Z7, Z5
 	ADDQ       $+256, R8
 	SUBQ       $+256, R9
-	JGE        far6
+	JGE        line6
 	JMP        last3
 
 near5:
+line7:
 	VMOVUPD (R8), Z6
 	VMOVUPD 64(R8), Z7
 	VCMPPD  $0x03, Z6, Z7, K3
@@ -5076,14 +6308,14 @@ near5:
 	VMAXPD  Z5, Z7, Z5
 	ADDQ    $+256, R8
 	SUBQ    $+256, R9
-	JGE     near5
+	JGE     line7
 
 last3:
 	ADDQ      $+256, R9
 	JZ        whole4
 	XORQ      R10, R10
 	CMPQ      R9, $+64
-	JGE       next7
+	JGE       next8
 	VMOVUPD.Z (R8)(R10*1), K1, Z6
 	VBLENDMPD Z6, Z0, K1, Z6
 	VCMPPD    $0x03, Z6, Z6, K3
@@ -5091,7 +6323,7 @@ last3:
 	VMAXPD    Z2, Z6, Z2
 	JMP       whole4
 
-next7:
+next8:
 	VMOVUPD   (R8)(R10*1), Z6
 	VCMPPD    $0x03, Z6, Z6, K3
 	KORW      K3, K2, K2
@@ -5099,7 +6331,7 @@ next7:
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next8
+	JGE       next9
 	VMOVUPD.Z 64(R8)(R10*1), K1, Z6
 	VBLENDMPD Z6, Z0, K1, Z6
 	VCMPPD    $0x03, Z6, Z6, K3
@@ -5107,7 +6339,7 @@ next7:
 	VMAXPD    Z3, Z6, Z3
 	JMP       whole4
 
-next8:
+next9:
 	VMOVUPD   64(R8)(R10*1), Z6
 	VCMPPD    $0x03, Z6, Z6, K3
 	KORW      K3, K2, K2
@@ -5115,7 +6347,7 @@ next8:
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next9
+	JGE       next10
 	VMOVUPD.Z 128(R8)(R10*1), K1, Z6
 	VBLENDMPD Z6, Z0, K1, Z6
 	VCMPPD    $0x03, Z6, Z6, K3
@@ -5123,7 +6355,7 @@ next8:
 	VMAXPD    Z4, Z6, Z4
 	JMP       whole4
 
-next9:
+next10:
 	VMOVUPD   128(R8)(R10*1), Z6
 	VCMPPD    $0x03, Z6, Z6, K3
 	KORW      K3, K2, K2
@@ -5131,7 +6363,7 @@ next9:
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next10
+	JGE       next11
 	VMOVUPD.Z 192(R8)(R10*1), K1, Z6
 	VBLENDMPD Z6, Z0, K1, Z6
 	VCMPPD    $0x03, Z6, Z6, K3
@@ -5139,7 +6371,7 @@ next9:
 	VMAXPD    Z5, Z6, Z5
 	JMP       whole4
 
-next10:
+next11:
 	VMOVUPD 192(R8)(R10*1), Z6
 	VCMPPD  $0x03, Z6, Z6, K3
 	KORW    K3, K2, K2
@@ -5159,13 +6391,13 @@ whole4:
 	VMAXPD     Z2, Z3, Z2
 	KMOVW      K2, R8
 	TESTL      R8, R8
-	JZ         number11
+	JZ         number12
 	VMOVUPD    Z1, Z2
 
-number11:
-	VMOVSD X2, (SI)
-	ADDQ   $+8, SI
-	ADDQ   DX, DI
+number12:
+	VMOVSD X2, (BX)
+	ADDQ   $+8, BX
+	ADDQ   DX, SI
 	DECQ   AX
 	JNZ    rows1
 
@@ -5173,9 +6405,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func maxGridF64AVX512(rows int, n int, stride int, acc *float64, x *float64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·maxGridF64AVX512(SB), NOSPLIT, $0-40
+// func maxGridF64AVX512(rows int, n int, stride int, ahead int, acc *float64, x *float64)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·maxGridF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ  rows+0(FP), AX
 	MOVQ  n+8(FP), CX
 	MOVQ  CX, DX
@@ -5185,15 +6417,129 @@ TEXT ·maxGridF64AVX512(SB), NOSPLIT, $0-40
 	BZHIQ DX, BX, BX
 	KMOVW BX, K1
 	MOVQ  stride+16(FP), DX
-	MOVQ  acc+24(FP), BX
-	MOVQ  x+32(FP), SI
-	XORQ  DI, DI
-	MOVQ  CX, R8
-	SUBQ  $+256, R8
-	CMPQ  DI, R8
-	JGT   vectorsDone2
+	MOVQ  acc+32(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  ahead+24(FP), DI
+	TESTQ DI, DI
+	JZ    near1
+	ADDQ  SI, DI
+	XORQ  R8, R8
+	MOVQ  CX, R9
+	SUBQ  $+256, R9
+	CMPQ  R8, R9
+	JGT   vectorsDone4
 
-vectors1:
+vectors3:
+	VMOVUPD (BX)(R8*1), Z0
+	VMOVUPD 64(BX)(R8*1), Z1
+	VMOVUPD 128(BX)(R8*1), Z2
+	VMOVUPD 192(BX)(R8*1), Z3
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone6
+
+rows5:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPD    (R10)(R8*1), Z4
+	VMAXPD     Z0, Z4, Z0
+	VCMPPD     $0x03, Z4, Z4, K2
+	VMOVAPD    Z4, K2, Z0
+	PREFETCHT0 64(R11)(R8*1)
+	VMOVUPD    64(R10)(R8*1), Z4
+	VMAXPD     Z1, Z4, Z1
+	VCMPPD     $0x03, Z4, Z4, K2
+	VMOVAPD    Z4, K2, Z1
+	PREFETCHT0 128(R11)(R8*1)
+	VMOVUPD    128(R10)(R8*1), Z4
+	VMAXPD     Z2, Z4, Z2
+	VCMPPD     $0x03, Z4, Z4, K2
+	VMOVAPD    Z4, K2, Z2
+	PREFETCHT0 192(R11)(R8*1)
+	VMOVUPD    192(R10)(R8*1), Z4
+	VMAXPD     Z3, Z4, Z3
+	VCMPPD     $0x03, Z4, Z4, K2
+	VMOVAPD    Z4, K2, Z3
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows5
+
+rowsDone6:
+	VMOVUPD Z0, (BX)(R8*1)
+	VMOVUPD Z1, 64(BX)(R8*1)
+	VMOVUPD Z2, 128(BX)(R8*1)
+	VMOVUPD Z3, 192(BX)(R8*1)
+	ADDQ    $+256, R8
+	CMPQ    R8, R9
+	JLE     vectors3
+
+vectorsDone4:
+	MOVQ CX, R9
+	SUBQ $+64, R9
+	CMPQ R8, R9
+	JGT  vectorsDone8
+
+vectors7:
+	VMOVUPD (BX)(R8*1), Z0
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone10
+
+rows9:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPD    (R10)(R8*1), Z1
+	VMAXPD     Z0, Z1, Z0
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z0
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows9
+
+rowsDone10:
+	VMOVUPD Z0, (BX)(R8*1)
+	ADDQ    $+64, R8
+	CMPQ    R8, R9
+	JLE     vectors7
+
+vectorsDone8:
+	CMPQ      R8, CX
+	JGE       rowDone11
+	VMOVUPD.Z (BX)(R8*1), K1, Z0
+	MOVQ      SI, CX
+	MOVQ      DI, SI
+	TESTQ     AX, AX
+	JLE       rowsDone13
+
+rows12:
+	PREFETCHT0 (SI)(R8*1)
+	VMOVUPD.Z  (CX)(R8*1), K1, Z1
+	VMAXPD     Z0, Z1, Z0
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z0
+	ADDQ       DX, CX
+	ADDQ       DX, SI
+	DECQ       AX
+	JNZ        rows12
+
+rowsDone13:
+	VMOVUPD Z0, K1, (BX)(R8*1)
+
+rowDone11:
+	JMP done2
+
+near1:
+	XORQ DI, DI
+	MOVQ CX, R8
+	SUBQ $+256, R8
+	CMPQ DI, R8
+	JGT  vectorsDone15
+
+vectors14:
 	VMOVUPD (BX)(DI*1), Z0
 	VMOVUPD 64(BX)(DI*1), Z1
 	VMOVUPD 128(BX)(DI*1), Z2
@@ -5201,9 +6547,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone17
 
-rows3:
+rows16:
 	VMOVUPD (R9)(DI*1), Z4
 	VMAXPD  Z0, Z4, Z0
 	VCMPPD  $0x03, Z4, Z4, K2
@@ -5222,66 +6568,67 @@ rows3:
 	VMOVAPD Z4, K2, Z3
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows3
+	JNZ     rows16
 
-rowsDone4:
+rowsDone17:
 	VMOVUPD Z0, (BX)(DI*1)
 	VMOVUPD Z1, 64(BX)(DI*1)
 	VMOVUPD Z2, 128(BX)(DI*1)
 	VMOVUPD Z3, 192(BX)(DI*1)
 	ADDQ    $+256, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors14
 
-vectorsDone2:
+vectorsDone15:
 	MOVQ CX, R8
 	SUBQ $+64, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone19
 
-vectors5:
+vectors18:
 	VMOVUPD (BX)(DI*1), Z0
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone21
 
-rows7:
+rows20:
 	VMOVUPD (R9)(DI*1), Z1
 	VMAXPD  Z0, Z1, Z0
 	VCMPPD  $0x03, Z1, Z1, K2
 	VMOVAPD Z1, K2, Z0
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows7
+	JNZ     rows20
 
-rowsDone8:
+rowsDone21:
 	VMOVUPD Z0, (BX)(DI*1)
 	ADDQ    $+64, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors18
 
-vectorsDone6:
+vectorsDone19:
 	CMPQ      DI, CX
-	JGE       rowDone9
+	JGE       rowDone22
 	VMOVUPD.Z (BX)(DI*1), K1, Z0
 	MOVQ      SI, CX
 	TESTQ     AX, AX
-	JLE       rowsDone11
+	JLE       rowsDone24
 
-rows10:
+rows23:
 	VMOVUPD.Z (CX)(DI*1), K1, Z1
 	VMAXPD    Z0, Z1, Z0
 	VCMPPD    $0x03, Z1, Z1, K2
 	VMOVAPD   Z1, K2, Z0
 	ADDQ      DX, CX
 	DECQ      AX
-	JNZ       rows10
+	JNZ       rows23
 
-rowsDone11:
+rowsDone24:
 	VMOVUPD Z0, K1, (BX)(DI*1)
 
-rowDone9:
+rowDone22:
+done2:
 	VZEROUPPER
 	RET
 
@@ -5297,9 +6644,9 @@ TEXT ·minLinesF64AVX512(SB), NOSPLIT, $0-48
 	BZHIQ        DX, BX, BX
 	KMOVW        BX, K1
 	MOVQ         stride+16(FP), DX
-	MOVQ         ahead+24(FP), BX
-	MOVQ         accs+32(FP), SI
-	MOVQ         x+40(FP), DI
+	MOVQ         accs+32(FP), BX
+	MOVQ         x+40(FP), SI
+	MOVQ         ahead+24(FP), DI
 	VBROADCASTSD posInfF64<>+0(SB), Z0
 	VBROADCASTSD nanF64<>+0(SB), Z1
 	TESTQ        AX, AX
@@ -5311,18 +6658,18 @@ rows1:
 	VMOVUPD Z0, Z4
 	VMOVUPD Z0, Z5
 	KXORW   K2, K2, K2
-	MOVQ    DI, R8
+	MOVQ    SI, R8
 	MOVQ    CX, R9
 	SUBQ    $+256, R9
 	JLT     last3
-	TESTQ   BX, BX
+	TESTQ   DI, DI
 	JZ      near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
+line6:
+	PREFETCHT0 (R8)(DI*1)
+	PREFETCHT0 64(R8)(DI*1)
+	PREFETCHT0 128(R8)(DI*1)
+	PREFETCHT0 192(R8)(DI*1)
 	VMOVUPD    (R8), Z6
 	VMOVUPD    64(R8), Z7
 	VCMPPD     $0x03, Z6, Z7, K3
@@ -5337,10 +6684,11 @@ far6:
 	VMINPD     Z5, Z7, Z5
 	ADDQ       $+256, R8
 	SUBQ       $+256, R9
-	JGE        far6
+	JGE        line6
 	JMP        last3
 
 near5:
+line7:
 	VMOVUPD (R8), Z6
 	VMOVUPD 64(R8), Z7
 	VCMPPD  $0x03, Z6, Z7, K3
@@ -5355,14 +6703,14 @@ near5:
 	VMINPD  Z5, Z7, Z5
 	ADDQ    $+256, R8
 	SUBQ    $+256, R9
-	JGE     near5
+	JGE     line7
 
 last3:
 	ADDQ      $+256, R9
 	JZ        whole4
 	XORQ      R10, R10
 	CMPQ      R9, $+64
-	JGE       next7
+	JGE       next8
 	VMOVUPD.Z (R8)(R10*1), K1, Z6
 	VBLENDMPD Z6, Z0, K1, Z6
 	VCMPPD    $0x03, Z6, Z6, K3
@@ -5370,7 +6718,7 @@ last3:
 	VMINPD    Z2, Z6, Z2
 	JMP       whole4
 
-next7:
+next8:
 	VMOVUPD   (R8)(R10*1), Z6
 	VCMPPD    $0x03, Z6, Z6, K3
 	KORW      K3, K2, K2
@@ -5378,7 +6726,7 @@ next7:
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next8
+	JGE       next9
 	VMOVUPD.Z 64(R8)(R10*1), K1, Z6
 	VBLENDMPD Z6, Z0, K1, Z6
 	VCMPPD    $0x03, Z6, Z6, K3
@@ -5386,7 +6734,7 @@ next7:
 	VMINPD    Z3, Z6, Z3
 	JMP       whole4
 
-next8:
+next9:
 	VMOVUPD   64(R8)(R10*1), Z6
 	VCMPPD    $0x03, Z6, Z6, K3
 	KORW      K3, K2, K2
@@ -5394,7 +6742,7 @@ next8:
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next9
+	JGE       next10
 	VMOVUPD.Z 128(R8)(R10*1), K1, Z6
 	VBLENDMPD Z6, Z0, K1, Z6
 	VCMPPD    $0x03, Z6, Z6, K3
@@ -5402,7 +6750,7 @@ next8:
 	VMINPD    Z4, Z6, Z4
 	JMP       whole4
 
-next9:
+next10:
 	VMOVUPD   128(R8)(R10*1), Z6
 	VCMPPD    $0x03, Z6, Z6, K3
 	KORW      K3, K2, K2
@@ -5410,7 +6758,7 @@ next9:
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next10
+	JGE       next11
 	VMOVUPD.Z 192(R8)(R10*1), K1, Z6
 	VBLENDMPD Z6, Z0, K1, Z6
 	VCMPPD    $0x03, Z6, Z6, K3
@@ -5418,7 +6766,7 @@ next9:
 	VMINPD    Z5, Z6, Z5
 	JMP       whole4
 
-next10:
+next11:
 	VMOVUPD 192(R8)(R10*1), Z6
 	VCMPPD  $0x03, Z6, Z6, K3
 	KORW    K3, K2, K2
@@ -5438,13 +6786,13 @@ whole4:
 	VMINPD     Z2, Z3, Z2
 	KMOVW      K2, R8
 	TESTL      R8, R8
-	JZ         number11
+	JZ         number12
 	VMOVUPD    Z1, Z2
 
-number11:
-	VMOVSD X2, (SI)
-	ADDQ   $+8, SI
-	ADDQ   DX, DI
+number12:
+	VMOVSD X2, (BX)
+	ADDQ   $+8, BX
+	ADDQ   DX, SI
 	DECQ   AX
 	JNZ    rows1
 
@@ -5452,9 +6800,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func minGridF64AVX512(rows int, n int, stride int, acc *float64, x *float64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·minGridF64AVX512(SB), NOSPLIT, $0-40
+// func minGridF64AVX512(rows int, n int, stride int, ahead int, acc *float64, x *float64)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·minGridF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ  rows+0(FP), AX
 	MOVQ  n+8(FP), CX
 	MOVQ  CX, DX
@@ -5464,15 +6812,129 @@ TEXT ·minGridF64AVX512(SB), NOSPLIT, $0-40
 	BZHIQ DX, BX, BX
 	KMOVW BX, K1
 	MOVQ  stride+16(FP), DX
-	MOVQ  acc+24(FP), BX
-	MOVQ  x+32(FP), SI
-	XORQ  DI, DI
-	MOVQ  CX, R8
-	SUBQ  $+256, R8
-	CMPQ  DI, R8
-	JGT   vectorsDone2
+	MOVQ  acc+32(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  ahead+24(FP), DI
+	TESTQ DI, DI
+	JZ    near1
+	ADDQ  SI, DI
+	XORQ  R8, R8
+	MOVQ  CX, R9
+	SUBQ  $+256, R9
+	CMPQ  R8, R9
+	JGT   vectorsDone4
 
-vectors1:
+vectors3:
+	VMOVUPD (BX)(R8*1), Z0
+	VMOVUPD 64(BX)(R8*1), Z1
+	VMOVUPD 128(BX)(R8*1), Z2
+	VMOVUPD 192(BX)(R8*1), Z3
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone6
+
+rows5:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPD    (R10)(R8*1), Z4
+	VMINPD     Z0, Z4, Z0
+	VCMPPD     $0x03, Z4, Z4, K2
+	VMOVAPD    Z4, K2, Z0
+	PREFETCHT0 64(R11)(R8*1)
+	VMOVUPD    64(R10)(R8*1), Z4
+	VMINPD     Z1, Z4, Z1
+	VCMPPD     $0x03, Z4, Z4, K2
+	VMOVAPD    Z4, K2, Z1
+	PREFETCHT0 128(R11)(R8*1)
+	VMOVUPD    128(R10)(R8*1), Z4
+	VMINPD     Z2, Z4, Z2
+	VCMPPD     $0x03, Z4, Z4, K2
+	VMOVAPD    Z4, K2, Z2
+	PREFETCHT0 192(R11)(R8*1)
+	VMOVUPD    192(R10)(R8*1), Z4
+	VMINPD     Z3, Z4, Z3
+	VCMPPD     $0x03, Z4, Z4, K2
+	VMOVAPD    Z4, K2, Z3
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows5
+
+rowsDone6:
+	VMOVUPD Z0, (BX)(R8*1)
+	VMOVUPD Z1, 64(BX)(R8*1)
+	VMOVUPD Z2, 128(BX)(R8*1)
+	VMOVUPD Z3, 192(BX)(R8*1)
+	ADDQ    $+256, R8
+	CMPQ    R8, R9
+	JLE     vectors3
+
+vectorsDone4:
+	MOVQ CX, R9
+	SUBQ $+64, R9
+	CMPQ R8, R9
+	JGT  vectorsDone8
+
+vectors7:
+	VMOVUPD (BX)(R8*1), Z0
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone10
+
+rows9:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPD    (R10)(R8*1), Z1
+	VMINPD     Z0, Z1, Z0
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z0
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows9
+
+rowsDone10:
+	VMOVUPD Z0, (BX)(R8*1)
+	ADDQ    $+64, R8
+	CMPQ    R8, R9
+	JLE     vectors7
+
+vectorsDone8:
+	CMPQ      R8, CX
+	JGE       rowDone11
+	VMOVUPD.Z (BX)(R8*1), K1, Z0
+	MOVQ      SI, CX
+	MOVQ      DI, SI
+	TESTQ     AX, AX
+	JLE       rowsDone13
+
+rows12:
+	PREFETCHT0 (SI)(R8*1)
+	VMOVUPD.Z  (CX)(R8*1), K1, Z1
+	VMINPD     Z0, Z1, Z0
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z0
+	ADDQ       DX, CX
+	ADDQ       DX, SI
+	DECQ       AX
+	JNZ        rows12
+
+rowsDone13:
+	VMOVUPD Z0, K1, (BX)(R8*1)
+
+rowDone11:
+	JMP done2
+
+near1:
+	XORQ DI, DI
+	MOVQ CX, R8
+	SUBQ $+256, R8
+	CMPQ DI, R8
+	JGT  vectorsDone15
+
+vectors14:
 	VMOVUPD (BX)(DI*1), Z0
 	VMOVUPD 64(BX)(DI*1), Z1
 	VMOVUPD 128(BX)(DI*1), Z2
@@ -5480,9 +6942,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone17
 
-rows3:
+rows16:
 	VMOVUPD (R9)(DI*1), Z4
 	VMINPD  Z0, Z4, Z0
 	VCMPPD  $0x03, Z4, Z4, K2
@@ -5501,66 +6963,67 @@ rows3:
 	VMOVAPD Z4, K2, Z3
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows3
+	JNZ     rows16
 
-rowsDone4:
+rowsDone17:
 	VMOVUPD Z0, (BX)(DI*1)
 	VMOVUPD Z1, 64(BX)(DI*1)
 	VMOVUPD Z2, 128(BX)(DI*1)
 	VMOVUPD Z3, 192(BX)(DI*1)
 	ADDQ    $+256, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors14
 
-vectorsDone2:
+vectorsDone15:
 	MOVQ CX, R8
 	SUBQ $+64, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone19
 
-vectors5:
+vectors18:
 	VMOVUPD (BX)(DI*1), Z0
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone21
 
-rows7:
+rows20:
 	VMOVUPD (R9)(DI*1), Z1
 	VMINPD  Z0, Z1, Z0
 	VCMPPD  $0x03, Z1, Z1, K2
 	VMOVAPD Z1, K2, Z0
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows7
+	JNZ     rows20
 
-rowsDone8:
+rowsDone21:
 	VMOVUPD Z0, (BX)(DI*1)
 	ADDQ    $+64, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors18
 
-vectorsDone6:
+vectorsDone19:
 	CMPQ      DI, CX
-	JGE       rowDone9
+	JGE       rowDone22
 	VMOVUPD.Z (BX)(DI*1), K1, Z0
 	MOVQ      SI, CX
 	TESTQ     AX, AX
-	JLE       rowsDone11
+	JLE       rowsDone24
 
-rows10:
+rows23:
 	VMOVUPD.Z (CX)(DI*1), K1, Z1
 	VMINPD    Z0, Z1, Z0
 	VCMPPD    $0x03, Z1, Z1, K2
 	VMOVAPD   Z1, K2, Z0
 	ADDQ      DX, CX
 	DECQ      AX
-	JNZ       rows10
+	JNZ       rows23
 
-rowsDone11:
+rowsDone24:
 	VMOVUPD Z0, K1, (BX)(DI*1)
 
-rowDone9:
+rowDone22:
+done2:
 	VZEROUPPER
 	RET
 
@@ -5576,9 +7039,9 @@ TEXT ·intSumLinesF64AVX512(SB), NOSPLIT, $0-48
 	BZHIQ DX, BX, BX
 	KMOVW BX, K1
 	MOVQ  stride+16(FP), DX
-	MOVQ  ahead+24(FP), BX
-	MOVQ  accs+32(FP), SI
-	MOVQ  x+40(FP), DI
+	MOVQ  accs+32(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  ahead+24(FP), DI
 	TESTQ AX, AX
 	JLE   rowsDone2
 
@@ -5587,80 +7050,81 @@ rows1:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   DI, R8
+	MOVQ   SI, R8
 	MOVQ   CX, R9
 	SUBQ   $+256, R9
 	JLT    last3
-	TESTQ  BX, BX
+	TESTQ  DI, DI
 	JZ     near5
 
-far6:
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 64(R8)(BX*1)
-	PREFETCHT0 128(R8)(BX*1)
-	PREFETCHT0 192(R8)(BX*1)
+line6:
+	PREFETCHT0 (R8)(DI*1)
+	PREFETCHT0 64(R8)(DI*1)
+	PREFETCHT0 128(R8)(DI*1)
+	PREFETCHT0 192(R8)(DI*1)
 	VPADDQ     (R8), Z0, Z0
 	VPADDQ     64(R8), Z1, Z1
 	VPADDQ     128(R8), Z2, Z2
 	VPADDQ     192(R8), Z3, Z3
 	ADDQ       $+256, R8
 	SUBQ       $+256, R9
-	JGE        far6
+	JGE        line6
 	JMP        last3
 
 near5:
+line7:
 	VPADDQ (R8), Z0, Z0
 	VPADDQ 64(R8), Z1, Z1
 	VPADDQ 128(R8), Z2, Z2
 	VPADDQ 192(R8), Z3, Z3
 	ADDQ   $+256, R8
 	SUBQ   $+256, R9
-	JGE    near5
+	JGE    line7
 
 last3:
 	ADDQ      $+256, R9
 	JZ        whole4
 	XORQ      R10, R10
 	CMPQ      R9, $+64
-	JGE       next7
+	JGE       next8
 	VMOVUPD.Z (R8)(R10*1), K1, Z4
 	VPADDQ    Z4, Z0, Z0
 	JMP       whole4
 
-next7:
+next8:
 	VMOVUPD   (R8)(R10*1), Z4
 	VPADDQ    Z4, Z0, Z0
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next8
+	JGE       next9
 	VMOVUPD.Z 64(R8)(R10*1), K1, Z4
 	VPADDQ    Z4, Z1, Z1
 	JMP       whole4
 
-next8:
+next9:
 	VMOVUPD   64(R8)(R10*1), Z4
 	VPADDQ    Z4, Z1, Z1
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next9
+	JGE       next10
 	VMOVUPD.Z 128(R8)(R10*1), K1, Z4
 	VPADDQ    Z4, Z2, Z2
 	JMP       whole4
 
-next9:
+next10:
 	VMOVUPD   128(R8)(R10*1), Z4
 	VPADDQ    Z4, Z2, Z2
 	SUBQ      $+64, R9
 	JZ        whole4
 	CMPQ      R9, $+64
-	JGE       next10
+	JGE       next11
 	VMOVUPD.Z 192(R8)(R10*1), K1, Z4
 	VPADDQ    Z4, Z3, Z3
 	JMP       whole4
 
-next10:
+next11:
 	VMOVUPD 192(R8)(R10*1), Z4
 	VPADDQ  Z4, Z3, Z3
 	SUBQ    $+64, R9
@@ -5676,9 +7140,9 @@ whole4:
 	VPADDQ     Z4, Z0, Z0
 	VPERMILPD  $0x55, Z0, Z4
 	VPADDQ     Z4, Z0, Z0
-	VMOVSD     X0, (SI)
-	ADDQ       $+8, SI
-	ADDQ       DX, DI
+	VMOVSD     X0, (BX)
+	ADDQ       $+8, BX
+	ADDQ       DX, SI
 	DECQ       AX
 	JNZ        rows1
 
@@ -5686,9 +7150,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func intSumGridF64AVX512(rows int, n int, stride int, acc *int64, x *int64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·intSumGridF64AVX512(SB), NOSPLIT, $0-40
+// func intSumGridF64AVX512(rows int, n int, stride int, ahead int, acc *int64, x *int64)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·intSumGridF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ  rows+0(FP), AX
 	MOVQ  n+8(FP), CX
 	MOVQ  CX, DX
@@ -5698,15 +7162,117 @@ TEXT ·intSumGridF64AVX512(SB), NOSPLIT, $0-40
 	BZHIQ DX, BX, BX
 	KMOVW BX, K1
 	MOVQ  stride+16(FP), DX
-	MOVQ  acc+24(FP), BX
-	MOVQ  x+32(FP), SI
-	XORQ  DI, DI
-	MOVQ  CX, R8
-	SUBQ  $+256, R8
-	CMPQ  DI, R8
-	JGT   vectorsDone2
+	MOVQ  acc+32(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  ahead+24(FP), DI
+	TESTQ DI, DI
+	JZ    near1
+	ADDQ  SI, DI
+	XORQ  R8, R8
+	MOVQ  CX, R9
+	SUBQ  $+256, R9
+	CMPQ  R8, R9
+	JGT   vectorsDone4
 
-vectors1:
+vectors3:
+	VMOVUPD (BX)(R8*1), Z0
+	VMOVUPD 64(BX)(R8*1), Z1
+	VMOVUPD 128(BX)(R8*1), Z2
+	VMOVUPD 192(BX)(R8*1), Z3
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone6
+
+rows5:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPD    (R10)(R8*1), Z4
+	VPADDQ     Z4, Z0, Z0
+	PREFETCHT0 64(R11)(R8*1)
+	VMOVUPD    64(R10)(R8*1), Z4
+	VPADDQ     Z4, Z1, Z1
+	PREFETCHT0 128(R11)(R8*1)
+	VMOVUPD    128(R10)(R8*1), Z4
+	VPADDQ     Z4, Z2, Z2
+	PREFETCHT0 192(R11)(R8*1)
+	VMOVUPD    192(R10)(R8*1), Z4
+	VPADDQ     Z4, Z3, Z3
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows5
+
+rowsDone6:
+	VMOVUPD Z0, (BX)(R8*1)
+	VMOVUPD Z1, 64(BX)(R8*1)
+	VMOVUPD Z2, 128(BX)(R8*1)
+	VMOVUPD Z3, 192(BX)(R8*1)
+	ADDQ    $+256, R8
+	CMPQ    R8, R9
+	JLE     vectors3
+
+vectorsDone4:
+	MOVQ CX, R9
+	SUBQ $+64, R9
+	CMPQ R8, R9
+	JGT  vectorsDone8
+
+vectors7:
+	VMOVUPD (BX)(R8*1), Z0
+	MOVQ    SI, R10
+	MOVQ    DI, R11
+	MOVQ    AX, R12
+	TESTQ   R12, R12
+	JLE     rowsDone10
+
+rows9:
+	PREFETCHT0 (R11)(R8*1)
+	VMOVUPD    (R10)(R8*1), Z1
+	VPADDQ     Z1, Z0, Z0
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	DECQ       R12
+	JNZ        rows9
+
+rowsDone10:
+	VMOVUPD Z0, (BX)(R8*1)
+	ADDQ    $+64, R8
+	CMPQ    R8, R9
+	JLE     vectors7
+
+vectorsDone8:
+	CMPQ      R8, CX
+	JGE       rowDone11
+	VMOVUPD.Z (BX)(R8*1), K1, Z0
+	MOVQ      SI, CX
+	MOVQ      DI, SI
+	TESTQ     AX, AX
+	JLE       rowsDone13
+
+rows12:
+	PREFETCHT0 (SI)(R8*1)
+	VMOVUPD.Z  (CX)(R8*1), K1, Z1
+	VPADDQ     Z1, Z0, Z0
+	ADDQ       DX, CX
+	ADDQ       DX, SI
+	DECQ       AX
+	JNZ        rows12
+
+rowsDone13:
+	VMOVUPD Z0, K1, (BX)(R8*1)
+
+rowDone11:
+	JMP done2
+
+near1:
+	XORQ DI, DI
+	MOVQ CX, R8
+	SUBQ $+256, R8
+	CMPQ DI, R8
+	JGT  vectorsDone15
+
+vectors14:
 	VMOVUPD (BX)(DI*1), Z0
 	VMOVUPD 64(BX)(DI*1), Z1
 	VMOVUPD 128(BX)(DI*1), Z2
@@ -5714,9 +7280,9 @@ vectors1:
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone4
+	JLE     rowsDone17
 
-rows3:
+rows16:
 	VMOVUPD (R9)(DI*1), Z4
 	VPADDQ  Z4, Z0, Z0
 	VMOVUPD 64(R9)(DI*1), Z4
@@ -5727,62 +7293,63 @@ rows3:
 	VPADDQ  Z4, Z3, Z3
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows3
+	JNZ     rows16
 
-rowsDone4:
+rowsDone17:
 	VMOVUPD Z0, (BX)(DI*1)
 	VMOVUPD Z1, 64(BX)(DI*1)
 	VMOVUPD Z2, 128(BX)(DI*1)
 	VMOVUPD Z3, 192(BX)(DI*1)
 	ADDQ    $+256, DI
 	CMPQ    DI, R8
-	JLE     vectors1
+	JLE     vectors14
 
-vectorsDone2:
+vectorsDone15:
 	MOVQ CX, R8
 	SUBQ $+64, R8
 	CMPQ DI, R8
-	JGT  vectorsDone6
+	JGT  vectorsDone19
 
-vectors5:
+vectors18:
 	VMOVUPD (BX)(DI*1), Z0
 	MOVQ    SI, R9
 	MOVQ    AX, R10
 	TESTQ   R10, R10
-	JLE     rowsDone8
+	JLE     rowsDone21
 
-rows7:
+rows20:
 	VMOVUPD (R9)(DI*1), Z1
 	VPADDQ  Z1, Z0, Z0
 	ADDQ    DX, R9
 	DECQ    R10
-	JNZ     rows7
+	JNZ     rows20
 
-rowsDone8:
+rowsDone21:
 	VMOVUPD Z0, (BX)(DI*1)
 	ADDQ    $+64, DI
 	CMPQ    DI, R8
-	JLE     vectors5
+	JLE     vectors18
 
-vectorsDone6:
+vectorsDone19:
 	CMPQ      DI, CX
-	JGE       rowDone9
+	JGE       rowDone22
 	VMOVUPD.Z (BX)(DI*1), K1, Z0
 	MOVQ      SI, CX
 	TESTQ     AX, AX
-	JLE       rowsDone11
+	JLE       rowsDone24
 
-rows10:
+rows23:
 	VMOVUPD.Z (CX)(DI*1), K1, Z1
 	VPADDQ    Z1, Z0, Z0
 	ADDQ      DX, CX
 	DECQ      AX
-	JNZ       rows10
+	JNZ       rows23
 
-rowsDone11:
+rowsDone24:
 	VMOVUPD Z0, K1, (BX)(DI*1)
 
-rowDone9:
+rowDone22:
+done2:
 	VZEROUPPER
 	RET
 

@@ -12,7 +12,7 @@ import (
 // accumulator, which is one element or two.
 type vector[T, A any] struct {
 	lines  func(rows, n, stride, ahead int, accs, x *T)
-	grid   func(rows, n, stride int, acc, x *T)
+	grid   func(rows, n, stride, ahead int, acc, x *T)
 	next   func(rows, n, outStride, stride int, out, acc, x *T)
 	prefix func(vectors int, out, acc, x *T)
 }
@@ -29,6 +29,9 @@ func vectors(level simd.Level, kind Kind, x ir.DType, l *ir.ReduceLoops) {
 	switch x {
 	case ir.Float32:
 		use(f32[kind][wide], l, combine32[kind])
+		if h := f16[kind][wide]; h[0] != nil {
+			halves.Store(l, &[2]Halves{halvesOf(h[0], combine32[kind]), halvesOf(h[1], combine32[kind])})
+		}
 	case ir.Float64:
 		use(f64[kind][wide], l, combine64[kind])
 	case ir.Int64:
@@ -74,6 +77,12 @@ var (
 		Max:  {{maxLinesF64AVX2, maxGridF64AVX2, maxNextF64AVX2, maxPrefixF64AVX2}, {maxLinesF64AVX512, maxGridF64AVX512, maxNextF64AVX512, maxPrefixF64AVX2}},
 		Min:  {{minLinesF64AVX2, minGridF64AVX2, minNextF64AVX2, minPrefixF64AVX2}, {minLinesF64AVX512, minGridF64AVX512, minNextF64AVX512, minPrefixF64AVX2}},
 	}
+	// of float16 and of bfloat16
+	f16 = [kinds][2][2]func(rows, n, stride int, accs *float32, x *uint16){
+		Sum: {{sumF16LinesF32AVX2, sumBF16LinesF32AVX2}, {sumF16LinesF32AVX512, sumBF16LinesF32AVX512}},
+		Max: {{maxF16LinesF32AVX2, maxBF16LinesF32AVX2}, {maxF16LinesF32AVX512, maxBF16LinesF32AVX512}},
+		Min: {{minF16LinesF32AVX2, minBF16LinesF32AVX2}, {minF16LinesF32AVX512, minBF16LinesF32AVX512}},
+	}
 	i64 = [2]vector[int64, int64]{
 		{intSumLinesF64AVX2, intSumGridF64AVX2, intSumNextF64AVX2, intSumPrefixF64AVX2},
 		{intSumLinesF64AVX512, intSumGridF64AVX512, intSumNextF64AVX512, intSumPrefixF64AVX2},
@@ -82,9 +91,23 @@ var (
 	c128 = [2]vector[float64, complex128]{{pairSumLinesF64AVX2, sumGridF64AVX2, sumNextF64AVX2, nil}, {pairSumLinesF64AVX512, sumGridF64AVX512, sumNextF64AVX512, nil}}
 )
 
-// fetchAhead is how many bytes before it is used memory is asked for in long folds:
-// processors do so of themselves only up to the end of a page.
-const fetchAhead = 2048
+const (
+	// fetchAhead is how many bytes before it is used memory is asked for with
+	// AVX-512: the processors do so of themselves only up to the end of a page.
+	fetchAhead = 8192
+	// farBytes is how much is folded at once by callers that have more, not all of
+	// it in the nearest cache.
+	farBytes = 32 << 10
+)
+
+// aheadOf returns how far ahead of where it is folded memory is asked for, where so
+// many bytes are folded at once.
+func aheadOf(bytes, ahead int) int {
+	if bytes < farBytes {
+		return 0
+	}
+	return ahead
+}
 
 // A room holds the results of blocks: what is given to assembly by way of a
 // variable would be allocated otherwise.
@@ -108,21 +131,18 @@ func use[T, A any](v vector[T, A], l *ir.ReduceLoops, combine func(a, b A) A) {
 		*a = combine(before, *a)
 	}
 	l.Lines = func(rows, n, stride int, accs, x unsafe.Pointer, _ []ir.Scalar) {
-		v.lines(rows, n*per, stride, 0, (*T)(accs), (*T)(x))
+		v.lines(rows, n*per, stride, aheadOf(rows*n*per*size, fetchAhead), (*T)(accs), (*T)(x))
 	}
 	l.Blocks = func(count int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-		r, ahead := rooms.Get().(*room), 0
-		if count == maxBlocks { // the caller has more, and not all of it in the nearest cache
-			ahead = fetchAhead
-		}
-		v.lines(count, Block*per, Block*per*size, ahead, (*T)(unsafe.Pointer(r)), (*T)(x))
+		r, stride := rooms.Get().(*room), Block*per*size
+		v.lines(count, Block*per, stride, aheadOf(count*stride, fetchAhead), (*T)(unsafe.Pointer(r)), (*T)(x))
 		*(*A)(acc) = pairwise(elements[A](count, unsafe.Pointer(r)), combine)
 		rooms.Put(r)
 	}
 	l.Grid = func(rows, n, stride int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-		v.grid(rows, n*per, stride, (*T)(acc), (*T)(x))
+		v.grid(rows, n*per, stride, aheadOf(rows*n*per*size, rows*stride), (*T)(acc), (*T)(x))
 	}
-	l.Rows = func(n int, acc, x unsafe.Pointer, _ []ir.Scalar) { v.grid(1, n*per, 0, (*T)(acc), (*T)(x)) }
+	l.Rows = func(n int, acc, x unsafe.Pointer, _ []ir.Scalar) { v.grid(1, n*per, 0, 0, (*T)(acc), (*T)(x)) }
 	l.Merge = l.Rows
 	if v.next != nil {
 		l.Next = func(rows, n, outStride, stride int, out, acc, x unsafe.Pointer, _ []ir.Scalar) {
@@ -138,5 +158,19 @@ func use[T, A any](v vector[T, A], l *ir.ReduceLoops, combine func(a, b A) A) {
 				rest(n-done/size, unsafe.Add(out, done), acc, unsafe.Add(x, done), s)
 			}
 		}
+	}
+}
+
+func halvesOf(lines func(rows, n, stride int, accs *float32, x *uint16), combine func(a, b float32) float32) Halves {
+	return Halves{
+		Lines: func(rows, n, stride int, accs, x unsafe.Pointer) {
+			lines(rows, n, stride, (*float32)(accs), (*uint16)(x))
+		},
+		Blocks: func(count int, acc, x unsafe.Pointer) {
+			r := rooms.Get().(*room)
+			lines(count, Block, Block*2, (*float32)(unsafe.Pointer(r)), (*uint16)(x))
+			*(*float32)(acc) = pairwise(elements[float32](count, unsafe.Pointer(r)), combine)
+			rooms.Put(r)
+		},
 	}
 }

@@ -18,13 +18,19 @@ const moveWork = 8 * 1024
 // every element of it.
 func indices(c *ir.Call, i, axis, n int) ([]int64, error) {
 	index := in[int64](c, i, ir.Int64)
+	return index, check(index, c.In[i].Shape, 1, axis, n)
+}
+
+// check returns an error where an element of index, which may be every so many of
+// an index of a shape, names no element of an axis of n elements.
+func check(index []int64, shape []int, every, axis, n int) error {
 	for k, v := range index {
 		if uint64(v) >= uint64(n) { // or negative
-			return nil, fmt.Errorf("index %d at position %v is out of range for axis %d with %d elements (want 0 to %d)",
-				v, coordinates(c.In[i].Shape, k), axis, n, n-1)
+			return fmt.Errorf("index %d at position %v is out of range for axis %d with %d elements (want 0 to %d)",
+				v, coordinates(shape, k*every), axis, n, n-1)
 		}
 	}
-	return index, nil
+	return nil
 }
 
 // coordinates returns the place of row-major position i.
@@ -83,6 +89,10 @@ func Gather(c *ir.Call) error {
 	if err != nil {
 		return err
 	}
+	if s, err := namedSlices(c, axis); s != nil || err != nil {
+		s.take(out, x)
+		return err
+	}
 	_, along, _ := around(x.Shape, axis)
 	index, err := indices(c, 1, axis, along)
 	if err != nil || len(index) == 0 {
@@ -112,32 +122,4 @@ func gather[T any](out, x unsafe.Pointer, w *walk, index []int64) {
 			}
 		}
 	})
-}
-
-// IndexSelect takes the slices of x along attribute dim that index names.
-func IndexSelect(c *ir.Call) error {
-	x, out := c.In[0], c.Out[0]
-	axis, err := axisOf(c, 0, x.Shape)
-	if err != nil {
-		return err
-	}
-	outer, along, inner := around(x.Shape, axis)
-	index, err := indices(c, 1, axis, along)
-	if err != nil || out.NumElements() == 0 {
-		return err
-	}
-	from, d := tile.Dense(x, x.DType), tile.TargetOf(out, x.DType)
-	size := inner * x.DType.Size()
-	src := unsafe.Slice((*byte)(from.Ptr), outer*along*size)
-	dst := unsafe.Slice((*byte)(d.Ptr), outer*len(index)*size)
-	pool.For(outer*len(index), max(1, moveWork/inner), func(lo, hi int) {
-		for lo < hi {
-			part, first := src[lo/len(index)*along*size:], lo%len(index)
-			list := index[first:min(len(index), first+hi-lo)]
-			move.TakeRows(simd.Active(), unsafe.Pointer(&dst[lo*size]), unsafe.Pointer(&part[0]), list, size)
-			lo += len(list)
-		}
-	})
-	tile.Finish(out, d)
-	return nil
 }

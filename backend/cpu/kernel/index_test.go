@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +18,26 @@ var indexCases = []struct {
 	{[]int{3, 4}, []int{2, 4}, []int{2, 4}, 0}, {[]int{3, 4, 2}, []int{2, 5, 2}, []int{3, 6, 2}, 1}, {[]int{3}, []int{0}, []int{2}, 0},
 	{[]int{5, 4}, []int{3, 9}, []int{4, 9}, -1}, {[]int{}, []int{}, []int{}, 0}, {[]int{20, 300}, []int{70, 300}, []int{70, 300}, 0},
 	{[]int{30, 3, 20}, []int{25, 5, 20}, []int{25, 5, 20}, 1}, {[]int{4, 4}, []int{4, 0}, []int{4, 4}, 1}, {[]int{0, 4}, []int{0, 2}, []int{0, 2}, 1},
+	{[]int{6, 40}, []int{9, 40}, []int{9, 40}, 0}, {[]int{3, 4, 50}, []int{3, 6, 50}, []int{3, 7, 60}, 1}, {[]int{2, 3, 1100}, []int{2, 7, 1100}, []int{2, 7, 1100}, 1},
+	{[]int{6, 40}, []int{0, 40}, []int{0, 40}, 0}, {[]int{6, 40}, []int{4, 33}, []int{5, 40}, 0},
+}
+
+// newIndex returns an index of a shape into an axis of n elements, in any layout: one
+// is a list along the axis, expanded over the others.
+func newIndex(rng *rand.Rand, shape []int, axis, n int) ir.View {
+	if len(shape) == 0 || rng.IntN(3) > 0 {
+		return filledIndex(rng, cputest.NewView(ir.Int64, anyOf(rng, cputest.Layouts), shape...), n)
+	}
+	list := slices.Repeat([]int{1}, len(shape))
+	list[axis] = shape[axis]
+	return cputest.Expand(filledIndex(rng, cputest.NewView(ir.Int64, anyOf(rng, cputest.Layouts), list...), n), shape...)
+}
+
+func filledIndex(rng *rand.Rand, index ir.View, n int) ir.View {
+	if index.NumElements() > 0 {
+		cputest.Fill(index, rng, 0, n-1)
+	}
+	return index
 }
 
 func front(axis int, shape []int) int {
@@ -53,13 +75,8 @@ func TestGather(t *testing.T) {
 			for _, layout := range cputest.Layouts {
 				x := cputest.Fill(cputest.NewView(dtype, layout, c.x...), rng, 0, 1)
 				axis := front(c.axis, c.x)
-				index := cputest.NewView(ir.Int64, anyOf(rng, cputest.Layouts), c.index...)
-				if n := 1; index.NumElements() > 0 {
-					if len(c.x) > 0 {
-						n = c.x[axis]
-					}
-					cputest.Fill(index, rng, 0, n-1)
-				}
+				_, along, _ := around(c.x, axis)
+				index := newIndex(rng, c.index, axis, along)
 				dst := cputest.NewView(dtype, anyOf(rng, resultLayouts), c.index...)
 				must(t, Gather, call(dtype, []ir.Value{num(c.axis)}, []ir.View{dst}, x, index))
 				want := make([]complex128, dst.NumElements())
@@ -83,13 +100,8 @@ func TestScatter(t *testing.T) {
 				for _, layout := range cputest.Layouts {
 					x := cputest.Fill(cputest.NewView(dtype, layout, c.x...), rng, 0, 1)
 					axis := front(c.axis, c.x)
-					index := cputest.NewView(ir.Int64, anyOf(rng, cputest.Layouts), c.index...)
-					if n := 1; index.NumElements() > 0 {
-						if len(c.x) > 0 {
-							n = c.x[axis]
-						}
-						cputest.Fill(index, rng, 0, n-1)
-					}
+					_, along, _ := around(c.x, axis)
+					index := newIndex(rng, c.index, axis, along)
 					src := cputest.Fill(cputest.NewView(dtype, anyOf(rng, cputest.Layouts), c.src...), rng, 0, 1)
 					if !add && rng.IntN(4) == 0 {
 						src = cputest.From(ir.Float64, nil, 1) // a number is kept wide

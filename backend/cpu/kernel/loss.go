@@ -3,7 +3,9 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/convert"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/rows"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
@@ -160,14 +162,29 @@ func nll[T float](c *ir.Call) error {
 	if err != nil {
 		return err
 	}
-	x, losses := in[T](c, 0, c.Compute), make([]float64, len(l.class))
+	score, losses := scores[T](c), make([]float64, len(l.class))
 	for i, k := range l.class {
 		if k >= 0 {
-			losses[i] = -float64(x[l.first(i)+k*l.inner]) * l.weightOf(i)
+			losses[i] = -score(l.first(i)+k*l.inner) * l.weightOf(i)
 		}
 	}
 	l.finish(c, losses)
 	return nil
+}
+
+// scores returns what reads elements of the first operand, by their row-major places:
+// few are, so that others need not be converted.
+func scores[T float](c *ir.Call) func(at int) float64 {
+	x := tile.Dense(c.In[0], c.In[0].DType)
+	if x.DType == c.Compute {
+		all := tile.Elements[T](x)
+		return func(at int) float64 { return float64(all[at]) }
+	}
+	one, load, size := new(T), convert.Between(c.Compute, x.DType), x.DType.Size()
+	return func(at int) float64 {
+		load(1, unsafe.Pointer(one), 1, unsafe.Add(x.Ptr, at*size), 1)
+		return float64(*one)
+	}
 }
 
 // CrossEntropyGrad returns (exp(x - lse) - 1 at the target)*g*weight, over total

@@ -1,11 +1,14 @@
 package kernel
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/convert"
+	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -108,32 +111,109 @@ func Flip(c *ir.Call) error {
 	return nil
 }
 
+// Band copies the matrices in the last two axes of x, with zeros where column less
+// row is not from attribute first to attribute last.
+func Band(c *ir.Call) error {
+	shape := c.In[0].Shape
+	if len(shape) < 2 {
+		return fmt.Errorf("x must have two axes or more, not shape %v", shape)
+	}
+	rows, cols, n := shape[len(shape)-2], shape[len(shape)-1], ir.NumElements(shape)
+	if n == 0 {
+		return nil
+	}
+	first, last := min(max(int(c.Attrs[0].Int), -rows), cols), min(max(int(c.Attrs[1].Int), -rows), cols)
+	x := tile.Dense(c.In[0], c.In[0].DType)
+	d := tile.TargetOf(c.Out[0], x.DType)
+	size := x.DType.Size()
+	from, to := unsafe.Slice((*byte)(x.Ptr), n*size), unsafe.Slice((*byte)(d.Ptr), n*size)
+	pool.For(n/cols, max(1, moveWork/cols), func(lo, hi int) {
+		for r := lo; r < hi; r++ {
+			start := min(max(r%rows+first, 0), cols)
+			end := max(start, min(r%rows+last+1, cols))
+			a, b := (r*cols+start)*size, (r*cols+end)*size
+			clear(to[r*cols*size : a])
+			copy(to[a:b], from[a:b])
+			clear(to[b : (r+1)*cols*size])
+		}
+	})
+	tile.Finish(c.Out[0], d)
+	return nil
+}
+
+// nonzeroPiece is how many elements one processor looks through at a time.
+const nonzeroPiece = 1 << 15
+
 // NonzeroSized returns the positions of x's nonzero elements, of which there
 // must be as many as attribute n says, one row of axis indices each.
 func NonzeroSized(c *ir.Call) error {
-	x, want := c.In[0], int(c.Attrs[0].Int)
-	nonzero := in[bool](c, 0, ir.Bool)
-	have := 0
-	for _, b := range nonzero {
-		if b {
-			have++
+	shape, want := c.In[0].Shape, int(c.Attrs[0].Int)
+	nonzero := in[uint8](c, 0, ir.Bool)
+	pieces := (len(nonzero) + nonzeroPiece - 1) / nonzeroPiece
+	piece := func(p int) []uint8 { return nonzero[p*nonzeroPiece : min((p+1)*nonzeroPiece, len(nonzero))] }
+	before := make([]int, pieces+1) // the nonzero elements before each piece
+	pool.For(pieces, 1, func(lo, hi int) {
+		for p := lo; p < hi; p++ {
+			before[p+1] = countNonzero(piece(p))
 		}
+	})
+	for p := range pieces {
+		before[p+1] += before[p]
 	}
-	if have != want {
+	if have := before[pieces]; have != want {
 		return fmt.Errorf("x has %d nonzero elements, not %d", have, want)
 	}
 	d := tile.TargetOf(c.Out[0], ir.Int64)
-	at, rank := tile.Elements[int64](d), len(x.Shape)
-	for i, b := range nonzero {
-		if !b || rank == 0 {
-			continue
-		}
-		for a := rank - 1; a >= 0; a-- {
-			at[a] = int64(i % x.Shape[a])
-			i /= x.Shape[a]
-		}
-		at = at[rank:]
+	at, rank := tile.Elements[int64](d), len(shape)
+	if rank > 0 {
+		pool.For(pieces, 1, func(lo, hi int) {
+			for p := lo; p < hi; p++ {
+				places(at[before[p]*rank:before[p+1]*rank], piece(p), shape, p*nonzeroPiece)
+			}
+		})
 	}
 	tile.Finish(c.Out[0], d)
 	return nil
+}
+
+// countNonzero returns how many bytes are not zero.
+func countNonzero(b []uint8) (n int) {
+	const low = 0x7f7f7f7f7f7f7f7f
+	for ; len(b) >= 8; b = b[8:] {
+		w := binary.NativeEndian.Uint64(b)
+		n += bits.OnesCount64((w&low + low | w) &^ low)
+	}
+	for _, v := range b {
+		n += isNonzero(v)
+	}
+	return n
+}
+
+func isNonzero(v uint8) int { return int((v | -v) >> 7) }
+
+// places writes to out, which has room for no more, the axis indices of those
+// elements that are nonzero, from row-major position i of a shape on. It writes an
+// element's last index before it knows whether it is one.
+func places(out []int64, nonzero []uint8, shape []int, i int) {
+	rank := len(shape)
+	last := shape[rank-1]
+	for len(out) > 0 {
+		row, col := i/last, i%last
+		run := nonzero[:min(last-col, len(nonzero))]
+		found := 0
+		for j := 0; j < len(run) && found < len(out); j++ {
+			out[found+rank-1] = int64(col + j)
+			found += rank & -isNonzero(run[j])
+		}
+		if found > 0 {
+			for a := rank - 2; a >= 0; a-- {
+				out[a] = int64(row % shape[a])
+				row /= shape[a]
+			}
+			for k := rank; k < found; k += rank {
+				copy(out[k:k+rank-1], out)
+			}
+		}
+		out, nonzero, i = out[found:], nonzero[len(run):], i+len(run)
+	}
 }

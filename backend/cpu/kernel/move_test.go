@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -120,28 +122,61 @@ func TestFlip(t *testing.T) {
 	must(t, Flip, call(ir.Int8, []ir.Value{ints(0)}, []ir.View{empty}, empty))
 }
 
-func TestNonzeroSized(t *testing.T) {
+func TestBand(t *testing.T) {
 	rng := newRand()
 	for _, dtype := range ir.AllDTypes() {
-		for _, layout := range cputest.Layouts {
-			x := cputest.Fill(cputest.NewView(dtype, layout, 5, 3, 4), rng, 0, 1)
-			var want []complex128
-			for i := range x.NumElements() {
-				if cputest.Get(x, i) != 0 {
-					for _, c := range coords(x.Shape, i) {
-						want = append(want, complex(float64(c), 0))
+		for _, shape := range [][]int{{3, 4}, {2, 5, 3}, {0, 3}, {3, 0}, {1, 1}, {2, 2, 70, 40}} {
+			for _, band := range [][2]int{{0, 0}, {-1, 2}, {2, 1}, {-100, 0}, {1, 100}, {math.MinInt, math.MaxInt}, {math.MaxInt, math.MaxInt}, {math.MinInt, -5}} {
+				for _, layout := range cputest.Layouts {
+					x := cputest.Fill(cputest.NewView(dtype, layout, shape...), rng, 1, 2)
+					dst := cputest.NewView(dtype, anyOf(rng, resultLayouts), shape...)
+					must(t, Band, call(dtype, []ir.Value{num(band[0]), num(band[1])}, []ir.View{dst}, x))
+					want := make([]complex128, dst.NumElements())
+					for i := range want {
+						c := coords(shape, i)
+						if d := c[len(c)-1] - c[len(c)-2]; d >= band[0] && d <= band[1] {
+							want[i] = cputest.Get(x, i)
+						}
 					}
+					checkExact(t, fmt.Sprint(dtype, " ", layout, " ", shape, band), dst, want)
 				}
 			}
-			n := len(want) / 3
-			dst := cputest.NewView(ir.Int64, anyOf(rng, resultLayouts), n, 3)
-			must(t, NonzeroSized, call(dtype, []ir.Value{num(n)}, []ir.View{dst}, x))
-			checkExact(t, dtype.String(), dst, want)
-			err := NonzeroSized(call(dtype, []ir.Value{num(n + 1)}, []ir.View{dst}, x))
-			if err == nil || !strings.Contains(err.Error(), "nonzero elements, not") {
-				t.Errorf("wrong count: %v", err)
+		}
+	}
+	vector := cputest.NewView(ir.Int8, "contiguous", 3)
+	if err := Band(call(ir.Int8, []ir.Value{num(0), num(0)}, []ir.View{vector}, vector)); err == nil {
+		t.Error("no error for one axis")
+	}
+}
+
+func TestNonzeroSized(t *testing.T) {
+	rng := newRand()
+	test := func(dtype ir.DType, layout string, shape ...int) {
+		x := cputest.Fill(cputest.NewView(dtype, layout, shape...), rng, 0, 1)
+		var want []complex128
+		for i := range x.NumElements() {
+			if cputest.Get(x, i) != 0 {
+				for _, c := range coords(x.Shape, i) {
+					want = append(want, complex(float64(c), 0))
+				}
 			}
 		}
+		n := len(want) / len(shape)
+		dst := cputest.NewView(ir.Int64, anyOf(rng, resultLayouts), n, len(shape))
+		must(t, NonzeroSized, call(dtype, []ir.Value{num(n)}, []ir.View{dst}, x))
+		checkExact(t, fmt.Sprint(dtype, " ", layout, " ", shape), dst, want)
+		err := NonzeroSized(call(dtype, []ir.Value{num(n + 1)}, []ir.View{dst}, x))
+		if err == nil || !strings.Contains(err.Error(), "nonzero elements, not") {
+			t.Errorf("wrong count: %v", err)
+		}
+	}
+	for _, dtype := range ir.AllDTypes() {
+		for _, layout := range cputest.Layouts {
+			test(dtype, layout, 5, 3, 4)
+		}
+	}
+	for _, shape := range [][]int{{0}, {0, 3}, {1}, {7}, {8}, {17}, {2*nonzeroPiece + 5}, {nonzeroPiece/100 + 30, 100}, {nonzeroPiece + 9, 1}, {2, nonzeroPiece - 1, 1}} {
+		test(ir.Bool, "contiguous", shape...)
 	}
 	must(t, NonzeroSized, call(ir.Int8, []ir.Value{num(1)}, []ir.View{cputest.NewView(ir.Int64, "contiguous", 1, 0)}, cputest.From(ir.Int8, nil, 3)))
 }

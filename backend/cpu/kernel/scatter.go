@@ -3,9 +3,7 @@ package kernel
 import (
 	"unsafe"
 
-	"github.com/sinter-go/sinter/backend/cpu/move"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
-	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -65,6 +63,29 @@ func broadcastScalar(v ir.View, shape []int) ir.View {
 	return v
 }
 
+// scatterSlices does a call whose index names whole slices by put, which is given a
+// copy of x and src without what the index does not reach, both in dtype. It
+// reports whether the index is such.
+func scatterSlices(c *ir.Call, dtype ir.DType, put func(s *slicing, out, src ir.View)) (bool, error) {
+	x, src := c.In[0], c.In[2]
+	axis, err := axisOf(c, 0, x.Shape)
+	if err != nil {
+		return false, err
+	}
+	s, err := namedSlices(c, axis)
+	if s == nil || err != nil {
+		return false, err
+	}
+	if len(src.Shape) > 0 {
+		src = part(src, nil, c.In[1].Shape)
+	}
+	d := tile.TargetOf(c.Out[0], dtype)
+	tile.Copy(d, x)
+	put(s, d, tile.Dense(src, dtype))
+	tile.Finish(c.Out[0], d)
+	return true, nil
+}
+
 var scatters = bySize[func(s *scattering)]{
 	scatter[uint8], scatter[uint16], scatter[uint32], scatter[uint64], scatter[[2]uint64],
 }
@@ -72,6 +93,9 @@ var scatters = bySize[func(s *scattering)]{
 // Scatter writes the elements of src where index says along attribute dim, in
 // row-major order, into a copy of x.
 func Scatter(c *ir.Call) error {
+	if done, err := scatterSlices(c, c.Out[0].DType, (*slicing).put); done || err != nil {
+		return err
+	}
 	s, err := newScattering(c, c.Out[0].DType)
 	if err != nil {
 		return err
@@ -143,6 +167,16 @@ func ScatterAdd(c *ir.Call) error {
 	if err != nil {
 		return err
 	}
+	sum, err := sliceAdds.of(c.Compute)
+	if err != nil {
+		return err
+	}
+	if len(c.In[2].Shape) > 0 {
+		done, err := scatterSlices(c, c.Compute, func(s *slicing, out, src ir.View) { s.add(out, src, sum) })
+		if done || err != nil {
+			return err
+		}
+	}
 	s, err := newScattering(c, c.Compute)
 	if err != nil {
 		return err
@@ -151,63 +185,5 @@ func ScatterAdd(c *ir.Call) error {
 		f(s)
 	}
 	tile.Finish(c.Out[0], s.out)
-	return nil
-}
-
-// columns is how many elements of a slice one processor adds to at a time.
-const columns = 1024
-
-type addRows func(out, src unsafe.Pointer, index []int64, along, inner, lo, hi int)
-
-// addSlices adds elements [lo, hi) of each slice of src to out's.
-func addSlices[T number](out, src unsafe.Pointer, index []int64, along, inner, lo, hi int) {
-	dst, from := unsafe.Slice((*T)(out), along*inner), unsafe.Slice((*T)(src), len(index)*inner)
-	for k, i := range index {
-		to := dst[int(i)*inner+lo : int(i)*inner+hi]
-		for j, v := range from[k*inner+lo : k*inner+hi] {
-			to[j] += v
-		}
-	}
-}
-
-var sliceAdds = table[addRows]{
-	ir.Uint8: addSlices[uint8], ir.Int8: addSlices[int8], ir.Int16: addSlices[int16], ir.Int32: addSlices[int32], ir.Int64: addSlices[int64],
-	ir.Float32: addSlices[float32], ir.Float64: addSlices[float64], ir.Complex64: addSlices[complex64], ir.Complex128: addSlices[complex128],
-}
-
-// IndexAdd adds the slices of src along attribute dim to those slices of a copy
-// of x that index names.
-func IndexAdd(c *ir.Call) error {
-	add, err := sliceAdds.of(c.Compute)
-	if err != nil {
-		return err
-	}
-	x := c.In[0]
-	axis, err := axisOf(c, 0, x.Shape)
-	if err != nil {
-		return err
-	}
-	outer, along, inner := around(x.Shape, axis)
-	index, err := indices(c, 1, axis, along)
-	if err != nil {
-		return err
-	}
-	d, src := tile.TargetOf(c.Out[0], c.Compute), tile.Dense(c.In[2], c.Compute)
-	tile.Copy(d, x)
-	if len(index) > 0 && outer*inner > 0 {
-		parts, size := (inner+columns-1)/columns, c.Compute.Size()
-		pool.For(outer*parts, max(1, moveWork/(min(inner, columns)*len(index))), func(lo, hi int) {
-			for ; lo < hi; lo++ {
-				o, from := lo/parts, lo%parts*columns
-				if parts == 1 && move.AddRows(simd.Active(), c.Compute, unsafe.Add(d.Ptr, o*along*inner*size),
-					unsafe.Add(src.Ptr, o*len(index)*inner*size), index, inner*size) {
-					continue
-				}
-				add(unsafe.Add(d.Ptr, o*along*inner*size), unsafe.Add(src.Ptr, o*len(index)*inner*size),
-					index, along, inner, from, min(from+columns, inner))
-			}
-		})
-	}
-	tile.Finish(c.Out[0], d)
 	return nil
 }

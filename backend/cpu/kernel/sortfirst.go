@@ -18,6 +18,9 @@ const (
 	// elements are found by looking for them; where more are wanted, the line is
 	// sorted.
 	selectShare = 8
+	// insertLength is the number of elements up to which each that is found is put in
+	// its place among the first ones; where more are wanted, many are sorted together.
+	insertLength = 32
 	// selectPiece is the number of elements of a long line whose first ones one
 	// worker looks for.
 	selectPiece = 1 << 17
@@ -127,7 +130,7 @@ type candidates struct {
 // looked at.
 func (s *selection) room(n int) int {
 	if s.k <= n/selectShare {
-		return min(n, max(4*s.k, 64))
+		return min(n, max(4*s.k, 32))
 	}
 	return n
 }
@@ -166,6 +169,7 @@ func (c *candidates) look(from unsafe.Pointer, lo, hi int) {
 		find = nil
 	}
 	limit, full := ^uint64(0), false // the k-th word or key so far
+	inserts := c.s.k <= insertLength
 	for cuts := c.most < hi-lo; lo < hi; {
 		if cuts && len(c.words) > c.most*3/4 {
 			limit, full = c.cut(), true
@@ -180,6 +184,10 @@ func (c *candidates) look(from unsafe.Pointer, lo, hi int) {
 			if full && w >= limit {
 				continue
 			}
+			if full && inserts {
+				limit = c.insert(w, lo+i)
+				continue
+			}
 			if c.s.code.Long {
 				c.long = append(c.long, w)
 				w = keys.Word(lo + i)
@@ -188,6 +196,26 @@ func (c *candidates) look(from unsafe.Pointer, lo, hi int) {
 		}
 		lo += n
 	}
+}
+
+// insert puts an element that is before the last candidate in its place among them,
+// which cut left in order, drops the last, and returns the new last one's word, or
+// long key.
+func (c *candidates) insert(w uint64, place int) uint64 {
+	words := c.words
+	i := len(words) - 1
+	if !c.s.code.Long {
+		for ; i > 0 && words[i-1] > w; i-- {
+			words[i] = words[i-1]
+		}
+		words[i] = w
+		return words[len(words)-1]
+	}
+	for ; i > 0 && c.long[i-1] > w; i-- {
+		c.long[i], words[i] = c.long[i-1], words[i-1]
+	}
+	c.long[i], words[i] = w, keys.Word(place)
+	return c.long[len(words)-1]
 }
 
 // cut leaves the first k candidates and returns the last one's word, or long key. An

@@ -161,7 +161,7 @@ func (t *task) leave() {
 func (t *task) lead() {
 	defer t.catch()
 	if seats := int32(t.regions - 1); workers.watching.Load() < seats {
-		if pieces := t.grains / t.piece; pieces < manyPieces*t.regions {
+		if pieces := t.grains / t.piece; pieces <= manyPieces*t.regions {
 			workers.rouse(seats)
 		} else {
 			start := time.Now()
@@ -174,7 +174,7 @@ func (t *task) lead() {
 	t.all(0)
 }
 
-// manyPieces is the number of pieces in a region from which one of them is little
+// manyPieces is the number of pieces in a region above which one of them is little
 // of the whole.
 const manyPieces = 4
 

@@ -21,7 +21,51 @@ type Loop struct {
 	AVX2    ir.Loop
 	AVX512  ir.Loop
 
+	// What some have beside these: Past does the same with results that no cache holds,
+	// Float16 and BFloat16 with operands and results of that dtype, where the others'
+	// are of the compute dtype.
+	Past, Float16, BFloat16 Loops
+
 	portable ir.Loop
+}
+
+// Loops are those of a kind by level, nil where there is none.
+type Loops struct{ AVX2, AVX512 ir.Loop }
+
+// At returns the loop that runs at a level, or nil.
+func (l Loops) At(level simd.Level) ir.Loop {
+	switch {
+	case level >= simd.AVX512:
+		return l.AVX512
+	case level >= simd.AVX2:
+		return l.AVX2
+	}
+	return nil
+}
+
+// Group is the bytes of every operand and of the result that a loop past the caches
+// takes at a time: its number of elements is a multiple of theirs. The result must
+// begin with a cache line.
+const Group = 16 << 10
+
+// beside are the loops of the active level beside those of tables, by the entry.
+var beside = map[*ir.Loop]besides{}
+
+type besides struct{ past, float16, bfloat16 ir.Loop }
+
+// Past returns the loop past the caches that does what a table's entry does, or nil.
+func Past(entry *ir.Loop) ir.Loop { return beside[entry].past }
+
+// Stored returns the loop that does what a table's entry for float32 does with operands
+// and results that are of a 16-bit float dtype in memory, or nil.
+func Stored(entry *ir.Loop, d ir.DType) ir.Loop {
+	switch d {
+	case ir.Float16:
+		return beside[entry].float16
+	case ir.BFloat16:
+		return beside[entry].bfloat16
+	}
+	return nil
 }
 
 // Install enters the loops of the active level into their tables. It is to be
@@ -33,6 +77,9 @@ func Install(list []Loop) {
 		entry := &(*l.Table)[l.Variant][l.DType]
 		l.portable = *entry
 		*entry = l.At(level)
+		if b := (besides{l.Past.At(level), l.Float16.At(level), l.BFloat16.At(level)}); b.past != nil || b.float16 != nil || b.bfloat16 != nil {
+			beside[entry] = b
+		}
 	}
 }
 

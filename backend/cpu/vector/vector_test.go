@@ -36,6 +36,41 @@ func TestInstall(t *testing.T) {
 	}
 }
 
+// TestBeside looks up what stands beside an entry of a table, and beside others.
+func TestBeside(t *testing.T) {
+	var ran int
+	table := Table{{ir.Float32: named(1, &ran), ir.Float64: named(1, &ran)}}
+	pair := func(n int) Loops { return Loops{AVX2: named(n, &ran), AVX512: named(n+1, &ran)} }
+	Install([]Loop{
+		{Table: &table, DType: ir.Float32, Past: pair(2), Float16: pair(4), BFloat16: pair(6)},
+		{Table: &table, DType: ir.Float64},
+	})
+	at := map[simd.Level]int{simd.AVX512: 1, simd.AMX: 1}[simd.Active()]
+	for i, test := range []struct {
+		got  func(entry *ir.Loop) ir.Loop
+		want int
+	}{
+		{Past, 2 + at},
+		{func(e *ir.Loop) ir.Loop { return Stored(e, ir.Float16) }, 4 + at},
+		{func(e *ir.Loop) ir.Loop { return Stored(e, ir.BFloat16) }, 6 + at},
+		{func(e *ir.Loop) ir.Loop { return Stored(e, ir.Float32) }, 0},
+	} {
+		if test.got(&table[0][ir.Float64]) != nil || test.got(new(ir.Loop)) != nil {
+			t.Errorf("%d: a loop beside one that has none", i)
+		}
+		loop := test.got(&table[0][ir.Float32])
+		if loop == nil {
+			if test.want != 0 && simd.Active() > simd.Portable {
+				t.Errorf("%d: none", i)
+			}
+			continue
+		}
+		if loop(7, nil, nil, 0); ran != 70+test.want {
+			t.Errorf("%d: loop %d, want %d", i, ran-70, test.want)
+		}
+	}
+}
+
 func TestScalars(t *testing.T) {
 	for _, test := range []struct {
 		name      string

@@ -12,506 +12,770 @@ DATA lanes<>+32(SB)/8, $0xa2f9836e00000000
 DATA lanes<>+40(SB)/8, $0xfc2757d14e441529
 DATA lanes<>+48(SB)/8, $0xdb629599f534ddc0
 DATA lanes<>+56(SB)/8, $0xfe5163ab3c439041
-DATA lanes<>+64(SB)/8, $0x3e8f98d900000000
-DATA lanes<>+72(SB)/8, $0x3f37f7bb3f06ffa7
-DATA lanes<>+80(SB)/8, $0x3f6d6a9f3f595db4
-DATA lanes<>+88(SB)/8, $0x3f7cf0ae3f78030a
-DATA lanes<>+96(SB)/8, $0x3f7faf5b3f7ef537
-DATA lanes<>+104(SB)/8, $0x3f7ffae03f7fea65
-DATA lanes<>+112(SB)/8, $0x3f7fffcd3f7ffeed
-DATA lanes<>+120(SB)/8, $0x3f7fffff3f7ffff8
-DATA lanes<>+128(SB)/8, $0x3da3a52d3de36402
-DATA lanes<>+136(SB)/8, $0xbd5e66d63bbfb040
-DATA lanes<>+144(SB)/8, $0xbd36ba11bd8bbd18
-DATA lanes<>+152(SB)/8, $0x3bffdbf4bc4af330
-DATA lanes<>+160(SB)/8, $0x3c241d9a3c5545f7
-DATA lanes<>+168(SB)/8, $0x3b1b819f3bb43287
-DATA lanes<>+176(SB)/8, $0x398150313a5b7b68
-DATA lanes<>+184(SB)/8, $0x375ab2b93880ced4
-DATA lanes<>+192(SB)/8, $0xbe9d48d5bec0957a
-DATA lanes<>+200(SB)/8, $0x3d0a5135be1021ce
-DATA lanes<>+208(SB)/8, $0x3e2ae2033e11f0f2
-DATA lanes<>+216(SB)/8, $0x3dadfad23e09b955
-DATA lanes<>+224(SB)/8, $0x3c9d0aeb3d3469bc
-DATA lanes<>+232(SB)/8, $0x3b135c3c3be869f5
-DATA lanes<>+240(SB)/8, $0x39180a4a3a20f83b
-DATA lanes<>+248(SB)/8, $0x36b1369a37f90892
-DATA lanes<>+256(SB)/8, $0xbe89872234822091
-DATA lanes<>+264(SB)/8, $0xbef6569bbee2b017
-DATA lanes<>+272(SB)/8, $0xbe925baabed12a02
-DATA lanes<>+280(SB)/8, $0xbdae70c7be2cd78a
-DATA lanes<>+288(SB)/8, $0xbc63fdb5bd1798b6
-DATA lanes<>+296(SB)/8, $0xbaa91c17bb94d6a4
-DATA lanes<>+304(SB)/8, $0xb890cf93b9a77f1d
-DATA lanes<>+312(SB)/8, $0xb61089cfb75aca80
-DATA lanes<>+320(SB)/8, $0x3f876a3e3f906ebb
-DATA lanes<>+328(SB)/8, $0x3f21b3433f5f343a
-DATA lanes<>+336(SB)/8, $0x3e6691533ecdf21c
-DATA lanes<>+344(SB)/8, $0x3d444a753de2e824
-DATA lanes<>+352(SB)/8, $0x3bc78c153c9543ad
-DATA lanes<>+360(SB)/8, $0x39f23bf83aea7f70
-DATA lanes<>+368(SB)/8, $0x37af90ee38dbf4c8
-DATA lanes<>+376(SB)/8, $0x3517f28136765d86
-DATA lanes<>+384(SB)/8, $0x3e029daf398de1ce
-DATA lanes<>+392(SB)/8, $0x3e166d033e3a7e00
-DATA lanes<>+400(SB)/8, $0xbc25ce363d82f697
-DATA lanes<>+408(SB)/8, $0xbd402537bd3b560f
-DATA lanes<>+416(SB)/8, $0xbc8e0820bd04b73a
-DATA lanes<>+424(SB)/8, $0xbb33f299bbf78a59
-DATA lanes<>+432(SB)/8, $0xb968308fba5d48f5
-DATA lanes<>+440(SB)/8, $0xb7225f9eb85120ba
-DATA lanes<>+448(SB)/8, $0x2000000000000000
-DATA lanes<>+456(SB)/8, $0x4000000000000000
-DATA lanes<>+464(SB)/8, $0x8000000000000000
-DATA lanes<>+472(SB)/8, $0x4008000000000000
-DATA lanes<>+480(SB)/8, $0x4010000000000000
-DATA lanes<>+488(SB)/8, $0x4014000000000000
-DATA lanes<>+496(SB)/8, $0x4018000000000000
-DATA lanes<>+504(SB)/8, $0x401c000000000000
-DATA lanes<>+512(SB)/8, $0x4020000000000000
-DATA lanes<>+520(SB)/8, $0x4024000000000000
-DATA lanes<>+528(SB)/8, $0x4028000000000000
-DATA lanes<>+536(SB)/8, $0x4330000000000000
-DATA lanes<>+544(SB)/8, $0x4036000000000000
-DATA lanes<>+552(SB)/8, $0x4069000000000000
-DATA lanes<>+560(SB)/8, $0xc069000000000000
-DATA lanes<>+568(SB)/8, $0x3fe0000000000000
-DATA lanes<>+576(SB)/8, $0x39f0000000000000
-DATA lanes<>+584(SB)/8, $0x3bf0000000000000
-DATA lanes<>+592(SB)/8, $0x3df0000000000000
-DATA lanes<>+600(SB)/8, $0x3ff0000000000000
-DATA lanes<>+608(SB)/8, $0x7ff0000000000000
-DATA lanes<>+616(SB)/8, $0xfff0000000000000
-DATA lanes<>+624(SB)/8, $0x0000000020000000
-DATA lanes<>+632(SB)/8, $0xffffffffc0000000
-DATA lanes<>+640(SB)/8, $0x7ff8000000000001
-DATA lanes<>+648(SB)/8, $0x3fd999999997ff02
-DATA lanes<>+656(SB)/8, $0x3c91a62633145c07
-DATA lanes<>+664(SB)/8, $0x3f55d8a86184a40f
-DATA lanes<>+672(SB)/8, $0xc014abbce625be0f
-DATA lanes<>+680(SB)/8, $0x400921fb54442d18
-DATA lanes<>+688(SB)/8, $0x3ff921fb54442d18
-DATA lanes<>+696(SB)/8, $0x3fac6b08ac039618
-DATA lanes<>+704(SB)/8, $0xbfe85d40c53e2f20
-DATA lanes<>+712(SB)/8, $0x3efb26836662d728
-DATA lanes<>+720(SB)/8, $0x3f4a019fd53c0d29
-DATA lanes<>+728(SB)/8, $0xbf71110b84086e2c
-DATA lanes<>+736(SB)/8, $0x3fb052d61a05393c
-DATA lanes<>+744(SB)/8, $0x3fd21b344c6e6c3c
-DATA lanes<>+752(SB)/8, $0x3ffe0911cbce783e
-DATA lanes<>+760(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+768(SB)/8, $0x3f7f03a12a909e4c
-DATA lanes<>+776(SB)/8, $0x40071547652b8250
-DATA lanes<>+784(SB)/8, $0x3fb5555555555553
-DATA lanes<>+792(SB)/8, $0x3fb5555555555555
-DATA lanes<>+800(SB)/8, $0x3fd5555555555555
-DATA lanes<>+808(SB)/8, $0x3f2445c971efa055
-DATA lanes<>+816(SB)/8, $0xbf3f309e80722d56
-DATA lanes<>+824(SB)/8, $0x3fc2c2b7763d805b
-DATA lanes<>+832(SB)/8, $0xbf8111111110a961
-DATA lanes<>+840(SB)/8, $0xbf7e306fb970c664
-DATA lanes<>+848(SB)/8, $0x3fdacfe390c97d69
-DATA lanes<>+856(SB)/8, $0x3feec709dc53e36a
-DATA lanes<>+864(SB)/8, $0x3fe2776c2916226b
-DATA lanes<>+872(SB)/8, $0x3ea2b13cd94eb678
-DATA lanes<>+880(SB)/8, $0x3e620bf2b253cb78
-DATA lanes<>+888(SB)/8, $0xbeb1e5f92aeffd7a
-DATA lanes<>+896(SB)/8, $0xbf4380ed1cac877f
-DATA lanes<>+904(SB)/8, $0x3fd45f306dc9c883
-DATA lanes<>+912(SB)/8, $0x3fcebfbe077a1288
-DATA lanes<>+920(SB)/8, $0x3fe62e42ff0e1b91
-DATA lanes<>+928(SB)/8, $0x3fe5555555555592
-DATA lanes<>+936(SB)/8, $0x433000002a9f7893
-DATA lanes<>+944(SB)/8, $0x3f83b29f38648e96
-DATA lanes<>+952(SB)/8, $0x3fd47952749a059a
-DATA lanes<>+960(SB)/8, $0x3f3e8db81e98baab
-DATA lanes<>+968(SB)/8, $0xbfe32d2cce4ddeac
-DATA lanes<>+976(SB)/8, $0xbef6bdc854235eb9
-DATA lanes<>+984(SB)/8, $0x3fd472be122434be
-DATA lanes<>+992(SB)/8, $0x3fda61a30145a6c1
-DATA lanes<>+1000(SB)/8, $0xbf5b17c4b11489c7
-DATA lanes<>+1008(SB)/8, $0x3f79f05cb00a7bcb
-DATA lanes<>+1016(SB)/8, $0x3fcc71c52121fdcb
-DATA lanes<>+1024(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+1032(SB)/8, $0x3fc74663d74a98cd
-DATA lanes<>+1040(SB)/8, $0x3f4b6ffcc3fd6cce
-DATA lanes<>+1048(SB)/8, $0x3fc2f0463858acd9
-DATA lanes<>+1056(SB)/8, $0x3f7041040cb94edb
-DATA lanes<>+1064(SB)/8, $0xbf66c16c16bbaede
-DATA lanes<>+1072(SB)/8, $0x3eefde60951d87e1
-DATA lanes<>+1080(SB)/8, $0xbfad4fcd831179e4
-DATA lanes<>+1088(SB)/8, $0x3fc39a1d975653e6
-DATA lanes<>+1096(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+1104(SB)/8, $0xbf9533b03af740ef
-DATA lanes<>+1112(SB)/8, $0x3fd24924941e36f0
-DATA lanes<>+1120(SB)/8, $0x3ffa08010b80aaf0
-DATA lanes<>+1128(SB)/8, $0x3fb507833e7723f2
-DATA lanes<>+1136(SB)/8, $0xbfede9e64df22ef3
-DATA lanes<>+1144(SB)/8, $0xbffe3ac95fe1f2f3
-DATA lanes<>+1152(SB)/8, $0x400466bc67757ff6
-DATA lanes<>+1160(SB)/8, $0x43300000000003ff
-DATA lanes<>+1168(SB)/8, $0x43380000000003ff
-DATA lanes<>+1176(SB)/8, $0x00000000ffffffff
-DATA lanes<>+1184(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+1192(SB)/8, $0x3f00000033000000
-DATA lanes<>+1200(SB)/8, $0x4700000043000000
-DATA lanes<>+1208(SB)/8, $0xbf0000004b000000
-DATA lanes<>+1216(SB)/8, $0x41200000c3170000
-DATA lanes<>+1224(SB)/8, $0x404000003f400000
-DATA lanes<>+1232(SB)/8, $0x008000004b400000
-DATA lanes<>+1240(SB)/8, $0x308000002b800000
-DATA lanes<>+1248(SB)/8, $0x3e8000003d800000
-DATA lanes<>+1256(SB)/8, $0x408000003f800000
-DATA lanes<>+1264(SB)/8, $0x7f8000005d800000
-DATA lanes<>+1272(SB)/8, $0xff800000bf800000
-DATA lanes<>+1280(SB)/8, $0xc19000003e820000
-DATA lanes<>+1288(SB)/8, $0x42b2000040a00000
-DATA lanes<>+1296(SB)/8, $0x7fc0000042b40000
-DATA lanes<>+1304(SB)/8, $0xc2d0000041c80000
-DATA lanes<>+1312(SB)/8, $0x3f317200407a4000
-DATA lanes<>+1320(SB)/8, $0x000000023fb17200
-DATA lanes<>+1328(SB)/8, $0xb0ce270300000003
-DATA lanes<>+1336(SB)/8, $0xbd153d053c1db403
-DATA lanes<>+1344(SB)/8, $0x37ccf409b102e308
-DATA lanes<>+1352(SB)/8, $0x390bd90bbdac040a
-DATA lanes<>+1360(SB)/8, $0x3d35f60d3de0460d
-DATA lanes<>+1368(SB)/8, $0xbae9970e3ab5f60d
-DATA lanes<>+1376(SB)/8, $0xbab60614363ab610
-DATA lanes<>+1384(SB)/8, $0x3f3172183c318b17
-DATA lanes<>+1392(SB)/8, $0x3eb1721833b17218
-DATA lanes<>+1400(SB)/8, $0x0000001f3ab5561a
-DATA lanes<>+1408(SB)/8, $0xb9851e2100000020
-DATA lanes<>+1416(SB)/8, $0x3e0916273c091627
-DATA lanes<>+1424(SB)/8, $0x3d30542e3dd9062c
-DATA lanes<>+1432(SB)/8, $0xb33bbd2e3d2aac2e
-DATA lanes<>+1440(SB)/8, $0x3fc02e2fb3bbbd2e
-DATA lanes<>+1448(SB)/8, $0x41633333b696e832
-DATA lanes<>+1456(SB)/8, $0x4038aa3b3f82c339
-DATA lanes<>+1464(SB)/8, $0x3fb8aa3bbf38aa3b
-DATA lanes<>+1472(SB)/8, $0x3fc30640bfb8aa3b
-DATA lanes<>+1480(SB)/8, $0xbe121042be800041
-DATA lanes<>+1488(SB)/8, $0x3e2aaa46be2a6b42
-DATA lanes<>+1496(SB)/8, $0xbe074b4abe2aaa46
-DATA lanes<>+1504(SB)/8, $0x3e2aaa55bcb01a4e
-DATA lanes<>+1512(SB)/8, $0x4b4000573f2aaa55
-DATA lanes<>+1520(SB)/8, $0x3e7c8f5d3bbd8a57
-DATA lanes<>+1528(SB)/8, $0x32a570603950115e
-DATA lanes<>+1536(SB)/8, $0x3d6d12663aa24063
-DATA lanes<>+1544(SB)/8, $0x3d5d6d69b66c2567
-DATA lanes<>+1552(SB)/8, $0x3eaaab6c3d2aab6c
-DATA lanes<>+1560(SB)/8, $0x3c0888703aaf7a6e
-DATA lanes<>+1568(SB)/8, $0xba3fc47cbaa44d74
-DATA lanes<>+1576(SB)/8, $0x4b40007e4b40007d
-DATA lanes<>+1584(SB)/8, $0x40354f7f4b40007f
-DATA lanes<>+1592(SB)/8, $0x3f22f9833c320883
-DATA lanes<>+1600(SB)/8, $0x3e4cb3843d3a3e84
-DATA lanes<>+1608(SB)/8, $0x3c091e89ffffff88
-DATA lanes<>+1616(SB)/8, $0xb80e9e8bbc091e89
-DATA lanes<>+1624(SB)/8, $0x35bfbe8e363fbe8e
-DATA lanes<>+1632(SB)/8, $0xbd3cb7994b400098
-DATA lanes<>+1640(SB)/8, $0x4121999a3e9a209a
-DATA lanes<>+1648(SB)/8, $0xbeaaaa9f3e99fa9e
-DATA lanes<>+1656(SB)/8, $0xbe2aaaa33eb9cba0
-DATA lanes<>+1664(SB)/8, $0x3bd2cfa53d2aaaa5
-DATA lanes<>+1672(SB)/8, $0x3cc616ad3e2aaaab
-DATA lanes<>+1680(SB)/8, $0x3eaaaab0b22d91af
-DATA lanes<>+1688(SB)/8, $0xba052bb4b8e6eab3
-DATA lanes<>+1696(SB)/8, $0x3c8cacb43e143bb4
-DATA lanes<>+1704(SB)/8, $0xbb88e4ba3c0883ba
-DATA lanes<>+1712(SB)/8, $0x407c0fc13df5dfbd
-DATA lanes<>+1720(SB)/8, $0xbf2fe9c8bcaab0c2
-DATA lanes<>+1728(SB)/8, $0x3e75fdca3d2cb6ca
-DATA lanes<>+1736(SB)/8, $0x3e0886cd3b2b98cb
-DATA lanes<>+1744(SB)/8, $0x3284fbd03d6357cf
-DATA lanes<>+1752(SB)/8, $0x3f8036d43e8f16d1
-DATA lanes<>+1760(SB)/8, $0x3eaaaad63c1a8dd5
-DATA lanes<>+1768(SB)/8, $0xbbfa04d9bb6d4ed7
-DATA lanes<>+1776(SB)/8, $0x40490fdb3ede5bd9
-DATA lanes<>+1784(SB)/8, $0x3cae59e03fc90fdb
-DATA lanes<>+1792(SB)/8, $0x3e2aaae43b8f7de2
-DATA lanes<>+1800(SB)/8, $0x38b48fe53f74b8e4
-DATA lanes<>+1808(SB)/8, $0x3821f9e5bcfeb7e5
-DATA lanes<>+1816(SB)/8, $0xa6f72ced34c3eee8
-DATA lanes<>+1824(SB)/8, $0x3e4cc8f239652ded
-DATA lanes<>+1832(SB)/8, $0x3b461df6b94ca8f5
-DATA lanes<>+1840(SB)/8, $0x3efffff932ee4df7
-DATA lanes<>+1848(SB)/8, $0x3d9980fe3dfffefd
-DATA lanes<>+1856(SB)/8, $0x007fffff3efffffe
-DATA lanes<>+1864(SB)/8, $0x000000003effffff
-GLOBL lanes<>(SB), RODATA|NOPTR, $1872
+DATA lanes<>+64(SB)/8, $0x3e91d9d100000000
+DATA lanes<>+72(SB)/8, $0x3f34b3f63f06e758
+DATA lanes<>+80(SB)/8, $0x3f6609f23f532ad5
+DATA lanes<>+88(SB)/8, $0x3f77aa7b3f7137d5
+DATA lanes<>+96(SB)/8, $0x3f7d638e3f7b53e2
+DATA lanes<>+104(SB)/8, $0x3f7f30323f7e8b1d
+DATA lanes<>+112(SB)/8, $0x3f7fbf8e3f7f8c42
+DATA lanes<>+120(SB)/8, $0x3f7fec073f7fdc1f
+DATA lanes<>+128(SB)/8, $0x3e8f98d900000000
+DATA lanes<>+136(SB)/8, $0x3f37f7bb3f06ffa7
+DATA lanes<>+144(SB)/8, $0x3f6d6a9f3f595db4
+DATA lanes<>+152(SB)/8, $0x3f7cf0ae3f78030a
+DATA lanes<>+160(SB)/8, $0x3f7faf5b3f7ef537
+DATA lanes<>+168(SB)/8, $0x3f7ffae03f7fea65
+DATA lanes<>+176(SB)/8, $0x3f7fffcd3f7ffeed
+DATA lanes<>+184(SB)/8, $0x3f7fffff3f7ffff8
+DATA lanes<>+192(SB)/8, $0x3d3db6e200000000
+DATA lanes<>+200(SB)/8, $0x3dd45a0d3d9b103a
+DATA lanes<>+208(SB)/8, $0x3e21e1523e0689e1
+DATA lanes<>+216(SB)/8, $0x3e57b4323e3d0b84
+DATA lanes<>+224(SB)/8, $0x3e85089d3e71bd97
+DATA lanes<>+232(SB)/8, $0x3e9d807d3e9131f0
+DATA lanes<>+240(SB)/8, $0x3eb4519d3ea88c96
+DATA lanes<>+248(SB)/8, $0x3eca80f23ebf609a
+DATA lanes<>+256(SB)/8, $0x3f85aac33f800000
+DATA lanes<>+264(SB)/8, $0x3f91c3d33f8b95c2
+DATA lanes<>+272(SB)/8, $0x3f9ef5323f9837f0
+DATA lanes<>+280(SB)/8, $0x3fad583f3fa5fed7
+DATA lanes<>+288(SB)/8, $0x3fbd08a43fb504f3
+DATA lanes<>+296(SB)/8, $0x3fce248c3fc5672a
+DATA lanes<>+304(SB)/8, $0x3fe0ccdf3fd744fd
+DATA lanes<>+312(SB)/8, $0x3ff5257d3feac0c7
+DATA lanes<>+320(SB)/8, $0x3f7469cb3f800000
+DATA lanes<>+328(SB)/8, $0x3f66c92b3f6d552b
+DATA lanes<>+336(SB)/8, $0x3f5a91153f607b32
+DATA lanes<>+344(SB)/8, $0x3f4f60053f54d844
+DATA lanes<>+352(SB)/8, $0x3f456c293f4a2b32
+DATA lanes<>+360(SB)/8, $0x3f3c35ac3f40c9d6
+DATA lanes<>+368(SB)/8, $0x3f3401a23f383135
+DATA lanes<>+376(SB)/8, $0x3f2c5f903f302900
+DATA lanes<>+384(SB)/8, $0x3f6b39e83f800000
+DATA lanes<>+392(SB)/8, $0x3f0072703f38e901
+DATA lanes<>+400(SB)/8, $0x3e4528803ea3a0bb
+DATA lanes<>+408(SB)/8, $0x3d832ca83de5aea4
+DATA lanes<>+416(SB)/8, $0x3ca642343d142668
+DATA lanes<>+424(SB)/8, $0x3bcf79e23c39e9e1
+DATA lanes<>+432(SB)/8, $0x3b00d3f83b6747e0
+DATA lanes<>+440(SB)/8, $0x3a1fbe9f3a8f783f
+DATA lanes<>+448(SB)/8, $0x3da3a52d3de36402
+DATA lanes<>+456(SB)/8, $0xbd5e66d63bbfb040
+DATA lanes<>+464(SB)/8, $0xbd36ba11bd8bbd18
+DATA lanes<>+472(SB)/8, $0x3bffdbf4bc4af330
+DATA lanes<>+480(SB)/8, $0x3c241d9a3c5545f7
+DATA lanes<>+488(SB)/8, $0x3b1b819f3bb43287
+DATA lanes<>+496(SB)/8, $0x398150313a5b7b68
+DATA lanes<>+504(SB)/8, $0x375ab2b93880ced4
+DATA lanes<>+512(SB)/8, $0xb88478beb8eddd05
+DATA lanes<>+520(SB)/8, $0xb7a43ce9b8138361
+DATA lanes<>+528(SB)/8, $0xb6cb8c26b736d7f4
+DATA lanes<>+536(SB)/8, $0xb5fc3caeb66296fe
+DATA lanes<>+544(SB)/8, $0xb51c47feb58c6478
+DATA lanes<>+552(SB)/8, $0xb441a7d5b4adf7be
+DATA lanes<>+560(SB)/8, $0xb36ff79ab3d79244
+DATA lanes<>+568(SB)/8, $0xb294ad43b3058fd8
+DATA lanes<>+576(SB)/8, $0xbe6d5a34beaab11f
+DATA lanes<>+584(SB)/8, $0x3da97639bd24bb85
+DATA lanes<>+592(SB)/8, $0x3dbaf67a3de32d35
+DATA lanes<>+600(SB)/8, $0x3d1e18ce3d7ebadf
+DATA lanes<>+608(SB)/8, $0x3c56edbc3cbad0fa
+DATA lanes<>+616(SB)/8, $0x3b8900a83bf3a9f0
+DATA lanes<>+624(SB)/8, $0x3aab43323b195e99
+DATA lanes<>+632(SB)/8, $0x39d4cbc33a3efa18
+DATA lanes<>+640(SB)/8, $0x3edf23ca3ed4c738
+DATA lanes<>+648(SB)/8, $0x3ef388b43ee9428e
+DATA lanes<>+656(SB)/8, $0x3f03b5963efda156
+DATA lanes<>+664(SB)/8, $0x3f0d067b3f083cf0
+DATA lanes<>+672(SB)/8, $0x3f15fc343f11879c
+DATA lanes<>+680(SB)/8, $0x3f1e9dd63f1a9bc5
+DATA lanes<>+688(SB)/8, $0x3f2761cd3f22d57a
+DATA lanes<>+696(SB)/8, $0x3f3172183f2b7124
+DATA lanes<>+704(SB)/8, $0xba019befba92ca44
+DATA lanes<>+712(SB)/8, $0xb8ab99f9b958b7f0
+DATA lanes<>+720(SB)/8, $0xb736f28bb800b704
+DATA lanes<>+728(SB)/8, $0xb59d4387b67667c4
+DATA lanes<>+736(SB)/8, $0xb3da3912b4be457c
+DATA lanes<>+744(SB)/8, $0xb1f499bdb2ed4611
+DATA lanes<>+752(SB)/8, $0xafdd9a55b0ef1651
+DATA lanes<>+760(SB)/8, $0xada25bf5aec2c74a
+DATA lanes<>+768(SB)/8, $0x37d3bf7f383dfd48
+DATA lanes<>+776(SB)/8, $0x370354df376bdef8
+DATA lanes<>+784(SB)/8, $0x3622caa936923986
+DATA lanes<>+792(SB)/8, $0x3549be0f35b539e6
+DATA lanes<>+800(SB)/8, $0x3479fed134e093e1
+DATA lanes<>+808(SB)/8, $0x339ae434340b24ee
+DATA lanes<>+816(SB)/8, $0x32bfeedd332c6ba2
+DATA lanes<>+824(SB)/8, $0x31edd5243255a760
+DATA lanes<>+832(SB)/8, $0x38040e5ec0413d5c
+DATA lanes<>+840(SB)/8, $0x37c2c5b33809b0a5
+DATA lanes<>+848(SB)/8, $0xb6e352f237038bba
+DATA lanes<>+856(SB)/8, $0xb78b3e82b781d171
+DATA lanes<>+864(SB)/8, $0xb6aafdebb7489aaa
+DATA lanes<>+872(SB)/8, $0x36870c27355038e7
+DATA lanes<>+880(SB)/8, $0x3674e1f3369c6722
+DATA lanes<>+888(SB)/8, $0x354dd847360cd719
+DATA lanes<>+896(SB)/8, $0xb98861deba056f6a
+DATA lanes<>+904(SB)/8, $0xb86a3c7bb9027e05
+DATA lanes<>+912(SB)/8, $0xb71caaedb7c582ec
+DATA lanes<>+920(SB)/8, $0xb5a4c26eb66a0ae3
+DATA lanes<>+928(SB)/8, $0xb40916dab4dac912
+DATA lanes<>+936(SB)/8, $0xb2355275b3223729
+DATA lanes<>+944(SB)/8, $0xb03f4411b13f8918
+DATA lanes<>+952(SB)/8, $0xae215288af349cb6
+DATA lanes<>+960(SB)/8, $0x3903f405396d0172
+DATA lanes<>+968(SB)/8, $0x38238d283892e91f
+DATA lanes<>+976(SB)/8, $0x374aae0837b611cf
+DATA lanes<>+984(SB)/8, $0x367b27c736e19ec7
+DATA lanes<>+992(SB)/8, $0x359b9c1d360bca2b
+DATA lanes<>+1000(SB)/8, $0x34c0d2ba352d3857
+DATA lanes<>+1008(SB)/8, $0x33eeef7c3456a504
+DATA lanes<>+1016(SB)/8, $0x3314099d3384fcd6
+DATA lanes<>+1024(SB)/8, $0xb945f78ab9b1d079
+DATA lanes<>+1032(SB)/8, $0xb8755757b8dc638c
+DATA lanes<>+1040(SB)/8, $0xb798032fb8088e75
+DATA lanes<>+1048(SB)/8, $0xb6bc5e0cb7293778
+DATA lanes<>+1056(SB)/8, $0xb5e96a35b651af5b
+DATA lanes<>+1064(SB)/8, $0xb5109e06b581ea40
+DATA lanes<>+1072(SB)/8, $0xb4333391b4a0fbba
+DATA lanes<>+1080(SB)/8, $0xb35e0e5cb3c77b34
+DATA lanes<>+1088(SB)/8, $0xbe9d48d5bec0957a
+DATA lanes<>+1096(SB)/8, $0x3d0a5135be1021ce
+DATA lanes<>+1104(SB)/8, $0x3e2ae2033e11f0f2
+DATA lanes<>+1112(SB)/8, $0x3dadfad23e09b955
+DATA lanes<>+1120(SB)/8, $0x3c9d0aeb3d3469bc
+DATA lanes<>+1128(SB)/8, $0x3b135c3c3be869f5
+DATA lanes<>+1136(SB)/8, $0x39180a4a3a20f83b
+DATA lanes<>+1144(SB)/8, $0x36b1369a37f90892
+DATA lanes<>+1152(SB)/8, $0x2bf259dd2be8137e
+DATA lanes<>+1160(SB)/8, $0x2c0424912bfd14b1
+DATA lanes<>+1168(SB)/8, $0x2c101a502c09fe49
+DATA lanes<>+1176(SB)/8, $0x2c1d252c2c167b96
+DATA lanes<>+1184(SB)/8, $0x2c2b5e392c241a45
+DATA lanes<>+1192(SB)/8, $0x2c3ae0d12c32f486
+DATA lanes<>+1200(SB)/8, $0x2c4bcac82c4326e9
+DATA lanes<>+1208(SB)/8, $0x2c5e3ca42c54d094
+DATA lanes<>+1216(SB)/8, $0x3c347da9bba36e88
+DATA lanes<>+1224(SB)/8, $0x3c7a0e893c732ac6
+DATA lanes<>+1232(SB)/8, $0x3c0373733c4e8c90
+DATA lanes<>+1240(SB)/8, $0xbab3e2533b418cf6
+DATA lanes<>+1248(SB)/8, $0xbbb55ca2bb8b2255
+DATA lanes<>+1256(SB)/8, $0xbb9aede0bbb54a79
+DATA lanes<>+1264(SB)/8, $0xbb2308d2bb6bcd70
+DATA lanes<>+1272(SB)/8, $0xba73c9b3bacf3302
+DATA lanes<>+1280(SB)/8, $0xba28bb1bbf43738b
+DATA lanes<>+1288(SB)/8, $0xba457356ba5be6e9
+DATA lanes<>+1296(SB)/8, $0xb8e9fb66b9f50452
+DATA lanes<>+1304(SB)/8, $0x39bc8dc039467289
+DATA lanes<>+1312(SB)/8, $0x39a3fc3439cb7d1c
+DATA lanes<>+1320(SB)/8, $0x389d5cde3948df36
+DATA lanes<>+1328(SB)/8, $0xb85774adb7079e8e
+DATA lanes<>+1336(SB)/8, $0xb8693781b883cd69
+DATA lanes<>+1344(SB)/8, $0x369e84ab36b9d38b
+DATA lanes<>+1352(SB)/8, $0x3609b146365f75c9
+DATA lanes<>+1360(SB)/8, $0x35195449359845a4
+DATA lanes<>+1368(SB)/8, $0x33f2b3ae348ddd86
+DATA lanes<>+1376(SB)/8, $0x328ea8833340c7c4
+DATA lanes<>+1384(SB)/8, $0x30ff19e731c5328a
+DATA lanes<>+1392(SB)/8, $0x2f30099f301aab19
+DATA lanes<>+1400(SB)/8, $0x2d3d5fbe2e3c448c
+DATA lanes<>+1408(SB)/8, $0xbe89872234822091
+DATA lanes<>+1416(SB)/8, $0xbef6569bbee2b017
+DATA lanes<>+1424(SB)/8, $0xbe925baabed12a02
+DATA lanes<>+1432(SB)/8, $0xbdae70c7be2cd78a
+DATA lanes<>+1440(SB)/8, $0xbc63fdb5bd1798b6
+DATA lanes<>+1448(SB)/8, $0xbaa91c17bb94d6a4
+DATA lanes<>+1456(SB)/8, $0xb890cf93b9a77f1d
+DATA lanes<>+1464(SB)/8, $0xb61089cfb75aca80
+DATA lanes<>+1472(SB)/8, $0xbd20dff8bd4c1099
+DATA lanes<>+1480(SB)/8, $0xb91edf96bcad8478
+DATA lanes<>+1488(SB)/8, $0x3d0959d33c9db63e
+DATA lanes<>+1496(SB)/8, $0x3d2bf3493d281394
+DATA lanes<>+1504(SB)/8, $0x3cfe81993d1b6ade
+DATA lanes<>+1512(SB)/8, $0x3c85394f3cbf5c0b
+DATA lanes<>+1520(SB)/8, $0x3bd135ad3c2cb2c6
+DATA lanes<>+1528(SB)/8, $0x3afd29fa3b6d7ec9
+DATA lanes<>+1536(SB)/8, $0x38d24849393a1f99
+DATA lanes<>+1544(SB)/8, $0x37d56396385bbb55
+DATA lanes<>+1552(SB)/8, $0x36a3af97374144f4
+DATA lanes<>+1560(SB)/8, $0x35417faa3601e60f
+DATA lanes<>+1568(SB)/8, $0x33b25f3c34877040
+DATA lanes<>+1576(SB)/8, $0x3201413c32dd3467
+DATA lanes<>+1584(SB)/8, $0x3014192c310e703f
+DATA lanes<>+1592(SB)/8, $0x2e06b9712f115ab2
+DATA lanes<>+1600(SB)/8, $0x3e1a98353a584f9e
+DATA lanes<>+1608(SB)/8, $0x3d7612473e168c10
+DATA lanes<>+1616(SB)/8, $0xbcc567a3bb489673
+DATA lanes<>+1624(SB)/8, $0xbc88c924bcbef93a
+DATA lanes<>+1632(SB)/8, $0xbbceb8f7bc2d4a40
+DATA lanes<>+1640(SB)/8, $0xbb07cc2ebb6ef793
+DATA lanes<>+1648(SB)/8, $0xba2b4ea0ba98e9cb
+DATA lanes<>+1656(SB)/8, $0xb955728db9bf5ed4
+DATA lanes<>+1664(SB)/8, $0x3b400a793dfc71aa
+DATA lanes<>+1672(SB)/8, $0xba34221b3a9ab704
+DATA lanes<>+1680(SB)/8, $0xbb3588a1bb0a2a44
+DATA lanes<>+1688(SB)/8, $0xbb03793bbb2e6a4e
+DATA lanes<>+1696(SB)/8, $0xb9a37fb8ba93bb04
+DATA lanes<>+1704(SB)/8, $0x3a14dbbb398c5baf
+DATA lanes<>+1712(SB)/8, $0x3a1339843a26e83c
+DATA lanes<>+1720(SB)/8, $0x39974d3c39df7ccd
+DATA lanes<>+1728(SB)/8, $0x3945fce939b1d8b9
+DATA lanes<>+1736(SB)/8, $0x387559e838dc672a
+DATA lanes<>+1744(SB)/8, $0x379803fd38088f6e
+DATA lanes<>+1752(SB)/8, $0x36bc5ebe37293831
+DATA lanes<>+1760(SB)/8, $0x35e96af43651b010
+DATA lanes<>+1768(SB)/8, $0x35109e773581eaa7
+DATA lanes<>+1776(SB)/8, $0x3433341b34a0fc36
+DATA lanes<>+1784(SB)/8, $0x335e0f0533c77bcc
+DATA lanes<>+1792(SB)/8, $0x3f876a3e3f906ebb
+DATA lanes<>+1800(SB)/8, $0x3f21b3433f5f343a
+DATA lanes<>+1808(SB)/8, $0x3e6691533ecdf21c
+DATA lanes<>+1816(SB)/8, $0x3d444a753de2e824
+DATA lanes<>+1824(SB)/8, $0x3bc78c153c9543ad
+DATA lanes<>+1832(SB)/8, $0x39f23bf83aea7f70
+DATA lanes<>+1840(SB)/8, $0x37af90ee38dbf4c8
+DATA lanes<>+1848(SB)/8, $0x3517f28136765d86
+DATA lanes<>+1856(SB)/8, $0xb4d5e5bfb365ddbd
+DATA lanes<>+1864(SB)/8, $0xb4b96b98b4ebe7b7
+DATA lanes<>+1872(SB)/8, $0xb40a6920b47227ec
+DATA lanes<>+1880(SB)/8, $0xb3048977b38dfa8b
+DATA lanes<>+1888(SB)/8, $0xb1b3e2cdb2633295
+DATA lanes<>+1896(SB)/8, $0xb034b82db10424ba
+DATA lanes<>+1904(SB)/8, $0xae89a352af66a61f
+DATA lanes<>+1912(SB)/8, $0xaca1521fad99dcb8
+DATA lanes<>+1920(SB)/8, $0xb7e0ef0eb82ca8c1
+DATA lanes<>+1928(SB)/8, $0xb70d8832b784055d
+DATA lanes<>+1936(SB)/8, $0xb5ffa021b68bbe99
+DATA lanes<>+1944(SB)/8, $0xb4ac9990b559769c
+DATA lanes<>+1952(SB)/8, $0xb332307fb4001cdc
+DATA lanes<>+1960(SB)/8, $0xb18e943bb2688f31
+DATA lanes<>+1968(SB)/8, $0xafb27a5ab0a46bac
+DATA lanes<>+1976(SB)/8, $0xadafe770aeb68030
+DATA lanes<>+1984(SB)/8, $0xb901f2af401af9c9
+DATA lanes<>+1992(SB)/8, $0x389c12e2b79422e0
+DATA lanes<>+2000(SB)/8, $0x3903f3523903066a
+DATA lanes<>+2008(SB)/8, $0x3813a4c538b96356
+DATA lanes<>+2016(SB)/8, $0xb8247747b743bf36
+DATA lanes<>+2024(SB)/8, $0xb81cae86b83fb42e
+DATA lanes<>+2032(SB)/8, $0xb71bb60cb7c00355
+DATA lanes<>+2040(SB)/8, $0x36972e8db24b31d9
+DATA lanes<>+2048(SB)/8, $0x3e029daf398de1ce
+DATA lanes<>+2056(SB)/8, $0x3e166d033e3a7e00
+DATA lanes<>+2064(SB)/8, $0xbc25ce363d82f697
+DATA lanes<>+2072(SB)/8, $0xbd402537bd3b560f
+DATA lanes<>+2080(SB)/8, $0xbc8e0820bd04b73a
+DATA lanes<>+2088(SB)/8, $0xbb33f299bbf78a59
+DATA lanes<>+2096(SB)/8, $0xb968308fba5d48f5
+DATA lanes<>+2104(SB)/8, $0xb7225f9eb85120ba
+DATA lanes<>+2112(SB)/8, $0x39ef9f813a7dcfd9
+DATA lanes<>+2120(SB)/8, $0x38b309eb39553fe5
+DATA lanes<>+2128(SB)/8, $0x37547b8b380de7da
+DATA lanes<>+2136(SB)/8, $0x35c9204436965659
+DATA lanes<>+2144(SB)/8, $0x34184eaa34fe7a9a
+DATA lanes<>+2152(SB)/8, $0x3238f9ff332c8658
+DATA lanes<>+2160(SB)/8, $0x30347809313bc2f9
+DATA lanes<>+2168(SB)/8, $0x2e0da4262f2446c2
+DATA lanes<>+2176(SB)/8, $0x3f25905f3f28f2dd
+DATA lanes<>+2184(SB)/8, $0x3f1f19483f2252d4
+DATA lanes<>+2192(SB)/8, $0x3f1909cb3f1bfe00
+DATA lanes<>+2200(SB)/8, $0x3f1391b83f165ad2
+DATA lanes<>+2208(SB)/8, $0x3f0e7e643f10fed2
+DATA lanes<>+2216(SB)/8, $0x3f09c4fa3f0bf183
+DATA lanes<>+2224(SB)/8, $0x3f0521cd3f0784b7
+DATA lanes<>+2232(SB)/8, $0x3f0000003f03098f
+DATA lanes<>+2240(SB)/8, $0x3f7ff9d03f7ff4e2
+DATA lanes<>+2248(SB)/8, $0x3f7ffe153f7ffc8e
+DATA lanes<>+2256(SB)/8, $0x3f7fff683f7ffeef
+DATA lanes<>+2264(SB)/8, $0x3f7fffd13f7fffab
+DATA lanes<>+2272(SB)/8, $0x3f7ffff13f7fffe6
+DATA lanes<>+2280(SB)/8, $0x3f7ffffb3f7ffff8
+DATA lanes<>+2288(SB)/8, $0x3f7fffff3f7ffffd
+DATA lanes<>+2296(SB)/8, $0x3f8000003f7fffff
+DATA lanes<>+2304(SB)/8, $0x3d672f053e03a1e5
+DATA lanes<>+2312(SB)/8, $0xbd6e4765bd3f941d
+DATA lanes<>+2320(SB)/8, $0xbb923a98bcde1aed
+DATA lanes<>+2328(SB)/8, $0x3b9954253b72a615
+DATA lanes<>+2336(SB)/8, $0x3b1732363b696d03
+DATA lanes<>+2344(SB)/8, $0x3a5399193ab62914
+DATA lanes<>+2352(SB)/8, $0x3987ec6939f11839
+DATA lanes<>+2360(SB)/8, $0x38aa4cff39186297
+DATA lanes<>+2368(SB)/8, $0xbe86018e3583b5f7
+DATA lanes<>+2376(SB)/8, $0xbeb555f8bec2e108
+DATA lanes<>+2384(SB)/8, $0xbe312a9bbe86f973
+DATA lanes<>+2392(SB)/8, $0xbd7dcecabdd86bc3
+DATA lanes<>+2400(SB)/8, $0xbca48fbebd1171fe
+DATA lanes<>+2408(SB)/8, $0xbbced0e9bc38da9f
+DATA lanes<>+2416(SB)/8, $0xbb00b32abb66dea9
+DATA lanes<>+2424(SB)/8, $0xba1fb1b0ba8f63b8
+DATA lanes<>+2432(SB)/8, $0x3f411d973f5744fd
+DATA lanes<>+2440(SB)/8, $0x3f0a4c3d3f26d380
+DATA lanes<>+2448(SB)/8, $0x3ea661d03edb79f9
+DATA lanes<>+2456(SB)/8, $0x3e25e7433e70accc
+DATA lanes<>+2464(SB)/8, $0x3d8819b43dd9d2a8
+DATA lanes<>+2472(SB)/8, $0x3cb6eeca3d21cd56
+DATA lanes<>+2480(SB)/8, $0x3bc8e67b3c44a222
+DATA lanes<>+2488(SB)/8, $0x3ab3f7053b4310b8
+DATA lanes<>+2496(SB)/8, $0x3983583c3a1dbdfd
+DATA lanes<>+2504(SB)/8, $0x381c130738cfc3c3
+DATA lanes<>+2512(SB)/8, $0x3696e39f375eb371
+DATA lanes<>+2520(SB)/8, $0x34ed434a35c22af1
+DATA lanes<>+2528(SB)/8, $0x3317a61c3409a5cd
+DATA lanes<>+2536(SB)/8, $0x311d8df8321ea265
+DATA lanes<>+2544(SB)/8, $0x2f05027d301491ca
+DATA lanes<>+2552(SB)/8, $0x2cb674142de21b53
+DATA lanes<>+2560(SB)/8, $0xbe5651adbe2bc3fe
+DATA lanes<>+2568(SB)/8, $0xbe7d0d42be730611
+DATA lanes<>+2576(SB)/8, $0xbe5aa165be73d39f
+DATA lanes<>+2584(SB)/8, $0xbe0fdfbabe373045
+DATA lanes<>+2592(SB)/8, $0xbd93747dbdd452fd
+DATA lanes<>+2600(SB)/8, $0xbcee67bbbd410700
+DATA lanes<>+2608(SB)/8, $0xbc193824bc8b0674
+DATA lanes<>+2616(SB)/8, $0xbb1d5f66bb9fa87d
+DATA lanes<>+2624(SB)/8, $0x2000000000000000
+DATA lanes<>+2632(SB)/8, $0x4000000000000000
+DATA lanes<>+2640(SB)/8, $0x8000000000000000
+DATA lanes<>+2648(SB)/8, $0x4008000000000000
+DATA lanes<>+2656(SB)/8, $0x4010000000000000
+DATA lanes<>+2664(SB)/8, $0x4014000000000000
+DATA lanes<>+2672(SB)/8, $0x4018000000000000
+DATA lanes<>+2680(SB)/8, $0x401c000000000000
+DATA lanes<>+2688(SB)/8, $0x4020000000000000
+DATA lanes<>+2696(SB)/8, $0x4024000000000000
+DATA lanes<>+2704(SB)/8, $0x4028000000000000
+DATA lanes<>+2712(SB)/8, $0x4330000000000000
+DATA lanes<>+2720(SB)/8, $0x4036000000000000
+DATA lanes<>+2728(SB)/8, $0x4069000000000000
+DATA lanes<>+2736(SB)/8, $0xc069000000000000
+DATA lanes<>+2744(SB)/8, $0x3fe0000000000000
+DATA lanes<>+2752(SB)/8, $0x39f0000000000000
+DATA lanes<>+2760(SB)/8, $0x3bf0000000000000
+DATA lanes<>+2768(SB)/8, $0x3df0000000000000
+DATA lanes<>+2776(SB)/8, $0x3ff0000000000000
+DATA lanes<>+2784(SB)/8, $0x7ff0000000000000
+DATA lanes<>+2792(SB)/8, $0xfff0000000000000
+DATA lanes<>+2800(SB)/8, $0x0000000020000000
+DATA lanes<>+2808(SB)/8, $0xffffffffc0000000
+DATA lanes<>+2816(SB)/8, $0x7ff8000000000001
+DATA lanes<>+2824(SB)/8, $0x3fd999999997ff02
+DATA lanes<>+2832(SB)/8, $0x3c91a62633145c07
+DATA lanes<>+2840(SB)/8, $0x3f55d8a86184a40f
+DATA lanes<>+2848(SB)/8, $0xc014abbce625be0f
+DATA lanes<>+2856(SB)/8, $0x400921fb54442d18
+DATA lanes<>+2864(SB)/8, $0x3ff921fb54442d18
+DATA lanes<>+2872(SB)/8, $0x3fac6b08ac039618
+DATA lanes<>+2880(SB)/8, $0xbfe85d40c53e2f20
+DATA lanes<>+2888(SB)/8, $0x3efb26836662d728
+DATA lanes<>+2896(SB)/8, $0x3f4a019fd53c0d29
+DATA lanes<>+2904(SB)/8, $0xbf71110b84086e2c
+DATA lanes<>+2912(SB)/8, $0x3fb052d61a05393c
+DATA lanes<>+2920(SB)/8, $0x3fd21b344c6e6c3c
+DATA lanes<>+2928(SB)/8, $0x3ffe0911cbce783e
+DATA lanes<>+2936(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2944(SB)/8, $0x3f7f03a12a909e4c
+DATA lanes<>+2952(SB)/8, $0x40071547652b8250
+DATA lanes<>+2960(SB)/8, $0x3fb5555555555553
+DATA lanes<>+2968(SB)/8, $0x3fb5555555555555
+DATA lanes<>+2976(SB)/8, $0x3fd5555555555555
+DATA lanes<>+2984(SB)/8, $0x3f2445c971efa055
+DATA lanes<>+2992(SB)/8, $0xbf3f309e80722d56
+DATA lanes<>+3000(SB)/8, $0x3fc2c2b7763d805b
+DATA lanes<>+3008(SB)/8, $0xbf8111111110a961
+DATA lanes<>+3016(SB)/8, $0xbf7e306fb970c664
+DATA lanes<>+3024(SB)/8, $0x3fdacfe390c97d69
+DATA lanes<>+3032(SB)/8, $0x3feec709dc53e36a
+DATA lanes<>+3040(SB)/8, $0x3fe2776c2916226b
+DATA lanes<>+3048(SB)/8, $0x3ea2b13cd94eb678
+DATA lanes<>+3056(SB)/8, $0x3e620bf2b253cb78
+DATA lanes<>+3064(SB)/8, $0xbeb1e5f92aeffd7a
+DATA lanes<>+3072(SB)/8, $0xbf4380ed1cac877f
+DATA lanes<>+3080(SB)/8, $0x3fd45f306dc9c883
+DATA lanes<>+3088(SB)/8, $0x3fcebfbe077a1288
+DATA lanes<>+3096(SB)/8, $0x3fe62e42ff0e1b91
+DATA lanes<>+3104(SB)/8, $0x3fe5555555555592
+DATA lanes<>+3112(SB)/8, $0x433000002a9f7893
+DATA lanes<>+3120(SB)/8, $0x3f83b29f38648e96
+DATA lanes<>+3128(SB)/8, $0x3fd47952749a059a
+DATA lanes<>+3136(SB)/8, $0x3f3e8db81e98baab
+DATA lanes<>+3144(SB)/8, $0xbfe32d2cce4ddeac
+DATA lanes<>+3152(SB)/8, $0xbef6bdc854235eb9
+DATA lanes<>+3160(SB)/8, $0x3fd472be122434be
+DATA lanes<>+3168(SB)/8, $0x3fda61a30145a6c1
+DATA lanes<>+3176(SB)/8, $0xbf5b17c4b11489c7
+DATA lanes<>+3184(SB)/8, $0x3f79f05cb00a7bcb
+DATA lanes<>+3192(SB)/8, $0x3fcc71c52121fdcb
+DATA lanes<>+3200(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+3208(SB)/8, $0x3fc74663d74a98cd
+DATA lanes<>+3216(SB)/8, $0x3f4b6ffcc3fd6cce
+DATA lanes<>+3224(SB)/8, $0x3fc2f0463858acd9
+DATA lanes<>+3232(SB)/8, $0x3f7041040cb94edb
+DATA lanes<>+3240(SB)/8, $0xbf66c16c16bbaede
+DATA lanes<>+3248(SB)/8, $0x3eefde60951d87e1
+DATA lanes<>+3256(SB)/8, $0xbfad4fcd831179e4
+DATA lanes<>+3264(SB)/8, $0x3fc39a1d975653e6
+DATA lanes<>+3272(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+3280(SB)/8, $0xbf9533b03af740ef
+DATA lanes<>+3288(SB)/8, $0x3fd24924941e36f0
+DATA lanes<>+3296(SB)/8, $0x3ffa08010b80aaf0
+DATA lanes<>+3304(SB)/8, $0x3fb507833e7723f2
+DATA lanes<>+3312(SB)/8, $0xbfede9e64df22ef3
+DATA lanes<>+3320(SB)/8, $0xbffe3ac95fe1f2f3
+DATA lanes<>+3328(SB)/8, $0x400466bc67757ff6
+DATA lanes<>+3336(SB)/8, $0x43300000000003ff
+DATA lanes<>+3344(SB)/8, $0x43380000000003ff
+DATA lanes<>+3352(SB)/8, $0x00000000ffffffff
+DATA lanes<>+3360(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+3368(SB)/8, $0x4300000033000000
+DATA lanes<>+3376(SB)/8, $0x4b00000047000000
+DATA lanes<>+3384(SB)/8, $0xc3170000bf000000
+DATA lanes<>+3392(SB)/8, $0x404000003f400000
+DATA lanes<>+3400(SB)/8, $0x4b40000049400000
+DATA lanes<>+3408(SB)/8, $0x3080000000800000
+DATA lanes<>+3416(SB)/8, $0x3e8000003d800000
+DATA lanes<>+3424(SB)/8, $0x5d80000040800000
+DATA lanes<>+3432(SB)/8, $0xbf8000007f800000
+DATA lanes<>+3440(SB)/8, $0x3e820000ff800000
+DATA lanes<>+3448(SB)/8, $0x3e960000c1900000
+DATA lanes<>+3456(SB)/8, $0x42b2000040a00000
+DATA lanes<>+3464(SB)/8, $0x7fc0000042b40000
+DATA lanes<>+3472(SB)/8, $0xc2d0000041c80000
+DATA lanes<>+3480(SB)/8, $0x411330003eea0000
+DATA lanes<>+3488(SB)/8, $0x3f317200407a4000
+DATA lanes<>+3496(SB)/8, $0x0000000300000002
+DATA lanes<>+3504(SB)/8, $0x3c1db403b0ce2703
+DATA lanes<>+3512(SB)/8, $0xb102e308bd153d05
+DATA lanes<>+3520(SB)/8, $0xbdac040a37ccf409
+DATA lanes<>+3528(SB)/8, $0x3de0460d390bd90b
+DATA lanes<>+3536(SB)/8, $0x405a740e3ab5f60d
+DATA lanes<>+3544(SB)/8, $0x3f000110bae9970e
+DATA lanes<>+3552(SB)/8, $0x363ab610bf000110
+DATA lanes<>+3560(SB)/8, $0xbf000015bab60614
+DATA lanes<>+3568(SB)/8, $0x33b172183c318b17
+DATA lanes<>+3576(SB)/8, $0x0000001f3ab5561a
+DATA lanes<>+3584(SB)/8, $0x3eaaaf2100000020
+DATA lanes<>+3592(SB)/8, $0x3dd9062c3c091627
+DATA lanes<>+3600(SB)/8, $0xb33bbd2e3d2aac2e
+DATA lanes<>+3608(SB)/8, $0x3fc02e2fb3bbbd2e
+DATA lanes<>+3616(SB)/8, $0x3f82c339b696e832
+DATA lanes<>+3624(SB)/8, $0xbfb8aa3b3fb8aa3b
+DATA lanes<>+3632(SB)/8, $0xbe121042be800041
+DATA lanes<>+3640(SB)/8, $0x3e2aaa46be2a6b42
+DATA lanes<>+3648(SB)/8, $0xbe074b4abe2aaa46
+DATA lanes<>+3656(SB)/8, $0xbe79ca52bcb01a4e
+DATA lanes<>+3664(SB)/8, $0x3bbd8a573e2aaa55
+DATA lanes<>+3672(SB)/8, $0x3950115e3e7c8f5d
+DATA lanes<>+3680(SB)/8, $0x3aa2406332a57060
+DATA lanes<>+3688(SB)/8, $0xb66c25673d6d1266
+DATA lanes<>+3696(SB)/8, $0x3d2aab6c3d5d6d69
+DATA lanes<>+3704(SB)/8, $0x3c0888703aaf7a6e
+DATA lanes<>+3712(SB)/8, $0xba3fc47cbaa44d74
+DATA lanes<>+3720(SB)/8, $0x4b40007e4b40007d
+DATA lanes<>+3728(SB)/8, $0x3c32088340354f7f
+DATA lanes<>+3736(SB)/8, $0x3d3a3e843f22f983
+DATA lanes<>+3744(SB)/8, $0xffffff883e4cb384
+DATA lanes<>+3752(SB)/8, $0xbc091e893c091e89
+DATA lanes<>+3760(SB)/8, $0x35bfbe8eb80e9e8b
+DATA lanes<>+3768(SB)/8, $0xbd3cb7994b400098
+DATA lanes<>+3776(SB)/8, $0x4121999a3e9a209a
+DATA lanes<>+3784(SB)/8, $0xbe2aaaa3beaaaa9f
+DATA lanes<>+3792(SB)/8, $0x3bd2cfa53d2aaaa5
+DATA lanes<>+3800(SB)/8, $0x3cc616ad3e2aaaab
+DATA lanes<>+3808(SB)/8, $0x3eaaaab0b22d91af
+DATA lanes<>+3816(SB)/8, $0xba052bb4b8e6eab3
+DATA lanes<>+3824(SB)/8, $0x3c0883ba3e143bb4
+DATA lanes<>+3832(SB)/8, $0x400c08c1bb88e4ba
+DATA lanes<>+3840(SB)/8, $0xbf2fe9c8407c0fc1
+DATA lanes<>+3848(SB)/8, $0x3e75fdca3d2cb6ca
+DATA lanes<>+3856(SB)/8, $0x41659ccd3e0886cd
+DATA lanes<>+3864(SB)/8, $0x3d6357cf3e2aaace
+DATA lanes<>+3872(SB)/8, $0x3e8f16d13284fbd0
+DATA lanes<>+3880(SB)/8, $0x3c1a8dd53f8036d4
+DATA lanes<>+3888(SB)/8, $0xbb6d4ed73eaaaad6
+DATA lanes<>+3896(SB)/8, $0x3ede5bd9bbfa04d9
+DATA lanes<>+3904(SB)/8, $0x3fc90fdb40490fdb
+DATA lanes<>+3912(SB)/8, $0x3b8f7de23cae59e0
+DATA lanes<>+3920(SB)/8, $0x38b48fe53e2aaae4
+DATA lanes<>+3928(SB)/8, $0x3821f9e5bcfeb7e5
+DATA lanes<>+3936(SB)/8, $0xa6f72ced34c3eee8
+DATA lanes<>+3944(SB)/8, $0x3e4cc8f239652ded
+DATA lanes<>+3952(SB)/8, $0x3b461df6b94ca8f5
+DATA lanes<>+3960(SB)/8, $0x3d9980fe32ee4df7
+DATA lanes<>+3968(SB)/8, $0x007fffff3efffffe
+DATA lanes<>+3976(SB)/8, $0x000000003effffff
+GLOBL lanes<>(SB), RODATA|NOPTR, $3984
 
 // acos of f32 lanes.
 TEXT sinter∕vmath·acosF32AVX512(SB), NOSPLIT, $0-0
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z1
-	VCMPPS.BCST $30, lanes<>+1196(SB), Z1, K1
-	VBROADCASTSS lanes<>+1196(SB), Z2
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z1
+	VCMPPS.BCST $30, lanes<>+2236(SB), Z1, K1
+	VBROADCASTSS lanes<>+2236(SB), Z2
 	VMOVAPS Z2, Z3
 	VFNMADD231PS Z2, Z1, Z3
 	VMULPS Z1, Z1, Z2
 	VBLENDMPS Z3, Z2, K1, Z2
 	VSQRTPS Z2, K1, Z1
 	VMULPS Z1, Z2, Z3
-	VBROADCASTSS lanes<>+1728(SB), Z4
-	VFMADD213PS.BCST lanes<>+1676(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1600(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1852(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1796(SB), Z2, Z4
+	VBROADCASTSS lanes<>+3848(SB), Z4
+	VFMADD213PS.BCST lanes<>+3804(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+3740(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+3964(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+3920(SB), Z2, Z4
 	VFMADD231PS Z4, Z3, Z1
 	VPXOR X2, X2, X2
 	VCMPPS $17, Z2, Z0, K2
-	VBLENDMPS.BCST lanes<>+1780(SB), Z2, K2, Z3
-	VBROADCASTSS lanes<>+1784(SB), Z4
+	VBLENDMPS.BCST lanes<>+3904(SB), Z2, K2, Z3
+	VBROADCASTSS lanes<>+3908(SB), Z4
 	VBLENDMPS Z3, Z4, K1, Z3
-	VBLENDMPS.BCST lanes<>+1440(SB), Z2, K2, Z2
-	VBROADCASTSS lanes<>+1436(SB), Z4
+	VBLENDMPS.BCST lanes<>+3608(SB), Z2, K2, Z2
+	VBROADCASTSS lanes<>+3604(SB), Z4
 	VBLENDMPS Z2, Z4, K1, Z2
-	VBROADCASTSS lanes<>+1272(SB), Z4
-	VBLENDMPS.BCST lanes<>+460(SB), Z4, K1, Z4
-	VPTERNLOGD.BCST $228, lanes<>+1188(SB), Z0, Z1
+	VBROADCASTSS lanes<>+3436(SB), Z4
+	VBLENDMPS.BCST lanes<>+2636(SB), Z4, K1, Z4
+	VPTERNLOGD.BCST $228, lanes<>+3364(SB), Z0, Z1
 	VFMADD231PS Z1, Z4, Z2
 	VADDPS Z2, Z3, Z0
 	RET
 
 // acosh of f32 lanes.
 TEXT sinter∕vmath·acoshF32AVX512(SB), NOSPLIT, $0-0
-	VSUBPS.BCST lanes<>+1256(SB), Z0, Z1
-	VADDPS.BCST lanes<>+460(SB), Z1, Z2
+	VSUBPS.BCST lanes<>+256(SB), Z0, Z1
+	VADDPS.BCST lanes<>+2636(SB), Z1, Z2
 	VMULPS Z2, Z1, Z2
 	VSQRTPS Z2, Z2
 	VADDPS Z2, Z1, Z2
-	VCMPPS.BCST $30, lanes<>+1264(SB), Z1, K1
+	VCMPPS.BCST $30, lanes<>+3428(SB), Z1, K1
 	VBLENDMPS Z1, Z2, K1, Z1
 	VPXOR X2, X2, X2
-	VBLENDMPS.BCST lanes<>+1208(SB), Z2, K1, Z2
-	VADDPS.BCST lanes<>+1256(SB), Z1, Z3
-	VPSUBD.BCST lanes<>+1224(SB), Z3, Z3
-	VPANDD.BCST lanes<>+1276(SB), Z3, Z3
-	VBROADCASTSS lanes<>+1260(SB), Z4
+	VBLENDMPS.BCST lanes<>+3380(SB), Z2, K1, Z2
+	VADDPS.BCST lanes<>+256(SB), Z1, Z3
+	VPSUBD.BCST lanes<>+3392(SB), Z3, Z3
+	VPANDD.BCST lanes<>+3440(SB), Z3, Z3
+	VBROADCASTSS lanes<>+3424(SB), Z4
 	VPSUBD Z3, Z4, Z4
-	VMULPS.BCST lanes<>+1252(SB), Z1, Z5
-	VBROADCASTSS lanes<>+1252(SB), Z6
-	VFMSUB213PS.BCST lanes<>+1256(SB), Z4, Z6
+	VMULPS.BCST lanes<>+3420(SB), Z1, Z5
+	VBROADCASTSS lanes<>+3420(SB), Z6
+	VFMSUB213PS.BCST lanes<>+256(SB), Z4, Z6
 	VFMADD231PS Z4, Z5, Z6
 	VCVTDQ2PS Z3, Z3
 	VADDPS Z2, Z3, Z2
 	VMULPS Z6, Z6, Z3
-	VBROADCASTSS lanes<>+1636(SB), Z4
-	VFMADD213PS.BCST lanes<>+1424(SB), Z6, Z4
-	VFMADD213PS.BCST lanes<>+1500(SB), Z6, Z4
-	VFMADD213PS.BCST lanes<>+1696(SB), Z6, Z4
-	VFMADD213PS.BCST lanes<>+1488(SB), Z6, Z4
-	VFMADD213PS.BCST lanes<>+1604(SB), Z6, Z4
-	VFMADD213PS.BCST lanes<>+1480(SB), Z6, Z4
-	VFMADD213PS.BCST lanes<>+1764(SB), Z6, Z4
-	VFMADD213PS.BCST lanes<>+1212(SB), Z6, Z4
-	VFMADD231PS.BCST lanes<>+1392(SB), Z2, Z6
+	VBROADCASTSS lanes<>+3772(SB), Z4
+	VFMADD213PS.BCST lanes<>+3596(SB), Z6, Z4
+	VFMADD213PS.BCST lanes<>+3652(SB), Z6, Z4
+	VFMADD213PS.BCST lanes<>+3824(SB), Z6, Z4
+	VFMADD213PS.BCST lanes<>+3640(SB), Z6, Z4
+	VFMADD213PS.BCST lanes<>+3744(SB), Z6, Z4
+	VFMADD213PS.BCST lanes<>+3632(SB), Z6, Z4
+	VFMADD213PS.BCST lanes<>+3888(SB), Z6, Z4
+	VFMADD213PS.BCST lanes<>+3384(SB), Z6, Z4
+	VFMADD231PS.BCST lanes<>+3572(SB), Z2, Z6
 	VFMADD231PS Z4, Z3, Z6
-	VANDPS.BCST lanes<>+1188(SB), Z1, Z2
-	VCMPPS.BCST $17, lanes<>+1192(SB), Z2, K1
-	VCMPPS.BCST $17, lanes<>+1268(SB), Z1, K2
+	VANDPS.BCST lanes<>+3364(SB), Z1, Z2
+	VCMPPS.BCST $17, lanes<>+3368(SB), Z2, K1
+	VCMPPS.BCST $17, lanes<>+3432(SB), Z1, K2
 	VBLENDMPS Z6, Z1, K2, Z2
-	VCMPPS.BCST $0, lanes<>+1272(SB), Z1, K2
-	VBROADCASTSS lanes<>+1300(SB), Z3
-	VBLENDMPS.BCST lanes<>+1276(SB), Z3, K2, Z4
-	VCMPPS.BCST $30, lanes<>+1272(SB), Z1, K2
+	VCMPPS.BCST $0, lanes<>+3436(SB), Z1, K2
+	VBROADCASTSS lanes<>+3468(SB), Z3
+	VBLENDMPS.BCST lanes<>+3440(SB), Z3, K2, Z4
+	VCMPPS.BCST $30, lanes<>+3436(SB), Z1, K2
 	VBLENDMPS Z2, Z4, K2, Z2
 	VBLENDMPS Z1, Z2, K1, Z1
-	VCMPPS.BCST $17, lanes<>+1256(SB), Z0, K1
+	VCMPPS.BCST $17, lanes<>+256(SB), Z0, K1
 	VBLENDMPS Z3, Z1, K1, Z0
 	RET
 
 // asin of f32 lanes.
 TEXT sinter∕vmath·asinF32AVX512(SB), NOSPLIT, $0-0
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z1
-	VCMPPS.BCST $30, lanes<>+1196(SB), Z1, K1
-	VBROADCASTSS lanes<>+1196(SB), Z2
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z1
+	VCMPPS.BCST $30, lanes<>+2236(SB), Z1, K1
+	VBROADCASTSS lanes<>+2236(SB), Z2
 	VMOVAPS Z2, Z3
 	VFNMADD231PS Z2, Z1, Z3
 	VMULPS Z1, Z1, Z2
 	VBLENDMPS Z3, Z2, K1, Z2
 	VSQRTPS Z2, K1, Z1
 	VMULPS Z1, Z2, Z3
-	VBROADCASTSS lanes<>+1728(SB), Z4
-	VFMADD213PS.BCST lanes<>+1676(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1600(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1852(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1796(SB), Z2, Z4
+	VBROADCASTSS lanes<>+3848(SB), Z4
+	VFMADD213PS.BCST lanes<>+3804(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+3740(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+3964(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+3920(SB), Z2, Z4
 	VFMADD231PS Z4, Z3, Z1
 	VADDPS Z1, Z1, Z2
-	VSUBPS.BCST lanes<>+1436(SB), Z2, Z2
-	VBROADCASTSS lanes<>+1784(SB), Z3
+	VSUBPS.BCST lanes<>+3604(SB), Z2, Z2
+	VBROADCASTSS lanes<>+3908(SB), Z3
 	VSUBPS Z2, Z3, K1, Z1
-	VPTERNLOGD.BCST $228, lanes<>+1188(SB), Z0, Z1
+	VPTERNLOGD.BCST $228, lanes<>+3364(SB), Z0, Z1
 	VMOVAPS Z1, Z0
 	RET
 
 // asinh of f32 lanes.
 TEXT sinter∕vmath·asinhF32AVX512(SB), NOSPLIT, $0-0
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z1
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z1
 	VMULPS Z1, Z1, Z2
-	VADDPS.BCST lanes<>+1256(SB), Z2, Z3
+	VADDPS.BCST lanes<>+256(SB), Z2, Z3
 	VSQRTPS Z3, Z3
-	VADDPS.BCST lanes<>+1256(SB), Z3, Z3
+	VADDPS.BCST lanes<>+256(SB), Z3, Z3
 	VDIVPS Z3, Z2, Z2
 	VADDPS Z2, Z1, Z2
-	VCMPPS.BCST $30, lanes<>+1264(SB), Z1, K1
+	VCMPPS.BCST $30, lanes<>+3428(SB), Z1, K1
 	VBLENDMPS Z1, Z2, K1, Z1
 	VPXOR X2, X2, X2
-	VBLENDMPS.BCST lanes<>+1208(SB), Z2, K1, Z2
-	VADDPS.BCST lanes<>+1256(SB), Z1, Z3
-	VPSUBD.BCST lanes<>+1224(SB), Z3, Z3
-	VPANDD.BCST lanes<>+1276(SB), Z3, Z3
-	VBROADCASTSS lanes<>+1260(SB), Z4
+	VBLENDMPS.BCST lanes<>+3380(SB), Z2, K1, Z2
+	VADDPS.BCST lanes<>+256(SB), Z1, Z3
+	VPSUBD.BCST lanes<>+3392(SB), Z3, Z3
+	VPANDD.BCST lanes<>+3440(SB), Z3, Z3
+	VBROADCASTSS lanes<>+3424(SB), Z4
 	VPSUBD Z3, Z4, Z4
-	VMULPS.BCST lanes<>+1252(SB), Z1, Z5
-	VBROADCASTSS lanes<>+1252(SB), Z6
-	VFMSUB213PS.BCST lanes<>+1256(SB), Z4, Z6
+	VMULPS.BCST lanes<>+3420(SB), Z1, Z5
+	VBROADCASTSS lanes<>+3420(SB), Z6
+	VFMSUB213PS.BCST lanes<>+256(SB), Z4, Z6
 	VFMADD231PS Z4, Z5, Z6
 	VCVTDQ2PS Z3, Z3
 	VADDPS Z2, Z3, Z2
 	VMULPS Z6, Z6, Z3
-	VBROADCASTSS lanes<>+1636(SB), Z4
-	VFMADD213PS.BCST lanes<>+1424(SB), Z6, Z4
-	VFMADD213PS.BCST lanes<>+1500(SB), Z6, Z4
-	VFMADD213PS.BCST lanes<>+1696(SB), Z6, Z4
-	VFMADD213PS.BCST lanes<>+1488(SB), Z6, Z4
-	VFMADD213PS.BCST lanes<>+1604(SB), Z6, Z4
-	VFMADD213PS.BCST lanes<>+1480(SB), Z6, Z4
-	VFMADD213PS.BCST lanes<>+1764(SB), Z6, Z4
-	VFMADD213PS.BCST lanes<>+1212(SB), Z6, Z4
-	VFMADD231PS.BCST lanes<>+1392(SB), Z2, Z6
+	VBROADCASTSS lanes<>+3772(SB), Z4
+	VFMADD213PS.BCST lanes<>+3596(SB), Z6, Z4
+	VFMADD213PS.BCST lanes<>+3652(SB), Z6, Z4
+	VFMADD213PS.BCST lanes<>+3824(SB), Z6, Z4
+	VFMADD213PS.BCST lanes<>+3640(SB), Z6, Z4
+	VFMADD213PS.BCST lanes<>+3744(SB), Z6, Z4
+	VFMADD213PS.BCST lanes<>+3632(SB), Z6, Z4
+	VFMADD213PS.BCST lanes<>+3888(SB), Z6, Z4
+	VFMADD213PS.BCST lanes<>+3384(SB), Z6, Z4
+	VFMADD231PS.BCST lanes<>+3572(SB), Z2, Z6
 	VFMADD231PS Z4, Z3, Z6
-	VANDPS.BCST lanes<>+1188(SB), Z1, Z2
-	VCMPPS.BCST $17, lanes<>+1192(SB), Z2, K1
-	VCMPPS.BCST $17, lanes<>+1268(SB), Z1, K2
+	VANDPS.BCST lanes<>+3364(SB), Z1, Z2
+	VCMPPS.BCST $17, lanes<>+3368(SB), Z2, K1
+	VCMPPS.BCST $17, lanes<>+3432(SB), Z1, K2
 	VBLENDMPS Z6, Z1, K2, Z2
-	VCMPPS.BCST $0, lanes<>+1272(SB), Z1, K2
-	VBROADCASTSS lanes<>+1300(SB), Z3
-	VBLENDMPS.BCST lanes<>+1276(SB), Z3, K2, Z3
-	VCMPPS.BCST $30, lanes<>+1272(SB), Z1, K2
+	VCMPPS.BCST $0, lanes<>+3436(SB), Z1, K2
+	VBROADCASTSS lanes<>+3468(SB), Z3
+	VBLENDMPS.BCST lanes<>+3440(SB), Z3, K2, Z3
+	VCMPPS.BCST $30, lanes<>+3436(SB), Z1, K2
 	VBLENDMPS Z2, Z3, K2, Z2
 	VBLENDMPS Z1, Z2, K1, Z1
-	VPTERNLOGD.BCST $228, lanes<>+1188(SB), Z0, Z1
+	VPTERNLOGD.BCST $228, lanes<>+3364(SB), Z0, Z1
 	VMOVAPS Z1, Z0
 	RET
 
 // atan of f32 lanes.
 TEXT sinter∕vmath·atanF32AVX512(SB), NOSPLIT, $0-0
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z1
-	VBROADCASTSS lanes<>+1264(SB), Z2
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z1
+	VBROADCASTSS lanes<>+3428(SB), Z2
 	VMINPS Z1, Z2, Z1
-	VCMPPS.BCST $30, lanes<>+1256(SB), Z1, K1
-	VBROADCASTSS lanes<>+1256(SB), Z2
-	VXORPS.BCST lanes<>+468(SB), Z2, Z3
+	VCMPPS.BCST $30, lanes<>+256(SB), Z1, K1
+	VBROADCASTSS lanes<>+256(SB), Z2
+	VXORPS.BCST lanes<>+2644(SB), Z2, Z3
 	VBLENDMPS Z3, Z1, K1, Z3
 	VBLENDMPS Z1, Z2, K1, Z1
 	VDIVPS Z1, Z3, Z1
 	VPXOR X2, X2, X2
-	VBLENDMPS.BCST lanes<>+1784(SB), Z2, K1, Z3
-	VBLENDMPS.BCST lanes<>+1436(SB), Z2, K1, Z2
+	VBLENDMPS.BCST lanes<>+3908(SB), Z2, K1, Z3
+	VBLENDMPS.BCST lanes<>+3604(SB), Z2, K1, Z2
 	VMULPS Z1, Z1, Z4
 	VMULPS Z1, Z4, Z5
-	VBROADCASTSS lanes<>+1372(SB), Z6
-	VFMADD213PS.BCST lanes<>+1592(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+1808(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+1540(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+1352(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+1360(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+1484(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+1828(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+1652(SB), Z4, Z6
+	VBROADCASTSS lanes<>+3544(SB), Z6
+	VFMADD213PS.BCST lanes<>+3732(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+3928(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+3688(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+3524(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+3532(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+3636(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+3948(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+3784(SB), Z4, Z6
 	VFMADD231PS Z6, Z5, Z1
 	VADDPS Z2, Z1, Z1
 	VADDPS Z1, Z3, Z1
-	VPTERNLOGD.BCST $228, lanes<>+1188(SB), Z0, Z1
+	VPTERNLOGD.BCST $228, lanes<>+3364(SB), Z0, Z1
 	VMOVAPS Z1, Z0
 	RET
 
 // atan2 of f32 lanes.
 TEXT sinter∕vmath·atan2F32AVX512(SB), NOSPLIT, $0-0
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z2
-	VANDPS.BCST lanes<>+1188(SB), Z1, Z3
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z2
+	VANDPS.BCST lanes<>+3364(SB), Z1, Z3
 	VCMPPS $0, Z3, Z2, K1
 	VPXOR X4, X4, X4
 	VCMPPS $0, Z4, Z2, K2
-	VBROADCASTSS lanes<>+1256(SB), Z5
+	VBROADCASTSS lanes<>+256(SB), Z5
 	VBLENDMPS Z4, Z5, K2, Z6
 	VBLENDMPS Z6, Z2, K1, Z2
 	VBLENDMPS Z5, Z3, K1, Z3
 	VCMPPS $30, Z3, Z2, K1
-	VXORPS.BCST lanes<>+468(SB), Z3, Z5
+	VXORPS.BCST lanes<>+2644(SB), Z3, Z5
 	VBLENDMPS Z5, Z2, K1, Z5
 	VBLENDMPS Z2, Z3, K1, Z2
 	VDIVPS Z2, Z5, Z2
-	VBLENDMPS.BCST lanes<>+1784(SB), Z4, K1, Z3
-	VBLENDMPS.BCST lanes<>+1436(SB), Z4, K1, Z5
+	VBLENDMPS.BCST lanes<>+3908(SB), Z4, K1, Z3
+	VBLENDMPS.BCST lanes<>+3604(SB), Z4, K1, Z5
 	VMULPS Z2, Z2, Z6
 	VMULPS Z2, Z6, Z7
-	VBROADCASTSS lanes<>+1372(SB), Z8
-	VFMADD213PS.BCST lanes<>+1592(SB), Z6, Z8
-	VFMADD213PS.BCST lanes<>+1808(SB), Z6, Z8
-	VFMADD213PS.BCST lanes<>+1540(SB), Z6, Z8
-	VFMADD213PS.BCST lanes<>+1352(SB), Z6, Z8
-	VFMADD213PS.BCST lanes<>+1360(SB), Z6, Z8
-	VFMADD213PS.BCST lanes<>+1484(SB), Z6, Z8
-	VFMADD213PS.BCST lanes<>+1828(SB), Z6, Z8
-	VFMADD213PS.BCST lanes<>+1652(SB), Z6, Z8
+	VBROADCASTSS lanes<>+3544(SB), Z8
+	VFMADD213PS.BCST lanes<>+3732(SB), Z6, Z8
+	VFMADD213PS.BCST lanes<>+3928(SB), Z6, Z8
+	VFMADD213PS.BCST lanes<>+3688(SB), Z6, Z8
+	VFMADD213PS.BCST lanes<>+3524(SB), Z6, Z8
+	VFMADD213PS.BCST lanes<>+3532(SB), Z6, Z8
+	VFMADD213PS.BCST lanes<>+3636(SB), Z6, Z8
+	VFMADD213PS.BCST lanes<>+3948(SB), Z6, Z8
+	VFMADD213PS.BCST lanes<>+3784(SB), Z6, Z8
 	VFMADD231PS Z8, Z7, Z2
 	VPMOVD2M Z1, K1
-	VANDPS.BCST lanes<>+468(SB), Z1, Z1
+	VANDPS.BCST lanes<>+2644(SB), Z1, Z1
 	VXORPS Z1, Z3, Z3
-	VBLENDMPS.BCST lanes<>+1780(SB), Z4, K1, Z6
+	VBLENDMPS.BCST lanes<>+3904(SB), Z4, K1, Z6
 	VADDPS Z6, Z3, Z3
 	VXORPS Z1, Z5, Z5
-	VBLENDMPS.BCST lanes<>+1440(SB), Z4, K1, Z4
+	VBLENDMPS.BCST lanes<>+3608(SB), Z4, K1, Z4
 	VADDPS Z4, Z5, Z4
 	VXORPS Z1, Z2, Z1
 	VADDPS Z4, Z1, Z1
 	VADDPS Z1, Z3, Z1
-	VPTERNLOGD.BCST $228, lanes<>+1188(SB), Z0, Z1
+	VPTERNLOGD.BCST $228, lanes<>+3364(SB), Z0, Z1
 	VMOVAPS Z1, Z0
 	RET
 
 // atanh of f32 lanes.
 TEXT sinter∕vmath·atanhF32AVX512(SB), NOSPLIT, $0-0
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z1
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z1
 	VADDPS Z1, Z1, Z2
-	VBROADCASTSS lanes<>+1256(SB), Z3
+	VBROADCASTSS lanes<>+256(SB), Z3
 	VSUBPS Z1, Z3, Z1
 	VDIVPS Z1, Z2, Z1
 	VADDPS Z3, Z1, Z2
-	VPSUBD.BCST lanes<>+1224(SB), Z2, Z2
-	VPANDD.BCST lanes<>+1276(SB), Z2, Z2
-	VBROADCASTSS lanes<>+1260(SB), Z4
+	VPSUBD.BCST lanes<>+3392(SB), Z2, Z2
+	VPANDD.BCST lanes<>+3440(SB), Z2, Z2
+	VBROADCASTSS lanes<>+3424(SB), Z4
 	VPSUBD Z2, Z4, Z4
-	VMULPS.BCST lanes<>+1252(SB), Z1, Z5
-	VFMSUB231PS.BCST lanes<>+1252(SB), Z4, Z3
+	VMULPS.BCST lanes<>+3420(SB), Z1, Z5
+	VFMSUB231PS.BCST lanes<>+3420(SB), Z4, Z3
 	VFMADD231PS Z4, Z5, Z3
 	VCVTDQ2PS Z2, Z2
 	VMULPS Z3, Z3, Z4
-	VBROADCASTSS lanes<>+1636(SB), Z5
-	VFMADD213PS.BCST lanes<>+1424(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1500(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1696(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1488(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1604(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1480(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1764(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1212(SB), Z3, Z5
-	VFMADD231PS.BCST lanes<>+1392(SB), Z2, Z3
+	VBROADCASTSS lanes<>+3772(SB), Z5
+	VFMADD213PS.BCST lanes<>+3596(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3652(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3824(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3640(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3744(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3632(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3888(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3384(SB), Z3, Z5
+	VFMADD231PS.BCST lanes<>+3572(SB), Z2, Z3
 	VFMADD231PS Z5, Z4, Z3
-	VANDPS.BCST lanes<>+1188(SB), Z1, Z2
-	VCMPPS.BCST $17, lanes<>+1192(SB), Z2, K1
-	VCMPPS.BCST $17, lanes<>+1268(SB), Z1, K2
+	VANDPS.BCST lanes<>+3364(SB), Z1, Z2
+	VCMPPS.BCST $17, lanes<>+3368(SB), Z2, K1
+	VCMPPS.BCST $17, lanes<>+3432(SB), Z1, K2
 	VBLENDMPS Z3, Z1, K2, Z2
-	VCMPPS.BCST $0, lanes<>+1272(SB), Z1, K2
-	VBROADCASTSS lanes<>+1300(SB), Z3
-	VBLENDMPS.BCST lanes<>+1276(SB), Z3, K2, Z3
-	VCMPPS.BCST $30, lanes<>+1272(SB), Z1, K2
+	VCMPPS.BCST $0, lanes<>+3436(SB), Z1, K2
+	VBROADCASTSS lanes<>+3468(SB), Z3
+	VBLENDMPS.BCST lanes<>+3440(SB), Z3, K2, Z3
+	VCMPPS.BCST $30, lanes<>+3436(SB), Z1, K2
 	VBLENDMPS Z2, Z3, K2, Z2
 	VBLENDMPS Z1, Z2, K1, Z1
-	VMULPS.BCST lanes<>+1196(SB), Z1, Z1
-	VPTERNLOGD.BCST $228, lanes<>+1188(SB), Z0, Z1
+	VMULPS.BCST lanes<>+2236(SB), Z1, Z1
+	VPTERNLOGD.BCST $228, lanes<>+3364(SB), Z0, Z1
 	VMOVAPS Z1, Z0
 	RET
 
@@ -519,25 +783,25 @@ TEXT sinter∕vmath·atanhF32AVX512(SB), NOSPLIT, $0-0
 TEXT sinter∕vmath·cbrtF32AVX512(SB), NOSPLIT, $0-0
 	VMOVAPS Y0, Y1
 	VCVTPS2PD Y1, Z1
-	VANDPD.BCST lanes<>+1184(SB), Z1, Z2
+	VANDPD.BCST lanes<>+3360(SB), Z1, Z2
 	VPSRLQ $32, Z2, Z3
-	VPORQ.BCST lanes<>+536(SB), Z3, Z3
-	VSUBPD.BCST lanes<>+536(SB), Z3, Z3
-	VBROADCASTSD lanes<>+800(SB), Z4
-	VFMADD213PD.BCST lanes<>+936(SB), Z4, Z3
+	VPORQ.BCST lanes<>+2712(SB), Z3, Z3
+	VSUBPD.BCST lanes<>+2712(SB), Z3, Z3
+	VBROADCASTSD lanes<>+2976(SB), Z4
+	VFMADD213PD.BCST lanes<>+3112(SB), Z4, Z3
 	VPSLLQ $32, Z3, Z3
 	VMULPD Z3, Z3, Z5
 	VDIVPD Z2, Z3, Z6
 	VMULPD Z6, Z5, Z5
-	VBROADCASTSD lanes<>+824(SB), Z6
-	VBROADCASTSD lanes<>+704(SB), Z7
+	VBROADCASTSD lanes<>+3000(SB), Z6
+	VBROADCASTSD lanes<>+2880(SB), Z7
 	VFMADD231PD Z5, Z6, Z7
-	VFMADD213PD.BCST lanes<>+1120(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+1144(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+752(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3296(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3320(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+2928(SB), Z5, Z7
 	VMULPD Z7, Z3, Z3
-	VPADDQ.BCST lanes<>+624(SB), Z3, Z3
-	VPANDQ.BCST lanes<>+632(SB), Z3, Z3
+	VPADDQ.BCST lanes<>+2800(SB), Z3, Z3
+	VPANDQ.BCST lanes<>+2808(SB), Z3, Z3
 	VMULPD Z3, Z3, Z5
 	VDIVPD Z5, Z2, Z5
 	VSUBPD Z3, Z5, Z7
@@ -545,10 +809,10 @@ TEXT sinter∕vmath·cbrtF32AVX512(SB), NOSPLIT, $0-0
 	VADDPD Z5, Z8, Z5
 	VDIVPD Z5, Z7, Z5
 	VFMADD213PD Z3, Z3, Z5
-	VPTERNLOGQ.BCST $228, lanes<>+1184(SB), Z1, Z5
+	VPTERNLOGQ.BCST $228, lanes<>+3360(SB), Z1, Z5
 	VPXOR X3, X3, X3
 	VCMPPD $0, Z3, Z1, K1
-	VCMPPD.BCST $17, lanes<>+608(SB), Z2, K2
+	VCMPPD.BCST $17, lanes<>+2784(SB), Z2, K2
 	KXORQ K3, K3, K3
 	KXORQ K3, K2, K2
 	KANDNQ K2, K1, K1
@@ -556,22 +820,22 @@ TEXT sinter∕vmath·cbrtF32AVX512(SB), NOSPLIT, $0-0
 	VCVTPD2PS Z1, Y1
 	VEXTRACTF64X4 $1, Z0, Y0
 	VCVTPS2PD Y0, Z0
-	VANDPD.BCST lanes<>+1184(SB), Z0, Z2
+	VANDPD.BCST lanes<>+3360(SB), Z0, Z2
 	VPSRLQ $32, Z2, Z5
-	VPORQ.BCST lanes<>+536(SB), Z5, Z5
-	VSUBPD.BCST lanes<>+536(SB), Z5, Z5
-	VFMADD213PD.BCST lanes<>+936(SB), Z4, Z5
+	VPORQ.BCST lanes<>+2712(SB), Z5, Z5
+	VSUBPD.BCST lanes<>+2712(SB), Z5, Z5
+	VFMADD213PD.BCST lanes<>+3112(SB), Z4, Z5
 	VPSLLQ $32, Z5, Z4
 	VMULPD Z4, Z4, Z5
 	VDIVPD Z2, Z4, Z7
 	VMULPD Z7, Z5, Z5
-	VFMADD213PD.BCST lanes<>+704(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+1120(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+1144(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+752(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+2880(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+3296(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+3320(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+2928(SB), Z5, Z6
 	VMULPD Z6, Z4, Z4
-	VPADDQ.BCST lanes<>+624(SB), Z4, Z4
-	VPANDQ.BCST lanes<>+632(SB), Z4, Z4
+	VPADDQ.BCST lanes<>+2800(SB), Z4, Z4
+	VPANDQ.BCST lanes<>+2808(SB), Z4, Z4
 	VMULPD Z4, Z4, Z5
 	VDIVPD Z5, Z2, Z5
 	VSUBPD Z4, Z5, Z6
@@ -579,9 +843,9 @@ TEXT sinter∕vmath·cbrtF32AVX512(SB), NOSPLIT, $0-0
 	VADDPD Z5, Z7, Z5
 	VDIVPD Z5, Z6, Z5
 	VFMADD213PD Z4, Z4, Z5
-	VPTERNLOGQ.BCST $228, lanes<>+1184(SB), Z0, Z5
+	VPTERNLOGQ.BCST $228, lanes<>+3360(SB), Z0, Z5
 	VCMPPD $0, Z3, Z0, K1
-	VCMPPD.BCST $17, lanes<>+608(SB), Z2, K2
+	VCMPPD.BCST $17, lanes<>+2784(SB), Z2, K2
 	KXORQ K3, K3, K3
 	KXORQ K3, K2, K2
 	KANDNQ K2, K1, K1
@@ -593,63 +857,63 @@ TEXT sinter∕vmath·cbrtF32AVX512(SB), NOSPLIT, $0-0
 
 // cosFast of f32 lanes.
 TEXT sinter∕vmath·cosFastF32AVX512(SB), NOSPLIT, $0-0
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z0
-	VBROADCASTSS lanes<>+1596(SB), Z1
-	VFMADD213PS.BCST lanes<>+1232(SB), Z0, Z1
-	VSUBPS.BCST lanes<>+1232(SB), Z1, Z2
-	VFNMADD231PS.BCST lanes<>+1784(SB), Z2, Z0
-	VFNMADD231PS.BCST lanes<>+1436(SB), Z2, Z0
-	VFNMADD231PS.BCST lanes<>+1820(SB), Z2, Z0
-	VPADDD.BCST lanes<>+640(SB), Z1, Z1
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z0
+	VBROADCASTSS lanes<>+3736(SB), Z1
+	VFMADD213PS.BCST lanes<>+3404(SB), Z0, Z1
+	VSUBPS.BCST lanes<>+3404(SB), Z1, Z2
+	VFNMADD231PS.BCST lanes<>+3908(SB), Z2, Z0
+	VFNMADD231PS.BCST lanes<>+3604(SB), Z2, Z0
+	VFNMADD231PS.BCST lanes<>+3940(SB), Z2, Z0
+	VPADDD.BCST lanes<>+2816(SB), Z1, Z1
 	VMULPS Z0, Z0, Z2
-	VBROADCASTSS lanes<>+1832(SB), Z3
-	VFMADD213PS.BCST lanes<>+1704(SB), Z2, Z3
-	VFMADD213PS.BCST lanes<>+1660(SB), Z2, Z3
+	VBROADCASTSS lanes<>+3952(SB), Z3
+	VFMADD213PS.BCST lanes<>+3828(SB), Z2, Z3
+	VFMADD213PS.BCST lanes<>+3788(SB), Z2, Z3
 	VMULPS Z0, Z2, Z4
 	VFMADD231PS Z4, Z3, Z0
-	VBROADCASTSS lanes<>+1348(SB), Z3
-	VFMADD213PS.BCST lanes<>+1380(SB), Z2, Z3
-	VFMADD213PS.BCST lanes<>+1664(SB), Z2, Z3
-	VFMADD213PS.BCST lanes<>+1212(SB), Z2, Z3
-	VFMADD213PS.BCST lanes<>+1256(SB), Z2, Z3
+	VBROADCASTSS lanes<>+3520(SB), Z3
+	VFMADD213PS.BCST lanes<>+3560(SB), Z2, Z3
+	VFMADD213PS.BCST lanes<>+3792(SB), Z2, Z3
+	VFMADD213PS.BCST lanes<>+3384(SB), Z2, Z3
+	VFMADD213PS.BCST lanes<>+256(SB), Z2, Z3
 	VPSLLD $31, Z1, Z2
 	VPMOVD2M Z2, K1
 	VBLENDMPS Z3, Z0, K1, Z0
 	VPSLLD $30, Z1, Z1
-	VPTERNLOGD.BCST $120, lanes<>+468(SB), Z1, Z0
+	VPTERNLOGD.BCST $120, lanes<>+2644(SB), Z1, Z0
 	RET
 
 // cosFull of f32 lanes.
 TEXT sinter∕vmath·cosFullF32AVX512(SB), NOSPLIT, $0-0
 	VMOVAPS Y0, Y1
-	VANDPS.BCST lanes<>+1188(SB), Y1, Y1
-	VCMPPS.BCST $17, lanes<>+1204(SB), Y1, K1
-	VBROADCASTSS lanes<>+1596(SB), Z2
-	VBROADCASTSS lanes<>+1232(SB), Z3
+	VANDPS.BCST lanes<>+3364(SB), Y1, Y1
+	VCMPPS.BCST $17, lanes<>+3376(SB), Y1, K1
+	VBROADCASTSS lanes<>+3736(SB), Z2
+	VBROADCASTSS lanes<>+3404(SB), Z3
 	VFMADD231PS Y2, Y1, Y3
-	VSUBPS.BCST lanes<>+1232(SB), Y3, Y4
+	VSUBPS.BCST lanes<>+3404(SB), Y3, Y4
 	VMOVAPS Y1, Y5
-	VFNMADD231PS.BCST lanes<>+1784(SB), Y4, Y5
-	VFNMADD231PS.BCST lanes<>+1436(SB), Y4, Y5
-	VFNMADD231PS.BCST lanes<>+1820(SB), Y4, Y5
-	VBROADCASTSS lanes<>+1860(SB), Z4
-	VPTERNLOGD.BCST $234, lanes<>+1236(SB), Y1, Y4
+	VFNMADD231PS.BCST lanes<>+3908(SB), Y4, Y5
+	VFNMADD231PS.BCST lanes<>+3604(SB), Y4, Y5
+	VFNMADD231PS.BCST lanes<>+3940(SB), Y4, Y5
+	VBROADCASTSS lanes<>+3972(SB), Z4
+	VPTERNLOGD.BCST $234, lanes<>+3408(SB), Y1, Y4
 	VPMOVSXDQ Y4, Z4
 	VPSRLD $23, Y1, Y6
-	VPADDD.BCST lanes<>+1608(SB), Y6, Y6
+	VPADDD.BCST lanes<>+3748(SB), Y6, Y6
 	VPSRLD $5, Y6, Y7
-	VPANDD.BCST lanes<>+1404(SB), Y6, Y6
+	VPANDD.BCST lanes<>+3580(SB), Y6, Y6
 	VPXOR X8, X8, X8
 	VPADDD Y8, Y7, Y9
 	VPERMD lanes<>+0(SB), Z9, Z9
-	VPADDD.BCST lanes<>+640(SB), Y7, Y10
+	VPADDD.BCST lanes<>+2816(SB), Y7, Y10
 	VPERMD lanes<>+0(SB), Z10, Z10
-	VPADDD.BCST lanes<>+1324(SB), Y7, Y11
+	VPADDD.BCST lanes<>+3496(SB), Y7, Y11
 	VPERMD lanes<>+0(SB), Z11, Z11
-	VPADDD.BCST lanes<>+1328(SB), Y7, Y7
+	VPADDD.BCST lanes<>+3500(SB), Y7, Y7
 	VPERMD lanes<>+0(SB), Z7, Z7
 	VPSLLVD Y6, Y9, Y9
-	VBROADCASTSS lanes<>+1408(SB), Z12
+	VBROADCASTSS lanes<>+3584(SB), Z12
 	VPSUBD Y6, Y12, Y13
 	VPSRLVD Y13, Y10, Y14
 	VPORD Y14, Y9, Y9
@@ -669,7 +933,7 @@ TEXT sinter∕vmath·cosFullF32AVX512(SB), NOSPLIT, $0-0
 	VPSRLQ $32, Z4, Z4
 	VPADDQ Z4, Z10, Z4
 	VPADDQ Z4, Z6, Z4
-	VPADDQ.BCST lanes<>+448(SB), Z4, Z6
+	VPADDQ.BCST lanes<>+2624(SB), Z4, Z6
 	VPSRLQ $62, Z6, Z6
 	VPMOVQD Z6, Y6
 	VPSLLQ $2, Z4, Z4
@@ -678,68 +942,68 @@ TEXT sinter∕vmath·cosFullF32AVX512(SB), NOSPLIT, $0-0
 	VPSUBQ Z7, Z9, Z10
 	VPXORQ Z10, Z4, Z4
 	VPXORQ Z10, Z9, Z10
-	VBROADCASTSD lanes<>+1176(SB), Z11
-	VPTERNLOGQ.BCST $234, lanes<>+536(SB), Z4, Z11
-	VSUBPD.BCST lanes<>+536(SB), Z11, Z11
+	VBROADCASTSD lanes<>+3352(SB), Z11
+	VPTERNLOGQ.BCST $234, lanes<>+2712(SB), Z4, Z11
+	VSUBPD.BCST lanes<>+2712(SB), Z11, Z11
 	VPSRLQ $32, Z10, Z10
-	VPORQ.BCST lanes<>+536(SB), Z10, Z10
-	VSUBPD.BCST lanes<>+536(SB), Z10, Z10
-	VMULPD.BCST lanes<>+576(SB), Z10, Z10
-	VFMADD231PD.BCST lanes<>+584(SB), Z11, Z10
+	VPORQ.BCST lanes<>+2712(SB), Z10, Z10
+	VSUBPD.BCST lanes<>+2712(SB), Z10, Z10
+	VMULPD.BCST lanes<>+2752(SB), Z10, Z10
+	VFMADD231PD.BCST lanes<>+2760(SB), Z11, Z10
 	VPSRLQ $32, Z4, Z4
-	VPORQ.BCST lanes<>+536(SB), Z4, Z4
-	VSUBPD.BCST lanes<>+536(SB), Z4, Z4
-	VFMADD231PD.BCST lanes<>+592(SB), Z4, Z10
-	VMULPD.BCST lanes<>+656(SB), Z10, Z4
-	VFMADD231PD.BCST lanes<>+688(SB), Z10, Z4
+	VPORQ.BCST lanes<>+2712(SB), Z4, Z4
+	VSUBPD.BCST lanes<>+2712(SB), Z4, Z4
+	VFMADD231PD.BCST lanes<>+2768(SB), Z4, Z10
+	VMULPD.BCST lanes<>+2832(SB), Z10, Z4
+	VFMADD231PD.BCST lanes<>+2864(SB), Z10, Z4
 	VPSLLQ $63, Z7, Z7
 	VXORPD Z7, Z4, Z4
 	VCVTPD2PS Z4, Y4
 	VFMADD231PS Y8, Y1, Y4
 	VBLENDMPS Y5, Y4, K1, Y1
 	VPBLENDMD Y3, Y6, K1, Y3
-	VPADDD.BCST lanes<>+640(SB), Y3, Y3
+	VPADDD.BCST lanes<>+2816(SB), Y3, Y3
 	VMULPS Y1, Y1, Y4
-	VBROADCASTSS lanes<>+1832(SB), Z5
-	VBROADCASTSS lanes<>+1704(SB), Z6
+	VBROADCASTSS lanes<>+3952(SB), Z5
+	VBROADCASTSS lanes<>+3828(SB), Z6
 	VFMADD231PS Y4, Y5, Y6
-	VFMADD213PS.BCST lanes<>+1660(SB), Y4, Y6
+	VFMADD213PS.BCST lanes<>+3788(SB), Y4, Y6
 	VMULPS Y1, Y4, Y7
 	VFMADD231PS Y7, Y6, Y1
-	VBROADCASTSS lanes<>+1348(SB), Z6
-	VBROADCASTSS lanes<>+1380(SB), Z7
+	VBROADCASTSS lanes<>+3520(SB), Z6
+	VBROADCASTSS lanes<>+3560(SB), Z7
 	VFMADD231PS Y4, Y6, Y7
-	VFMADD213PS.BCST lanes<>+1664(SB), Y4, Y7
-	VFMADD213PS.BCST lanes<>+1212(SB), Y4, Y7
-	VFMADD213PS.BCST lanes<>+1256(SB), Y4, Y7
+	VFMADD213PS.BCST lanes<>+3792(SB), Y4, Y7
+	VFMADD213PS.BCST lanes<>+3384(SB), Y4, Y7
+	VFMADD213PS.BCST lanes<>+256(SB), Y4, Y7
 	VPSLLD $31, Y3, Y4
 	VPMOVD2M Y4, K1
 	VBLENDMPS Y7, Y1, K1, Y1
 	VPSLLD $30, Y3, Y3
-	VPTERNLOGD.BCST $120, lanes<>+468(SB), Y3, Y1
+	VPTERNLOGD.BCST $120, lanes<>+2644(SB), Y3, Y1
 	VEXTRACTF64X4 $1, Z0, Y0
-	VANDPS.BCST lanes<>+1188(SB), Y0, Y0
-	VCMPPS.BCST $17, lanes<>+1204(SB), Y0, K1
-	VFMADD213PS.BCST lanes<>+1232(SB), Y0, Y2
-	VSUBPS.BCST lanes<>+1232(SB), Y2, Y3
+	VANDPS.BCST lanes<>+3364(SB), Y0, Y0
+	VCMPPS.BCST $17, lanes<>+3376(SB), Y0, K1
+	VFMADD213PS.BCST lanes<>+3404(SB), Y0, Y2
+	VSUBPS.BCST lanes<>+3404(SB), Y2, Y3
 	VMOVAPS Y0, Y4
-	VFNMADD231PS.BCST lanes<>+1784(SB), Y3, Y4
-	VFNMADD231PS.BCST lanes<>+1436(SB), Y3, Y4
-	VFNMADD231PS.BCST lanes<>+1820(SB), Y3, Y4
-	VBROADCASTSS lanes<>+1860(SB), Z3
-	VPTERNLOGD.BCST $234, lanes<>+1236(SB), Y0, Y3
+	VFNMADD231PS.BCST lanes<>+3908(SB), Y3, Y4
+	VFNMADD231PS.BCST lanes<>+3604(SB), Y3, Y4
+	VFNMADD231PS.BCST lanes<>+3940(SB), Y3, Y4
+	VBROADCASTSS lanes<>+3972(SB), Z3
+	VPTERNLOGD.BCST $234, lanes<>+3408(SB), Y0, Y3
 	VPMOVSXDQ Y3, Z3
 	VPSRLD $23, Y0, Y7
-	VPADDD.BCST lanes<>+1608(SB), Y7, Y7
+	VPADDD.BCST lanes<>+3748(SB), Y7, Y7
 	VPSRLD $5, Y7, Y10
-	VPANDD.BCST lanes<>+1404(SB), Y7, Y7
+	VPANDD.BCST lanes<>+3580(SB), Y7, Y7
 	VPADDD Y8, Y10, Y11
 	VPERMD lanes<>+0(SB), Z11, Z11
-	VPADDD.BCST lanes<>+640(SB), Y10, Y13
+	VPADDD.BCST lanes<>+2816(SB), Y10, Y13
 	VPERMD lanes<>+0(SB), Z13, Z13
-	VPADDD.BCST lanes<>+1324(SB), Y10, Y14
+	VPADDD.BCST lanes<>+3496(SB), Y10, Y14
 	VPERMD lanes<>+0(SB), Z14, Z14
-	VPADDD.BCST lanes<>+1328(SB), Y10, Y10
+	VPADDD.BCST lanes<>+3500(SB), Y10, Y10
 	VPERMD lanes<>+0(SB), Z10, Z10
 	VPSLLVD Y7, Y11, Y11
 	VPSUBD Y7, Y12, Y12
@@ -761,7 +1025,7 @@ TEXT sinter∕vmath·cosFullF32AVX512(SB), NOSPLIT, $0-0
 	VPSRLQ $32, Z3, Z3
 	VPADDQ Z3, Z13, Z3
 	VPADDQ Z3, Z7, Z3
-	VPADDQ.BCST lanes<>+448(SB), Z3, Z7
+	VPADDQ.BCST lanes<>+2624(SB), Z3, Z7
 	VPSRLQ $62, Z7, Z7
 	VPMOVQD Z7, Y7
 	VPSLLQ $2, Z3, Z3
@@ -769,65 +1033,65 @@ TEXT sinter∕vmath·cosFullF32AVX512(SB), NOSPLIT, $0-0
 	VPSUBQ Z10, Z9, Z11
 	VPXORQ Z11, Z3, Z3
 	VPXORQ Z11, Z9, Z9
-	VBROADCASTSD lanes<>+1176(SB), Z11
-	VPTERNLOGQ.BCST $234, lanes<>+536(SB), Z3, Z11
-	VSUBPD.BCST lanes<>+536(SB), Z11, Z11
+	VBROADCASTSD lanes<>+3352(SB), Z11
+	VPTERNLOGQ.BCST $234, lanes<>+2712(SB), Z3, Z11
+	VSUBPD.BCST lanes<>+2712(SB), Z11, Z11
 	VPSRLQ $32, Z9, Z9
-	VPORQ.BCST lanes<>+536(SB), Z9, Z9
-	VSUBPD.BCST lanes<>+536(SB), Z9, Z9
-	VMULPD.BCST lanes<>+576(SB), Z9, Z9
-	VFMADD231PD.BCST lanes<>+584(SB), Z11, Z9
+	VPORQ.BCST lanes<>+2712(SB), Z9, Z9
+	VSUBPD.BCST lanes<>+2712(SB), Z9, Z9
+	VMULPD.BCST lanes<>+2752(SB), Z9, Z9
+	VFMADD231PD.BCST lanes<>+2760(SB), Z11, Z9
 	VPSRLQ $32, Z3, Z3
-	VPORQ.BCST lanes<>+536(SB), Z3, Z3
-	VSUBPD.BCST lanes<>+536(SB), Z3, Z3
-	VFMADD231PD.BCST lanes<>+592(SB), Z3, Z9
-	VMULPD.BCST lanes<>+656(SB), Z9, Z3
-	VFMADD231PD.BCST lanes<>+688(SB), Z9, Z3
+	VPORQ.BCST lanes<>+2712(SB), Z3, Z3
+	VSUBPD.BCST lanes<>+2712(SB), Z3, Z3
+	VFMADD231PD.BCST lanes<>+2768(SB), Z3, Z9
+	VMULPD.BCST lanes<>+2832(SB), Z9, Z3
+	VFMADD231PD.BCST lanes<>+2864(SB), Z9, Z3
 	VPSLLQ $63, Z10, Z9
 	VXORPD Z9, Z3, Z3
 	VCVTPD2PS Z3, Y3
 	VFMADD231PS Y8, Y0, Y3
 	VBLENDMPS Y4, Y3, K1, Y0
 	VPBLENDMD Y2, Y7, K1, Y2
-	VPADDD.BCST lanes<>+640(SB), Y2, Y2
+	VPADDD.BCST lanes<>+2816(SB), Y2, Y2
 	VMULPS Y0, Y0, Y3
-	VFMADD213PS.BCST lanes<>+1704(SB), Y3, Y5
-	VFMADD213PS.BCST lanes<>+1660(SB), Y3, Y5
+	VFMADD213PS.BCST lanes<>+3828(SB), Y3, Y5
+	VFMADD213PS.BCST lanes<>+3788(SB), Y3, Y5
 	VMULPS Y0, Y3, Y4
 	VFMADD231PS Y4, Y5, Y0
-	VFMADD213PS.BCST lanes<>+1380(SB), Y3, Y6
-	VFMADD213PS.BCST lanes<>+1664(SB), Y3, Y6
-	VFMADD213PS.BCST lanes<>+1212(SB), Y3, Y6
-	VFMADD213PS.BCST lanes<>+1256(SB), Y3, Y6
+	VFMADD213PS.BCST lanes<>+3560(SB), Y3, Y6
+	VFMADD213PS.BCST lanes<>+3792(SB), Y3, Y6
+	VFMADD213PS.BCST lanes<>+3384(SB), Y3, Y6
+	VFMADD213PS.BCST lanes<>+256(SB), Y3, Y6
 	VPSLLD $31, Y2, Y3
 	VPMOVD2M Y3, K1
 	VBLENDMPS Y6, Y0, K1, Y0
 	VPSLLD $30, Y2, Y2
-	VPTERNLOGD.BCST $120, lanes<>+468(SB), Y2, Y0
+	VPTERNLOGD.BCST $120, lanes<>+2644(SB), Y2, Y0
 	VMOVAPS Y1, Y1
 	VINSERTF64X4 $1, Y0, Z1, Z0
 	RET
 
 // cosh of f32 lanes.
 TEXT sinter∕vmath·coshF32AVX512(SB), NOSPLIT, $0-0
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z0
-	VBROADCASTSS lanes<>+1296(SB), Z1
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z0
+	VBROADCASTSS lanes<>+3464(SB), Z1
 	VMINPS Z0, Z1, Z0
-	VBROADCASTSS lanes<>+1468(SB), Z1
-	VFMADD213PS.BCST lanes<>+1576(SB), Z0, Z1
-	VSUBPS.BCST lanes<>+1576(SB), Z1, Z2
+	VBROADCASTSS lanes<>+3624(SB), Z1
+	VFMADD213PS.BCST lanes<>+3720(SB), Z0, Z1
+	VSUBPS.BCST lanes<>+3720(SB), Z1, Z2
 	VPSLLD $23, Z1, Z1
-	VFNMADD231PS.BCST lanes<>+1388(SB), Z2, Z0
-	VFNMADD231PS.BCST lanes<>+1344(SB), Z2, Z0
-	VBROADCASTSS lanes<>+1400(SB), Z2
-	VFMADD213PS.BCST lanes<>+1612(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1432(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1492(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1856(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1256(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1256(SB), Z0, Z2
+	VFNMADD231PS.BCST lanes<>+700(SB), Z2, Z0
+	VFNMADD231PS.BCST lanes<>+3516(SB), Z2, Z0
+	VBROADCASTSS lanes<>+3576(SB), Z2
+	VFMADD213PS.BCST lanes<>+3752(SB), Z0, Z2
+	VFMADD213PS.BCST lanes<>+3600(SB), Z0, Z2
+	VFMADD213PS.BCST lanes<>+3644(SB), Z0, Z2
+	VFMADD213PS.BCST lanes<>+3968(SB), Z0, Z2
+	VFMADD213PS.BCST lanes<>+256(SB), Z0, Z2
+	VFMADD213PS.BCST lanes<>+256(SB), Z0, Z2
 	VMULPS Z1, Z2, Z0
-	VBROADCASTSS lanes<>+1248(SB), Z1
+	VBROADCASTSS lanes<>+3416(SB), Z1
 	VDIVPS Z0, Z1, Z1
 	VADDPS Z1, Z0, Z0
 	VADDPS Z0, Z0, Z0
@@ -837,66 +1101,66 @@ TEXT sinter∕vmath·coshF32AVX512(SB), NOSPLIT, $0-0
 TEXT sinter∕vmath·digammaF32AVX512(SB), NOSPLIT, $128-0
 	VMOVAPS Y0, Y1
 	VCVTPS2PD Y1, Z2
-	VANDPD.BCST lanes<>+1184(SB), Z2, Z3
-	VCMPPD.BCST $17, lanes<>+512(SB), Z3, K1
+	VANDPD.BCST lanes<>+3360(SB), Z2, Z3
+	VCMPPD.BCST $17, lanes<>+2688(SB), Z3, K1
 	VMOVAPS Z3, Z4
-	VADDPD.BCST lanes<>+512(SB), Z3, K1, Z4
-	VBROADCASTSD lanes<>+600(SB), Z5
+	VADDPD.BCST lanes<>+2688(SB), Z3, K1, Z4
+	VBROADCASTSD lanes<>+2776(SB), Z5
 	VDIVPD Z4, Z5, Z6
 	VMULPD Z6, Z6, Z7
-	VBROADCASTSD lanes<>+736(SB), Z8
-	VBROADCASTSD lanes<>+1104(SB), Z9
+	VBROADCASTSD lanes<>+2912(SB), Z8
+	VBROADCASTSD lanes<>+3280(SB), Z9
 	VFMADD231PD Z7, Z8, Z9
-	VFMADD213PD.BCST lanes<>+768(SB), Z7, Z9
-	VFMADD213PD.BCST lanes<>+728(SB), Z7, Z9
-	VFMADD213PD.BCST lanes<>+1056(SB), Z7, Z9
-	VFMADD213PD.BCST lanes<>+832(SB), Z7, Z9
-	VFMADD213PD.BCST lanes<>+792(SB), Z7, Z9
-	VPSUBQ.BCST lanes<>+1024(SB), Z4, Z10
-	VPANDQ.BCST lanes<>+616(SB), Z10, Z10
+	VFMADD213PD.BCST lanes<>+2944(SB), Z7, Z9
+	VFMADD213PD.BCST lanes<>+2904(SB), Z7, Z9
+	VFMADD213PD.BCST lanes<>+3232(SB), Z7, Z9
+	VFMADD213PD.BCST lanes<>+3008(SB), Z7, Z9
+	VFMADD213PD.BCST lanes<>+2968(SB), Z7, Z9
+	VPSUBQ.BCST lanes<>+3200(SB), Z4, Z10
+	VPANDQ.BCST lanes<>+2792(SB), Z10, Z10
 	VPSUBQ Z10, Z4, Z11
 	VSUBPD Z5, Z11, Z11
 	VPADDQ Z5, Z10, Z10
 	VPSRLQ $52, Z10, Z10
-	VPORQ.BCST lanes<>+536(SB), Z10, Z10
-	VSUBPD.BCST lanes<>+1160(SB), Z10, Z10
+	VPORQ.BCST lanes<>+2712(SB), Z10, Z10
+	VSUBPD.BCST lanes<>+3336(SB), Z10, Z10
 	VMULPD Z11, Z11, Z12
-	VADDPD.BCST lanes<>+456(SB), Z11, Z13
+	VADDPD.BCST lanes<>+2632(SB), Z11, Z13
 	VDIVPD Z13, Z11, Z13
 	VMULPD Z13, Z13, Z14
-	VMULPD.BCST lanes<>+568(SB), Z12, Z12
-	VBROADCASTSD lanes<>+1048(SB), Z15
-	VBROADCASTSD lanes<>+1088(SB), Z8
+	VMULPD.BCST lanes<>+2744(SB), Z12, Z12
+	VBROADCASTSD lanes<>+3224(SB), Z15
+	VBROADCASTSD lanes<>+3264(SB), Z8
 	VFMADD231PD Z14, Z15, Z8
-	VFMADD213PD.BCST lanes<>+1032(SB), Z14, Z8
-	VFMADD213PD.BCST lanes<>+1016(SB), Z14, Z8
-	VFMADD213PD.BCST lanes<>+1112(SB), Z14, Z8
-	VFMADD213PD.BCST lanes<>+648(SB), Z14, Z8
-	VFMADD213PD.BCST lanes<>+928(SB), Z14, Z8
+	VFMADD213PD.BCST lanes<>+3208(SB), Z14, Z8
+	VFMADD213PD.BCST lanes<>+3192(SB), Z14, Z8
+	VFMADD213PD.BCST lanes<>+3288(SB), Z14, Z8
+	VFMADD213PD.BCST lanes<>+2824(SB), Z14, Z8
+	VFMADD213PD.BCST lanes<>+3104(SB), Z14, Z8
 	VFMADD213PD Z12, Z8, Z14
 	VFMSUB231PD Z14, Z13, Z12
-	VFMADD231PD.BCST lanes<>+760(SB), Z10, Z12
+	VFMADD231PD.BCST lanes<>+2936(SB), Z10, Z12
 	VADDPD Z11, Z12, Z8
-	VFMADD231PD.BCST lanes<>+1096(SB), Z10, Z8
-	VCMPPD.BCST $17, lanes<>+608(SB), Z4, K2
+	VFMADD231PD.BCST lanes<>+3272(SB), Z10, Z8
+	VCMPPD.BCST $17, lanes<>+2784(SB), Z4, K2
 	VBLENDMPD Z8, Z4, K2, Z4
-	VFNMADD231PD.BCST lanes<>+568(SB), Z6, Z4
+	VFNMADD231PD.BCST lanes<>+2744(SB), Z6, Z4
 	VMULPD Z7, Z9, Z6
 	VSUBPD Z6, Z4, Z4
-	VADDPD.BCST lanes<>+504(SB), Z3, Z6
+	VADDPD.BCST lanes<>+2680(SB), Z3, Z6
 	VMULPD Z6, Z3, Z6
-	VADDPD.BCST lanes<>+496(SB), Z6, Z7
-	VADDPD.BCST lanes<>+520(SB), Z6, Z8
-	VADDPD.BCST lanes<>+528(SB), Z6, Z9
+	VADDPD.BCST lanes<>+2672(SB), Z6, Z7
+	VADDPD.BCST lanes<>+2696(SB), Z6, Z8
+	VADDPD.BCST lanes<>+2704(SB), Z6, Z9
 	VMULPD Z7, Z6, Z7
 	VMULPD Z9, Z8, Z8
 	VADDPD Z6, Z6, Z6
-	VADDPD.BCST lanes<>+496(SB), Z6, Z9
-	VADDPD.BCST lanes<>+544(SB), Z6, Z6
+	VADDPD.BCST lanes<>+2672(SB), Z6, Z9
+	VADDPD.BCST lanes<>+2720(SB), Z6, Z6
 	VMULPD Z7, Z6, Z6
 	VFMADD231PD Z8, Z9, Z6
-	VBROADCASTSD lanes<>+456(SB), Z9
-	VBROADCASTSD lanes<>+504(SB), Z10
+	VBROADCASTSD lanes<>+2632(SB), Z9
+	VBROADCASTSD lanes<>+2680(SB), Z10
 	VFMADD231PD Z3, Z9, Z10
 	VMULPD Z10, Z6, Z6
 	VMULPD Z8, Z7, Z7
@@ -906,103 +1170,103 @@ TEXT sinter∕vmath·digammaF32AVX512(SB), NOSPLIT, $128-0
 	VSUBPD Z6, Z3, Z6
 	VMULPD Z6, Z6, Z7
 	VMOVAPS Z5, Z8
-	VFNMADD231PD.BCST lanes<>+480(SB), Z7, Z8
-	VBROADCASTSD lanes<>+880(SB), Z10
-	VBROADCASTSD lanes<>+888(SB), Z11
+	VFNMADD231PD.BCST lanes<>+2656(SB), Z7, Z8
+	VBROADCASTSD lanes<>+3056(SB), Z10
+	VBROADCASTSD lanes<>+3064(SB), Z11
 	VFMADD231PD Z7, Z10, Z11
-	VFMADD213PD.BCST lanes<>+712(SB), Z7, Z11
-	VFMADD213PD.BCST lanes<>+816(SB), Z7, Z11
-	VFMADD213PD.BCST lanes<>+1008(SB), Z7, Z11
-	VFMADD213PD.BCST lanes<>+1080(SB), Z7, Z11
-	VFMADD213PD.BCST lanes<>+984(SB), Z7, Z11
-	VFMADD213PD.BCST lanes<>+1136(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+2888(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+2992(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+3184(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+3256(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+3160(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+3312(SB), Z7, Z11
 	VFMADD213PD Z5, Z7, Z11
 	VMULPD Z11, Z8, Z8
-	VMULPD.BCST lanes<>+680(SB), Z8, Z8
-	VBROADCASTSD lanes<>+872(SB), Z11
-	VBROADCASTSD lanes<>+976(SB), Z12
+	VMULPD.BCST lanes<>+2856(SB), Z8, Z8
+	VBROADCASTSD lanes<>+3048(SB), Z11
+	VBROADCASTSD lanes<>+3152(SB), Z12
 	VFMADD231PD Z7, Z11, Z12
-	VFMADD213PD.BCST lanes<>+960(SB), Z7, Z12
-	VFMADD213PD.BCST lanes<>+840(SB), Z7, Z12
-	VFMADD213PD.BCST lanes<>+1128(SB), Z7, Z12
-	VFMADD213PD.BCST lanes<>+968(SB), Z7, Z12
-	VFMADD213PD.BCST lanes<>+1152(SB), Z7, Z12
-	VFMADD213PD.BCST lanes<>+672(SB), Z7, Z12
-	VFMADD213PD.BCST lanes<>+680(SB), Z7, Z12
+	VFMADD213PD.BCST lanes<>+3136(SB), Z7, Z12
+	VFMADD213PD.BCST lanes<>+3016(SB), Z7, Z12
+	VFMADD213PD.BCST lanes<>+3304(SB), Z7, Z12
+	VFMADD213PD.BCST lanes<>+3144(SB), Z7, Z12
+	VFMADD213PD.BCST lanes<>+3328(SB), Z7, Z12
+	VFMADD213PD.BCST lanes<>+2848(SB), Z7, Z12
+	VFMADD213PD.BCST lanes<>+2856(SB), Z7, Z12
 	VMULPD Z12, Z6, Z7
 	VDIVPD Z7, Z8, Z7
 	VDIVPD Z3, Z5, Z3
 	VADDPD Z3, Z4, Z3
 	VPXOR X8, X8, X8
 	VCMPPD $4, Z8, Z6, K1
-	VBROADCASTSD lanes<>+640(SB), Z6
+	VBROADCASTSD lanes<>+2816(SB), Z6
 	VADDPD Z7, Z3, K1, Z6
 	VCMPPD $17, Z8, Z2, K1
 	VBLENDMPD Z6, Z4, K1, Z2
 	VCVTPD2PS Z2, Y2
-	VANDPS.BCST lanes<>+1188(SB), Y1, Y3
-	VCMPPS.BCST $17, lanes<>+1244(SB), Y3, K1
-	VBROADCASTSS lanes<>+1272(SB), Z3
+	VANDPS.BCST lanes<>+3364(SB), Y1, Y3
+	VCMPPS.BCST $17, lanes<>+3412(SB), Y3, K1
+	VBROADCASTSS lanes<>+3436(SB), Z3
 	VDIVPS Y1, Y3, K1, Y2
 	VEXTRACTF64X4 $1, Z0, Y0
 	VCVTPS2PD Y0, Z1
-	VANDPD.BCST lanes<>+1184(SB), Z1, Z4
-	VCMPPD.BCST $17, lanes<>+512(SB), Z4, K1
+	VANDPD.BCST lanes<>+3360(SB), Z1, Z4
+	VCMPPD.BCST $17, lanes<>+2688(SB), Z4, K1
 	VMOVAPS Z4, Z6
-	VADDPD.BCST lanes<>+512(SB), Z4, K1, Z6
+	VADDPD.BCST lanes<>+2688(SB), Z4, K1, Z6
 	VDIVPD Z6, Z5, Z7
 	VMULPD Z7, Z7, Z12
-	VBROADCASTSD lanes<>+736(SB), Z13
-	VFMADD213PD.BCST lanes<>+1104(SB), Z12, Z13
-	VFMADD213PD.BCST lanes<>+768(SB), Z12, Z13
-	VFMADD213PD.BCST lanes<>+728(SB), Z12, Z13
-	VFMADD213PD.BCST lanes<>+1056(SB), Z12, Z13
-	VFMADD213PD.BCST lanes<>+832(SB), Z12, Z13
-	VFMADD213PD.BCST lanes<>+792(SB), Z12, Z13
-	VPSUBQ.BCST lanes<>+1024(SB), Z6, Z14
-	VPANDQ.BCST lanes<>+616(SB), Z14, Z14
+	VBROADCASTSD lanes<>+2912(SB), Z13
+	VFMADD213PD.BCST lanes<>+3280(SB), Z12, Z13
+	VFMADD213PD.BCST lanes<>+2944(SB), Z12, Z13
+	VFMADD213PD.BCST lanes<>+2904(SB), Z12, Z13
+	VFMADD213PD.BCST lanes<>+3232(SB), Z12, Z13
+	VFMADD213PD.BCST lanes<>+3008(SB), Z12, Z13
+	VFMADD213PD.BCST lanes<>+2968(SB), Z12, Z13
+	VPSUBQ.BCST lanes<>+3200(SB), Z6, Z14
+	VPANDQ.BCST lanes<>+2792(SB), Z14, Z14
 	VPSUBQ Z14, Z6, Z3
 	VSUBPD Z5, Z3, Z3
 	VPADDQ Z5, Z14, Z14
 	VPSRLQ $52, Z14, Z14
-	VPORQ.BCST lanes<>+536(SB), Z14, Z14
-	VSUBPD.BCST lanes<>+1160(SB), Z14, Z14
+	VPORQ.BCST lanes<>+2712(SB), Z14, Z14
+	VSUBPD.BCST lanes<>+3336(SB), Z14, Z14
 	VMOVUPS Z2, 0(SP)
 	VMULPD Z3, Z3, Z2
 	VMOVUPS Z0, 64(SP)
 	VADDPD Z9, Z3, Z0
 	VDIVPD Z0, Z3, Z0
 	VMULPD Z0, Z0, Z8
-	VMULPD.BCST lanes<>+568(SB), Z2, Z2
-	VFMADD213PD.BCST lanes<>+1088(SB), Z8, Z15
-	VFMADD213PD.BCST lanes<>+1032(SB), Z8, Z15
-	VFMADD213PD.BCST lanes<>+1016(SB), Z8, Z15
-	VFMADD213PD.BCST lanes<>+1112(SB), Z8, Z15
-	VFMADD213PD.BCST lanes<>+648(SB), Z8, Z15
-	VFMADD213PD.BCST lanes<>+928(SB), Z8, Z15
+	VMULPD.BCST lanes<>+2744(SB), Z2, Z2
+	VFMADD213PD.BCST lanes<>+3264(SB), Z8, Z15
+	VFMADD213PD.BCST lanes<>+3208(SB), Z8, Z15
+	VFMADD213PD.BCST lanes<>+3192(SB), Z8, Z15
+	VFMADD213PD.BCST lanes<>+3288(SB), Z8, Z15
+	VFMADD213PD.BCST lanes<>+2824(SB), Z8, Z15
+	VFMADD213PD.BCST lanes<>+3104(SB), Z8, Z15
 	VFMADD213PD Z2, Z15, Z8
 	VFMSUB231PD Z8, Z0, Z2
-	VFMADD231PD.BCST lanes<>+760(SB), Z14, Z2
+	VFMADD231PD.BCST lanes<>+2936(SB), Z14, Z2
 	VADDPD Z3, Z2, Z0
-	VFMADD231PD.BCST lanes<>+1096(SB), Z14, Z0
-	VCMPPD.BCST $17, lanes<>+608(SB), Z6, K2
+	VFMADD231PD.BCST lanes<>+3272(SB), Z14, Z0
+	VCMPPD.BCST $17, lanes<>+2784(SB), Z6, K2
 	VBLENDMPD Z0, Z6, K2, Z0
-	VFNMADD231PD.BCST lanes<>+568(SB), Z7, Z0
+	VFNMADD231PD.BCST lanes<>+2744(SB), Z7, Z0
 	VMULPD Z12, Z13, Z2
 	VSUBPD Z2, Z0, Z0
-	VADDPD.BCST lanes<>+504(SB), Z4, Z2
+	VADDPD.BCST lanes<>+2680(SB), Z4, Z2
 	VMULPD Z2, Z4, Z2
-	VADDPD.BCST lanes<>+496(SB), Z2, Z3
-	VADDPD.BCST lanes<>+520(SB), Z2, Z6
-	VADDPD.BCST lanes<>+528(SB), Z2, Z7
+	VADDPD.BCST lanes<>+2672(SB), Z2, Z3
+	VADDPD.BCST lanes<>+2696(SB), Z2, Z6
+	VADDPD.BCST lanes<>+2704(SB), Z2, Z7
 	VMULPD Z3, Z2, Z3
 	VMULPD Z7, Z6, Z6
 	VADDPD Z2, Z2, Z2
-	VADDPD.BCST lanes<>+496(SB), Z2, Z7
-	VADDPD.BCST lanes<>+544(SB), Z2, Z2
+	VADDPD.BCST lanes<>+2672(SB), Z2, Z7
+	VADDPD.BCST lanes<>+2720(SB), Z2, Z2
 	VMULPD Z3, Z2, Z2
 	VFMADD231PD Z6, Z7, Z2
-	VFMADD213PD.BCST lanes<>+504(SB), Z4, Z9
+	VFMADD213PD.BCST lanes<>+2680(SB), Z4, Z9
 	VMULPD Z9, Z2, Z2
 	VMULPD Z6, Z3, Z3
 	VDIVPD Z3, Z2, Z2
@@ -1011,40 +1275,40 @@ TEXT sinter∕vmath·digammaF32AVX512(SB), NOSPLIT, $128-0
 	VSUBPD Z2, Z4, Z2
 	VMULPD Z2, Z2, Z3
 	VMOVAPS Z5, Z6
-	VFNMADD231PD.BCST lanes<>+480(SB), Z3, Z6
-	VFMADD213PD.BCST lanes<>+888(SB), Z3, Z10
-	VFMADD213PD.BCST lanes<>+712(SB), Z3, Z10
-	VFMADD213PD.BCST lanes<>+816(SB), Z3, Z10
-	VFMADD213PD.BCST lanes<>+1008(SB), Z3, Z10
-	VFMADD213PD.BCST lanes<>+1080(SB), Z3, Z10
-	VFMADD213PD.BCST lanes<>+984(SB), Z3, Z10
-	VFMADD213PD.BCST lanes<>+1136(SB), Z3, Z10
+	VFNMADD231PD.BCST lanes<>+2656(SB), Z3, Z6
+	VFMADD213PD.BCST lanes<>+3064(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+2888(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+2992(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+3184(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+3256(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+3160(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+3312(SB), Z3, Z10
 	VFMADD213PD Z5, Z3, Z10
 	VMULPD Z10, Z6, Z6
-	VMULPD.BCST lanes<>+680(SB), Z6, Z6
-	VFMADD213PD.BCST lanes<>+976(SB), Z3, Z11
-	VFMADD213PD.BCST lanes<>+960(SB), Z3, Z11
-	VFMADD213PD.BCST lanes<>+840(SB), Z3, Z11
-	VFMADD213PD.BCST lanes<>+1128(SB), Z3, Z11
-	VFMADD213PD.BCST lanes<>+968(SB), Z3, Z11
-	VFMADD213PD.BCST lanes<>+1152(SB), Z3, Z11
-	VFMADD213PD.BCST lanes<>+672(SB), Z3, Z11
-	VFMADD213PD.BCST lanes<>+680(SB), Z3, Z11
+	VMULPD.BCST lanes<>+2856(SB), Z6, Z6
+	VFMADD213PD.BCST lanes<>+3152(SB), Z3, Z11
+	VFMADD213PD.BCST lanes<>+3136(SB), Z3, Z11
+	VFMADD213PD.BCST lanes<>+3016(SB), Z3, Z11
+	VFMADD213PD.BCST lanes<>+3304(SB), Z3, Z11
+	VFMADD213PD.BCST lanes<>+3144(SB), Z3, Z11
+	VFMADD213PD.BCST lanes<>+3328(SB), Z3, Z11
+	VFMADD213PD.BCST lanes<>+2848(SB), Z3, Z11
+	VFMADD213PD.BCST lanes<>+2856(SB), Z3, Z11
 	VMULPD Z11, Z2, Z3
 	VDIVPD Z3, Z6, Z3
 	VDIVPD Z4, Z5, Z4
 	VADDPD Z4, Z0, Z4
 	VPXOR X5, X5, X5
 	VCMPPD $4, Z5, Z2, K1
-	VBROADCASTSD lanes<>+640(SB), Z2
+	VBROADCASTSD lanes<>+2816(SB), Z2
 	VADDPD Z3, Z4, K1, Z2
 	VCMPPD $17, Z5, Z1, K1
 	VBLENDMPD Z2, Z0, K1, Z0
 	VCVTPD2PS Z0, Y0
 	VMOVUPS 64(SP), Z1
-	VANDPS.BCST lanes<>+1188(SB), Y1, Y2
-	VCMPPS.BCST $17, lanes<>+1244(SB), Y2, K1
-	VBROADCASTSS lanes<>+1272(SB), Z2
+	VANDPS.BCST lanes<>+3364(SB), Y1, Y2
+	VCMPPS.BCST $17, lanes<>+3412(SB), Y2, K1
+	VBROADCASTSS lanes<>+3436(SB), Z2
 	VDIVPS Y1, Y2, K1, Y0
 	VMOVUPS 0(SP), Z1
 	VMOVAPS Y1, Y1
@@ -1053,251 +1317,255 @@ TEXT sinter∕vmath·digammaF32AVX512(SB), NOSPLIT, $128-0
 
 // erf of f32 lanes.
 TEXT sinter∕vmath·erfF32AVX512(SB), NOSPLIT, $0-0
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z1
-	VBROADCASTSS lanes<>+1312(SB), Z2
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z1
+	VBROADCASTSS lanes<>+3488(SB), Z2
 	VMINPS Z1, Z2, Z1
-	VBROADCASTSS lanes<>+1716(SB), Z2
-	VFMADD213PS.BCST lanes<>+1232(SB), Z1, Z2
-	VSUBPS.BCST lanes<>+1232(SB), Z2, Z3
-	VFNMADD231PS.BCST lanes<>+1280(SB), Z3, Z1
-	VPERMPS lanes<>+128(SB), Z2, Z3
-	VPERMPS lanes<>+384(SB), Z2, Z4
+	VBROADCASTSS lanes<>+3840(SB), Z2
+	VFMADD213PS.BCST lanes<>+3404(SB), Z1, Z2
+	VSUBPS.BCST lanes<>+3404(SB), Z2, Z3
+	VFNMADD231PS.BCST lanes<>+3444(SB), Z3, Z1
+	VPERMPS lanes<>+448(SB), Z2, Z3
+	VPERMPS lanes<>+2048(SB), Z2, Z4
 	VFMADD231PS Z1, Z3, Z4
-	VPERMPS lanes<>+192(SB), Z2, Z3
+	VPERMPS lanes<>+1088(SB), Z2, Z3
 	VFMADD231PS Z1, Z4, Z3
-	VPERMPS lanes<>+256(SB), Z2, Z4
+	VPERMPS lanes<>+1408(SB), Z2, Z4
 	VFMADD231PS Z1, Z3, Z4
-	VPERMPS lanes<>+320(SB), Z2, Z3
+	VPERMPS lanes<>+1792(SB), Z2, Z3
 	VFMADD231PS Z1, Z4, Z3
-	VPERMPS lanes<>+64(SB), Z2, Z2
+	VPERMPS lanes<>+128(SB), Z2, Z2
 	VFMADD231PS Z1, Z3, Z2
-	VPTERNLOGD.BCST $228, lanes<>+1188(SB), Z0, Z2
+	VPTERNLOGD.BCST $228, lanes<>+3364(SB), Z0, Z2
 	VMOVAPS Z2, Z0
 	RET
 
 // erfc of f32 lanes.
 TEXT sinter∕vmath·erfcF32AVX512(SB), NOSPLIT, $0-0
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z1
-	VBROADCASTSS lanes<>+1644(SB), Z2
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z1
+	VBROADCASTSS lanes<>+3780(SB), Z2
 	VMINPS Z1, Z2, Z1
-	VADDPS.BCST lanes<>+460(SB), Z1, Z2
+	VADDPS.BCST lanes<>+2636(SB), Z1, Z2
 	VRCP14PS Z2, Z3
-	VMULPS.BCST lanes<>+1256(SB), Z3, Z4
-	VFNMADD213PS.BCST lanes<>+1256(SB), Z4, Z2
+	VMULPS.BCST lanes<>+256(SB), Z3, Z4
+	VFNMADD213PS.BCST lanes<>+256(SB), Z4, Z2
 	VFMADD231PS Z3, Z2, Z4
-	VBROADCASTSS lanes<>+1260(SB), Z2
-	VFNMADD213PS.BCST lanes<>+1256(SB), Z4, Z2
+	VBROADCASTSS lanes<>+3424(SB), Z2
+	VFNMADD213PS.BCST lanes<>+256(SB), Z4, Z2
 	VMULPS Z2, Z2, Z3
-	VBROADCASTSS lanes<>+1620(SB), Z5
-	VFMADD213PS.BCST lanes<>+1572(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1668(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1340(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1724(SB), Z3, Z5
-	VBROADCASTSS lanes<>+1692(SB), Z6
-	VFMADD213PS.BCST lanes<>+1836(SB), Z3, Z6
-	VFMADD213PS.BCST lanes<>+1504(SB), Z3, Z6
-	VFMADD213PS.BCST lanes<>+1752(SB), Z3, Z6
-	VFMADD213PS.BCST lanes<>+1456(SB), Z3, Z6
+	VBROADCASTSS lanes<>+3760(SB), Z5
+	VFMADD213PS.BCST lanes<>+3716(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3796(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3512(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3844(SB), Z3, Z5
+	VBROADCASTSS lanes<>+3820(SB), Z6
+	VFMADD213PS.BCST lanes<>+3956(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+3656(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+3876(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+3620(SB), Z3, Z6
 	VFMADD231PS Z2, Z5, Z6
 	VMULPS Z4, Z6, Z2
 	VMULPS Z1, Z1, Z3
-	VBROADCASTSS lanes<>+1472(SB), Z4
-	VFMADD213PS.BCST lanes<>+1632(SB), Z4, Z3
-	VSUBPS.BCST lanes<>+1632(SB), Z3, Z3
-	VMULPS.BCST lanes<>+1316(SB), Z3, Z4
+	VBROADCASTSS lanes<>+3628(SB), Z4
+	VFMADD213PS.BCST lanes<>+3768(SB), Z4, Z3
+	VSUBPS.BCST lanes<>+3768(SB), Z3, Z3
+	VMULPS.BCST lanes<>+3492(SB), Z3, Z4
 	VFMADD231PS Z1, Z1, Z4
-	VFMADD231PS.BCST lanes<>+1628(SB), Z3, Z4
-	VBROADCASTSS lanes<>+1400(SB), Z1
-	VFMADD213PS.BCST lanes<>+1616(SB), Z4, Z1
-	VFMADD213PS.BCST lanes<>+1432(SB), Z4, Z1
-	VFMADD213PS.BCST lanes<>+1496(SB), Z4, Z1
-	VFMADD213PS.BCST lanes<>+1856(SB), Z4, Z1
-	VFNMADD213PS.BCST lanes<>+1256(SB), Z4, Z1
-	VFNMADD213PS.BCST lanes<>+1256(SB), Z4, Z1
+	VFMADD231PS.BCST lanes<>+3764(SB), Z3, Z4
+	VBROADCASTSS lanes<>+3576(SB), Z1
+	VFMADD213PS.BCST lanes<>+3756(SB), Z4, Z1
+	VFMADD213PS.BCST lanes<>+3600(SB), Z4, Z1
+	VFMADD213PS.BCST lanes<>+3648(SB), Z4, Z1
+	VFMADD213PS.BCST lanes<>+3968(SB), Z4, Z1
+	VFNMADD213PS.BCST lanes<>+256(SB), Z4, Z1
+	VFNMADD213PS.BCST lanes<>+256(SB), Z4, Z1
 	VMULPS Z2, Z1, Z1
 	VSCALEFPS Z3, Z1, Z1
 	VPXOR X2, X2, X2
 	VCMPPS $17, Z2, Z0, K1
-	VBROADCASTSS lanes<>+460(SB), Z0
+	VBROADCASTSS lanes<>+2636(SB), Z0
 	VSUBPS Z1, Z0, K1, Z1
 	VMOVAPS Z1, Z0
 	RET
 
 // erfinv of f32 lanes.
 TEXT sinter∕vmath·erfinvF32AVX512(SB), NOSPLIT, $0-0
-	VBROADCASTSS lanes<>+1256(SB), Z1
+	VBROADCASTSS lanes<>+256(SB), Z1
 	VFNMADD231PS Z0, Z0, Z1
 	VGETMANTPS $11, Z1, Z2
-	VCMPPS.BCST $17, lanes<>+1256(SB), Z2, K1
+	VCMPPS.BCST $17, lanes<>+256(SB), Z2, K1
 	VGETEXPPS Z1, Z1
-	VSUBPS.BCST lanes<>+1256(SB), Z2, Z2
-	VADDPS.BCST lanes<>+1256(SB), Z1, K1, Z1
+	VSUBPS.BCST lanes<>+256(SB), Z2, Z2
+	VADDPS.BCST lanes<>+256(SB), Z1, K1, Z1
 	VMULPS Z2, Z2, Z3
-	VBROADCASTSS lanes<>+1636(SB), Z4
-	VFMADD213PS.BCST lanes<>+1424(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1500(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1696(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1488(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1604(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1480(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1764(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1212(SB), Z2, Z4
-	VFMADD231PS.BCST lanes<>+1388(SB), Z1, Z2
+	VBROADCASTSS lanes<>+3772(SB), Z4
+	VFMADD213PS.BCST lanes<>+3596(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+3652(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+3824(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+3640(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+3744(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+3632(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+3888(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+3384(SB), Z2, Z4
+	VFMADD231PS.BCST lanes<>+700(SB), Z1, Z2
 	VFMADD231PS Z4, Z3, Z2
-	VXORPS.BCST lanes<>+468(SB), Z2, Z1
-	VSUBPS.BCST lanes<>+516(SB), Z1, Z2
+	VXORPS.BCST lanes<>+2644(SB), Z2, Z1
+	VSUBPS.BCST lanes<>+2692(SB), Z1, Z2
 	VMULPS Z2, Z2, Z3
-	VBROADCASTSS lanes<>+1332(SB), Z4
-	VFMADD213PS.BCST lanes<>+1816(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+1448(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+1568(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+1524(SB), Z3, Z4
-	VBROADCASTSS lanes<>+1840(SB), Z5
-	VFMADD213PS.BCST lanes<>+1544(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1824(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1708(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1444(SB), Z3, Z5
+	VBROADCASTSS lanes<>+3504(SB), Z4
+	VFMADD213PS.BCST lanes<>+3936(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+3616(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+3712(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+3672(SB), Z3, Z4
+	VBROADCASTSS lanes<>+3960(SB), Z5
+	VFMADD213PS.BCST lanes<>+3692(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3944(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3832(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3612(SB), Z3, Z5
 	VFMADD231PS Z2, Z4, Z5
-	VCMPPS.BCST $17, lanes<>+1288(SB), Z1, K1
+	VCMPPS.BCST $17, lanes<>+3456(SB), Z1, K1
 	VSQRTPS Z1, Z1
-	VSUBPS.BCST lanes<>+1228(SB), Z1, Z1
-	VBROADCASTSS lanes<>+1688(SB), Z2
-	VFMADD213PS.BCST lanes<>+1812(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+1536(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+1768(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+1520(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+1772(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+1760(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+1756(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+1588(SB), Z1, Z2
+	VSUBPS.BCST lanes<>+3396(SB), Z1, Z1
+	VBROADCASTSS lanes<>+3816(SB), Z2
+	VFMADD213PS.BCST lanes<>+3932(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+3684(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+3892(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+3668(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+3896(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+3884(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+3880(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+3728(SB), Z1, Z2
 	VBLENDMPS Z5, Z2, K1, Z1
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z2
-	VCMPPS.BCST $0, lanes<>+1256(SB), Z2, K1
-	VBROADCASTSS lanes<>+1300(SB), Z3
-	VMULPS.BCST lanes<>+1268(SB), Z0, K1, Z3
-	VCMPPS.BCST $17, lanes<>+1256(SB), Z2, K1
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z2
+	VCMPPS.BCST $0, lanes<>+256(SB), Z2, K1
+	VBROADCASTSS lanes<>+3468(SB), Z3
+	VMULPS.BCST lanes<>+3432(SB), Z0, K1, Z3
+	VCMPPS.BCST $17, lanes<>+256(SB), Z2, K1
 	VMULPS Z1, Z0, K1, Z3
 	VMOVAPS Z3, Z0
 	RET
 
 // exp of f32 lanes.
 TEXT sinter∕vmath·expF32AVX512(SB), NOSPLIT, $0-0
-	VBROADCASTSS lanes<>+1468(SB), Z1
-	VFMADD213PS.BCST lanes<>+1232(SB), Z0, Z1
-	VSUBPS.BCST lanes<>+1232(SB), Z1, Z1
-	VFNMADD231PS.BCST lanes<>+1388(SB), Z1, Z0
-	VFNMADD231PS.BCST lanes<>+1344(SB), Z1, Z0
-	VRANGEPS.BCST $6, lanes<>+1256(SB), Z0, Z0
-	VBROADCASTSS lanes<>+1400(SB), Z2
-	VFMADD213PS.BCST lanes<>+1612(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1432(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1492(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1856(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1256(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1256(SB), Z0, Z2
-	VSCALEFPS Z1, Z2, Z0
+	VBROADCASTSS lanes<>+3624(SB), Z1
+	VFMADD213PS.BCST lanes<>+3400(SB), Z0, Z1
+	VSUBPS.BCST lanes<>+3400(SB), Z1, Z2
+	VFNMADD231PS.BCST lanes<>+700(SB), Z2, Z0
+	VFNMADD231PS.BCST lanes<>+3516(SB), Z2, Z0
+	VRANGEPS.BCST $6, lanes<>+256(SB), Z0, Z0
+	VPERMPS lanes<>+256(SB), Z1, Z1
+	VBROADCASTSS lanes<>+3864(SB), Z3
+	VFMADD213PS.BCST lanes<>+3548(SB), Z0, Z3
+	VFMADD213PS.BCST lanes<>+256(SB), Z0, Z3
+	VMULPS Z1, Z0, Z0
+	VFMADD231PS Z3, Z0, Z1
+	VSCALEFPS Z2, Z1, Z0
 	RET
 
 // exp2 of f32 lanes.
 TEXT sinter∕vmath·exp2F32AVX512(SB), NOSPLIT, $0-0
-	VBROADCASTSS lanes<>+1200(SB), Z1
+	VBROADCASTSS lanes<>+3372(SB), Z1
 	VMINPS Z0, Z1, Z0
-	VBROADCASTSS lanes<>+1216(SB), Z1
+	VBROADCASTSS lanes<>+3388(SB), Z1
 	VMAXPS Z0, Z1, Z0
-	VADDPS.BCST lanes<>+1580(SB), Z0, Z1
-	VSUBPS.BCST lanes<>+1580(SB), Z1, Z1
+	VADDPS.BCST lanes<>+3724(SB), Z0, Z1
+	VSUBPS.BCST lanes<>+3724(SB), Z1, Z1
 	VSUBPS Z1, Z0, Z0
-	VBROADCASTSS lanes<>+1356(SB), Z2
-	VFMADD213PS.BCST lanes<>+1560(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1336(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1744(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1732(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1388(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1256(SB), Z0, Z2
+	VBROADCASTSS lanes<>+3528(SB), Z2
+	VFMADD213PS.BCST lanes<>+3704(SB), Z0, Z2
+	VFMADD213PS.BCST lanes<>+3508(SB), Z0, Z2
+	VFMADD213PS.BCST lanes<>+3868(SB), Z0, Z2
+	VFMADD213PS.BCST lanes<>+3852(SB), Z0, Z2
+	VFMADD213PS.BCST lanes<>+700(SB), Z0, Z2
+	VFMADD213PS.BCST lanes<>+256(SB), Z0, Z2
 	VSCALEFPS Z1, Z2, Z0
 	RET
 
 // expm1 of f32 lanes.
 TEXT sinter∕vmath·expm1F32AVX512(SB), NOSPLIT, $0-0
-	VBROADCASTSS lanes<>+1292(SB), Z1
+	VBROADCASTSS lanes<>+3460(SB), Z1
 	VMINPS Z0, Z1, Z1
-	VBROADCASTSS lanes<>+1284(SB), Z2
+	VBROADCASTSS lanes<>+3448(SB), Z2
 	VMAXPS Z1, Z2, Z1
-	VBROADCASTSS lanes<>+1468(SB), Z2
-	VFMADD213PS.BCST lanes<>+1580(SB), Z1, Z2
-	VSUBPS.BCST lanes<>+1580(SB), Z2, Z3
+	VBROADCASTSS lanes<>+3624(SB), Z2
+	VFMADD213PS.BCST lanes<>+3724(SB), Z1, Z2
+	VSUBPS.BCST lanes<>+3724(SB), Z2, Z3
 	VPSLLD $23, Z2, Z2
-	VFNMADD231PS.BCST lanes<>+1388(SB), Z3, Z1
-	VFNMADD231PS.BCST lanes<>+1344(SB), Z3, Z1
+	VFNMADD231PS.BCST lanes<>+700(SB), Z3, Z1
+	VFNMADD231PS.BCST lanes<>+3516(SB), Z3, Z1
 	VMULPS Z1, Z1, Z3
-	VBROADCASTSS lanes<>+1368(SB), Z4
-	VFMADD213PS.BCST lanes<>+1416(SB), Z1, Z4
-	VFMADD213PS.BCST lanes<>+1552(SB), Z1, Z4
-	VFMADD213PS.BCST lanes<>+1508(SB), Z1, Z4
-	VFMADD213PS.BCST lanes<>+1864(SB), Z1, Z4
+	VBROADCASTSS lanes<>+3536(SB), Z4
+	VFMADD213PS.BCST lanes<>+3592(SB), Z1, Z4
+	VFMADD213PS.BCST lanes<>+3700(SB), Z1, Z4
+	VFMADD213PS.BCST lanes<>+3664(SB), Z1, Z4
+	VFMADD213PS.BCST lanes<>+3976(SB), Z1, Z4
 	VFMADD231PS Z4, Z3, Z1
-	VSUBPS.BCST lanes<>+1196(SB), Z2, Z3
+	VSUBPS.BCST lanes<>+2236(SB), Z2, Z3
 	VFMADD231PS Z1, Z2, Z3
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z1
-	VCMPPS.BCST $21, lanes<>+1192(SB), Z1, K1
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z1
+	VCMPPS.BCST $21, lanes<>+3368(SB), Z1, K1
 	VADDPS Z3, Z3, K1, Z0
 	RET
 
 // expneg of f32 lanes.
 TEXT sinter∕vmath·expnegF32AVX512(SB), NOSPLIT, $0-0
-	VBROADCASTSS lanes<>+1308(SB), Z1
+	VBROADCASTSS lanes<>+3476(SB), Z1
 	VMAXPS Z0, Z1, Z0
-	VBROADCASTSS lanes<>+1468(SB), Z1
-	VFMADD213PS.BCST lanes<>+1632(SB), Z0, Z1
-	VSUBPS.BCST lanes<>+1632(SB), Z1, Z1
-	VFNMADD231PS.BCST lanes<>+1388(SB), Z1, Z0
-	VFNMADD231PS.BCST lanes<>+1344(SB), Z1, Z0
-	VBROADCASTSS lanes<>+1400(SB), Z2
-	VFMADD213PS.BCST lanes<>+1612(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1432(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1492(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1856(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1256(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1256(SB), Z0, Z2
-	VSCALEFPS Z1, Z2, Z0
+	VBROADCASTSS lanes<>+3624(SB), Z1
+	VFMADD213PS.BCST lanes<>+3400(SB), Z0, Z1
+	VSUBPS.BCST lanes<>+3400(SB), Z1, Z2
+	VFNMADD231PS.BCST lanes<>+700(SB), Z2, Z0
+	VFNMADD231PS.BCST lanes<>+3516(SB), Z2, Z0
+	VPERMPS lanes<>+256(SB), Z1, Z1
+	VBROADCASTSS lanes<>+3864(SB), Z3
+	VFMADD213PS.BCST lanes<>+3548(SB), Z0, Z3
+	VFMADD213PS.BCST lanes<>+256(SB), Z0, Z3
+	VMULPS Z1, Z0, Z0
+	VFMADD231PS Z3, Z0, Z1
+	VSCALEFPS Z2, Z1, Z0
 	RET
 
 // gelu of f32 lanes.
 TEXT sinter∕vmath·geluF32AVX512(SB), NOSPLIT, $0-0
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z1
-	VBROADCASTSS lanes<>+1452(SB), Z2
-	VMINPS Z1, Z2, Z1
-	VMULPS Z1, Z1, Z2
-	VBROADCASTSS lanes<>+1464(SB), Z3
-	VFMADD213PS.BCST lanes<>+1632(SB), Z3, Z2
-	VSUBPS.BCST lanes<>+1632(SB), Z2, Z2
-	VMULPS.BCST lanes<>+1320(SB), Z2, Z3
-	VFMADD231PS Z1, Z1, Z3
-	VFMADD231PS.BCST lanes<>+1624(SB), Z2, Z3
-	VBROADCASTSS lanes<>+1412(SB), Z4
-	VFMADD213PS.BCST lanes<>+1736(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+1720(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+1848(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+1212(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+1256(SB), Z3, Z4
-	VSCALEFPS Z2, Z4, Z2
-	VBROADCASTSS lanes<>+1700(SB), Z3
-	VFMADD213PS.BCST lanes<>+1712(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1656(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1844(SB), Z1, Z3
-	VBROADCASTSS lanes<>+1428(SB), Z4
-	VFMADD213PS.BCST lanes<>+1648(SB), Z1, Z4
-	VFMADD213PS.BCST lanes<>+1800(SB), Z1, Z4
-	VFMADD213PS.BCST lanes<>+1476(SB), Z1, Z4
-	VFMADD213PS.BCST lanes<>+1256(SB), Z1, Z4
-	VRCP14PS Z4, Z1
-	VMULPS Z1, Z3, Z5
-	VFNMADD231PS Z5, Z4, Z3
-	VFMADD231PS Z1, Z3, Z5
-	VMULPS Z5, Z2, Z1
+	VRANGEPS.BCST $10, lanes<>+3860(SB), Z0, Z1
+	VBROADCASTSS lanes<>+3836(SB), Z2
+	VFMADD213PS.BCST lanes<>+3404(SB), Z1, Z2
+	VSUBPS.BCST lanes<>+3404(SB), Z2, Z3
+	VFNMADD231PS.BCST lanes<>+3480(SB), Z3, Z1
+	VMOVUPS lanes<>+832(SB), Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS lanes<>+1856(SB), Z3, Z4
+	VMOVUPS lanes<>+1984(SB), Z3
+	VMOVAPS Z2, Z5
+	VPERMI2PS lanes<>+1344(SB), Z3, Z5
+	VFMADD231PS Z1, Z4, Z5
+	VMOVUPS lanes<>+1280(SB), Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS lanes<>+1920(SB), Z3, Z4
+	VFMADD231PS Z1, Z5, Z4
+	VMOVUPS lanes<>+1664(SB), Z3
+	VMOVAPS Z2, Z5
+	VPERMI2PS lanes<>+1536(SB), Z3, Z5
+	VFMADD231PS Z1, Z4, Z5
+	VMOVUPS lanes<>+1216(SB), Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS lanes<>+896(SB), Z3, Z4
+	VFMADD231PS Z1, Z5, Z4
+	VMOVUPS lanes<>+1472(SB), Z3
+	VMOVAPS Z2, Z5
+	VPERMI2PS lanes<>+2112(SB), Z3, Z5
+	VFMADD231PS Z1, Z4, Z5
+	VMOVUPS lanes<>+2560(SB), Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS lanes<>+704(SB), Z3, Z4
+	VFMADD231PS Z1, Z5, Z4
+	VMOVUPS lanes<>+2432(SB), Z3
+	VPERMI2PS lanes<>+2496(SB), Z3, Z2
+	VFMADD231PS Z1, Z4, Z2
+	VMULPS Z2, Z2, Z1
+	VMULPS Z1, Z1, Z1
 	VPXOR X2, X2, X2
 	VCMPPS $21, Z2, Z0, K1
-	VBROADCASTSS lanes<>+1256(SB), Z2
+	VBROADCASTSS lanes<>+256(SB), Z2
 	VSUBPS Z1, Z2, K1, Z1
 	VMULPS Z1, Z0, Z0
 	RET
@@ -1312,12 +1580,12 @@ TEXT sinter∕vmath·hypotF32AVX512(SB), NOSPLIT, $0-0
 	VFMADD231PD Z4, Z4, Z5
 	VSQRTPD Z5, Z4
 	VCVTPD2PS Z4, Y4
-	VANDPS.BCST lanes<>+1188(SB), Y2, Y2
-	VCMPPS.BCST $0, lanes<>+1268(SB), Y2, K1
-	VBLENDMPS.BCST lanes<>+1268(SB), Y4, K1, Y2
-	VANDPS.BCST lanes<>+1188(SB), Y3, Y3
-	VCMPPS.BCST $0, lanes<>+1268(SB), Y3, K1
-	VBLENDMPS.BCST lanes<>+1268(SB), Y2, K1, Y2
+	VANDPS.BCST lanes<>+3364(SB), Y2, Y2
+	VCMPPS.BCST $0, lanes<>+3432(SB), Y2, K1
+	VBLENDMPS.BCST lanes<>+3432(SB), Y4, K1, Y2
+	VANDPS.BCST lanes<>+3364(SB), Y3, Y3
+	VCMPPS.BCST $0, lanes<>+3432(SB), Y3, K1
+	VBLENDMPS.BCST lanes<>+3432(SB), Y2, K1, Y2
 	VEXTRACTF64X4 $1, Z0, Y0
 	VEXTRACTF64X4 $1, Z1, Y1
 	VCVTPS2PD Y0, Z3
@@ -1326,12 +1594,12 @@ TEXT sinter∕vmath·hypotF32AVX512(SB), NOSPLIT, $0-0
 	VFMADD231PD Z3, Z3, Z4
 	VSQRTPD Z4, Z3
 	VCVTPD2PS Z3, Y3
-	VANDPS.BCST lanes<>+1188(SB), Y0, Y0
-	VCMPPS.BCST $0, lanes<>+1268(SB), Y0, K1
-	VBLENDMPS.BCST lanes<>+1268(SB), Y3, K1, Y0
-	VANDPS.BCST lanes<>+1188(SB), Y1, Y1
-	VCMPPS.BCST $0, lanes<>+1268(SB), Y1, K1
-	VBLENDMPS.BCST lanes<>+1268(SB), Y0, K1, Y0
+	VANDPS.BCST lanes<>+3364(SB), Y0, Y0
+	VCMPPS.BCST $0, lanes<>+3432(SB), Y0, K1
+	VBLENDMPS.BCST lanes<>+3432(SB), Y3, K1, Y0
+	VANDPS.BCST lanes<>+3364(SB), Y1, Y1
+	VCMPPS.BCST $0, lanes<>+3432(SB), Y1, K1
+	VBLENDMPS.BCST lanes<>+3432(SB), Y0, K1, Y0
 	VMOVAPS Y2, Y1
 	VINSERTF64X4 $1, Y0, Z1, Z0
 	RET
@@ -1340,304 +1608,304 @@ TEXT sinter∕vmath·hypotF32AVX512(SB), NOSPLIT, $0-0
 TEXT sinter∕vmath·lgammaF32AVX512(SB), NOSPLIT, $64-0
 	VMOVAPS Y0, Y1
 	VCVTPS2PD Y1, Z2
-	VANDPD.BCST lanes<>+1184(SB), Z2, Z3
-	VCMPPD.BCST $17, lanes<>+512(SB), Z3, K1
+	VANDPD.BCST lanes<>+3360(SB), Z2, Z3
+	VCMPPD.BCST $17, lanes<>+2688(SB), Z3, K1
 	VMOVAPS Z3, Z4
-	VADDPD.BCST lanes<>+512(SB), Z3, K1, Z4
-	VADDPD.BCST lanes<>+600(SB), Z3, Z5
+	VADDPD.BCST lanes<>+2688(SB), Z3, K1, Z4
+	VADDPD.BCST lanes<>+2776(SB), Z3, Z5
 	VMULPD Z5, Z3, Z5
-	VADDPD.BCST lanes<>+456(SB), Z3, Z6
+	VADDPD.BCST lanes<>+2632(SB), Z3, Z6
 	VMULPD Z6, Z5, Z5
-	VADDPD.BCST lanes<>+472(SB), Z3, Z6
+	VADDPD.BCST lanes<>+2648(SB), Z3, Z6
 	VMULPD Z6, Z5, Z5
-	VADDPD.BCST lanes<>+480(SB), Z3, Z6
+	VADDPD.BCST lanes<>+2656(SB), Z3, Z6
 	VMULPD Z6, Z5, Z5
-	VADDPD.BCST lanes<>+488(SB), Z3, Z6
+	VADDPD.BCST lanes<>+2664(SB), Z3, Z6
 	VMULPD Z6, Z5, Z5
-	VADDPD.BCST lanes<>+496(SB), Z3, Z6
+	VADDPD.BCST lanes<>+2672(SB), Z3, Z6
 	VMULPD Z6, Z5, Z5
-	VADDPD.BCST lanes<>+504(SB), Z3, Z6
-	VBROADCASTSD lanes<>+600(SB), Z7
+	VADDPD.BCST lanes<>+2680(SB), Z3, Z6
+	VBROADCASTSD lanes<>+2776(SB), Z7
 	VMULPD Z6, Z5, K1, Z7
-	VBROADCASTSD lanes<>+600(SB), Z5
+	VBROADCASTSD lanes<>+2776(SB), Z5
 	VDIVPD Z4, Z5, Z6
 	VMULPD Z6, Z6, Z8
-	VBROADCASTSD lanes<>+1000(SB), Z9
-	VBROADCASTSD lanes<>+1040(SB), Z10
+	VBROADCASTSD lanes<>+3176(SB), Z9
+	VBROADCASTSD lanes<>+3216(SB), Z10
 	VFMADD231PD Z8, Z9, Z10
-	VFMADD213PD.BCST lanes<>+896(SB), Z8, Z10
-	VFMADD213PD.BCST lanes<>+720(SB), Z8, Z10
-	VFMADD213PD.BCST lanes<>+1064(SB), Z8, Z10
-	VFMADD213PD.BCST lanes<>+784(SB), Z8, Z10
-	VFMADD213PD.BCST lanes<>+848(SB), Z6, Z10
-	VSUBPD.BCST lanes<>+568(SB), Z4, Z6
-	VPSUBQ.BCST lanes<>+1024(SB), Z4, Z8
-	VPANDQ.BCST lanes<>+616(SB), Z8, Z8
+	VFMADD213PD.BCST lanes<>+3072(SB), Z8, Z10
+	VFMADD213PD.BCST lanes<>+2896(SB), Z8, Z10
+	VFMADD213PD.BCST lanes<>+3240(SB), Z8, Z10
+	VFMADD213PD.BCST lanes<>+2960(SB), Z8, Z10
+	VFMADD213PD.BCST lanes<>+3024(SB), Z6, Z10
+	VSUBPD.BCST lanes<>+2744(SB), Z4, Z6
+	VPSUBQ.BCST lanes<>+3200(SB), Z4, Z8
+	VPANDQ.BCST lanes<>+2792(SB), Z8, Z8
 	VPSUBQ Z8, Z4, Z11
 	VSUBPD Z5, Z11, Z11
 	VPADDQ Z5, Z8, Z8
 	VPSRLQ $52, Z8, Z8
-	VPORQ.BCST lanes<>+536(SB), Z8, Z8
-	VSUBPD.BCST lanes<>+1160(SB), Z8, Z8
+	VPORQ.BCST lanes<>+2712(SB), Z8, Z8
+	VSUBPD.BCST lanes<>+3336(SB), Z8, Z8
 	VMULPD Z11, Z11, Z12
-	VADDPD.BCST lanes<>+456(SB), Z11, Z13
+	VADDPD.BCST lanes<>+2632(SB), Z11, Z13
 	VDIVPD Z13, Z11, Z13
 	VMULPD Z13, Z13, Z14
-	VMULPD.BCST lanes<>+568(SB), Z12, Z12
-	VBROADCASTSD lanes<>+1048(SB), Z15
-	VBROADCASTSD lanes<>+1088(SB), Z9
+	VMULPD.BCST lanes<>+2744(SB), Z12, Z12
+	VBROADCASTSD lanes<>+3224(SB), Z15
+	VBROADCASTSD lanes<>+3264(SB), Z9
 	VFMADD231PD Z14, Z15, Z9
-	VFMADD213PD.BCST lanes<>+1032(SB), Z14, Z9
-	VFMADD213PD.BCST lanes<>+1016(SB), Z14, Z9
-	VFMADD213PD.BCST lanes<>+1112(SB), Z14, Z9
-	VFMADD213PD.BCST lanes<>+648(SB), Z14, Z9
-	VFMADD213PD.BCST lanes<>+928(SB), Z14, Z9
+	VFMADD213PD.BCST lanes<>+3208(SB), Z14, Z9
+	VFMADD213PD.BCST lanes<>+3192(SB), Z14, Z9
+	VFMADD213PD.BCST lanes<>+3288(SB), Z14, Z9
+	VFMADD213PD.BCST lanes<>+2824(SB), Z14, Z9
+	VFMADD213PD.BCST lanes<>+3104(SB), Z14, Z9
 	VFMADD213PD Z12, Z9, Z14
 	VFMSUB231PD Z14, Z13, Z12
-	VFMADD231PD.BCST lanes<>+760(SB), Z8, Z12
+	VFMADD231PD.BCST lanes<>+2936(SB), Z8, Z12
 	VADDPD Z11, Z12, Z9
-	VFMADD231PD.BCST lanes<>+1096(SB), Z8, Z9
-	VCMPPD.BCST $17, lanes<>+608(SB), Z4, K1
+	VFMADD231PD.BCST lanes<>+3272(SB), Z8, Z9
+	VCMPPD.BCST $17, lanes<>+2784(SB), Z4, K1
 	VBLENDMPD Z9, Z4, K1, Z4
 	VSUBPD Z5, Z4, Z4
 	VFMADD231PD Z4, Z6, Z10
 	VRNDSCALEPD $8, Z3, Z4
 	VSUBPD Z4, Z3, Z4
 	VMULPD Z4, Z4, Z6
-	VBROADCASTSD lanes<>+872(SB), Z8
-	VBROADCASTSD lanes<>+976(SB), Z9
+	VBROADCASTSD lanes<>+3048(SB), Z8
+	VBROADCASTSD lanes<>+3152(SB), Z9
 	VFMADD231PD Z6, Z8, Z9
-	VFMADD213PD.BCST lanes<>+960(SB), Z6, Z9
-	VFMADD213PD.BCST lanes<>+840(SB), Z6, Z9
-	VFMADD213PD.BCST lanes<>+1128(SB), Z6, Z9
-	VFMADD213PD.BCST lanes<>+968(SB), Z6, Z9
-	VFMADD213PD.BCST lanes<>+1152(SB), Z6, Z9
-	VFMADD213PD.BCST lanes<>+672(SB), Z6, Z9
-	VFMADD213PD.BCST lanes<>+680(SB), Z6, Z9
+	VFMADD213PD.BCST lanes<>+3136(SB), Z6, Z9
+	VFMADD213PD.BCST lanes<>+3016(SB), Z6, Z9
+	VFMADD213PD.BCST lanes<>+3304(SB), Z6, Z9
+	VFMADD213PD.BCST lanes<>+3144(SB), Z6, Z9
+	VFMADD213PD.BCST lanes<>+3328(SB), Z6, Z9
+	VFMADD213PD.BCST lanes<>+2848(SB), Z6, Z9
+	VFMADD213PD.BCST lanes<>+2856(SB), Z6, Z9
 	VMULPD Z9, Z4, Z6
 	VMULPD Z3, Z6, Z6
-	VANDPD.BCST lanes<>+1184(SB), Z6, Z6
+	VANDPD.BCST lanes<>+3360(SB), Z6, Z6
 	VPXOR X9, X9, X9
 	VCMPPD $17, Z9, Z2, K1
 	VMOVAPS Z5, Z11
-	VMULPD.BCST lanes<>+904(SB), Z6, K1, Z11
-	VPSUBQ.BCST lanes<>+1024(SB), Z7, Z6
-	VPANDQ.BCST lanes<>+616(SB), Z6, Z6
+	VMULPD.BCST lanes<>+3080(SB), Z6, K1, Z11
+	VPSUBQ.BCST lanes<>+3200(SB), Z7, Z6
+	VPANDQ.BCST lanes<>+2792(SB), Z6, Z6
 	VPSUBQ Z6, Z7, Z12
 	VSUBPD Z5, Z12, Z12
 	VPADDQ Z5, Z6, Z6
 	VPSRLQ $52, Z6, Z6
-	VPORQ.BCST lanes<>+536(SB), Z6, Z6
-	VSUBPD.BCST lanes<>+1160(SB), Z6, Z6
+	VPORQ.BCST lanes<>+2712(SB), Z6, Z6
+	VSUBPD.BCST lanes<>+3336(SB), Z6, Z6
 	VMULPD Z12, Z12, Z13
-	VADDPD.BCST lanes<>+456(SB), Z12, Z14
+	VADDPD.BCST lanes<>+2632(SB), Z12, Z14
 	VDIVPD Z14, Z12, Z14
 	VMULPD Z14, Z14, Z8
-	VMULPD.BCST lanes<>+568(SB), Z13, Z13
+	VMULPD.BCST lanes<>+2744(SB), Z13, Z13
 	VMOVUPS Z0, 0(SP)
-	VBROADCASTSD lanes<>+1088(SB), Z0
+	VBROADCASTSD lanes<>+3264(SB), Z0
 	VFMADD231PD Z8, Z15, Z0
-	VFMADD213PD.BCST lanes<>+1032(SB), Z8, Z0
-	VFMADD213PD.BCST lanes<>+1016(SB), Z8, Z0
-	VFMADD213PD.BCST lanes<>+1112(SB), Z8, Z0
-	VFMADD213PD.BCST lanes<>+648(SB), Z8, Z0
-	VFMADD213PD.BCST lanes<>+928(SB), Z8, Z0
+	VFMADD213PD.BCST lanes<>+3208(SB), Z8, Z0
+	VFMADD213PD.BCST lanes<>+3192(SB), Z8, Z0
+	VFMADD213PD.BCST lanes<>+3288(SB), Z8, Z0
+	VFMADD213PD.BCST lanes<>+2824(SB), Z8, Z0
+	VFMADD213PD.BCST lanes<>+3104(SB), Z8, Z0
 	VFMADD213PD Z13, Z0, Z8
 	VFMSUB231PD Z8, Z14, Z13
-	VFMADD231PD.BCST lanes<>+760(SB), Z6, Z13
+	VFMADD231PD.BCST lanes<>+2936(SB), Z6, Z13
 	VADDPD Z12, Z13, Z0
-	VFMADD231PD.BCST lanes<>+1096(SB), Z6, Z0
-	VCMPPD.BCST $17, lanes<>+608(SB), Z7, K2
+	VFMADD231PD.BCST lanes<>+3272(SB), Z6, Z0
+	VCMPPD.BCST $17, lanes<>+2784(SB), Z7, K2
 	VBLENDMPD Z0, Z7, K2, Z0
 	VSUBPD Z0, Z10, Z0
-	VPSUBQ.BCST lanes<>+1024(SB), Z11, Z6
-	VPANDQ.BCST lanes<>+616(SB), Z6, Z6
+	VPSUBQ.BCST lanes<>+3200(SB), Z11, Z6
+	VPANDQ.BCST lanes<>+2792(SB), Z6, Z6
 	VPSUBQ Z6, Z11, Z7
 	VSUBPD Z5, Z7, Z7
 	VPADDQ Z5, Z6, Z6
 	VPSRLQ $52, Z6, Z6
-	VPORQ.BCST lanes<>+536(SB), Z6, Z6
-	VSUBPD.BCST lanes<>+1160(SB), Z6, Z6
+	VPORQ.BCST lanes<>+2712(SB), Z6, Z6
+	VSUBPD.BCST lanes<>+3336(SB), Z6, Z6
 	VMULPD Z7, Z7, Z8
-	VADDPD.BCST lanes<>+456(SB), Z7, Z10
+	VADDPD.BCST lanes<>+2632(SB), Z7, Z10
 	VDIVPD Z10, Z7, Z10
 	VMULPD Z10, Z10, Z12
-	VMULPD.BCST lanes<>+568(SB), Z8, Z8
-	VBROADCASTSD lanes<>+1088(SB), Z13
+	VMULPD.BCST lanes<>+2744(SB), Z8, Z8
+	VBROADCASTSD lanes<>+3264(SB), Z13
 	VFMADD231PD Z12, Z15, Z13
-	VFMADD213PD.BCST lanes<>+1032(SB), Z12, Z13
-	VFMADD213PD.BCST lanes<>+1016(SB), Z12, Z13
-	VFMADD213PD.BCST lanes<>+1112(SB), Z12, Z13
-	VFMADD213PD.BCST lanes<>+648(SB), Z12, Z13
-	VFMADD213PD.BCST lanes<>+928(SB), Z12, Z13
+	VFMADD213PD.BCST lanes<>+3208(SB), Z12, Z13
+	VFMADD213PD.BCST lanes<>+3192(SB), Z12, Z13
+	VFMADD213PD.BCST lanes<>+3288(SB), Z12, Z13
+	VFMADD213PD.BCST lanes<>+2824(SB), Z12, Z13
+	VFMADD213PD.BCST lanes<>+3104(SB), Z12, Z13
 	VFMADD213PD Z8, Z13, Z12
 	VFMSUB231PD Z12, Z10, Z8
-	VFMADD231PD.BCST lanes<>+760(SB), Z6, Z8
+	VFMADD231PD.BCST lanes<>+2936(SB), Z6, Z8
 	VADDPD Z7, Z8, Z7
-	VFMADD231PD.BCST lanes<>+1096(SB), Z6, Z7
-	VCMPPD.BCST $17, lanes<>+608(SB), Z11, K2
+	VFMADD231PD.BCST lanes<>+3272(SB), Z6, Z7
+	VCMPPD.BCST $17, lanes<>+2784(SB), Z11, K2
 	VBLENDMPD Z7, Z11, K2, Z6
 	VADDPD Z6, Z0, Z6
-	VXORPD.BCST lanes<>+464(SB), Z6, Z6
+	VXORPD.BCST lanes<>+2640(SB), Z6, Z6
 	VBLENDMPD Z6, Z0, K1, Z0
 	VCMPPD $18, Z9, Z2, K1
 	VCMPPD $0, Z9, Z4, K2
 	KANDQ K2, K1, K1
-	VCMPPD.BCST $0, lanes<>+608(SB), Z3, K2
+	VCMPPD.BCST $0, lanes<>+2784(SB), Z3, K2
 	KORQ K2, K1, K1
-	VBLENDMPD.BCST lanes<>+608(SB), Z0, K1, Z0
+	VBLENDMPD.BCST lanes<>+2784(SB), Z0, K1, Z0
 	VCVTPD2PS Z0, Y0
-	VCMPPS.BCST $0, lanes<>+1256(SB), Y1, K1
-	VCMPPS.BCST $0, lanes<>+460(SB), Y1, K2
+	VCMPPS.BCST $0, lanes<>+256(SB), Y1, K1
+	VCMPPS.BCST $0, lanes<>+2636(SB), Y1, K2
 	KORQ K2, K1, K1
 	VPXOR X1, X1, X1
 	VBLENDMPS Y1, Y0, K1, Y0
 	VMOVUPS 0(SP), Z2
 	VEXTRACTF64X4 $1, Z2, Y2
 	VCVTPS2PD Y2, Z3
-	VANDPD.BCST lanes<>+1184(SB), Z3, Z4
-	VCMPPD.BCST $17, lanes<>+512(SB), Z4, K1
+	VANDPD.BCST lanes<>+3360(SB), Z3, Z4
+	VCMPPD.BCST $17, lanes<>+2688(SB), Z4, K1
 	VMOVAPS Z4, Z6
-	VADDPD.BCST lanes<>+512(SB), Z4, K1, Z6
+	VADDPD.BCST lanes<>+2688(SB), Z4, K1, Z6
 	VADDPD Z5, Z4, Z7
 	VMULPD Z7, Z4, Z7
-	VADDPD.BCST lanes<>+456(SB), Z4, Z8
+	VADDPD.BCST lanes<>+2632(SB), Z4, Z8
 	VMULPD Z8, Z7, Z7
-	VADDPD.BCST lanes<>+472(SB), Z4, Z8
+	VADDPD.BCST lanes<>+2648(SB), Z4, Z8
 	VMULPD Z8, Z7, Z7
-	VADDPD.BCST lanes<>+480(SB), Z4, Z8
+	VADDPD.BCST lanes<>+2656(SB), Z4, Z8
 	VMULPD Z8, Z7, Z7
-	VADDPD.BCST lanes<>+488(SB), Z4, Z8
+	VADDPD.BCST lanes<>+2664(SB), Z4, Z8
 	VMULPD Z8, Z7, Z7
-	VADDPD.BCST lanes<>+496(SB), Z4, Z8
+	VADDPD.BCST lanes<>+2672(SB), Z4, Z8
 	VMULPD Z8, Z7, Z7
-	VADDPD.BCST lanes<>+504(SB), Z4, Z8
+	VADDPD.BCST lanes<>+2680(SB), Z4, Z8
 	VMOVAPS Z5, Z10
 	VMULPD Z8, Z7, K1, Z10
 	VDIVPD Z6, Z5, Z7
 	VMULPD Z7, Z7, Z8
-	VBROADCASTSD lanes<>+1000(SB), Z11
-	VFMADD213PD.BCST lanes<>+1040(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+896(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+720(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+1064(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+784(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+848(SB), Z7, Z11
-	VSUBPD.BCST lanes<>+568(SB), Z6, Z7
-	VPSUBQ.BCST lanes<>+1024(SB), Z6, Z8
-	VPANDQ.BCST lanes<>+616(SB), Z8, Z8
+	VBROADCASTSD lanes<>+3176(SB), Z11
+	VFMADD213PD.BCST lanes<>+3216(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+3072(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+2896(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+3240(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+2960(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+3024(SB), Z7, Z11
+	VSUBPD.BCST lanes<>+2744(SB), Z6, Z7
+	VPSUBQ.BCST lanes<>+3200(SB), Z6, Z8
+	VPANDQ.BCST lanes<>+2792(SB), Z8, Z8
 	VPSUBQ Z8, Z6, Z12
 	VSUBPD Z5, Z12, Z12
 	VPADDQ Z5, Z8, Z8
 	VPSRLQ $52, Z8, Z8
-	VPORQ.BCST lanes<>+536(SB), Z8, Z8
-	VSUBPD.BCST lanes<>+1160(SB), Z8, Z8
+	VPORQ.BCST lanes<>+2712(SB), Z8, Z8
+	VSUBPD.BCST lanes<>+3336(SB), Z8, Z8
 	VMULPD Z12, Z12, Z13
-	VADDPD.BCST lanes<>+456(SB), Z12, Z14
+	VADDPD.BCST lanes<>+2632(SB), Z12, Z14
 	VDIVPD Z14, Z12, Z14
 	VMULPD Z14, Z14, Z1
-	VMULPD.BCST lanes<>+568(SB), Z13, Z13
+	VMULPD.BCST lanes<>+2744(SB), Z13, Z13
 	VMOVUPS Z0, 0(SP)
-	VBROADCASTSD lanes<>+1088(SB), Z0
+	VBROADCASTSD lanes<>+3264(SB), Z0
 	VFMADD231PD Z1, Z15, Z0
-	VFMADD213PD.BCST lanes<>+1032(SB), Z1, Z0
-	VFMADD213PD.BCST lanes<>+1016(SB), Z1, Z0
-	VFMADD213PD.BCST lanes<>+1112(SB), Z1, Z0
-	VFMADD213PD.BCST lanes<>+648(SB), Z1, Z0
-	VFMADD213PD.BCST lanes<>+928(SB), Z1, Z0
+	VFMADD213PD.BCST lanes<>+3208(SB), Z1, Z0
+	VFMADD213PD.BCST lanes<>+3192(SB), Z1, Z0
+	VFMADD213PD.BCST lanes<>+3288(SB), Z1, Z0
+	VFMADD213PD.BCST lanes<>+2824(SB), Z1, Z0
+	VFMADD213PD.BCST lanes<>+3104(SB), Z1, Z0
 	VFMADD213PD Z13, Z0, Z1
 	VFMSUB231PD Z1, Z14, Z13
-	VFMADD231PD.BCST lanes<>+760(SB), Z8, Z13
+	VFMADD231PD.BCST lanes<>+2936(SB), Z8, Z13
 	VADDPD Z12, Z13, Z0
-	VFMADD231PD.BCST lanes<>+1096(SB), Z8, Z0
-	VCMPPD.BCST $17, lanes<>+608(SB), Z6, K1
+	VFMADD231PD.BCST lanes<>+3272(SB), Z8, Z0
+	VCMPPD.BCST $17, lanes<>+2784(SB), Z6, K1
 	VBLENDMPD Z0, Z6, K1, Z0
 	VSUBPD Z5, Z0, Z0
 	VFMADD231PD Z0, Z7, Z11
 	VRNDSCALEPD $8, Z4, Z0
 	VSUBPD Z0, Z4, Z0
 	VMULPD Z0, Z0, Z1
-	VBROADCASTSD lanes<>+872(SB), Z6
-	VFMADD213PD.BCST lanes<>+976(SB), Z1, Z6
-	VFMADD213PD.BCST lanes<>+960(SB), Z1, Z6
-	VFMADD213PD.BCST lanes<>+840(SB), Z1, Z6
-	VFMADD213PD.BCST lanes<>+1128(SB), Z1, Z6
-	VFMADD213PD.BCST lanes<>+968(SB), Z1, Z6
-	VFMADD213PD.BCST lanes<>+1152(SB), Z1, Z6
-	VFMADD213PD.BCST lanes<>+672(SB), Z1, Z6
-	VFMADD213PD.BCST lanes<>+680(SB), Z1, Z6
+	VBROADCASTSD lanes<>+3048(SB), Z6
+	VFMADD213PD.BCST lanes<>+3152(SB), Z1, Z6
+	VFMADD213PD.BCST lanes<>+3136(SB), Z1, Z6
+	VFMADD213PD.BCST lanes<>+3016(SB), Z1, Z6
+	VFMADD213PD.BCST lanes<>+3304(SB), Z1, Z6
+	VFMADD213PD.BCST lanes<>+3144(SB), Z1, Z6
+	VFMADD213PD.BCST lanes<>+3328(SB), Z1, Z6
+	VFMADD213PD.BCST lanes<>+2848(SB), Z1, Z6
+	VFMADD213PD.BCST lanes<>+2856(SB), Z1, Z6
 	VMULPD Z6, Z0, Z1
 	VMULPD Z4, Z1, Z1
-	VANDPD.BCST lanes<>+1184(SB), Z1, Z1
+	VANDPD.BCST lanes<>+3360(SB), Z1, Z1
 	VCMPPD $17, Z9, Z3, K1
 	VMOVAPS Z5, Z6
-	VMULPD.BCST lanes<>+904(SB), Z1, K1, Z6
-	VPSUBQ.BCST lanes<>+1024(SB), Z10, Z1
-	VPANDQ.BCST lanes<>+616(SB), Z1, Z1
+	VMULPD.BCST lanes<>+3080(SB), Z1, K1, Z6
+	VPSUBQ.BCST lanes<>+3200(SB), Z10, Z1
+	VPANDQ.BCST lanes<>+2792(SB), Z1, Z1
 	VPSUBQ Z1, Z10, Z7
 	VSUBPD Z5, Z7, Z7
 	VPADDQ Z5, Z1, Z1
 	VPSRLQ $52, Z1, Z1
-	VPORQ.BCST lanes<>+536(SB), Z1, Z1
-	VSUBPD.BCST lanes<>+1160(SB), Z1, Z1
+	VPORQ.BCST lanes<>+2712(SB), Z1, Z1
+	VSUBPD.BCST lanes<>+3336(SB), Z1, Z1
 	VMULPD Z7, Z7, Z8
-	VADDPD.BCST lanes<>+456(SB), Z7, Z12
+	VADDPD.BCST lanes<>+2632(SB), Z7, Z12
 	VDIVPD Z12, Z7, Z12
 	VMULPD Z12, Z12, Z13
-	VMULPD.BCST lanes<>+568(SB), Z8, Z8
-	VBROADCASTSD lanes<>+1088(SB), Z14
+	VMULPD.BCST lanes<>+2744(SB), Z8, Z8
+	VBROADCASTSD lanes<>+3264(SB), Z14
 	VFMADD231PD Z13, Z15, Z14
-	VFMADD213PD.BCST lanes<>+1032(SB), Z13, Z14
-	VFMADD213PD.BCST lanes<>+1016(SB), Z13, Z14
-	VFMADD213PD.BCST lanes<>+1112(SB), Z13, Z14
-	VFMADD213PD.BCST lanes<>+648(SB), Z13, Z14
-	VFMADD213PD.BCST lanes<>+928(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+3208(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+3192(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+3288(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+2824(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+3104(SB), Z13, Z14
 	VFMADD213PD Z8, Z14, Z13
 	VFMSUB231PD Z13, Z12, Z8
-	VFMADD231PD.BCST lanes<>+760(SB), Z1, Z8
+	VFMADD231PD.BCST lanes<>+2936(SB), Z1, Z8
 	VADDPD Z7, Z8, Z7
-	VFMADD231PD.BCST lanes<>+1096(SB), Z1, Z7
-	VCMPPD.BCST $17, lanes<>+608(SB), Z10, K2
+	VFMADD231PD.BCST lanes<>+3272(SB), Z1, Z7
+	VCMPPD.BCST $17, lanes<>+2784(SB), Z10, K2
 	VBLENDMPD Z7, Z10, K2, Z1
 	VSUBPD Z1, Z11, Z1
-	VPSUBQ.BCST lanes<>+1024(SB), Z6, Z7
-	VPANDQ.BCST lanes<>+616(SB), Z7, Z7
+	VPSUBQ.BCST lanes<>+3200(SB), Z6, Z7
+	VPANDQ.BCST lanes<>+2792(SB), Z7, Z7
 	VPSUBQ Z7, Z6, Z8
 	VSUBPD Z5, Z8, Z8
 	VPADDQ Z5, Z7, Z5
 	VPSRLQ $52, Z5, Z5
-	VPORQ.BCST lanes<>+536(SB), Z5, Z5
-	VSUBPD.BCST lanes<>+1160(SB), Z5, Z5
+	VPORQ.BCST lanes<>+2712(SB), Z5, Z5
+	VSUBPD.BCST lanes<>+3336(SB), Z5, Z5
 	VMULPD Z8, Z8, Z7
-	VADDPD.BCST lanes<>+456(SB), Z8, Z10
+	VADDPD.BCST lanes<>+2632(SB), Z8, Z10
 	VDIVPD Z10, Z8, Z10
 	VMULPD Z10, Z10, Z11
-	VMULPD.BCST lanes<>+568(SB), Z7, Z7
-	VFMADD213PD.BCST lanes<>+1088(SB), Z11, Z15
-	VFMADD213PD.BCST lanes<>+1032(SB), Z11, Z15
-	VFMADD213PD.BCST lanes<>+1016(SB), Z11, Z15
-	VFMADD213PD.BCST lanes<>+1112(SB), Z11, Z15
-	VFMADD213PD.BCST lanes<>+648(SB), Z11, Z15
-	VFMADD213PD.BCST lanes<>+928(SB), Z11, Z15
+	VMULPD.BCST lanes<>+2744(SB), Z7, Z7
+	VFMADD213PD.BCST lanes<>+3264(SB), Z11, Z15
+	VFMADD213PD.BCST lanes<>+3208(SB), Z11, Z15
+	VFMADD213PD.BCST lanes<>+3192(SB), Z11, Z15
+	VFMADD213PD.BCST lanes<>+3288(SB), Z11, Z15
+	VFMADD213PD.BCST lanes<>+2824(SB), Z11, Z15
+	VFMADD213PD.BCST lanes<>+3104(SB), Z11, Z15
 	VFMADD213PD Z7, Z15, Z11
 	VFMSUB231PD Z11, Z10, Z7
-	VFMADD231PD.BCST lanes<>+760(SB), Z5, Z7
+	VFMADD231PD.BCST lanes<>+2936(SB), Z5, Z7
 	VADDPD Z8, Z7, Z7
-	VFMADD231PD.BCST lanes<>+1096(SB), Z5, Z7
-	VCMPPD.BCST $17, lanes<>+608(SB), Z6, K2
+	VFMADD231PD.BCST lanes<>+3272(SB), Z5, Z7
+	VCMPPD.BCST $17, lanes<>+2784(SB), Z6, K2
 	VBLENDMPD Z7, Z6, K2, Z5
 	VADDPD Z5, Z1, Z5
-	VXORPD.BCST lanes<>+464(SB), Z5, Z5
+	VXORPD.BCST lanes<>+2640(SB), Z5, Z5
 	VBLENDMPD Z5, Z1, K1, Z1
 	VCMPPD $18, Z9, Z3, K1
 	VCMPPD $0, Z9, Z0, K2
 	KANDQ K2, K1, K1
-	VCMPPD.BCST $0, lanes<>+608(SB), Z4, K2
+	VCMPPD.BCST $0, lanes<>+2784(SB), Z4, K2
 	KORQ K2, K1, K1
-	VBLENDMPD.BCST lanes<>+608(SB), Z1, K1, Z0
+	VBLENDMPD.BCST lanes<>+2784(SB), Z1, K1, Z0
 	VCVTPD2PS Z0, Y0
-	VCMPPS.BCST $0, lanes<>+1256(SB), Y2, K1
-	VCMPPS.BCST $0, lanes<>+460(SB), Y2, K2
+	VCMPPS.BCST $0, lanes<>+256(SB), Y2, K1
+	VCMPPS.BCST $0, lanes<>+2636(SB), Y2, K2
 	KORQ K2, K1, K1
 	VPXOR X1, X1, X1
 	VBLENDMPS Y1, Y0, K1, Y0
@@ -1648,84 +1916,82 @@ TEXT sinter∕vmath·lgammaF32AVX512(SB), NOSPLIT, $64-0
 
 // log of f32 lanes.
 TEXT sinter∕vmath·logF32AVX512(SB), NOSPLIT, $0-0
-	VGETMANTPS $11, Z0, Z1
-	VCMPPS.BCST $17, lanes<>+1256(SB), Z1, K1
+	VGETMANTPS $8, Z0, Z1
+	VPSRLD $18, Z1, Z2
+	VMOVUPS lanes<>+320(SB), Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS lanes<>+2176(SB), Z3, Z4
+	VFMSUB213PS.BCST lanes<>+256(SB), Z4, Z1
 	VGETEXPPS Z0, Z0
-	VSUBPS.BCST lanes<>+1256(SB), Z1, Z1
-	VADDPS.BCST lanes<>+1256(SB), Z0, K1, Z0
-	VMULPS Z1, Z1, Z2
-	VBROADCASTSS lanes<>+1636(SB), Z3
-	VFMADD213PS.BCST lanes<>+1424(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1500(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1696(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1488(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1604(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1480(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1764(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1212(SB), Z1, Z3
-	VFMADD231PS.BCST lanes<>+1388(SB), Z0, Z1
-	VFMADD231PS Z3, Z2, Z1
-	VMOVAPS Z1, Z0
+	VMOVUPS lanes<>+192(SB), Z3
+	VPERMI2PS lanes<>+640(SB), Z3, Z2
+	VFMADD231PS.BCST lanes<>+700(SB), Z0, Z2
+	VBROADCASTSS lanes<>+3660(SB), Z0
+	VFMADD213PS.BCST lanes<>+3588(SB), Z1, Z0
+	VFMADD213PS.BCST lanes<>+3564(SB), Z1, Z0
+	VFMADD213PS.BCST lanes<>+256(SB), Z1, Z0
+	VFMADD231PS Z1, Z0, Z2
+	VMOVAPS Z2, Z0
 	RET
 
 // log10 of f32 lanes.
 TEXT sinter∕vmath·log10F32AVX512(SB), NOSPLIT, $0-0
 	VGETMANTPS $11, Z0, Z1
-	VCMPPS.BCST $17, lanes<>+1256(SB), Z1, K1
+	VCMPPS.BCST $17, lanes<>+256(SB), Z1, K1
 	VGETEXPPS Z0, Z0
-	VSUBPS.BCST lanes<>+1256(SB), Z1, Z1
-	VADDPS.BCST lanes<>+1256(SB), Z0, K1, Z0
+	VSUBPS.BCST lanes<>+256(SB), Z1, Z1
+	VADDPS.BCST lanes<>+256(SB), Z0, K1, Z0
 	VMULPS Z1, Z1, Z2
-	VBROADCASTSS lanes<>+1636(SB), Z3
-	VFMADD213PS.BCST lanes<>+1424(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1500(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1696(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1488(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1604(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1480(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1764(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1212(SB), Z1, Z3
+	VBROADCASTSS lanes<>+3772(SB), Z3
+	VFMADD213PS.BCST lanes<>+3596(SB), Z1, Z3
+	VFMADD213PS.BCST lanes<>+3652(SB), Z1, Z3
+	VFMADD213PS.BCST lanes<>+3824(SB), Z1, Z3
+	VFMADD213PS.BCST lanes<>+3640(SB), Z1, Z3
+	VFMADD213PS.BCST lanes<>+3744(SB), Z1, Z3
+	VFMADD213PS.BCST lanes<>+3632(SB), Z1, Z3
+	VFMADD213PS.BCST lanes<>+3888(SB), Z1, Z3
+	VFMADD213PS.BCST lanes<>+3384(SB), Z1, Z3
 	VMULPS Z3, Z2, Z2
-	VMULPS.BCST lanes<>+1776(SB), Z2, Z2
-	VFMADD231PS.BCST lanes<>+1680(SB), Z1, Z2
-	VFMADD231PS.BCST lanes<>+1748(SB), Z0, Z2
-	VFMADD231PS.BCST lanes<>+1776(SB), Z1, Z2
-	VFMADD231PS.BCST lanes<>+1640(SB), Z0, Z2
+	VMULPS.BCST lanes<>+3900(SB), Z2, Z2
+	VFMADD231PS.BCST lanes<>+3808(SB), Z1, Z2
+	VFMADD231PS.BCST lanes<>+3872(SB), Z0, Z2
+	VFMADD231PS.BCST lanes<>+3900(SB), Z1, Z2
+	VFMADD231PS.BCST lanes<>+3776(SB), Z0, Z2
 	VMOVAPS Z2, Z0
 	RET
 
 // log1p of f32 lanes.
 TEXT sinter∕vmath·log1pF32AVX512(SB), NOSPLIT, $0-0
-	VADDPS.BCST lanes<>+1256(SB), Z0, Z1
-	VPSUBD.BCST lanes<>+1224(SB), Z1, Z1
-	VPANDD.BCST lanes<>+1276(SB), Z1, Z1
-	VBROADCASTSS lanes<>+1260(SB), Z2
+	VADDPS.BCST lanes<>+256(SB), Z0, Z1
+	VPSUBD.BCST lanes<>+3392(SB), Z1, Z1
+	VPANDD.BCST lanes<>+3440(SB), Z1, Z1
+	VBROADCASTSS lanes<>+3424(SB), Z2
 	VPSUBD Z1, Z2, Z2
-	VMULPS.BCST lanes<>+1252(SB), Z0, Z3
-	VBROADCASTSS lanes<>+1252(SB), Z4
-	VFMSUB213PS.BCST lanes<>+1256(SB), Z2, Z4
+	VMULPS.BCST lanes<>+3420(SB), Z0, Z3
+	VBROADCASTSS lanes<>+3420(SB), Z4
+	VFMSUB213PS.BCST lanes<>+256(SB), Z2, Z4
 	VFMADD231PS Z2, Z3, Z4
 	VCVTDQ2PS Z1, Z1
 	VMULPS Z4, Z4, Z2
-	VBROADCASTSS lanes<>+1636(SB), Z3
-	VFMADD213PS.BCST lanes<>+1424(SB), Z4, Z3
-	VFMADD213PS.BCST lanes<>+1500(SB), Z4, Z3
-	VFMADD213PS.BCST lanes<>+1696(SB), Z4, Z3
-	VFMADD213PS.BCST lanes<>+1488(SB), Z4, Z3
-	VFMADD213PS.BCST lanes<>+1604(SB), Z4, Z3
-	VFMADD213PS.BCST lanes<>+1480(SB), Z4, Z3
-	VFMADD213PS.BCST lanes<>+1764(SB), Z4, Z3
-	VFMADD213PS.BCST lanes<>+1212(SB), Z4, Z3
-	VFMADD231PS.BCST lanes<>+1392(SB), Z1, Z4
+	VBROADCASTSS lanes<>+3772(SB), Z3
+	VFMADD213PS.BCST lanes<>+3596(SB), Z4, Z3
+	VFMADD213PS.BCST lanes<>+3652(SB), Z4, Z3
+	VFMADD213PS.BCST lanes<>+3824(SB), Z4, Z3
+	VFMADD213PS.BCST lanes<>+3640(SB), Z4, Z3
+	VFMADD213PS.BCST lanes<>+3744(SB), Z4, Z3
+	VFMADD213PS.BCST lanes<>+3632(SB), Z4, Z3
+	VFMADD213PS.BCST lanes<>+3888(SB), Z4, Z3
+	VFMADD213PS.BCST lanes<>+3384(SB), Z4, Z3
+	VFMADD231PS.BCST lanes<>+3572(SB), Z1, Z4
 	VFMADD231PS Z3, Z2, Z4
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z1
-	VCMPPS.BCST $17, lanes<>+1192(SB), Z1, K1
-	VCMPPS.BCST $17, lanes<>+1268(SB), Z0, K2
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z1
+	VCMPPS.BCST $17, lanes<>+3368(SB), Z1, K1
+	VCMPPS.BCST $17, lanes<>+3432(SB), Z0, K2
 	VBLENDMPS Z4, Z0, K2, Z1
-	VCMPPS.BCST $0, lanes<>+1272(SB), Z0, K2
-	VBROADCASTSS lanes<>+1300(SB), Z2
-	VBLENDMPS.BCST lanes<>+1276(SB), Z2, K2, Z2
-	VCMPPS.BCST $30, lanes<>+1272(SB), Z0, K2
+	VCMPPS.BCST $0, lanes<>+3436(SB), Z0, K2
+	VBROADCASTSS lanes<>+3468(SB), Z2
+	VBLENDMPS.BCST lanes<>+3440(SB), Z2, K2, Z2
+	VCMPPS.BCST $30, lanes<>+3436(SB), Z0, K2
 	VBLENDMPS Z1, Z2, K2, Z1
 	VBLENDMPS Z0, Z1, K1, Z0
 	RET
@@ -1733,25 +1999,25 @@ TEXT sinter∕vmath·log1pF32AVX512(SB), NOSPLIT, $0-0
 // log2 of f32 lanes.
 TEXT sinter∕vmath·log2F32AVX512(SB), NOSPLIT, $0-0
 	VGETMANTPS $11, Z0, Z1
-	VCMPPS.BCST $17, lanes<>+1256(SB), Z1, K1
+	VCMPPS.BCST $17, lanes<>+256(SB), Z1, K1
 	VGETEXPPS Z0, Z0
-	VSUBPS.BCST lanes<>+1256(SB), Z1, Z1
-	VADDPS.BCST lanes<>+1256(SB), Z0, K1, Z0
+	VSUBPS.BCST lanes<>+256(SB), Z1, Z1
+	VADDPS.BCST lanes<>+256(SB), Z0, K1, Z0
 	VMULPS Z1, Z1, Z2
-	VBROADCASTSS lanes<>+1636(SB), Z3
-	VFMADD213PS.BCST lanes<>+1424(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1500(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1696(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1488(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1604(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1480(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1764(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+1212(SB), Z1, Z3
+	VBROADCASTSS lanes<>+3772(SB), Z3
+	VFMADD213PS.BCST lanes<>+3596(SB), Z1, Z3
+	VFMADD213PS.BCST lanes<>+3652(SB), Z1, Z3
+	VFMADD213PS.BCST lanes<>+3824(SB), Z1, Z3
+	VFMADD213PS.BCST lanes<>+3640(SB), Z1, Z3
+	VFMADD213PS.BCST lanes<>+3744(SB), Z1, Z3
+	VFMADD213PS.BCST lanes<>+3632(SB), Z1, Z3
+	VFMADD213PS.BCST lanes<>+3888(SB), Z1, Z3
+	VFMADD213PS.BCST lanes<>+3384(SB), Z1, Z3
 	VMULPS Z3, Z2, Z2
-	VMULPS.BCST lanes<>+1468(SB), Z2, Z2
-	VFMADD231PS.BCST lanes<>+1532(SB), Z1, Z2
-	VFMADD231PS.BCST lanes<>+1468(SB), Z1, Z2
-	VFMADD231PS.BCST lanes<>+1256(SB), Z0, Z2
+	VMULPS.BCST lanes<>+3624(SB), Z2, Z2
+	VFMADD231PS.BCST lanes<>+3680(SB), Z1, Z2
+	VFMADD231PS.BCST lanes<>+3624(SB), Z1, Z2
+	VFMADD231PS.BCST lanes<>+256(SB), Z0, Z2
 	VMOVAPS Z2, Z0
 	RET
 
@@ -1759,146 +2025,146 @@ TEXT sinter∕vmath·log2F32AVX512(SB), NOSPLIT, $0-0
 TEXT sinter∕vmath·powF32AVX512(SB), NOSPLIT, $0-0
 	VMOVAPS Y0, Y2
 	VMOVAPS Y1, Y3
-	VANDPS.BCST lanes<>+1188(SB), Y2, Y4
+	VANDPS.BCST lanes<>+3364(SB), Y2, Y4
 	VCVTPS2PD Y4, Z4
 	VCVTPS2PD Y3, Z5
-	VPSUBQ.BCST lanes<>+1024(SB), Z4, Z6
-	VPANDQ.BCST lanes<>+616(SB), Z6, Z6
+	VPSUBQ.BCST lanes<>+3200(SB), Z4, Z6
+	VPANDQ.BCST lanes<>+2792(SB), Z6, Z6
 	VPSUBQ Z6, Z4, Z7
-	VSUBPD.BCST lanes<>+600(SB), Z7, Z8
-	VADDPD.BCST lanes<>+600(SB), Z7, Z7
+	VSUBPD.BCST lanes<>+2776(SB), Z7, Z8
+	VADDPD.BCST lanes<>+2776(SB), Z7, Z7
 	VDIVPD Z7, Z8, Z7
 	VMULPD Z7, Z7, Z8
-	VBROADCASTSD lanes<>+744(SB), Z9
-	VBROADCASTSD lanes<>+952(SB), Z10
+	VBROADCASTSD lanes<>+2920(SB), Z9
+	VBROADCASTSD lanes<>+3128(SB), Z10
 	VFMADD231PD Z8, Z9, Z10
-	VFMADD213PD.BCST lanes<>+992(SB), Z8, Z10
-	VFMADD213PD.BCST lanes<>+864(SB), Z8, Z10
-	VFMADD213PD.BCST lanes<>+856(SB), Z8, Z10
-	VFMADD213PD.BCST lanes<>+776(SB), Z8, Z10
-	VPADDQ.BCST lanes<>+600(SB), Z6, Z6
+	VFMADD213PD.BCST lanes<>+3168(SB), Z8, Z10
+	VFMADD213PD.BCST lanes<>+3040(SB), Z8, Z10
+	VFMADD213PD.BCST lanes<>+3032(SB), Z8, Z10
+	VFMADD213PD.BCST lanes<>+2952(SB), Z8, Z10
+	VPADDQ.BCST lanes<>+2776(SB), Z6, Z6
 	VPSRLQ $52, Z6, Z6
-	VPORQ.BCST lanes<>+536(SB), Z6, Z6
-	VSUBPD.BCST lanes<>+1160(SB), Z6, Z6
+	VPORQ.BCST lanes<>+2712(SB), Z6, Z6
+	VSUBPD.BCST lanes<>+3336(SB), Z6, Z6
 	VFMADD231PD Z7, Z10, Z6
-	VCMPPD.BCST $17, lanes<>+608(SB), Z4, K1
+	VCMPPD.BCST $17, lanes<>+2784(SB), Z4, K1
 	VBLENDMPD Z6, Z4, K1, Z6
 	VPXOR X7, X7, X7
 	VCMPPD $0, Z7, Z4, K1
-	VBLENDMPD.BCST lanes<>+616(SB), Z6, K1, Z4
+	VBLENDMPD.BCST lanes<>+2792(SB), Z6, K1, Z4
 	VMULPD Z4, Z5, Z4
-	VBROADCASTSD lanes<>+552(SB), Z5
+	VBROADCASTSD lanes<>+2728(SB), Z5
 	VMINPD Z4, Z5, Z4
-	VBROADCASTSD lanes<>+560(SB), Z6
+	VBROADCASTSD lanes<>+2736(SB), Z6
 	VMAXPD Z4, Z6, Z4
-	VADDPD.BCST lanes<>+1168(SB), Z4, Z8
-	VSUBPD.BCST lanes<>+1168(SB), Z8, Z10
+	VADDPD.BCST lanes<>+3344(SB), Z4, Z8
+	VSUBPD.BCST lanes<>+3344(SB), Z8, Z10
 	VPSLLQ $52, Z8, Z8
 	VSUBPD Z10, Z4, Z4
-	VBROADCASTSD lanes<>+1072(SB), Z10
-	VBROADCASTSD lanes<>+808(SB), Z11
+	VBROADCASTSD lanes<>+3248(SB), Z10
+	VBROADCASTSD lanes<>+2984(SB), Z11
 	VFMADD231PD Z4, Z10, Z11
-	VFMADD213PD.BCST lanes<>+664(SB), Z4, Z11
-	VFMADD213PD.BCST lanes<>+944(SB), Z4, Z11
-	VFMADD213PD.BCST lanes<>+696(SB), Z4, Z11
-	VFMADD213PD.BCST lanes<>+912(SB), Z4, Z11
-	VFMADD213PD.BCST lanes<>+920(SB), Z4, Z11
-	VFMADD213PD.BCST lanes<>+600(SB), Z4, Z11
+	VFMADD213PD.BCST lanes<>+2840(SB), Z4, Z11
+	VFMADD213PD.BCST lanes<>+3120(SB), Z4, Z11
+	VFMADD213PD.BCST lanes<>+2872(SB), Z4, Z11
+	VFMADD213PD.BCST lanes<>+3088(SB), Z4, Z11
+	VFMADD213PD.BCST lanes<>+3096(SB), Z4, Z11
+	VFMADD213PD.BCST lanes<>+2776(SB), Z4, Z11
 	VMULPD Z8, Z11, Z4
 	VCVTPD2PS Z4, Y4
-	VMULPS.BCST lanes<>+1196(SB), Y3, Y8
+	VMULPS.BCST lanes<>+2236(SB), Y3, Y8
 	VRNDSCALEPS $8, Y3, Y11
 	VCMPPS $0, Y3, Y11, K1
 	VRNDSCALEPS $8, Y8, Y11
 	VCMPPS $4, Y8, Y11, K2
 	KANDQ K2, K1, K2
-	VBROADCASTSS lanes<>+1188(SB), Z8
+	VBROADCASTSS lanes<>+3364(SB), Z8
 	VPTERNLOGD $172, Y4, Y2, Y8
 	VBLENDMPS Y8, Y4, K2, Y4
-	VCMPPS.BCST $30, lanes<>+1276(SB), Y2, K2
+	VCMPPS.BCST $30, lanes<>+3440(SB), Y2, K2
 	VPXOR X8, X8, X8
 	VCMPPS $17, Y8, Y2, K3
 	KANDQ K2, K3, K2
 	KXORQ K3, K3, K3
 	KXORQ K3, K1, K1
 	KANDNQ K2, K1, K1
-	VBLENDMPS.BCST lanes<>+1300(SB), Y4, K1, Y4
-	VCMPPS.BCST $0, lanes<>+1256(SB), Y2, K1
+	VBLENDMPS.BCST lanes<>+3468(SB), Y4, K1, Y4
+	VCMPPS.BCST $0, lanes<>+256(SB), Y2, K1
 	VCMPPS $0, Y8, Y3, K2
 	KORQ K2, K1, K1
-	VCMPPS.BCST $0, lanes<>+1272(SB), Y2, K2
-	VANDPS.BCST lanes<>+1188(SB), Y3, Y2
-	VCMPPS.BCST $0, lanes<>+1268(SB), Y2, K3
+	VCMPPS.BCST $0, lanes<>+3436(SB), Y2, K2
+	VANDPS.BCST lanes<>+3364(SB), Y3, Y2
+	VCMPPS.BCST $0, lanes<>+3432(SB), Y2, K3
 	KANDQ K3, K2, K2
 	KORQ K2, K1, K1
-	VBLENDMPS.BCST lanes<>+1256(SB), Y4, K1, Y2
+	VBLENDMPS.BCST lanes<>+256(SB), Y4, K1, Y2
 	VEXTRACTF64X4 $1, Z0, Y0
 	VEXTRACTF64X4 $1, Z1, Y1
-	VANDPS.BCST lanes<>+1188(SB), Y0, Y3
+	VANDPS.BCST lanes<>+3364(SB), Y0, Y3
 	VCVTPS2PD Y3, Z3
 	VCVTPS2PD Y1, Z4
-	VPSUBQ.BCST lanes<>+1024(SB), Z3, Z11
-	VPANDQ.BCST lanes<>+616(SB), Z11, Z11
+	VPSUBQ.BCST lanes<>+3200(SB), Z3, Z11
+	VPANDQ.BCST lanes<>+2792(SB), Z11, Z11
 	VPSUBQ Z11, Z3, Z12
-	VSUBPD.BCST lanes<>+600(SB), Z12, Z13
-	VADDPD.BCST lanes<>+600(SB), Z12, Z12
+	VSUBPD.BCST lanes<>+2776(SB), Z12, Z13
+	VADDPD.BCST lanes<>+2776(SB), Z12, Z12
 	VDIVPD Z12, Z13, Z12
 	VMULPD Z12, Z12, Z13
-	VFMADD213PD.BCST lanes<>+952(SB), Z13, Z9
-	VFMADD213PD.BCST lanes<>+992(SB), Z13, Z9
-	VFMADD213PD.BCST lanes<>+864(SB), Z13, Z9
-	VFMADD213PD.BCST lanes<>+856(SB), Z13, Z9
-	VFMADD213PD.BCST lanes<>+776(SB), Z13, Z9
-	VPADDQ.BCST lanes<>+600(SB), Z11, Z11
+	VFMADD213PD.BCST lanes<>+3128(SB), Z13, Z9
+	VFMADD213PD.BCST lanes<>+3168(SB), Z13, Z9
+	VFMADD213PD.BCST lanes<>+3040(SB), Z13, Z9
+	VFMADD213PD.BCST lanes<>+3032(SB), Z13, Z9
+	VFMADD213PD.BCST lanes<>+2952(SB), Z13, Z9
+	VPADDQ.BCST lanes<>+2776(SB), Z11, Z11
 	VPSRLQ $52, Z11, Z11
-	VPORQ.BCST lanes<>+536(SB), Z11, Z11
-	VSUBPD.BCST lanes<>+1160(SB), Z11, Z11
+	VPORQ.BCST lanes<>+2712(SB), Z11, Z11
+	VSUBPD.BCST lanes<>+3336(SB), Z11, Z11
 	VFMADD231PD Z12, Z9, Z11
-	VCMPPD.BCST $17, lanes<>+608(SB), Z3, K1
+	VCMPPD.BCST $17, lanes<>+2784(SB), Z3, K1
 	VBLENDMPD Z11, Z3, K1, Z9
 	VCMPPD $0, Z7, Z3, K1
-	VBLENDMPD.BCST lanes<>+616(SB), Z9, K1, Z3
+	VBLENDMPD.BCST lanes<>+2792(SB), Z9, K1, Z3
 	VMULPD Z3, Z4, Z3
 	VMINPD Z3, Z5, Z3
 	VMAXPD Z3, Z6, Z3
-	VADDPD.BCST lanes<>+1168(SB), Z3, Z4
-	VSUBPD.BCST lanes<>+1168(SB), Z4, Z5
+	VADDPD.BCST lanes<>+3344(SB), Z3, Z4
+	VSUBPD.BCST lanes<>+3344(SB), Z4, Z5
 	VPSLLQ $52, Z4, Z4
 	VSUBPD Z5, Z3, Z3
-	VFMADD213PD.BCST lanes<>+808(SB), Z3, Z10
-	VFMADD213PD.BCST lanes<>+664(SB), Z3, Z10
-	VFMADD213PD.BCST lanes<>+944(SB), Z3, Z10
-	VFMADD213PD.BCST lanes<>+696(SB), Z3, Z10
-	VFMADD213PD.BCST lanes<>+912(SB), Z3, Z10
-	VFMADD213PD.BCST lanes<>+920(SB), Z3, Z10
-	VFMADD213PD.BCST lanes<>+600(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+2984(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+2840(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+3120(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+2872(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+3088(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+3096(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+2776(SB), Z3, Z10
 	VMULPD Z4, Z10, Z3
 	VCVTPD2PS Z3, Y3
-	VMULPS.BCST lanes<>+1196(SB), Y1, Y4
+	VMULPS.BCST lanes<>+2236(SB), Y1, Y4
 	VRNDSCALEPS $8, Y1, Y5
 	VCMPPS $0, Y1, Y5, K1
 	VRNDSCALEPS $8, Y4, Y5
 	VCMPPS $4, Y4, Y5, K2
 	KANDQ K2, K1, K2
-	VBROADCASTSS lanes<>+1188(SB), Z4
+	VBROADCASTSS lanes<>+3364(SB), Z4
 	VPTERNLOGD $172, Y3, Y0, Y4
 	VBLENDMPS Y4, Y3, K2, Y3
-	VCMPPS.BCST $30, lanes<>+1276(SB), Y0, K2
+	VCMPPS.BCST $30, lanes<>+3440(SB), Y0, K2
 	VCMPPS $17, Y8, Y0, K3
 	KANDQ K2, K3, K2
 	KXORQ K3, K3, K3
 	KXORQ K3, K1, K1
 	KANDNQ K2, K1, K1
-	VBLENDMPS.BCST lanes<>+1300(SB), Y3, K1, Y3
-	VCMPPS.BCST $0, lanes<>+1256(SB), Y0, K1
+	VBLENDMPS.BCST lanes<>+3468(SB), Y3, K1, Y3
+	VCMPPS.BCST $0, lanes<>+256(SB), Y0, K1
 	VCMPPS $0, Y8, Y1, K2
 	KORQ K2, K1, K1
-	VCMPPS.BCST $0, lanes<>+1272(SB), Y0, K2
-	VANDPS.BCST lanes<>+1188(SB), Y1, Y0
-	VCMPPS.BCST $0, lanes<>+1268(SB), Y0, K3
+	VCMPPS.BCST $0, lanes<>+3436(SB), Y0, K2
+	VANDPS.BCST lanes<>+3364(SB), Y1, Y0
+	VCMPPS.BCST $0, lanes<>+3432(SB), Y0, K3
 	KANDQ K3, K2, K2
 	KORQ K2, K1, K1
-	VBLENDMPS.BCST lanes<>+1256(SB), Y3, K1, Y0
+	VBLENDMPS.BCST lanes<>+256(SB), Y3, K1, Y0
 	VMOVAPS Y2, Y1
 	VINSERTF64X4 $1, Y0, Z1, Z0
 	RET
@@ -1906,63 +2172,62 @@ TEXT sinter∕vmath·powF32AVX512(SB), NOSPLIT, $0-0
 // rsqrt of f32 lanes.
 TEXT sinter∕vmath·rsqrtF32AVX512(SB), NOSPLIT, $0-0
 	VSQRTPS Z0, Z0
-	VBROADCASTSS lanes<>+1256(SB), Z1
+	VBROADCASTSS lanes<>+256(SB), Z1
 	VDIVPS Z0, Z1, Z0
 	RET
 
 // sigmoid of f32 lanes.
 TEXT sinter∕vmath·sigmoidF32AVX512(SB), NOSPLIT, $0-0
-	VBROADCASTSS lanes<>+1304(SB), Z1
+	VBROADCASTSS lanes<>+3472(SB), Z1
 	VMINPS Z0, Z1, Z0
-	VBROADCASTSS lanes<>+1308(SB), Z1
+	VBROADCASTSS lanes<>+3476(SB), Z1
 	VMAXPS Z0, Z1, Z0
-	VBROADCASTSS lanes<>+1472(SB), Z1
-	VFMADD213PS.BCST lanes<>+1516(SB), Z0, Z1
-	VSUBPS.BCST lanes<>+1516(SB), Z1, Z2
-	VPSLLD $23, Z1, Z1
-	VFMADD231PS.BCST lanes<>+1388(SB), Z2, Z0
-	VFMADD231PS.BCST lanes<>+1344(SB), Z2, Z0
-	VBROADCASTSS lanes<>+1400(SB), Z2
-	VFMADD213PS.BCST lanes<>+1616(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1432(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1496(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1856(SB), Z0, Z2
-	VFNMADD213PS.BCST lanes<>+1256(SB), Z0, Z2
-	VFNMADD213PS.BCST lanes<>+1256(SB), Z0, Z2
-	VFMADD213PS.BCST lanes<>+1240(SB), Z1, Z2
-	VRCP14PS Z2, Z0
-	VMULPS.BCST lanes<>+1240(SB), Z0, Z1
-	VFNMADD213PS.BCST lanes<>+1240(SB), Z1, Z2
-	VFMADD231PS Z0, Z2, Z1
-	VMOVAPS Z1, Z0
+	VBROADCASTSS lanes<>+3628(SB), Z1
+	VFMADD213PS.BCST lanes<>+3400(SB), Z0, Z1
+	VSUBPS.BCST lanes<>+3400(SB), Z1, Z2
+	VFMADD231PS.BCST lanes<>+700(SB), Z2, Z0
+	VFMADD231PS.BCST lanes<>+3516(SB), Z2, Z0
+	VPERMPS lanes<>+1152(SB), Z1, Z1
+	VBROADCASTSS lanes<>+3864(SB), Z3
+	VFMADD213PS.BCST lanes<>+3552(SB), Z0, Z3
+	VFMADD213PS.BCST lanes<>+256(SB), Z0, Z3
+	VMULPS Z1, Z0, Z0
+	VFNMADD231PS Z3, Z0, Z1
+	VSCALEFPS Z2, Z1, Z0
+	VADDPS.BCST lanes<>+1152(SB), Z0, Z0
+	VRCP14PS Z0, Z1
+	VMULPS.BCST lanes<>+1152(SB), Z1, Z2
+	VFNMADD213PS.BCST lanes<>+1152(SB), Z2, Z0
+	VFMADD231PS Z1, Z0, Z2
+	VMOVAPS Z2, Z0
 	RET
 
 // sinFast of f32 lanes.
 TEXT sinter∕vmath·sinFastF32AVX512(SB), NOSPLIT, $0-0
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z1
-	VBROADCASTSS lanes<>+1596(SB), Z2
-	VFMADD213PS.BCST lanes<>+1232(SB), Z1, Z2
-	VSUBPS.BCST lanes<>+1232(SB), Z2, Z3
-	VFNMADD231PS.BCST lanes<>+1784(SB), Z3, Z1
-	VFNMADD231PS.BCST lanes<>+1436(SB), Z3, Z1
-	VFNMADD231PS.BCST lanes<>+1820(SB), Z3, Z1
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z1
+	VBROADCASTSS lanes<>+3736(SB), Z2
+	VFMADD213PS.BCST lanes<>+3404(SB), Z1, Z2
+	VSUBPS.BCST lanes<>+3404(SB), Z2, Z3
+	VFNMADD231PS.BCST lanes<>+3908(SB), Z3, Z1
+	VFNMADD231PS.BCST lanes<>+3604(SB), Z3, Z1
+	VFNMADD231PS.BCST lanes<>+3940(SB), Z3, Z1
 	VMULPS Z1, Z1, Z3
-	VBROADCASTSS lanes<>+1832(SB), Z4
-	VFMADD213PS.BCST lanes<>+1704(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+1660(SB), Z3, Z4
+	VBROADCASTSS lanes<>+3952(SB), Z4
+	VFMADD213PS.BCST lanes<>+3828(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+3788(SB), Z3, Z4
 	VMULPS Z1, Z3, Z5
 	VFMADD231PS Z5, Z4, Z1
-	VBROADCASTSS lanes<>+1348(SB), Z4
-	VFMADD213PS.BCST lanes<>+1380(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+1664(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+1212(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+1256(SB), Z3, Z4
+	VBROADCASTSS lanes<>+3520(SB), Z4
+	VFMADD213PS.BCST lanes<>+3560(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+3792(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+3384(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+256(SB), Z3, Z4
 	VPSLLD $31, Z2, Z3
 	VPMOVD2M Z3, K1
 	VBLENDMPS Z4, Z1, K1, Z1
 	VPSLLD $30, Z2, Z2
-	VANDPS.BCST lanes<>+468(SB), Z2, Z2
-	VANDPS.BCST lanes<>+468(SB), Z0, Z0
+	VANDPS.BCST lanes<>+2644(SB), Z2, Z2
+	VANDPS.BCST lanes<>+2644(SB), Z0, Z0
 	VPTERNLOGD $150, Z0, Z2, Z1
 	VMOVAPS Z1, Z0
 	RET
@@ -1970,34 +2235,34 @@ TEXT sinter∕vmath·sinFastF32AVX512(SB), NOSPLIT, $0-0
 // sinFull of f32 lanes.
 TEXT sinter∕vmath·sinFullF32AVX512(SB), NOSPLIT, $64-0
 	VMOVAPS Y0, Y1
-	VANDPS.BCST lanes<>+1188(SB), Y1, Y2
-	VCMPPS.BCST $17, lanes<>+1204(SB), Y2, K1
-	VBROADCASTSS lanes<>+1596(SB), Z3
-	VBROADCASTSS lanes<>+1232(SB), Z4
+	VANDPS.BCST lanes<>+3364(SB), Y1, Y2
+	VCMPPS.BCST $17, lanes<>+3376(SB), Y2, K1
+	VBROADCASTSS lanes<>+3736(SB), Z3
+	VBROADCASTSS lanes<>+3404(SB), Z4
 	VFMADD231PS Y3, Y2, Y4
-	VSUBPS.BCST lanes<>+1232(SB), Y4, Y5
+	VSUBPS.BCST lanes<>+3404(SB), Y4, Y5
 	VMOVAPS Y2, Y6
-	VFNMADD231PS.BCST lanes<>+1784(SB), Y5, Y6
-	VFNMADD231PS.BCST lanes<>+1436(SB), Y5, Y6
-	VFNMADD231PS.BCST lanes<>+1820(SB), Y5, Y6
-	VBROADCASTSS lanes<>+1860(SB), Z5
-	VPTERNLOGD.BCST $234, lanes<>+1236(SB), Y2, Y5
+	VFNMADD231PS.BCST lanes<>+3908(SB), Y5, Y6
+	VFNMADD231PS.BCST lanes<>+3604(SB), Y5, Y6
+	VFNMADD231PS.BCST lanes<>+3940(SB), Y5, Y6
+	VBROADCASTSS lanes<>+3972(SB), Z5
+	VPTERNLOGD.BCST $234, lanes<>+3408(SB), Y2, Y5
 	VPMOVSXDQ Y5, Z5
 	VPSRLD $23, Y2, Y7
-	VPADDD.BCST lanes<>+1608(SB), Y7, Y7
+	VPADDD.BCST lanes<>+3748(SB), Y7, Y7
 	VPSRLD $5, Y7, Y8
-	VPANDD.BCST lanes<>+1404(SB), Y7, Y7
+	VPANDD.BCST lanes<>+3580(SB), Y7, Y7
 	VPXOR X9, X9, X9
 	VPADDD Y9, Y8, Y10
 	VPERMD lanes<>+0(SB), Z10, Z10
-	VPADDD.BCST lanes<>+640(SB), Y8, Y11
+	VPADDD.BCST lanes<>+2816(SB), Y8, Y11
 	VPERMD lanes<>+0(SB), Z11, Z11
-	VPADDD.BCST lanes<>+1324(SB), Y8, Y12
+	VPADDD.BCST lanes<>+3496(SB), Y8, Y12
 	VPERMD lanes<>+0(SB), Z12, Z12
-	VPADDD.BCST lanes<>+1328(SB), Y8, Y8
+	VPADDD.BCST lanes<>+3500(SB), Y8, Y8
 	VPERMD lanes<>+0(SB), Z8, Z8
 	VPSLLVD Y7, Y10, Y10
-	VBROADCASTSS lanes<>+1408(SB), Z13
+	VBROADCASTSS lanes<>+3584(SB), Z13
 	VPSUBD Y7, Y13, Y14
 	VPSRLVD Y14, Y11, Y15
 	VPORD Y15, Y10, Y10
@@ -2017,7 +2282,7 @@ TEXT sinter∕vmath·sinFullF32AVX512(SB), NOSPLIT, $64-0
 	VPSRLQ $32, Z5, Z5
 	VPADDQ Z5, Z11, Z5
 	VPADDQ Z5, Z7, Z5
-	VPADDQ.BCST lanes<>+448(SB), Z5, Z7
+	VPADDQ.BCST lanes<>+2624(SB), Z5, Z7
 	VPSRLQ $62, Z7, Z7
 	VPMOVQD Z7, Y7
 	VPSLLQ $2, Z5, Z5
@@ -2026,20 +2291,20 @@ TEXT sinter∕vmath·sinFullF32AVX512(SB), NOSPLIT, $64-0
 	VPSUBQ Z8, Z10, Z11
 	VPXORQ Z11, Z5, Z5
 	VPXORQ Z11, Z10, Z11
-	VBROADCASTSD lanes<>+1176(SB), Z12
-	VPTERNLOGQ.BCST $234, lanes<>+536(SB), Z5, Z12
-	VSUBPD.BCST lanes<>+536(SB), Z12, Z12
+	VBROADCASTSD lanes<>+3352(SB), Z12
+	VPTERNLOGQ.BCST $234, lanes<>+2712(SB), Z5, Z12
+	VSUBPD.BCST lanes<>+2712(SB), Z12, Z12
 	VPSRLQ $32, Z11, Z11
-	VPORQ.BCST lanes<>+536(SB), Z11, Z11
-	VSUBPD.BCST lanes<>+536(SB), Z11, Z11
-	VMULPD.BCST lanes<>+576(SB), Z11, Z11
-	VFMADD231PD.BCST lanes<>+584(SB), Z12, Z11
+	VPORQ.BCST lanes<>+2712(SB), Z11, Z11
+	VSUBPD.BCST lanes<>+2712(SB), Z11, Z11
+	VMULPD.BCST lanes<>+2752(SB), Z11, Z11
+	VFMADD231PD.BCST lanes<>+2760(SB), Z12, Z11
 	VPSRLQ $32, Z5, Z5
-	VPORQ.BCST lanes<>+536(SB), Z5, Z5
-	VSUBPD.BCST lanes<>+536(SB), Z5, Z5
-	VFMADD231PD.BCST lanes<>+592(SB), Z5, Z11
-	VMULPD.BCST lanes<>+656(SB), Z11, Z5
-	VFMADD231PD.BCST lanes<>+688(SB), Z11, Z5
+	VPORQ.BCST lanes<>+2712(SB), Z5, Z5
+	VSUBPD.BCST lanes<>+2712(SB), Z5, Z5
+	VFMADD231PD.BCST lanes<>+2768(SB), Z5, Z11
+	VMULPD.BCST lanes<>+2832(SB), Z11, Z5
+	VFMADD231PD.BCST lanes<>+2864(SB), Z11, Z5
 	VPSLLQ $63, Z8, Z8
 	VXORPD Z8, Z5, Z5
 	VCVTPD2PS Z5, Y5
@@ -2047,48 +2312,48 @@ TEXT sinter∕vmath·sinFullF32AVX512(SB), NOSPLIT, $64-0
 	VBLENDMPS Y6, Y5, K1, Y2
 	VPBLENDMD Y4, Y7, K1, Y4
 	VMULPS Y2, Y2, Y5
-	VBROADCASTSS lanes<>+1832(SB), Z6
-	VBROADCASTSS lanes<>+1704(SB), Z7
+	VBROADCASTSS lanes<>+3952(SB), Z6
+	VBROADCASTSS lanes<>+3828(SB), Z7
 	VFMADD231PS Y5, Y6, Y7
-	VFMADD213PS.BCST lanes<>+1660(SB), Y5, Y7
+	VFMADD213PS.BCST lanes<>+3788(SB), Y5, Y7
 	VMULPS Y2, Y5, Y8
 	VFMADD231PS Y8, Y7, Y2
-	VBROADCASTSS lanes<>+1348(SB), Z7
-	VBROADCASTSS lanes<>+1380(SB), Z8
+	VBROADCASTSS lanes<>+3520(SB), Z7
+	VBROADCASTSS lanes<>+3560(SB), Z8
 	VFMADD231PS Y5, Y7, Y8
-	VFMADD213PS.BCST lanes<>+1664(SB), Y5, Y8
-	VFMADD213PS.BCST lanes<>+1212(SB), Y5, Y8
-	VFMADD213PS.BCST lanes<>+1256(SB), Y5, Y8
+	VFMADD213PS.BCST lanes<>+3792(SB), Y5, Y8
+	VFMADD213PS.BCST lanes<>+3384(SB), Y5, Y8
+	VFMADD213PS.BCST lanes<>+256(SB), Y5, Y8
 	VPSLLD $31, Y4, Y5
 	VPMOVD2M Y5, K1
 	VBLENDMPS Y8, Y2, K1, Y2
 	VPSLLD $30, Y4, Y4
-	VANDPS.BCST lanes<>+468(SB), Y4, Y4
-	VANDPS.BCST lanes<>+468(SB), Y1, Y1
+	VANDPS.BCST lanes<>+2644(SB), Y4, Y4
+	VANDPS.BCST lanes<>+2644(SB), Y1, Y1
 	VPTERNLOGD $150, Y1, Y4, Y2
 	VEXTRACTF64X4 $1, Z0, Y0
-	VANDPS.BCST lanes<>+1188(SB), Y0, Y1
-	VCMPPS.BCST $17, lanes<>+1204(SB), Y1, K1
-	VFMADD213PS.BCST lanes<>+1232(SB), Y1, Y3
-	VSUBPS.BCST lanes<>+1232(SB), Y3, Y4
+	VANDPS.BCST lanes<>+3364(SB), Y0, Y1
+	VCMPPS.BCST $17, lanes<>+3376(SB), Y1, K1
+	VFMADD213PS.BCST lanes<>+3404(SB), Y1, Y3
+	VSUBPS.BCST lanes<>+3404(SB), Y3, Y4
 	VMOVAPS Y1, Y5
-	VFNMADD231PS.BCST lanes<>+1784(SB), Y4, Y5
-	VFNMADD231PS.BCST lanes<>+1436(SB), Y4, Y5
-	VFNMADD231PS.BCST lanes<>+1820(SB), Y4, Y5
-	VBROADCASTSS lanes<>+1860(SB), Z4
-	VPTERNLOGD.BCST $234, lanes<>+1236(SB), Y1, Y4
+	VFNMADD231PS.BCST lanes<>+3908(SB), Y4, Y5
+	VFNMADD231PS.BCST lanes<>+3604(SB), Y4, Y5
+	VFNMADD231PS.BCST lanes<>+3940(SB), Y4, Y5
+	VBROADCASTSS lanes<>+3972(SB), Z4
+	VPTERNLOGD.BCST $234, lanes<>+3408(SB), Y1, Y4
 	VPMOVSXDQ Y4, Z4
 	VPSRLD $23, Y1, Y8
-	VPADDD.BCST lanes<>+1608(SB), Y8, Y8
+	VPADDD.BCST lanes<>+3748(SB), Y8, Y8
 	VPSRLD $5, Y8, Y11
-	VPANDD.BCST lanes<>+1404(SB), Y8, Y8
+	VPANDD.BCST lanes<>+3580(SB), Y8, Y8
 	VPADDD Y9, Y11, Y12
 	VPERMD lanes<>+0(SB), Z12, Z12
-	VPADDD.BCST lanes<>+640(SB), Y11, Y14
+	VPADDD.BCST lanes<>+2816(SB), Y11, Y14
 	VPERMD lanes<>+0(SB), Z14, Z14
-	VPADDD.BCST lanes<>+1324(SB), Y11, Y15
+	VPADDD.BCST lanes<>+3496(SB), Y11, Y15
 	VPERMD lanes<>+0(SB), Z15, Z15
-	VPADDD.BCST lanes<>+1328(SB), Y11, Y11
+	VPADDD.BCST lanes<>+3500(SB), Y11, Y11
 	VPERMD lanes<>+0(SB), Z11, Z11
 	VPSLLVD Y8, Y12, Y12
 	VPSUBD Y8, Y13, Y13
@@ -2111,7 +2376,7 @@ TEXT sinter∕vmath·sinFullF32AVX512(SB), NOSPLIT, $64-0
 	VPSRLQ $32, Z4, Z4
 	VPADDQ Z4, Z12, Z4
 	VPADDQ Z4, Z2, Z2
-	VPADDQ.BCST lanes<>+448(SB), Z2, Z4
+	VPADDQ.BCST lanes<>+2624(SB), Z2, Z4
 	VPSRLQ $62, Z4, Z4
 	VPMOVQD Z4, Y4
 	VPSLLQ $2, Z2, Z2
@@ -2119,20 +2384,20 @@ TEXT sinter∕vmath·sinFullF32AVX512(SB), NOSPLIT, $64-0
 	VPSUBQ Z8, Z10, Z11
 	VPXORQ Z11, Z2, Z2
 	VPXORQ Z11, Z10, Z10
-	VBROADCASTSD lanes<>+1176(SB), Z11
-	VPTERNLOGQ.BCST $234, lanes<>+536(SB), Z2, Z11
-	VSUBPD.BCST lanes<>+536(SB), Z11, Z11
+	VBROADCASTSD lanes<>+3352(SB), Z11
+	VPTERNLOGQ.BCST $234, lanes<>+2712(SB), Z2, Z11
+	VSUBPD.BCST lanes<>+2712(SB), Z11, Z11
 	VPSRLQ $32, Z10, Z10
-	VPORQ.BCST lanes<>+536(SB), Z10, Z10
-	VSUBPD.BCST lanes<>+536(SB), Z10, Z10
-	VMULPD.BCST lanes<>+576(SB), Z10, Z10
-	VFMADD231PD.BCST lanes<>+584(SB), Z11, Z10
+	VPORQ.BCST lanes<>+2712(SB), Z10, Z10
+	VSUBPD.BCST lanes<>+2712(SB), Z10, Z10
+	VMULPD.BCST lanes<>+2752(SB), Z10, Z10
+	VFMADD231PD.BCST lanes<>+2760(SB), Z11, Z10
 	VPSRLQ $32, Z2, Z2
-	VPORQ.BCST lanes<>+536(SB), Z2, Z2
-	VSUBPD.BCST lanes<>+536(SB), Z2, Z2
-	VFMADD231PD.BCST lanes<>+592(SB), Z2, Z10
-	VMULPD.BCST lanes<>+656(SB), Z10, Z2
-	VFMADD231PD.BCST lanes<>+688(SB), Z10, Z2
+	VPORQ.BCST lanes<>+2712(SB), Z2, Z2
+	VSUBPD.BCST lanes<>+2712(SB), Z2, Z2
+	VFMADD231PD.BCST lanes<>+2768(SB), Z2, Z10
+	VMULPD.BCST lanes<>+2832(SB), Z10, Z2
+	VFMADD231PD.BCST lanes<>+2864(SB), Z10, Z2
 	VPSLLQ $63, Z8, Z8
 	VXORPD Z8, Z2, Z2
 	VCVTPD2PS Z2, Y2
@@ -2140,20 +2405,20 @@ TEXT sinter∕vmath·sinFullF32AVX512(SB), NOSPLIT, $64-0
 	VBLENDMPS Y5, Y2, K1, Y1
 	VPBLENDMD Y3, Y4, K1, Y2
 	VMULPS Y1, Y1, Y3
-	VFMADD213PS.BCST lanes<>+1704(SB), Y3, Y6
-	VFMADD213PS.BCST lanes<>+1660(SB), Y3, Y6
+	VFMADD213PS.BCST lanes<>+3828(SB), Y3, Y6
+	VFMADD213PS.BCST lanes<>+3788(SB), Y3, Y6
 	VMULPS Y1, Y3, Y4
 	VFMADD231PS Y4, Y6, Y1
-	VFMADD213PS.BCST lanes<>+1380(SB), Y3, Y7
-	VFMADD213PS.BCST lanes<>+1664(SB), Y3, Y7
-	VFMADD213PS.BCST lanes<>+1212(SB), Y3, Y7
-	VFMADD213PS.BCST lanes<>+1256(SB), Y3, Y7
+	VFMADD213PS.BCST lanes<>+3560(SB), Y3, Y7
+	VFMADD213PS.BCST lanes<>+3792(SB), Y3, Y7
+	VFMADD213PS.BCST lanes<>+3384(SB), Y3, Y7
+	VFMADD213PS.BCST lanes<>+256(SB), Y3, Y7
 	VPSLLD $31, Y2, Y3
 	VPMOVD2M Y3, K1
 	VBLENDMPS Y7, Y1, K1, Y1
 	VPSLLD $30, Y2, Y2
-	VANDPS.BCST lanes<>+468(SB), Y2, Y2
-	VANDPS.BCST lanes<>+468(SB), Y0, Y0
+	VANDPS.BCST lanes<>+2644(SB), Y2, Y2
+	VANDPS.BCST lanes<>+2644(SB), Y0, Y0
 	VPTERNLOGD $150, Y0, Y2, Y1
 	VMOVUPS 0(SP), Z0
 	VMOVAPS Y0, Y0
@@ -2162,97 +2427,97 @@ TEXT sinter∕vmath·sinFullF32AVX512(SB), NOSPLIT, $64-0
 
 // sinh of f32 lanes.
 TEXT sinter∕vmath·sinhF32AVX512(SB), NOSPLIT, $0-0
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z1
-	VBROADCASTSS lanes<>+1296(SB), Z2
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z1
+	VBROADCASTSS lanes<>+3464(SB), Z2
 	VMINPS Z1, Z2, Z2
-	VBROADCASTSS lanes<>+1468(SB), Z3
-	VFMADD213PS.BCST lanes<>+1576(SB), Z2, Z3
-	VSUBPS.BCST lanes<>+1576(SB), Z3, Z4
+	VBROADCASTSS lanes<>+3624(SB), Z3
+	VFMADD213PS.BCST lanes<>+3720(SB), Z2, Z3
+	VSUBPS.BCST lanes<>+3720(SB), Z3, Z4
 	VPSLLD $23, Z3, Z3
-	VFNMADD231PS.BCST lanes<>+1388(SB), Z4, Z2
-	VFNMADD231PS.BCST lanes<>+1344(SB), Z4, Z2
-	VBROADCASTSS lanes<>+1400(SB), Z4
-	VFMADD213PS.BCST lanes<>+1612(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1432(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1492(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1856(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1256(SB), Z2, Z4
-	VFMADD213PS.BCST lanes<>+1256(SB), Z2, Z4
+	VFNMADD231PS.BCST lanes<>+700(SB), Z4, Z2
+	VFNMADD231PS.BCST lanes<>+3516(SB), Z4, Z2
+	VBROADCASTSS lanes<>+3576(SB), Z4
+	VFMADD213PS.BCST lanes<>+3752(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+3600(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+3644(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+3968(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST lanes<>+256(SB), Z2, Z4
 	VMULPS Z3, Z4, Z2
-	VBROADCASTSS lanes<>+1248(SB), Z3
+	VBROADCASTSS lanes<>+3416(SB), Z3
 	VDIVPS Z2, Z3, Z3
 	VSUBPS Z3, Z2, Z2
 	VMULPS Z1, Z1, Z3
 	VMULPS Z1, Z3, Z4
-	VBROADCASTSS lanes<>+1376(SB), Z5
-	VFMADD213PS.BCST lanes<>+1528(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1564(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1672(SB), Z3, Z5
+	VBROADCASTSS lanes<>+3556(SB), Z5
+	VFMADD213PS.BCST lanes<>+3676(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3708(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3800(SB), Z3, Z5
 	VFMADD213PS Z1, Z5, Z4
-	VCMPPS.BCST $21, lanes<>+1256(SB), Z1, K1
+	VCMPPS.BCST $21, lanes<>+256(SB), Z1, K1
 	VADDPS Z2, Z2, K1, Z4
-	VPTERNLOGD.BCST $228, lanes<>+1188(SB), Z0, Z4
+	VPTERNLOGD.BCST $228, lanes<>+3364(SB), Z0, Z4
 	VMOVAPS Z4, Z0
 	RET
 
 // tanFast of f32 lanes.
 TEXT sinter∕vmath·tanFastF32AVX512(SB), NOSPLIT, $0-0
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z1
-	VBROADCASTSS lanes<>+1596(SB), Z2
-	VFMADD213PS.BCST lanes<>+1232(SB), Z1, Z2
-	VSUBPS.BCST lanes<>+1232(SB), Z2, Z3
-	VFNMADD231PS.BCST lanes<>+1784(SB), Z3, Z1
-	VFNMADD231PS.BCST lanes<>+1436(SB), Z3, Z1
-	VFNMADD231PS.BCST lanes<>+1820(SB), Z3, Z1
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z1
+	VBROADCASTSS lanes<>+3736(SB), Z2
+	VFMADD213PS.BCST lanes<>+3404(SB), Z1, Z2
+	VSUBPS.BCST lanes<>+3404(SB), Z2, Z3
+	VFNMADD231PS.BCST lanes<>+3908(SB), Z3, Z1
+	VFNMADD231PS.BCST lanes<>+3604(SB), Z3, Z1
+	VFNMADD231PS.BCST lanes<>+3940(SB), Z3, Z1
 	VMULPS Z1, Z1, Z3
-	VBROADCASTSS lanes<>+1792(SB), Z4
-	VFMADD213PS.BCST lanes<>+1804(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+1384(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+1788(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+1548(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+1740(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+1684(SB), Z3, Z4
+	VBROADCASTSS lanes<>+3916(SB), Z4
+	VFMADD213PS.BCST lanes<>+3924(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+3568(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+3912(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+3696(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+3856(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+3812(SB), Z3, Z4
 	VMULPS Z1, Z3, Z3
 	VFMADD231PS Z3, Z4, Z1
 	VPSLLD $31, Z2, Z2
 	VPMOVD2M Z2, K1
-	VBROADCASTSS lanes<>+1272(SB), Z2
+	VBROADCASTSS lanes<>+3436(SB), Z2
 	VDIVPS Z1, Z2, K1, Z1
-	VPTERNLOGD.BCST $120, lanes<>+468(SB), Z0, Z1
+	VPTERNLOGD.BCST $120, lanes<>+2644(SB), Z0, Z1
 	VMOVAPS Z1, Z0
 	RET
 
 // tanFull of f32 lanes.
 TEXT sinter∕vmath·tanFullF32AVX512(SB), NOSPLIT, $0-0
 	VMOVAPS Y0, Y1
-	VANDPS.BCST lanes<>+1188(SB), Y1, Y2
-	VCMPPS.BCST $17, lanes<>+1204(SB), Y2, K1
-	VBROADCASTSS lanes<>+1596(SB), Z3
-	VBROADCASTSS lanes<>+1232(SB), Z4
+	VANDPS.BCST lanes<>+3364(SB), Y1, Y2
+	VCMPPS.BCST $17, lanes<>+3376(SB), Y2, K1
+	VBROADCASTSS lanes<>+3736(SB), Z3
+	VBROADCASTSS lanes<>+3404(SB), Z4
 	VFMADD231PS Y3, Y2, Y4
-	VSUBPS.BCST lanes<>+1232(SB), Y4, Y5
+	VSUBPS.BCST lanes<>+3404(SB), Y4, Y5
 	VMOVAPS Y2, Y6
-	VFNMADD231PS.BCST lanes<>+1784(SB), Y5, Y6
-	VFNMADD231PS.BCST lanes<>+1436(SB), Y5, Y6
-	VFNMADD231PS.BCST lanes<>+1820(SB), Y5, Y6
-	VBROADCASTSS lanes<>+1860(SB), Z5
-	VPTERNLOGD.BCST $234, lanes<>+1236(SB), Y2, Y5
+	VFNMADD231PS.BCST lanes<>+3908(SB), Y5, Y6
+	VFNMADD231PS.BCST lanes<>+3604(SB), Y5, Y6
+	VFNMADD231PS.BCST lanes<>+3940(SB), Y5, Y6
+	VBROADCASTSS lanes<>+3972(SB), Z5
+	VPTERNLOGD.BCST $234, lanes<>+3408(SB), Y2, Y5
 	VPMOVSXDQ Y5, Z5
 	VPSRLD $23, Y2, Y7
-	VPADDD.BCST lanes<>+1608(SB), Y7, Y7
+	VPADDD.BCST lanes<>+3748(SB), Y7, Y7
 	VPSRLD $5, Y7, Y8
-	VPANDD.BCST lanes<>+1404(SB), Y7, Y7
+	VPANDD.BCST lanes<>+3580(SB), Y7, Y7
 	VPXOR X9, X9, X9
 	VPADDD Y9, Y8, Y10
 	VPERMD lanes<>+0(SB), Z10, Z10
-	VPADDD.BCST lanes<>+640(SB), Y8, Y11
+	VPADDD.BCST lanes<>+2816(SB), Y8, Y11
 	VPERMD lanes<>+0(SB), Z11, Z11
-	VPADDD.BCST lanes<>+1324(SB), Y8, Y12
+	VPADDD.BCST lanes<>+3496(SB), Y8, Y12
 	VPERMD lanes<>+0(SB), Z12, Z12
-	VPADDD.BCST lanes<>+1328(SB), Y8, Y8
+	VPADDD.BCST lanes<>+3500(SB), Y8, Y8
 	VPERMD lanes<>+0(SB), Z8, Z8
 	VPSLLVD Y7, Y10, Y10
-	VBROADCASTSS lanes<>+1408(SB), Z13
+	VBROADCASTSS lanes<>+3584(SB), Z13
 	VPSUBD Y7, Y13, Y14
 	VPSRLVD Y14, Y11, Y15
 	VPORD Y15, Y10, Y10
@@ -2272,7 +2537,7 @@ TEXT sinter∕vmath·tanFullF32AVX512(SB), NOSPLIT, $0-0
 	VPSRLQ $32, Z5, Z5
 	VPADDQ Z5, Z11, Z5
 	VPADDQ Z5, Z7, Z5
-	VPADDQ.BCST lanes<>+448(SB), Z5, Z7
+	VPADDQ.BCST lanes<>+2624(SB), Z5, Z7
 	VPSRLQ $62, Z7, Z7
 	VPMOVQD Z7, Y7
 	VPSLLQ $2, Z5, Z5
@@ -2281,20 +2546,20 @@ TEXT sinter∕vmath·tanFullF32AVX512(SB), NOSPLIT, $0-0
 	VPSUBQ Z8, Z10, Z11
 	VPXORQ Z11, Z5, Z5
 	VPXORQ Z11, Z10, Z11
-	VBROADCASTSD lanes<>+1176(SB), Z12
-	VPTERNLOGQ.BCST $234, lanes<>+536(SB), Z5, Z12
-	VSUBPD.BCST lanes<>+536(SB), Z12, Z12
+	VBROADCASTSD lanes<>+3352(SB), Z12
+	VPTERNLOGQ.BCST $234, lanes<>+2712(SB), Z5, Z12
+	VSUBPD.BCST lanes<>+2712(SB), Z12, Z12
 	VPSRLQ $32, Z11, Z11
-	VPORQ.BCST lanes<>+536(SB), Z11, Z11
-	VSUBPD.BCST lanes<>+536(SB), Z11, Z11
-	VMULPD.BCST lanes<>+576(SB), Z11, Z11
-	VFMADD231PD.BCST lanes<>+584(SB), Z12, Z11
+	VPORQ.BCST lanes<>+2712(SB), Z11, Z11
+	VSUBPD.BCST lanes<>+2712(SB), Z11, Z11
+	VMULPD.BCST lanes<>+2752(SB), Z11, Z11
+	VFMADD231PD.BCST lanes<>+2760(SB), Z12, Z11
 	VPSRLQ $32, Z5, Z5
-	VPORQ.BCST lanes<>+536(SB), Z5, Z5
-	VSUBPD.BCST lanes<>+536(SB), Z5, Z5
-	VFMADD231PD.BCST lanes<>+592(SB), Z5, Z11
-	VMULPD.BCST lanes<>+656(SB), Z11, Z5
-	VFMADD231PD.BCST lanes<>+688(SB), Z11, Z5
+	VPORQ.BCST lanes<>+2712(SB), Z5, Z5
+	VSUBPD.BCST lanes<>+2712(SB), Z5, Z5
+	VFMADD231PD.BCST lanes<>+2768(SB), Z5, Z11
+	VMULPD.BCST lanes<>+2832(SB), Z11, Z5
+	VFMADD231PD.BCST lanes<>+2864(SB), Z11, Z5
 	VPSLLQ $63, Z8, Z8
 	VXORPD Z8, Z5, Z5
 	VCVTPD2PS Z5, Y5
@@ -2302,44 +2567,44 @@ TEXT sinter∕vmath·tanFullF32AVX512(SB), NOSPLIT, $0-0
 	VBLENDMPS Y6, Y5, K1, Y2
 	VPBLENDMD Y4, Y7, K1, Y4
 	VMULPS Y2, Y2, Y5
-	VBROADCASTSS lanes<>+1792(SB), Z6
-	VBROADCASTSS lanes<>+1804(SB), Z7
+	VBROADCASTSS lanes<>+3916(SB), Z6
+	VBROADCASTSS lanes<>+3924(SB), Z7
 	VFMADD231PS Y5, Y6, Y7
-	VFMADD213PS.BCST lanes<>+1384(SB), Y5, Y7
-	VFMADD213PS.BCST lanes<>+1788(SB), Y5, Y7
-	VFMADD213PS.BCST lanes<>+1548(SB), Y5, Y7
-	VFMADD213PS.BCST lanes<>+1740(SB), Y5, Y7
-	VFMADD213PS.BCST lanes<>+1684(SB), Y5, Y7
+	VFMADD213PS.BCST lanes<>+3568(SB), Y5, Y7
+	VFMADD213PS.BCST lanes<>+3912(SB), Y5, Y7
+	VFMADD213PS.BCST lanes<>+3696(SB), Y5, Y7
+	VFMADD213PS.BCST lanes<>+3856(SB), Y5, Y7
+	VFMADD213PS.BCST lanes<>+3812(SB), Y5, Y7
 	VMULPS Y2, Y5, Y5
 	VFMADD231PS Y5, Y7, Y2
 	VPSLLD $31, Y4, Y4
 	VPMOVD2M Y4, K1
-	VBROADCASTSS lanes<>+1272(SB), Z4
+	VBROADCASTSS lanes<>+3436(SB), Z4
 	VDIVPS Y2, Y4, K1, Y2
-	VPTERNLOGD.BCST $120, lanes<>+468(SB), Y1, Y2
+	VPTERNLOGD.BCST $120, lanes<>+2644(SB), Y1, Y2
 	VEXTRACTF64X4 $1, Z0, Y0
-	VANDPS.BCST lanes<>+1188(SB), Y0, Y1
-	VCMPPS.BCST $17, lanes<>+1204(SB), Y1, K1
-	VFMADD213PS.BCST lanes<>+1232(SB), Y1, Y3
-	VSUBPS.BCST lanes<>+1232(SB), Y3, Y5
+	VANDPS.BCST lanes<>+3364(SB), Y0, Y1
+	VCMPPS.BCST $17, lanes<>+3376(SB), Y1, K1
+	VFMADD213PS.BCST lanes<>+3404(SB), Y1, Y3
+	VSUBPS.BCST lanes<>+3404(SB), Y3, Y5
 	VMOVAPS Y1, Y7
-	VFNMADD231PS.BCST lanes<>+1784(SB), Y5, Y7
-	VFNMADD231PS.BCST lanes<>+1436(SB), Y5, Y7
-	VFNMADD231PS.BCST lanes<>+1820(SB), Y5, Y7
-	VBROADCASTSS lanes<>+1860(SB), Z5
-	VPTERNLOGD.BCST $234, lanes<>+1236(SB), Y1, Y5
+	VFNMADD231PS.BCST lanes<>+3908(SB), Y5, Y7
+	VFNMADD231PS.BCST lanes<>+3604(SB), Y5, Y7
+	VFNMADD231PS.BCST lanes<>+3940(SB), Y5, Y7
+	VBROADCASTSS lanes<>+3972(SB), Z5
+	VPTERNLOGD.BCST $234, lanes<>+3408(SB), Y1, Y5
 	VPMOVSXDQ Y5, Z5
 	VPSRLD $23, Y1, Y8
-	VPADDD.BCST lanes<>+1608(SB), Y8, Y8
+	VPADDD.BCST lanes<>+3748(SB), Y8, Y8
 	VPSRLD $5, Y8, Y11
-	VPANDD.BCST lanes<>+1404(SB), Y8, Y8
+	VPANDD.BCST lanes<>+3580(SB), Y8, Y8
 	VPADDD Y9, Y11, Y12
 	VPERMD lanes<>+0(SB), Z12, Z12
-	VPADDD.BCST lanes<>+640(SB), Y11, Y14
+	VPADDD.BCST lanes<>+2816(SB), Y11, Y14
 	VPERMD lanes<>+0(SB), Z14, Z14
-	VPADDD.BCST lanes<>+1324(SB), Y11, Y15
+	VPADDD.BCST lanes<>+3496(SB), Y11, Y15
 	VPERMD lanes<>+0(SB), Z15, Z15
-	VPADDD.BCST lanes<>+1328(SB), Y11, Y11
+	VPADDD.BCST lanes<>+3500(SB), Y11, Y11
 	VPERMD lanes<>+0(SB), Z11, Z11
 	VPSLLVD Y8, Y12, Y12
 	VPSUBD Y8, Y13, Y13
@@ -2361,7 +2626,7 @@ TEXT sinter∕vmath·tanFullF32AVX512(SB), NOSPLIT, $0-0
 	VPSRLQ $32, Z5, Z5
 	VPADDQ Z5, Z12, Z5
 	VPADDQ Z5, Z4, Z4
-	VPADDQ.BCST lanes<>+448(SB), Z4, Z5
+	VPADDQ.BCST lanes<>+2624(SB), Z4, Z5
 	VPSRLQ $62, Z5, Z5
 	VPMOVQD Z5, Y5
 	VPSLLQ $2, Z4, Z4
@@ -2369,20 +2634,20 @@ TEXT sinter∕vmath·tanFullF32AVX512(SB), NOSPLIT, $0-0
 	VPSUBQ Z8, Z10, Z11
 	VPXORQ Z11, Z4, Z4
 	VPXORQ Z11, Z10, Z10
-	VBROADCASTSD lanes<>+1176(SB), Z11
-	VPTERNLOGQ.BCST $234, lanes<>+536(SB), Z4, Z11
-	VSUBPD.BCST lanes<>+536(SB), Z11, Z11
+	VBROADCASTSD lanes<>+3352(SB), Z11
+	VPTERNLOGQ.BCST $234, lanes<>+2712(SB), Z4, Z11
+	VSUBPD.BCST lanes<>+2712(SB), Z11, Z11
 	VPSRLQ $32, Z10, Z10
-	VPORQ.BCST lanes<>+536(SB), Z10, Z10
-	VSUBPD.BCST lanes<>+536(SB), Z10, Z10
-	VMULPD.BCST lanes<>+576(SB), Z10, Z10
-	VFMADD231PD.BCST lanes<>+584(SB), Z11, Z10
+	VPORQ.BCST lanes<>+2712(SB), Z10, Z10
+	VSUBPD.BCST lanes<>+2712(SB), Z10, Z10
+	VMULPD.BCST lanes<>+2752(SB), Z10, Z10
+	VFMADD231PD.BCST lanes<>+2760(SB), Z11, Z10
 	VPSRLQ $32, Z4, Z4
-	VPORQ.BCST lanes<>+536(SB), Z4, Z4
-	VSUBPD.BCST lanes<>+536(SB), Z4, Z4
-	VFMADD231PD.BCST lanes<>+592(SB), Z4, Z10
-	VMULPD.BCST lanes<>+656(SB), Z10, Z4
-	VFMADD231PD.BCST lanes<>+688(SB), Z10, Z4
+	VPORQ.BCST lanes<>+2712(SB), Z4, Z4
+	VSUBPD.BCST lanes<>+2712(SB), Z4, Z4
+	VFMADD231PD.BCST lanes<>+2768(SB), Z4, Z10
+	VMULPD.BCST lanes<>+2832(SB), Z10, Z4
+	VFMADD231PD.BCST lanes<>+2864(SB), Z10, Z4
 	VPSLLQ $63, Z8, Z8
 	VXORPD Z8, Z4, Z4
 	VCVTPD2PS Z4, Y4
@@ -2390,51 +2655,56 @@ TEXT sinter∕vmath·tanFullF32AVX512(SB), NOSPLIT, $0-0
 	VBLENDMPS Y7, Y4, K1, Y1
 	VPBLENDMD Y3, Y5, K1, Y3
 	VMULPS Y1, Y1, Y4
-	VFMADD213PS.BCST lanes<>+1804(SB), Y4, Y6
-	VFMADD213PS.BCST lanes<>+1384(SB), Y4, Y6
-	VFMADD213PS.BCST lanes<>+1788(SB), Y4, Y6
-	VFMADD213PS.BCST lanes<>+1548(SB), Y4, Y6
-	VFMADD213PS.BCST lanes<>+1740(SB), Y4, Y6
-	VFMADD213PS.BCST lanes<>+1684(SB), Y4, Y6
+	VFMADD213PS.BCST lanes<>+3924(SB), Y4, Y6
+	VFMADD213PS.BCST lanes<>+3568(SB), Y4, Y6
+	VFMADD213PS.BCST lanes<>+3912(SB), Y4, Y6
+	VFMADD213PS.BCST lanes<>+3696(SB), Y4, Y6
+	VFMADD213PS.BCST lanes<>+3856(SB), Y4, Y6
+	VFMADD213PS.BCST lanes<>+3812(SB), Y4, Y6
 	VMULPS Y1, Y4, Y4
 	VFMADD231PS Y4, Y6, Y1
 	VPSLLD $31, Y3, Y3
 	VPMOVD2M Y3, K1
-	VBROADCASTSS lanes<>+1272(SB), Z3
+	VBROADCASTSS lanes<>+3436(SB), Z3
 	VDIVPS Y1, Y3, K1, Y1
-	VPTERNLOGD.BCST $120, lanes<>+468(SB), Y0, Y1
+	VPTERNLOGD.BCST $120, lanes<>+2644(SB), Y0, Y1
 	VMOVAPS Y2, Y0
 	VINSERTF64X4 $1, Y1, Z0, Z0
 	RET
 
 // tanh of f32 lanes.
 TEXT sinter∕vmath·tanhF32AVX512(SB), NOSPLIT, $0-0
-	VANDPS.BCST lanes<>+1188(SB), Z0, Z1
-	VBROADCASTSS lanes<>+1220(SB), Z2
+	VANDPS.BCST lanes<>+3364(SB), Z0, Z1
+	VBROADCASTSS lanes<>+3484(SB), Z2
 	VMINPS Z1, Z2, Z1
-	VBROADCASTSS lanes<>+1460(SB), Z2
-	VFMADD213PS.BCST lanes<>+1584(SB), Z1, Z2
-	VSUBPS.BCST lanes<>+1584(SB), Z2, Z3
-	VPSLLD $23, Z2, Z2
-	VFNMADD231PS.BCST lanes<>+1396(SB), Z3, Z1
-	VMULPS Z1, Z1, Z3
-	VBROADCASTSS lanes<>+1364(SB), Z4
-	VFMADD213PS.BCST lanes<>+1420(SB), Z1, Z4
-	VFMADD213PS.BCST lanes<>+1556(SB), Z1, Z4
-	VFMADD213PS.BCST lanes<>+1512(SB), Z1, Z4
-	VFMADD213PS.BCST lanes<>+124(SB), Z1, Z4
-	VFMADD231PS Z4, Z3, Z1
-	VBROADCASTSS lanes<>+1196(SB), Z3
-	VMOVAPS Z3, Z4
-	VFMSUB231PS Z3, Z2, Z4
-	VFMADD231PS Z1, Z2, Z4
-	VADDPS.BCST lanes<>+1256(SB), Z4, Z1
-	VRCP14PS Z1, Z2
-	VMULPS Z2, Z4, Z3
-	VFNMADD231PS Z3, Z1, Z4
-	VFMADD231PS Z2, Z4, Z3
-	VPTERNLOGD.BCST $248, lanes<>+468(SB), Z0, Z3
-	VMOVAPS Z3, Z0
+	VBROADCASTSS lanes<>+3540(SB), Z2
+	VFMADD213PS.BCST lanes<>+3404(SB), Z1, Z2
+	VSUBPS.BCST lanes<>+3404(SB), Z2, Z3
+	VFNMADD231PS.BCST lanes<>+3452(SB), Z3, Z1
+	VMOVUPS lanes<>+2304(SB), Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS lanes<>+768(SB), Z3, Z4
+	VMOVUPS lanes<>+1600(SB), Z3
+	VMOVAPS Z2, Z5
+	VPERMI2PS lanes<>+512(SB), Z3, Z5
+	VFMADD231PS Z1, Z4, Z5
+	VMOVUPS lanes<>+576(SB), Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS lanes<>+960(SB), Z3, Z4
+	VFMADD231PS Z1, Z5, Z4
+	VMOVUPS lanes<>+2368(SB), Z3
+	VMOVAPS Z2, Z5
+	VPERMI2PS lanes<>+1024(SB), Z3, Z5
+	VFMADD231PS Z1, Z4, Z5
+	VMOVUPS lanes<>+384(SB), Z3
+	VMOVAPS Z2, Z4
+	VPERMI2PS lanes<>+1728(SB), Z3, Z4
+	VFMADD231PS Z1, Z5, Z4
+	VMOVUPS lanes<>+64(SB), Z3
+	VPERMI2PS lanes<>+2240(SB), Z3, Z2
+	VFMADD231PS Z1, Z4, Z2
+	VPTERNLOGD.BCST $228, lanes<>+3364(SB), Z0, Z2
+	VMOVAPS Z2, Z0
 	RET
 
 DATA cosBelowAVX512Abs<>+0(SB)/4, $0x7fffffff

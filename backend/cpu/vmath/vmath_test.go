@@ -12,7 +12,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/ir/num"
+	"github.com/sinter-go/sinter/ir/num/numtest"
 )
 
 // levels are those to be tested on this machine.
@@ -24,59 +24,12 @@ func levels() []simd.Level {
 	return all
 }
 
-// exact1 and exact2 compute in float64, with errors that are negligible beside those
-// of float32.
-var exact1 = map[string]func(float64) float64{
-	"exp": num.Exp[float64], "expneg": num.Exp[float64], "exp2": num.Exp2[float64], "expm1": num.Expm1[float64],
-	"sigmoid": num.Sigmoid[float64],
-	"log":     num.Log[float64], "log1p": num.Log1p[float64], "log2": num.Log2[float64], "log10": num.Log10[float64],
-	"sin": num.Sin[float64], "cos": num.Cos[float64], "tan": num.Tan[float64],
-	"asin": num.Asin[float64], "acos": num.Acos[float64], "atan": num.Atan[float64],
-	"sinh": num.Sinh[float64], "cosh": num.Cosh[float64], "tanh": num.Tanh[float64],
-	"asinh": num.Asinh[float64], "acosh": num.Acosh[float64], "atanh": num.Atanh[float64],
-	"erf": num.Erf[float64], "erfc": num.Erfc[float64], "erfinv": num.Erfinv[float64],
-	"lgamma": num.Lgamma[float64], "digamma": num.Digamma[float64],
-	"cbrt": num.Cbrt[float64], "rsqrt": num.Rsqrt[float64],
-	"gelu": func(x float64) float64 { return 0.5 * x * math.Erfc(-x*math.Sqrt2/2) },
-}
-
-var exact2 = map[string]func(a, b float64) float64{
-	"pow": num.Pow[float64], "atan2": num.Atan2[float64], "hypot": num.Hypot[float64],
-	"fmod": num.FMod[float64], "remainder": num.Remainder[float64],
-}
-
 // outside reports whether x is no argument of a function.
 func outside(name string, x float64) bool { return name == "expneg" && x > 0 }
 
-// ulps is the distance of got from want, in units of the last place that a float of
-// bits of significand and the least exponent has at want. It is infinite where one
-// is NaN or infinite and the other not, or zeros differ in sign.
-func ulps(got, want float64, bits, least int) float64 {
-	_, e := math.Frexp(want)
-	unit := math.Ldexp(1, max(e-bits, least))
-	limit := math.Ldexp(1, -least-3*bits+5) // 2^128 or 2^1024
-	if bits == 53 {
-		limit = math.Inf(1)
-	}
-	switch {
-	case want != want || got != got:
-		if want != want && got != got {
-			return 0
-		}
-		return math.Inf(1)
-	case math.IsInf(got, 0) && math.Abs(want) >= limit-unit/2:
-		return 0
-	case got == 0 && want == 0 && math.Signbit(got) != math.Signbit(want):
-		return math.Inf(1)
-	case got == want:
-		return 0
-	}
-	return math.Abs(got-want) / unit
-}
-
 // edges32 are values about which arguments are tested one by one.
-var edges32 = []float32{0, 0x1p-126, 0x1p-25, 0x1p-12, 0.25, 0.5, 2. / 3, 0.75, 0.875, 1, 4. / 3, 1.5, 2, 2.5, 3, math.Pi, 3.95, 4, 8, 9, 10,
-	10.06, 16, 18, 64, 87.33, 88.72, 89.4, 103.97, 127, 128, 126, 149, 150, 0x1p15, 0x1p16, 0x1p23, 0x1p24, 0x1p31, 0x1p52, 0x1p63, 1e30,
+var edges32 = []float32{0, 0x1p-126, 0x1p-25, 0x1p-12, 0.25, 0.5, 2. / 3, 0.75, 0.875, 31. / 32, 1, 33. / 32, 4. / 3, 1.4375, 1.5, 2, 2.5, 3, math.Pi,
+	3.95, 4, 8, 9, 9.01, 10, 10.06, 13, 14.35, 16, 18, 64, 87.33, 88.72, 89.4, 103.97, 127, 128, 126, 149, 150, 0x1p15, 0x1p16, 0x1p23, 0x1p24, 0x1p31, 0x1p52, 0x1p63, 1e30,
 	math.MaxFloat32, float32(math.Inf(1)), float32(math.NaN())}
 
 // arguments32 are the edges' neighbours, and every stride-th bit pattern.
@@ -122,13 +75,13 @@ func TestFloat32(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			want := make([]float64, len(x))
 			for i, v := range x {
-				want[i] = exact1[f.Name](float64(v))
+				want[i] = numtest.Exact1[f.Name](float64(v))
 			}
 			for _, l := range levels() {
 				apply(Loop(f.Name, ir.Float32, l), y, x)
 				worst, at := 0.0, 0
 				for i := range x {
-					if u := ulps(float64(y[i]), want[i], 24, -149); u > worst && !outside(f.Name, float64(x[i])) {
+					if u := numtest.ULPs(float64(y[i]), want[i], 24, -149); u > worst && !outside(f.Name, float64(x[i])) {
 						worst, at = u, i
 					}
 				}
@@ -187,14 +140,14 @@ func TestFloat32Pairs(t *testing.T) {
 				apply(Loop(f.Name, ir.Float32, l), y, a, b)
 				worst, at := 0.0, 0
 				for i := range a {
-					if u := ulps(float64(y[i]), exact2[f.Name](float64(a[i]), float64(b[i])), 24, -149); u > worst {
+					if u := numtest.ULPs(float64(y[i]), numtest.Exact2[f.Name](float64(a[i]), float64(b[i])), 24, -149); u > worst {
 						worst, at = u, i
 					}
 				}
 				t.Logf("%s: %.3f units at %g, %g", l, worst, a[at], b[at])
 				if worst > f.ULP {
 					t.Errorf("%s: %s(%x, %x) = %x, want %x: off by %.3g units, %g are allowed", l, f.Name, a[at], b[at], y[at],
-						exact2[f.Name](float64(a[at]), float64(b[at])), worst, f.ULP)
+						numtest.Exact2[f.Name](float64(a[at]), float64(b[at])), worst, f.ULP)
 				}
 			}
 		})
@@ -238,7 +191,7 @@ func TestFloat64(t *testing.T) {
 			apply(Loop(f.Name, ir.Float64, l), y, c[:f.Arity]...)
 			worst, at := 0.0, 0
 			for i, want := range c[2] {
-				if u := ulps(y[i], want, 53, -1074); u > worst {
+				if u := numtest.ULPs(y[i], want, 53, -1074); u > worst {
 					worst, at = u, i
 				}
 			}
@@ -288,7 +241,7 @@ func TestFloat64Special(t *testing.T) {
 				if outside(f.Name, v) || inexact64(f.Name, v) {
 					continue
 				}
-				if want := exact1[f.Name](v); ulps(y[i], want, 53, -1074) > f.ULP+2 {
+				if want := numtest.Exact1[f.Name](v); numtest.ULPs(y[i], want, 53, -1074) > f.ULP+2 {
 					t.Fatalf("%s: %s(%x) = %x, want %x", l, f.Name, v, y[i], want)
 				}
 			}
@@ -307,7 +260,7 @@ func TestFloat64Pairs(t *testing.T) {
 		for _, l := range levels() {
 			apply(Loop(f.Name, ir.Float64, l), y, a, b)
 			for i := range a {
-				if want := exact2[f.Name](a[i], b[i]); ulps(y[i], want, 53, -1074) > f.ULP+2 {
+				if want := numtest.Exact2[f.Name](a[i], b[i]); numtest.ULPs(y[i], want, 53, -1074) > f.ULP+2 {
 					t.Errorf("%s: %s(%x, %x) = %x, want %x", l, f.Name, a[i], b[i], y[i], want)
 					break
 				}

@@ -125,21 +125,32 @@ func (p *Prog) Round(a V, r Rounding) V {
 
 // Scale2 is x * 2^n, rounded once, for an integral float n with |n| at most 252
 // (F32) or 2044 (F64) and x at least 2^-10 and at most 2^10 in magnitude, zero,
-// infinite or NaN. Other values give some float.
+// infinite or NaN. Other values give some float; but AVX-512 takes any finite x, and
+// any n, rounded down: 0 * 2^Inf is NaN.
 func (p *Prog) Scale2(x, n V) V { return p.same(OpScale2, isFloat, x, n) }
 
 // GetExp is the exponent of |a| as a float: the integer e with 2^e <= |a| < 2^(e+1),
 // -Inf for zero, +Inf for infinities. AVX2 has no instruction for it.
 func (p *Prog) GetExp(a V) V { return p.same(OpGetExp, isFloat, a) }
 
-// GetMant is a * 2^-e for the integer e that brings it into [3/4, 3/2): 1 for zero
-// and +Inf, -1 for -0, NaN for other negative values. AVX2 has no instruction for it.
-func (p *Prog) GetMant(a V) V { return p.same(OpGetMant, isFloat, a) }
+// GetMant is a * 2^-e for the integer e that brings it into [least, 2·least), where
+// least is 3/4 or 1: 1 for zero and +Inf, -1 for -0, NaN for other negative values.
+// AVX2 has no instruction for it.
+func (p *Prog) GetMant(a V, least float64) V {
+	if !p.Type(a).IsFloat() || least != 0.75 && least != 1 {
+		return p.fail(OpGetMant, "%v from %g on", p.Type(a), least)
+	}
+	return p.add(Node{Op: OpGetMant, Type: p.Type(a), Args: [3]V{a}, Imm: uint64(4 * least)})
+}
 
 // MinAbs is the float of lesser magnitude, with its sign: the negative one of two
 // that differ in sign alone, the other one if one is NaN. AVX2 has no instruction
 // for it.
 func (p *Prog) MinAbs(a, b V) V { return p.same(OpMinAbs, isFloat, a, b) }
+
+// MinMag is the lesser magnitude, without sign: the other one's if one is NaN. AVX2
+// has no instruction for it.
+func (p *Prog) MinMag(a, b V) V { return p.same(OpMinMag, isFloat, a, b) }
 
 // Recip14 is 1/a to 14 bits: within 2^-14 of it, and not the same bits everywhere. It
 // is exact for powers of two, infinities and zeros. AVX2 has no instruction for it.
@@ -352,7 +363,7 @@ func (p *Prog) Bits(a V, t Type) V {
 // Widen is a as a wider type of the same kind: the sign extended, zeros for U8.
 func (p *Prog) Widen(a V, t Type) V {
 	from := p.Type(a)
-	if from.IsFloat() != t.IsFloat() || !number(from) || !number(t) || from.Size() >= t.Size() {
+	if !alike(from, t) || from.Size() >= t.Size() {
 		return p.fail(OpWiden, "%v to %v", from, t)
 	}
 	return p.add(Node{Op: OpWiden, Type: t, Args: [3]V{a}})
@@ -362,18 +373,27 @@ func (p *Prog) Widen(a V, t Type) V {
 // rounded to nearest.
 func (p *Prog) Narrow(a V, t Type) V {
 	from := p.Type(a)
-	if from.IsFloat() != t.IsFloat() || !number(from) || !number(t) || from.Size() <= t.Size() {
+	if !alike(from, t) || from.Size() <= t.Size() {
 		return p.fail(OpNarrow, "%v to %v", from, t)
 	}
 	return p.add(Node{Op: OpNarrow, Type: t, Args: [3]V{a}})
 }
 
+// alike reports whether both are floats, or integers, that have conversions.
+func alike(a, b Type) bool {
+	if a == F16 || b == F16 {
+		return a == F32 || b == F32
+	}
+	return a.IsFloat() == b.IsFloat() && number(a) && number(b)
+}
+
 // Lookup is table[idx mod len(table)], where idx is an I32 for types of 4 bytes
-// and an I64 for types of 8. The table holds the bits of 2, 4, 8 or 16 values.
+// and an I64 for types of 8. The table holds the bits of 2, 4, 8, 16 or 32 values; one of
+// 32 is of 4 bytes a value, and AVX2 has no instruction for it.
 func (p *Prog) Lookup(idx V, t Type, table []uint64) V {
 	n := len(table)
-	if t.Size() < 4 || t.IsMask() || p.Type(idx) != t.Int() || n < 2 || n > 16 || n&(n-1) != 0 {
-		return p.fail(OpLookup, "%d values of %v by %v: want 2, 4, 8 or 16 of 4 or 8 bytes, by an integer as wide", n, t, p.Type(idx))
+	if t.Size() < 4 || t.IsMask() || p.Type(idx) != t.Int() || n < 2 || n > 32 || n > 16 && t.Size() > 4 || n&(n-1) != 0 {
+		return p.fail(OpLookup, "%d values of %v by %v: want 2, 4, 8 or 16 of 4 or 8 bytes or 32 of 4, by an integer as wide", n, t, p.Type(idx))
 	}
 	at := len(p.tables)
 	for i, old := range p.tables {
@@ -417,7 +437,7 @@ func (p *Prog) Call(name string, args ...V) V {
 
 // Out adds a result. Masks cannot be results: FromMask makes bytes of them.
 func (p *Prog) Out(v V) {
-	if t := p.Type(v); !number(t) {
+	if t := p.Type(v); !number(t) && t != F16 {
 		p.fail(OpInvalid, "result %d is %v", len(p.outs), t)
 		return
 	}

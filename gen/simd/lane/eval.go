@@ -1,6 +1,10 @@
 package lane
 
-import "math"
+import (
+	"math"
+
+	"github.com/sinter-go/sinter/ir"
+)
 
 // An Evaluator runs a program on one lane at a time. Values are bits in the low end
 // of a uint64, the rest zero; a mask is 0 or 1. One Evaluator is for one goroutine.
@@ -112,8 +116,11 @@ func signed(t Type, a uint64) int64 {
 
 func convert(n *Node, from Type, a uint64) uint64 {
 	f := float64(math.Float32frombits(uint32(a)))
-	if from == F64 {
+	switch from {
+	case F64:
 		f = math.Float64frombits(a)
+	case F16:
+		f = float64(ir.Half(a).Float32())
 	}
 	switch n.Op {
 	case OpIToF:
@@ -138,6 +145,8 @@ func convert(n *Node, from Type, a uint64) uint64 {
 		return math.Float64bits(f)
 	case n.Type == F32:
 		return uint64(math.Float32bits(float32(f)))
+	case n.Type == F16:
+		return uint64(ir.HalfFrom(float32(f)))
 	}
 	return uint64(signed(from, a))
 }
@@ -245,21 +254,23 @@ func step32(n *Node, a, b, c float32) uint64 {
 	case OpGetExp:
 		r = float32(math.Logb(float64(a)))
 	case OpGetMant:
-		r = float32(mantissa(float64(a)))
+		r = float32(mantissa(float64(a), float64(n.Imm)/4))
 	case OpMinAbs:
 		r = float32(leastMagnitude(float64(a), float64(b)))
+	case OpMinMag:
+		r = float32(math.Abs(leastMagnitude(float64(a), float64(b))))
 	case OpRecip14:
 		r = math.Float32frombits(math.Float32bits(1/a) &^ (1<<9 - 1))
 	}
 	return uint64(math.Float32bits(r))
 }
 
-// scale2 is x * 2^n in float64, where n is clamped to what cannot matter.
+// scale2 is x * 2^n in float64, where n is rounded down and clamped to what cannot matter.
 func scale2(x, n float64) float64 {
-	if n != n {
-		return n
+	if n != n || x == 0 && n > math.MaxFloat64 {
+		return math.NaN()
 	}
-	return math.Ldexp(x, int(max(-5000, min(5000, n))))
+	return math.Ldexp(x, int(math.Floor(max(-5000, min(5000, n)))))
 }
 
 // leastMagnitude is a or b.
@@ -271,8 +282,8 @@ func leastMagnitude(a, b float64) float64 {
 	return b
 }
 
-// mantissa scales x into [3/4, 3/2).
-func mantissa(x float64) float64 {
+// mantissa scales x into [least, 2·least).
+func mantissa(x, least float64) float64 {
 	switch {
 	case x != x || x < 0:
 		return math.NaN()
@@ -280,7 +291,7 @@ func mantissa(x float64) float64 {
 		return math.Copysign(1, x)
 	}
 	m, _ := math.Frexp(x) // in [1/2, 1)
-	if m < 0.75 {
+	if m < least {
 		return 2 * m
 	}
 	return m
@@ -318,9 +329,11 @@ func step64(n *Node, a, b, c float64) uint64 {
 	case OpGetExp:
 		r = math.Logb(a)
 	case OpGetMant:
-		r = mantissa(a)
+		r = mantissa(a, float64(n.Imm)/4)
 	case OpMinAbs:
 		r = leastMagnitude(a, b)
+	case OpMinMag:
+		r = math.Abs(leastMagnitude(a, b))
 	case OpRecip14:
 		r = math.Float64frombits(math.Float64bits(1/a) &^ (1<<38 - 1))
 	}

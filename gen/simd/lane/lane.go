@@ -21,6 +21,7 @@ const (
 	I32
 	I64
 	U8
+	F16 // only moved, widened to F32 and narrowed from it
 	Mask8
 	Mask16
 	Mask32
@@ -30,7 +31,7 @@ const (
 var typeInfo = [...]struct {
 	name string
 	size int
-}{{"invalid", 0}, {"f32", 4}, {"f64", 8}, {"i8", 1}, {"i16", 2}, {"i32", 4}, {"i64", 8}, {"u8", 1},
+}{{"invalid", 0}, {"f32", 4}, {"f64", 8}, {"i8", 1}, {"i16", 2}, {"i32", 4}, {"i64", 8}, {"u8", 1}, {"f16", 2},
 	{"mask8", 1}, {"mask16", 2}, {"mask32", 4}, {"mask64", 8}}
 
 func (t Type) String() string { return typeInfo[t].name }
@@ -112,8 +113,9 @@ const (
 	OpRound // Imm: a Rounding
 	OpScale2
 	OpGetExp
-	OpGetMant
+	OpGetMant // Imm: four times the least result
 	OpMinAbs
+	OpMinMag
 	OpRecip14
 	OpMulU32
 	OpAnd
@@ -142,7 +144,7 @@ const (
 )
 
 var opNames = [numOps]string{"invalid", "arg", "scalar", "const", "index", "add", "sub", "mul", "div",
-	"fma", "fnma", "fms", "sqrt", "min", "max", "round", "scale2", "getexp", "getmant", "minabs", "recip14", "mulu32", "and", "or", "xor", "andnot",
+	"fma", "fnma", "fms", "sqrt", "min", "max", "round", "scale2", "getexp", "getmant", "minabs", "minmag", "recip14", "mulu32", "and", "or", "xor", "andnot",
 	"shl", "shr", "sar", "shlv", "shrv", "sarv", "cmp", "select", "ftoi", "ftoitrunc", "itof", "bits",
 	"widen", "narrow", "maskto", "frommask", "lookup", "call"}
 

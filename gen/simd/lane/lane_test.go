@@ -48,6 +48,8 @@ func TestMisuse(t *testing.T) {
 		{"input of two types", func(p *lane.Prog) { p.Arg(0, lane.I8); p.Arg(0, lane.I16) }, "arg: 0 is i8 already"},
 		{"first of two errors", func(p *lane.Prog) { p.Out(p.Sqrt(p.Div(p.Index(), p.Index()))) }, "div: operand 0 is i64"},
 		{"long table", func(p *lane.Prog) { p.Out(p.Lookup(p.Arg(0, lane.I32), lane.F32, make([]uint64, 3))) }, "lookup: 3 values"},
+		{"long table of doubles", func(p *lane.Prog) { p.Out(p.Lookup(p.Arg(0, lane.I64), lane.F64, make([]uint64, 32))) }, "lookup: 32 values"},
+		{"significand from a half", func(p *lane.Prog) { p.Out(p.GetMant(p.Arg(0, lane.F64), 0.5)) }, "getmant: f64 from 0.5 on"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -75,5 +77,48 @@ func TestInline(t *testing.T) {
 	}
 	if got := lane.Eval(&p, f32(1.5)); got[0] != f32(12) {
 		t.Errorf("got %g, want 12", math.Float32frombits(uint32(got[0])))
+	}
+}
+
+// TestParts holds the operations on parts of floats that only some processors have to
+// their definitions.
+func TestParts(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	tests := []struct {
+		name       string
+		use        func(p *lane.Prog, a, b lane.V) lane.V
+		a, b, want float64
+	}{
+		{"significand from 3/4", func(p *lane.Prog, a, _ lane.V) lane.V { return p.GetMant(a, 0.75) }, 1.75 * 64, 0, 0.875},
+		{"significand from 3/4", func(p *lane.Prog, a, _ lane.V) lane.V { return p.GetMant(a, 0.75) }, 0.75, 0, 0.75},
+		{"significand from 1", func(p *lane.Prog, a, _ lane.V) lane.V { return p.GetMant(a, 1) }, 1.75 * 64, 0, 1.75},
+		{"significand from 1", func(p *lane.Prog, a, _ lane.V) lane.V { return p.GetMant(a, 1) }, 0x1p-140, 0, 1},
+		{"significand of 0", func(p *lane.Prog, a, _ lane.V) lane.V { return p.GetMant(a, 1) }, 0, 0, 1},
+		{"significand of -2", func(p *lane.Prog, a, _ lane.V) lane.V { return p.GetMant(a, 1) }, -2, 0, nan},
+		{"lesser magnitude", (*lane.Prog).MinMag, -3, 4, 3},
+		{"lesser magnitude", (*lane.Prog).MinMag, 5, -4, 4},
+		{"lesser magnitude beside NaN", (*lane.Prog).MinMag, nan, -4, 4},
+		{"scale by a fraction", (*lane.Prog).Scale2, 1.5, 3.75, 12},
+		{"scale by a negative one", (*lane.Prog).Scale2, 1.5, -0.25, 0.75},
+		{"scale without end", (*lane.Prog).Scale2, 1.5, inf, inf},
+		{"scale away", (*lane.Prog).Scale2, 1.5, -inf, 0},
+		{"scale of 0", (*lane.Prog).Scale2, 0, inf, nan},
+	}
+	for _, test := range tests {
+		for _, ft := range []lane.Type{lane.F32, lane.F64} {
+			var p lane.Prog
+			p.Out(test.use(&p, p.ConstF(ft, test.a), p.ConstF(ft, test.b)))
+			if err := p.Err(); err != nil {
+				t.Fatal(err)
+			}
+			bits := lane.Eval(&p)[0]
+			got := math.Float64frombits(bits)
+			if ft == lane.F32 {
+				got = float64(math.Float32frombits(uint32(bits)))
+			}
+			if got != test.want && (got == got || test.want == test.want) {
+				t.Errorf("%s of %v: %g and %g give %g, want %g", test.name, ft, test.a, test.b, got, test.want)
+			}
+		}
 	}
 }

@@ -146,23 +146,13 @@ const erfStep = 65.0 / 256
 // erfOfTable32 is a polynomial in |x| - k·erfStep, where k is the nearest of 0 to 15.
 // The first has no constant term, so that nothing is lost of a small x.
 func (p prog) erfOfTable32(x lane.V) lane.V {
-	a := p.Min(p.c(15.4*erfStep), p.Abs(x))
-	magic := p.c(0x1.8p23)
-	at := p.FMA(a, p.c(1/erfStep), magic)
-	t := p.FNMA(p.Sub(at, magic), p.c(erfStep), a)
-	c := func(power int) lane.V {
-		return p.Lookup(p.bits(at), p.t, p.table(erfTable32[power][:]...))
-	}
-	y := c(5)
-	for power := 4; power >= 0; power-- {
-		y = p.FMA(y, t, c(power))
-	}
-	return p.CopySign(y, x)
+	k, rest := p.nearest(p.Min(p.c(15.4*erfStep), p.Abs(x)), erfStep)
+	return p.CopySign(p.piece(k, rest, erfTable32...), x)
 }
 
 // erfTable32 are the coefficients of erf(k·erfStep + t) by power of t and by k, to
 // 2^-25.5.
-var erfTable32 = [6][16]float64{
+var erfTable32 = [][]float64{
 	{0, 0x1.1f31b2p-2, 0x1.0dff4ep-1, 0x1.6fef76p-1, 0x1.b2bb68p-1, 0x1.dad53ep-1, 0x1.f00614p-1, 0x1.f9e15cp-1,
 		0x1.fdea6ep-1, 0x1.ff5eb6p-1, 0x1.ffd4cap-1, 0x1.fff5c0p-1, 0x1.fffddap-1, 0x1.ffff9ap-1, 0x1.fffff0p-1, 0x1.fffffep-1},
 	{0x1.20dd76p+0, 0x1.0ed47cp+0, 0x1.be6874p-1, 0x1.436686p-1, 0x1.9be438p-2, 0x1.cd22a6p-3, 0x1.c5d048p-4, 0x1.8894eap-5,

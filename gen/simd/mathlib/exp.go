@@ -54,12 +54,14 @@ func (p prog) clamp(x lane.V, lo, hi float64) lane.V {
 }
 
 // The coefficients of (e^r - 1 - r)/r²: for the first two to 2^-28.2 and 2^-57.9 of
-// e^r, for the others to 2^-26 and 2^-61.6 of e^r - 1.
+// e^r, for the last two to 2^-26 and 2^-61.6 of e^r - 1; expShort32 for |r| <= log(2)/32,
+// to 2^-29.2 of e^r.
 var (
 	expTail32 = []float64{0x1.fffffcp-2, 0x1.55548cp-3, 0x1.55585cp-5, 0x1.123d12p-7, 0x1.6aac34p-10}
 	expTail64 = []float64{0x1.000000000000ap-1, 0x1.5555555555503p-3, 0x1.555555555060ap-5, 0x1.1111111124db0p-7,
 		0x1.6c16c184b46f0p-10, 0x1.a01a013d10f98p-13, 0x1.a019988e5f467p-16, 0x1.71def4500760ap-19,
 		0x1.28aedb7c2af06p-22, 0x1.add8c438a4e5bp-26}
+	expShort32  = []float64{0x1.00022p-1, 0x1.55559cp-3}
 	expm1Tail32 = []float64{0x1.fffffep-2, 0x1.5554aap-3, 0x1.5556d8p-5, 0x1.122c4ep-7, 0x1.6bec1ap-10}
 	expm1Tail64 = []float64{0x1.0000000000000p-1, 0x1.5555555555559p-3, 0x1.5555555555558p-5, 0x1.111111110f6f9p-7,
 		0x1.6c16c16c16cb8p-10, 0x1.a01a01afaf3dfp-13, 0x1.a01a019e5b68ep-16, 0x1.71ddf8ef52180p-19,
@@ -81,13 +83,40 @@ func (p prog) minusLn2(n, x lane.V) lane.V {
 // exp for AVX512 holds r instead of x, which serves both ends: what is too large for r
 // to be right is so for n, too, by which an infinite x gives no NaN, and NaN one.
 func exp(p prog, x lane.V) lane.V {
-	if p.set == AVX512 {
+	switch {
+	case p.set == AVX512 && p.t == lane.F32:
+		n, k := p.sixteenths(x, math.Log2E)
+		return p.expOfTable32(p.MinAbs(p.minusLn2(n, x), p.c(1)), n, k, 1, 1)
+	case p.set == AVX512:
 		n, _ := p.whole(x, math.Log2E, 0)
 		return p.Scale2(p.expReduced(p.MinAbs(p.minusLn2(n, x), p.c(1))), n)
 	}
 	x = p.clamp(x, p.pick(-104, -746), p.pick(89, 710))
 	n, k := p.whole(x, math.Log2E, p.bias()-1)
 	return p.scaleBySign(p.expReduced(p.minusLn2(n, x)), x, n, k)
+}
+
+// sixteenths is the multiple n of 1/16 that is nearest to x·scale, and 16n in the low
+// bits of an integer.
+func (p prog) sixteenths(x lane.V, scale float64) (n, k lane.V) {
+	magic := p.c(math.Ldexp(1.5, p.mantissa()-4))
+	t := p.FMA(x, p.c(scale), magic)
+	return p.Sub(t, magic), p.bits(t)
+}
+
+// expOfTable32 is scale·e^(sign·r)·2^n for |r| <= log(2)/32 and the n and k of sixteenths.
+// The table's errors are at most 0.452 units in the last place for the scale 1.
+func (p prog) expOfTable32(r, n, k lane.V, sign, scale float64) lane.V {
+	var table []float64
+	for i := range 16 {
+		table = append(table, scale*math.Exp2(float64(i)/16))
+	}
+	power := p.Lookup(k, p.t, p.table(table...))
+	tail := p.horner(r, 1, sign*expShort32[0], expShort32[1])
+	if sign < 0 {
+		return p.Scale2(p.FNMA(p.Mul(r, power), tail, power), n)
+	}
+	return p.Scale2(p.FMA(p.Mul(r, power), tail, power), n)
 }
 
 // scaleBySign is y·2^n, rounded once, for y near 1 and an n with the sign of x from
@@ -112,6 +141,10 @@ func (p prog) scaleBySign(y, x, n, k lane.V) lane.V {
 // expNeg is e^x for x <= 0. Above log(2)/2 it is none.
 func expNeg(p prog, x lane.V) lane.V {
 	x = p.Max(p.c(p.pick(-104, -746)), x)
+	if p.set == AVX512 && p.t == lane.F32 {
+		n, k := p.sixteenths(x, math.Log2E)
+		return p.expOfTable32(p.minusLn2(n, x), n, k, 1, 1)
+	}
 	spare := p.pick(25, 60) // by which 2^n is raised lest it be subnormal
 	n, k := p.whole(x, math.Log2E, p.bias()+spare)
 	y := p.expReduced(p.minusLn2(n, x))
@@ -151,17 +184,24 @@ func expm1(p prog, x lane.V) lane.V {
 	return p.Select(p.Cmp(lane.LT, p.Abs(x), p.c(p.pick(0x1p-25, 0x1p-54))), x, p.Add(y, y))
 }
 
-// sigmoid is s/(s + s·e^-x) with a power of two s so small that neither the sum
-// exceeds the greatest number nor s·e^-x needs to be a subnormal one where it counts.
-// The exponent is reduced to -r with r = x + n·log 2.
+// sigmoid is s/(s + s·e^-x) with an s so small that neither the sum exceeds the greatest
+// number nor s·e^-x needs to be a subnormal one where it counts. The exponent is reduced
+// to -r with r = x + n·log 2.
 func sigmoid(p prog, x lane.V) lane.V {
 	down := p.pick(40, 80)
 	s := p.c(math.Exp2(-down))
 	x = p.clamp(x, p.pick(-104, -746), p.pick(25, 50))
+	plusLn2 := func(n lane.V) lane.V {
+		hi, lo := p.ln2(1)
+		return p.FMA(n, lo, p.FMA(n, hi, x))
+	}
+	if p.set == AVX512 && p.t == lane.F32 {
+		const s = 0x1.d026fcp-40 // the significand whose table is the most exact, to 2^-25.9
+		n, k := p.sixteenths(x, -math.Log2E)
+		return p.quotient(p.c(s), p.Add(p.expOfTable32(plusLn2(n), n, k, -1, s), p.c(s)))
+	}
 	n, k := p.whole(x, -math.Log2E, p.bias()-down)
-	hi, lo := p.ln2(1)
-	e := p.expMinus(p.FMA(n, lo, p.FMA(n, hi, x)))
-	return p.quotient(s, p.FMA(e, p.float(k), s))
+	return p.quotient(s, p.FMA(p.expMinus(plusLn2(n)), p.float(k), s))
 }
 
 // expMinus is e^-r for |r| <= log(2)/2.

@@ -20,6 +20,9 @@ var hyperbolics = slices.Concat(
 // n·log(2)/2, so that nothing is lost of a small x. Where n is not small, m need not
 // be known well: float32 does without the second part of log 2.
 func tanh(p prog, x lane.V) lane.V {
+	if p.set == AVX512 && p.t == lane.F32 {
+		return p.tanhOfTable32(x)
+	}
 	a := p.Min(p.c(p.pick(10, 22)), p.Abs(x))
 	n, k := p.whole(a, 2*math.Log2E, p.bias())
 	hi, lo := p.ln2(0.5)
@@ -35,6 +38,16 @@ func tanh(p prog, x lane.V) lane.V {
 	scale := p.float(k)
 	m := p.FMA(scale, y, p.FMS(scale, p.c(0.5), p.c(0.5)))
 	return p.Or(p.quotient(m, p.Add(m, p.c(1))), p.And(x, p.c(math.Copysign(0, -1))))
+}
+
+// tanhStep is the width of the intervals of tanhTable32.
+const tanhStep = 75.0 / 256
+
+// tanhOfTable32 is a polynomial in |x| - k·tanhStep, where k is the nearest of 0 to 31.
+// The first has no constant term, so that nothing is lost of a small x.
+func (p prog) tanhOfTable32(x lane.V) lane.V {
+	k, rest := p.nearest(p.Min(p.c(31.4*tanhStep), p.Abs(x)), tanhStep)
+	return p.CopySign(p.piece(k, rest, tanhTable32...), x)
 }
 
 // quarterExp is e^a/4 for a >= 0, which is a number where e^a/2 is one.
@@ -94,4 +107,45 @@ func atanh(p prog, x lane.V) lane.V {
 	a := p.Abs(x)
 	y := log1p(p, p.Div(p.Add(a, a), p.Sub(p.c(1), a)))
 	return p.CopySign(p.Mul(y, p.c(0.5)), x)
+}
+
+// tanhTable32 are the coefficients of tanh(k·tanhStep + t) by power of t and by k, to
+// 2^-23.5.
+var tanhTable32 = [][]float64{
+	{
+		0x0p+0, 0x1.23b3a2p-2, 0x1.0dcebp-1, 0x1.6967ecp-1, 0x1.a655aap-1, 0x1.cc13e4p-1, 0x1.e26faap-1, 0x1.ef54f6p-1,
+		0x1.f6a7c4p-1, 0x1.fac71cp-1, 0x1.fd163ap-1, 0x1.fe6064p-1, 0x1.ff1884p-1, 0x1.ff7f1cp-1, 0x1.ffb83ep-1, 0x1.ffd80ep-1,
+		0x1.ffe9c4p-1, 0x1.fff3ap-1, 0x1.fff91cp-1, 0x1.fffc2ap-1, 0x1.fffddep-1, 0x1.fffedp-1, 0x1.ffff56p-1, 0x1.ffffa2p-1,
+		0x1.ffffccp-1, 0x1.ffffe2p-1, 0x1.fffffp-1, 0x1.fffff6p-1, 0x1.fffffap-1, 0x1.fffffep-1, 0x1.fffffep-1, 0x1p+0,
+	},
+	{
+		0x1p+0, 0x1.d673dp-1, 0x1.71d202p-1, 0x1.00e4ep-1, 0x1.474176p-2, 0x1.8a51p-3, 0x1.cb5d48p-4, 0x1.06595p-4,
+		0x1.284cdp-5, 0x1.4c8468p-6, 0x1.73d3c2p-7, 0x1.9ef3c4p-8, 0x1.ce8fcp-9, 0x1.01a7fp-9, 0x1.1ef07ep-10, 0x1.3f7d3ep-11,
+		0x1.63b172p-12, 0x1.8bf9d2p-13, 0x1.b8ce54p-14, 0x1.eab3dp-15, 0x1.111edcp-15, 0x1.3007fap-16, 0x1.527062p-17, 0x1.78bd7cp-18,
+		0x1.a3602p-19, 0x1.d2d5e8p-20, 0x1.03d54ep-20, 0x1.213ceep-21, 0x1.41f86cp-22, 0x1.666836p-23, 0x1.8ef798p-24, 0x1.bc1e0ap-25,
+	},
+	{
+		0x1.076beep-20, -0x1.0c031cp-2, -0x1.85c21p-2, -0x1.6aabfp-2, -0x1.0df2e6p-2, -0x1.625536p-3, -0x1.b0d786p-4, -0x1.fb9d94p-5,
+		-0x1.22e3fcp-5, -0x1.491f7cp-6, -0x1.71b53ep-7, -0x1.9da1d2p-8, -0x1.cdbd52p-9, -0x1.016654p-9, -0x1.1ec77p-10, -0x1.3f636p-11,
+		-0x1.63a0f2p-12, -0x1.8bef14p-13, -0x1.b8c718p-14, -0x1.eaaeaep-15, -0x1.111ceap-15, -0x1.30065ep-16, -0x1.526efp-17, -0x1.78bc18p-18,
+		-0x1.a35eb6p-19, -0x1.d2d46ap-20, -0x1.03d48p-20, -0x1.213c0cp-21, -0x1.41f774p-22, -0x1.666722p-23, -0x1.8ef668p-24, -0x1.bc1cb8p-25,
+	},
+	{
+		-0x1.55623ep-2, -0x1.dab468p-3, -0x1.49770ap-5, 0x1.52ec72p-4, 0x1.c65a6ap-4, 0x1.75ecf4p-4, 0x1.fd75bep-5, 0x1.3c319cp-5,
+		0x1.75a1f4p-6, 0x1.addb78p-7, 0x1.e753ep-8, 0x1.12015p-8, 0x1.32bd32p-9, 0x1.568664p-10, 0x1.7df43p-11, 0x1.a99786p-12,
+		0x1.da02e4p-13, 0x1.07e80ap-13, 0x1.25d23ep-14, 0x1.471a5p-15, 0x1.6c239ep-16, 0x1.955c1p-17, 0x1.c33d8ep-18, 0x1.f64f8ep-19,
+		0x1.179456p-19, 0x1.37383ap-20, 0x1.5a70aep-21, 0x1.81a574p-22, 0x1.ad4a08p-23, 0x1.dddef8p-24, 0x1.09f9acp-24, 0x1.28133ap-25,
+	},
+	{
+		0x1.b09f3cp-11, 0x1.35306ap-3, 0x1.2d182p-3, 0x1.ec248ep-5, -0x1.912ce6p-9, -0x1.8acf46p-6, -0x1.7df274p-6, -0x1.119248p-6,
+		-0x1.5a948p-7, -0x1.9d71eep-8, -0x1.ddef26p-9, -0x1.0f985cp-9, -0x1.31d396p-10, -0x1.569d4p-11, -0x1.7ebda8p-12, -0x1.aae51ap-13,
+		-0x1.dbba0ap-14, -0x1.08f17cp-14, -0x1.2706c2p-15, -0x1.4879d2p-16, -0x1.6dafe8p-17, -0x1.97184cp-18, -0x1.c52dfcp-19, -0x1.f8795cp-20,
+		-0x1.18c8fp-20, -0x1.388ffcp-21, -0x1.5bef7cp-22, -0x1.834faap-23, -0x1.af2488p-24, -0x1.dfef34p-25, -0x1.0b1fbp-25, -0x1.295a86p-26,
+	},
+	{
+		0x1.0743cap-3, 0x1.ce5e0ap-5, -0x1.7f283ap-5, -0x1.dc8ecap-5, -0x1.bc35dap-6, -0x1.24753p-8, 0x1.e54c2ap-9, 0x1.32a84ap-8,
+		0x1.d2da06p-9, 0x1.2e646cp-9, 0x1.6c5228p-10, 0x1.a73232p-11, 0x1.e23072p-12, 0x1.0fd8d2p-12, 0x1.30c52ep-13, 0x1.5499fep-14,
+		0x1.7bfa9p-15, 0x1.a77efep-16, 0x1.d7bdfp-17, 0x1.06a9bep-17, 0x1.24730cp-18, 0x1.459552p-19, 0x1.6a73ccp-20, 0x1.937c1ep-21,
+		0x1.c127c2p-22, 0x1.f3fda2p-23, 0x1.1649dcp-23, 0x1.35c868p-24, 0x1.58d744p-25, 0x1.7fddbap-26, 0x1.ab4ecp-27, 0x1.dbaa48p-28,
+	},
 }

@@ -32,7 +32,7 @@ func (p prog) unit() float64 { return p.pick(0x1p23, 1) }
 // and [3/4, 3/2) where the processor splits.
 func (p prog) split(x lane.V) parts {
 	if p.set == AVX512 {
-		m := p.GetMant(x)
+		m := p.GetMant(x, 0.75)
 		below := p.Cmp(lane.LT, m, p.c(1))
 		e := p.GetExp(x)
 		return parts{p.Sub(m, p.c(1)), p.Select(below, p.Add(e, p.c(1)), e), 1, true}
@@ -135,10 +135,44 @@ func (p prog) edged(y, x lane.V, of parts) lane.V {
 }
 
 func log(p prog, x lane.V) lane.V {
+	if p.set == AVX512 && p.t == lane.F32 {
+		return p.logOfTable32(x)
+	}
 	of := p.split(x)
 	tail32, tail64 := p.tails()
 	return p.edged(p.natural(of, tail32, tail64), x, of)
 }
+
+// logOfTable32 splits x = m·2^e with m from 1 to 2, and takes m = (1 + f)/c with a c for
+// each of 32 intervals, so that |f| is at most 1/32. At the ends c is 1 and 1/2: nothing
+// is lost of results near 0.
+func (p prog) logOfTable32(x lane.V) lane.V {
+	m := p.GetMant(x, 1)
+	k := p.Shr(p.bits(m), 18)
+	f := p.FMS(m, p.Lookup(k, p.t, p.table(logInverse32...)), p.c(1))
+	s := p.FMA(p.GetExp(x), p.c(ln2Hi32), p.Lookup(k, p.t, p.table(logTable32...)))
+	return p.FMA(p.horner(f, append([]float64{1}, logShort32...)...), f, s)
+}
+
+// logShort32 are the coefficients of (log(1+f) - f)/f² for f from -1/64 to 1/32, to
+// 2^-26.8 of the logarithm. logInverse32 are the c of each interval of m, and logTable32
+// -log(c): such c that this has an error of 2^-36 or less, in the upper half also after
+// log 2 is taken from it.
+var (
+	logShort32   = []float64{-0x1.00002ap-1, 0x1.555e42p-2, -0x1.f394a4p-3}
+	logInverse32 = []float64{
+		0x1p+0, 0x1.e8d396p-1, 0x1.daaa56p-1, 0x1.cd9256p-1, 0x1.c0f664p-1, 0x1.b5222ap-1, 0x1.a9b088p-1, 0x1.9ec00ap-1,
+		0x1.945664p-1, 0x1.8ad852p-1, 0x1.8193acp-1, 0x1.786b58p-1, 0x1.70626ap-1, 0x1.680344p-1, 0x1.6052p-1, 0x1.58bf2p-1,
+		0x1.51e5bap-1, 0x1.4b20bep-1, 0x1.44a5a8p-1, 0x1.3e329p-1, 0x1.37fcp-1, 0x1.321396p-1, 0x1.2cb5a4p-1, 0x1.27237p-1,
+		0x1.21fda4p-1, 0x1.1cfcc8p-1, 0x1.17e306p-1, 0x1.1389f4p-1, 0x1.0f096ep-1, 0x1.0a439ap-1, 0x1.06131ep-1, 0x1p-1,
+	}
+	logTable32 = []float64{
+		0x0p+0, 0x1.7b6dc4p-5, 0x1.362074p-4, 0x1.a8b41ap-4, 0x1.0d13c2p-3, 0x1.43c2a4p-3, 0x1.7a1708p-3, 0x1.af6864p-3,
+		0x1.e37b2ep-3, 0x1.0a113ap-2, 0x1.2263ep-2, 0x1.3b00fap-2, 0x1.51192cp-2, 0x1.68a33ap-2, 0x1.7ec134p-2, 0x1.9501e4p-2,
+		0x1.a98e7p-2, 0x1.be4794p-2, 0x1.d2851cp-2, 0x1.e71168p-2, 0x1.fb42acp-2, 0x1.076b2cp-1, 0x1.1079ep-1, 0x1.1a0cf6p-1,
+		0x1.230f38p-1, 0x1.2bf868p-1, 0x1.35378ap-1, 0x1.3d3bacp-1, 0x1.45aaf4p-1, 0x1.4ec39ap-1, 0x1.56e248p-1, 0x1.62e43p-1,
+	}
+)
 
 // log2 multiplies by log2(e) in two parts, so that the error near 1 stays small.
 func log2(p prog, x lane.V) lane.V {

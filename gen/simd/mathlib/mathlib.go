@@ -200,6 +200,25 @@ func (p prog) table(values ...float64) []uint64 {
 	return bits
 }
 
+// nearest is the k for which k·step is nearest to a >= 0, in the low bits of an integer,
+// and a - k·step, which is exact if step has few bits.
+func (p prog) nearest(a lane.V, step float64) (k, rest lane.V) {
+	magic := p.c(math.Ldexp(1.5, p.mantissa()))
+	at := p.FMA(a, p.c(1/step), magic)
+	return p.bits(at), p.FNMA(p.Sub(at, magic), p.c(step), a)
+}
+
+// piece is the polynomial in x whose coefficients are column k of a table with a row
+// for each power.
+func (p prog) piece(k, x lane.V, rows ...[]float64) lane.V {
+	coefficient := func(power int) lane.V { return p.Lookup(k, p.t, p.table(rows[power]...)) }
+	y := coefficient(len(rows) - 1)
+	for power := len(rows) - 2; power >= 0; power-- {
+		y = p.FMA(y, x, coefficient(power))
+	}
+	return y
+}
+
 // nan is a quiet NaN, inf positive infinity.
 func (p prog) nan() lane.V { return p.c(math.NaN()) }
 func (p prog) inf() lane.V { return p.c(math.Inf(1)) }

@@ -12,37 +12,8 @@ import (
 	"github.com/sinter-go/sinter/gen/simd/lower"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/expr"
-	"github.com/sinter-go/sinter/ir/num"
+	"github.com/sinter-go/sinter/ir/num/numtest"
 )
-
-// exact computes in float64, with errors that are negligible beside those of float32.
-var exact = map[string]func(float64) float64{
-	"exp": num.Exp[float64], "expneg": num.Exp[float64], "exp2": num.Exp2[float64], "expm1": num.Expm1[float64],
-	"sigmoid": num.Sigmoid[float64],
-	"log":     num.Log[float64], "log1p": num.Log1p[float64], "log2": num.Log2[float64], "log10": num.Log10[float64],
-	"sin": num.Sin[float64], "cos": num.Cos[float64], "tan": num.Tan[float64],
-	"asin": num.Asin[float64], "acos": num.Acos[float64], "atan": num.Atan[float64],
-	"sinh": num.Sinh[float64], "cosh": num.Cosh[float64], "tanh": num.Tanh[float64],
-	"asinh": num.Asinh[float64], "acosh": num.Acosh[float64], "atanh": num.Atanh[float64],
-	"erf": num.Erf[float64], "erfc": num.Erfc[float64], "erfinv": num.Erfinv[float64],
-	"lgamma": num.Lgamma[float64], "digamma": num.Digamma[float64],
-	"cbrt": num.Cbrt[float64], "rsqrt": num.Rsqrt[float64],
-	"gelu": func(x float64) float64 { return 0.5 * x * math.Erfc(-x*math.Sqrt2/2) },
-}
-
-// ulps is the distance of got from want in units of the last place that a float of
-// bits of significand and the least exponent has at want: 0 for equal values and for
-// two NaN, infinite where one is NaN or zeros differ in sign.
-func ulps(got, want float64, bits, least int) float64 {
-	_, e := math.Frexp(want)
-	switch {
-	case got == want && math.Signbit(got) == math.Signbit(want), got != got && want != want:
-		return 0
-	case got != got || want != want || got == want:
-		return math.Inf(1)
-	}
-	return math.Abs(got-want) / math.Ldexp(1, max(e-bits, least))
-}
 
 // versions are a function's programs, with the magnitude below which each is right.
 func versions(t *testing.T, f Func) map[string]version {
@@ -74,7 +45,8 @@ type version struct {
 // TestFloat32 interprets the programs of one argument at float32 of all sizes.
 func TestFloat32(t *testing.T) {
 	var x []float32
-	for _, c := range []float64{0, 0x1p-126, 0x1p-25, 0.5, 2. / 3, 0.75, 0.875, 1, 4. / 3, 1.5, 2, 3.9, 8, 10, 88.72, 89.4, 103.97, 128, 149, 0x1p15,
+	for _, c := range []float64{0, 0x1p-126, 0x1p-25, 0.5, 2. / 3, 0.75, 0.875, 31. / 32, 1, 33. / 32, 4. / 3, 1.4375, 1.5, 2, 3.9, 8, 9.01,
+		10, 13, 14.35, 88.72, 89.4, 103.97, 128, 149, 0x1p15,
 		0x1p23, math.MaxFloat32, math.Inf(1), math.NaN()} {
 		at := int64(math.Float32bits(float32(c)))
 		for b := max(0, at-20); b < min(1<<31, at+20); b++ {
@@ -94,11 +66,11 @@ func TestFloat32(t *testing.T) {
 					continue
 				}
 				got := math.Float32frombits(uint32(v.Eval([]uint64{uint64(math.Float32bits(x))}, nil, 0)[0]))
-				want := exact[f.Name](float64(x))
+				want := numtest.Exact1[f.Name](float64(x))
 				if rounded := float32(want); rounded == got && (rounded != 0 || want != 0) {
 					continue
 				}
-				if u := ulps(float64(got), want, 24, -149); u > f.ULP {
+				if u := numtest.ULPs(float64(got), want, 24, -149); u > f.ULP {
 					t.Errorf("%s, %s: of %x is %x, want %x: off by %.3g units, %g are allowed", f.Name, name, x, got, want, u, f.ULP)
 					break
 				}
@@ -138,7 +110,7 @@ func TestFloat64(t *testing.T) {
 				continue
 			}
 			got := math.Float64frombits(v.Eval(bits[:len(bits)-1], nil, 0)[0])
-			if u := ulps(got, want, 53, -1074); u > bounds[words[0]] {
+			if u := numtest.ULPs(got, want, 53, -1074); u > bounds[words[0]] {
 				t.Errorf("%s: %s is %x: off by %.3g units, %g are allowed", name, sc.Text(), got, u, bounds[words[0]])
 			}
 		}

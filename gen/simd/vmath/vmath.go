@@ -179,7 +179,9 @@ the program of a vector has, for AVX2 and AVX-512, where conversions between dty
 count once a value; a second number is that of the program for arguments of common
 size, which is taken when a whole vector has such. Functions that are not listed, and
 other architectures, are computed by package ir/num. expneg is exp for arguments that
-are not positive; gelu stands for the expression that the operator has.
+are not positive; gelu stands for the expression that the operator has. With AVX-512
+exp, sigmoid, log, tanh, erf and gelu of f32 are short polynomials with coefficients or
+factors from tables of 16 or 32 entries, which an instruction looks up.
 
 | function | dtype | error | operations, AVX2 | AVX-512 | method |
 |---|---|---|---|---|---|

@@ -285,8 +285,8 @@ func (a *allocator) run() error {
 			err = a.fma(&in)
 		case in.form == ternary:
 			err = a.ternary(&in)
-		case in.form == merge:
-			err = a.merge(&in)
+		case in.form == merge, in.form == replace:
+			err = a.first(&in)
 		case in.form == store:
 			err = a.store(&in)
 		case strings.Contains(in.op, "%"):

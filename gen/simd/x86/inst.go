@@ -38,6 +38,7 @@ const (
 	store        // src[0] into array at
 	ternary      // logic of three values by the table imm, one of them destroyed
 	merge        // src[0] where the mask src[1] is false, else the operation on the rest
+	replace      // the operation on all, in src[0]'s place
 )
 
 // An inst is one instruction over virtual registers, operands in Intel's order.

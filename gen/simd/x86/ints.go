@@ -105,6 +105,10 @@ func (s *selector) shiftBy(op lane.Op, t lane.Type, a, n vreg) vreg {
 func (s *selector) convert(op lane.Op, from, to lane.Type, a vreg) vreg {
 	size := s.size(to)
 	switch {
+	case from == lane.F16:
+		return s.op(fMem|fExact, size, "VCVTPH2PS", a)
+	case to == lane.F16:
+		return s.emit(0, size, "VCVTPS2PH", int(lane.Nearest), a)
 	case op == lane.OpWiden && to == lane.F64:
 		return s.op(fMem|fExact, size, "VCVTPS2PD", a)
 	case op == lane.OpNarrow && to == lane.F32:

@@ -28,6 +28,7 @@ type loop struct {
 	arrays   []array
 	scalars  string // the operand that holds the scalars' address
 	index    string
+	params   int    // bytes of the function's parameters
 	hoisted  []vdef // constants and scalars in registers throughout, the last register first
 	main     *allocator
 	copies   int // vectors that main computes
@@ -45,32 +46,31 @@ type loop struct {
 // array. If the program has scalars, s is a *[K]uint64 of their bits in its stead.
 func (f *File) Loop(name string, p *lane.Prog, isa ISA) error {
 	l, err := f.newLoop(p, isa)
+	if err == nil {
+		err = l.ready()
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	sig, scalars := scalarsParam(p)
-	l.scalars, l.index = scalars+"+32(FP)", "index+56(FP)"
-	size := 64
-	if len(p.Scalars()) > 0 {
-		l.index, size = "index+40(FP)", 48
-	}
-	l.array = func(k int) (string, string) {
-		if k < len(pointers) {
-			return pointers[k], ""
-		}
-		return "R13", fmt.Sprintf("MOVQ %d(BX), R13", 8*k)
-	}
-	if err := l.allocate(); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
 	var b strings.Builder
+	l.printEntry(&b)
+	l.print(&b)
+	f.loop(name, l, b.String())
+	return nil
+}
+
+// loop adds the function of a loop.
+func (f *File) loop(name string, l *loop, body string) {
+	sig, _ := scalarsParam(l.p)
+	f.function(name+l.isa.String(), fmt.Sprintf("n int, p []unsafe.Pointer, %s, index int64", sig), body, l.frame(), l.params)
+}
+
+// printEntry loads the number of elements and the addresses.
+func (l *loop) printEntry(b *strings.Builder) {
 	b.WriteString("\tMOVQ n+0(FP), AX\n\tMOVQ p_base+8(FP), BX\n")
 	for k := range min(len(l.arrays), len(pointers)) {
-		fmt.Fprintf(&b, "\tMOVQ %d(BX), %s\n", 8*k, pointers[k])
+		fmt.Fprintf(b, "\tMOVQ %d(BX), %s\n", 8*k, pointers[k])
 	}
-	l.print(&b)
-	f.function(name+isa.String(), fmt.Sprintf("n int, p []unsafe.Pointer, %s, index int64", sig), b.String(), l.frame(), size)
-	return nil
 }
 
 // scalarsParam is the declaration of a function's scalars, and their address's name
@@ -91,6 +91,22 @@ func (f *File) function(name, params, body string, frame, args int) {
 	fmt.Fprintf(&f.text, "\nTEXT ·%s(SB), %s, $%d-%d\n%s\tVZEROUPPER\n\tRET\n", name, flags, frame, args, body)
 	fmt.Fprintf(&f.decls, "//go:noescape\nfunc %s(%s)\n\n", name, params)
 	f.usesUnsafe = true
+}
+
+// ready makes the code of an element-wise loop's function.
+func (l *loop) ready() error {
+	_, scalars := scalarsParam(l.p)
+	l.scalars, l.index, l.params = scalars+"+32(FP)", "index+56(FP)", 64
+	if len(l.p.Scalars()) > 0 {
+		l.index, l.params = "index+40(FP)", 48
+	}
+	l.array = func(k int) (string, string) {
+		if k < len(pointers) {
+			return pointers[k], ""
+		}
+		return "R13", fmt.Sprintf("MOVQ %d(BX), R13", 8*k)
+	}
+	return l.allocate()
 }
 
 // newLoop describes the loop of a program.
@@ -266,7 +282,7 @@ func (l *loop) frame() int { return l.frameLow + max(l.main.frame, l.single.fram
 // print writes the loops: several vectors at a time, single vectors, the tail. AX
 // holds the number of elements and CX is free.
 func (l *loop) print(b *strings.Builder) {
-	place := &place{pool: l.pool, array: l.array, frame: l.frameLow}
+	place := l.place()
 	l.printInvariants(b, place)
 	b.WriteString("\tXORQ CX, CX\n")
 	if step := l.lanes * l.copies; l.copies > 1 {
@@ -302,6 +318,9 @@ func (l *loop) printRest(b *strings.Builder, place *place) {
 	l.printTail(b, place)
 	b.WriteString("done:\n")
 }
+
+// place resolves the operands of the loop's code.
+func (l *loop) place() *place { return &place{pool: l.pool, array: l.array, frame: l.frameLow} }
 
 // printInvariants loads the hoisted values.
 func (l *loop) printInvariants(b *strings.Builder, place *place) {

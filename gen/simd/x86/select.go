@@ -230,7 +230,8 @@ func (s *selector) node(n lane.Node) (value, bool) {
 	case lane.OpCall:
 		return s.call(n), true
 	case lane.OpLookup:
-		return value{v: s.lookup(n.Type, a.v, s.p.Table(n.Imm))}, true
+		v := s.lookup(n.Type, a.v, s.p.Table(n.Imm))
+		return value{v: v}, v != 0
 	case lane.OpShl, lane.OpShr, lane.OpSar:
 		return value{v: s.shift(n.Op, n.Type, a.v, int(n.Imm))}, true
 	case lane.OpShlV, lane.OpShrV, lane.OpSarV:
@@ -304,8 +305,11 @@ func (s *selector) float(n lane.Node, a, b vreg) vreg {
 		return s.op(f, size, "VRCP14"+suffix(t), a)
 	case n.Op == lane.OpMinAbs:
 		return s.emit(f|fComm, size, "VRANGE"+suffix(t), 2|1<<2, a, b) // least magnitude; its sign
+	case n.Op == lane.OpMinMag:
+		return s.emit(f|fComm, size, "VRANGE"+suffix(t), 2|2<<2, a, b) // least magnitude; no sign
 	}
-	return s.emit(f, size, "VGETMANT"+suffix(t), 2<<2|3, a) // NaN for negative values; [3/4, 3/2)
+	from := map[uint64]int{3: 3, 4: 0}[n.Imm]                  // [3/4, 3/2); [1, 2)
+	return s.emit(f, size, "VGETMANT"+suffix(t), 2<<2|from, a) // NaN for negative values
 }
 
 func (s *selector) round(t lane.Type, a vreg, r lane.Rounding) vreg {
@@ -372,19 +376,20 @@ func (s *selector) lookup(t lane.Type, idx vreg, table []uint64) vreg {
 		return s.gather(idx, table)
 	}
 	each := s.bytes / t.Size()
-	perm := "VPERM" + suffix(t)
-	low := s.op(fMem|fWide, s.size(t), perm, idx, part(0, each))
-	if n <= each {
-		return low
+	switch {
+	case n <= each:
+		return s.op(fMem|fWide, s.size(t), "VPERM"+suffix(t), idx, part(0, each))
+	case s.isa == AVX512:
+		v := s.op(fMem|fWide, s.size(t), "VPERMI2"+suffix(t), idx, part(0, each), part(each, each))
+		s.insts[len(s.insts)-1].form = replace
+		return v
+	case n > 2*each:
+		return 0
 	}
-	high := s.op(fMem|fWide, s.size(t), perm, idx, part(each, each))
-	m := value{}
-	if s.isa == AVX512 {
-		m.v = s.op(fMem|fMask|fWide|broadcast(t), 8, "VPTESTM"+suffix(t.Int()), idx, s.constant(t.Int(), uint64(each)))
-	} else {
-		m.v = s.shift(lane.OpShl, lane.I32, idx, 28) // bit 3 becomes the sign
-	}
-	return s.choose(t, m, high, low)
+	low := s.op(fMem|fWide, s.size(t), "VPERM"+suffix(t), idx, part(0, each))
+	high := s.op(fMem|fWide, s.size(t), "VPERM"+suffix(t), idx, part(each, each))
+	m := s.shift(lane.OpShl, lane.I32, idx, 28) // bit 3 becomes the sign
+	return s.choose(t, value{v: m}, high, low)
 }
 
 // gather looks 8-byte values up in memory.

@@ -1,6 +1,9 @@
 package x86
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // fmaForm is a form of a multiplication with addition.
 type fmaForm struct {
@@ -85,8 +88,8 @@ func (a *allocator) ternary(in *inst) error {
 	return a.destroying(in, in.op, in.src[d], []vreg{in.src[order[1]], in.src[order[2]]}, mem)
 }
 
-// merge allocates an operation under a mask.
-func (a *allocator) merge(in *inst) error {
+// first allocates an operation whose result takes the place of its first operand.
+func (a *allocator) first(in *inst) error {
 	var mem vreg
 	if v := in.src[len(in.src)-1]; a.foldable(in, v) && count(in.src, v) == 1 {
 		mem = v
@@ -113,10 +116,10 @@ func (a *allocator) destroying(in *inst, op string, dst vreg, rest []vreg, mem v
 			o, s := a.memory(in, v)
 			ops, suffix = append(ops, o), s
 		} else {
-			ops = append(ops, a.reg(v, 0))
+			ops = append(ops, a.reg(v, in.width))
 		}
 	}
-	bytes, at := a.defs[in.dst].bytes, a.at[dst]
+	bytes, at := cmp.Or(in.width, a.defs[in.dst].bytes), a.at[dst]
 	if at < 0 || !a.dies(dst) || in.form != merge && contains(rest, dst) { // a copy is destroyed
 		r, err := a.take(in.dst, in.src...)
 		if err != nil {
@@ -132,7 +135,7 @@ func (a *allocator) destroying(in *inst, op string, dst vreg, rest []vreg, mem v
 	}
 	a.leave(in.src)
 	a.hold(in.dst, at)
-	ops = append([]operand{a.reg(in.dst, 0)}, ops...)
+	ops = append([]operand{a.reg(in.dst, in.width)}, ops...)
 	if in.imm >= 0 {
 		ops = append(ops, operand{kind: inText, text: "$" + itoa(in.imm)})
 	}

@@ -61,6 +61,7 @@ func TestErrors(t *testing.T) {
 	}
 	misused := prog(func(p *lane.Prog) { p.Out(p.Shl(p.Arg(0, lane.F32), 1)) })
 	exponent := prog(func(p *lane.Prog) { p.Out(p.GetExp(p.Arg(0, lane.F32))) })
+	table := prog(func(p *lane.Prog) { p.Out(p.Lookup(p.Arg(0, lane.I32), lane.F32, make([]uint64, 32))) })
 	same := prog(func(p *lane.Prog) { p.Out(p.Arg(0, lane.F32)) })
 	sum := prog(func(p *lane.Prog) { p.Out(p.Add(p.Arg(0, lane.F32), p.Arg(1, lane.F32))) })
 	zero := prog(func(p *lane.Prog) { p.Out(p.ConstF32(0)) })
@@ -73,6 +74,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{"misuse", func(f *x86.File) error { return f.Loop("l", misused, x86.AVX2) }, "l: lane: shl: f32 by 1", false},
 		{"no instruction", func(f *x86.File) error { return f.Loop("l", exponent, x86.AVX2) }, "l: x86: AVX2: getexp of f32", true},
+		{"no instruction for a table", func(f *x86.File) error { return f.Loop("l", table, x86.AVX2) }, "l: x86: AVX2: lookup of f32", true},
 		{"no results", func(f *x86.File) error { return f.Loop("l", &lane.Prog{}, x86.AVX2) }, "without results", false},
 		{"subroutine of two types", func(f *x86.File) error { return f.Subroutine("s", wide, x86.AVX2) }, "input 0 is f32, not f64", false},
 		{"subroutine that calls", func(f *x86.File) error {

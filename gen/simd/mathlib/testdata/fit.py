@@ -6,6 +6,7 @@ weighted to be relative to the function. Coefficients are rounded to the dtype o
 after the other, from the lowest power on, and the rest is fitted again each time.
 """
 
+import re
 import sys
 
 import mpmath as mp
@@ -84,13 +85,19 @@ def fit(target, lo, hi, terms, weight, bits):
     """The rounded coefficients and the greatest weighted error."""
     xs = [x for x in grid(mpf(lo), mpf(hi), 24 * (terms + 2)) if weight(x) != 0]
     fs, ws = [target(x) for x in xs], [weight(x) for x in xs]
-    powers, out = list(range(terms)), []
+    powers, out, last = list(range(terms)), [], None
     while powers:
-        c = rounded(remez(xs, fs, ws, powers)[0][0], bits)
-        out.append(c)
-        fs = [f - c * x**powers[0] for f, x in zip(fs, xs)]
-        powers = powers[1:]
+        c, m = remez(xs, fs, ws, powers)
+        if last and 2 * greatest(xs, fs, ws, powers, last) < m:
+            c = last  # what is left is even where the powers are odd, or the reverse: it has too few extrema
+        out.append(rounded(c[0], bits))
+        fs = [f - out[-1] * x**powers[0] for f, x in zip(fs, xs)]
+        powers, last = powers[1:], c[1:]
     return out, max(abs(w * f) for w, f in zip(ws, fs))
+
+
+def greatest(xs, fs, ws, powers, c):
+    return max(abs(w * (f - mp.fsum(v * x**p for v, p in zip(c, powers)))) for x, f, w in zip(xs, fs, ws))
 
 
 # Functions of √z over √z, less what is not fitted, are given in z from TINY on.
@@ -121,9 +128,11 @@ for name, terms, bits, margin in (("expm1Tail32", 5, 24, "1.001"), ("expm1Tail64
 for name, terms, bits, h in (("exp2Tail32", 6, 24, "0.5005"), ("exp2Short32", 5, 24, "0.5005"),
                              ("exp2Tail64", 12, 53, "0.50005"), ("powWide, exp2", 7, 53, "0.50005")):
     FITS[name] = (lambda r: (mpf(2)**r - 1) / r, -mpf(h), mpf(h), terms, lambda r: abs(r) / mpf(2)**r, bits)
+FITS["expShort32"] = (exp_tail, -LN2 / 32 * mpf("1.001"), LN2 / 32 * mpf("1.001"), 2, lambda r: r * r / mp.exp(r), 24)
 FITS["gelu32, e"] = (exp_tail, -HALF * mpf("1.001"), HALF * mpf("1.001"), 4, lambda r: r * r / mp.exp(r), 24)
 for name, lo, hi in (("logTail32", -mpf(1) / 3, mpf(1) / 3), ("log1pTail32", -mpf(1) / 4, mpf(1) / 2)):
     FITS[name] = (lambda f: (mp.log1p(f) - f) / f**2, lo, hi, 9, lambda f: f**2 / abs(mp.log1p(f)), 24)
+FITS["logShort32"] = (lambda f: (mp.log1p(f) - f) / f**2, -mpf("1.01") / 64, mpf("1.01") / 32, 3, lambda f: f**2 / abs(mp.log1p(f)), 24)
 
 
 def log_quotient(z):
@@ -200,6 +209,11 @@ FITS["lgammaWide"] = (stirling, mpf(10)**-8, mpf(1) / 64, 6, lambda u: mpf(1), 5
 FITS["digammaWide"] = (asymptotic, mpf(10)**-8, mpf(1) / 64, 7, lambda u: mpf(1), 53)
 
 
+def short(v):
+    """v in Go, without zeros at the end."""
+    return re.sub("0+p", "p", float(v).hex()).replace(".p", "p")
+
+
 def gelu_ratio():
     """gelu32's P/Q, Q = 1 + ..., by Lawson's weights on a linear fit of P - f·Q."""
     xs = grid(mpf(0), mpf("14.5"), 200)
@@ -227,21 +241,73 @@ def gelu_ratio():
     print(f"gelu32, ratio: {', '.join(float(rounded(v, 24)).hex() for v in c)} // 2^{mp.nstr(mp.log(m, 2), 4)}", flush=True)
 
 
-def erf_table():
-    """erfTable32, whose entries are rounded all at once."""
-    step, columns = mpf(65) / 256, [[] for _ in range(6)]
-    for k in range(16):
-        lo, first = (-step / 2, 0) if k else (mpf(10)**-6, 1)
-        xs = grid(lo * mpf("1.001"), step / 2 * mpf("1.001"), 24 * 8)
-        fs = [mp.erf(k * step + x) for x in xs]
-        c = remez(xs, fs, [1 / f for f in fs], list(range(first, 6)))[0]
-        for power, v in enumerate([mpf(0)] * first + c):
+def pieces(f, step, count, terms, weight, start=None):
+    """The coefficients of f about k·step by power and k, rounded all at once; about 0 with f(0) = start, if it is given."""
+    columns = [[] for _ in range(terms)]
+    for k in range(count):
+        fixed = [] if k or start is None else [start]
+        lo = -step / 2 if k else mpf(10)**-6
+        xs = grid(lo * mpf("1.001"), step / 2 * mpf("1.001"), 24 * (terms + 2))
+        fs = [f(k * step + x) - sum(fixed) for x in xs]
+        c = remez(xs, fs, [weight / f(k * step + x) for x in xs], list(range(len(fixed), terms)))[0]
+        for power, v in enumerate(fixed + c):
             columns[power].append(rounded(v, 24))
     for c in columns:
-        print("\t{" + ", ".join(float(v).hex() for v in c) + "},")
+        lines = [", ".join(short(v) for v in c[i:i + 8]) for i in range(0, count, 8)]
+        print("\t{\n\t\t" + ",\n\t\t".join(lines) + ",\n\t},")
 
 
-OTHERS = {"erfTable32": erf_table, "gelu32, ratio": gelu_ratio}
+def gelu_root(a):
+    """The fourth root of the probability that a standard normal variable is below -a."""
+    return (mp.erfc(a / mp.sqrt(2)) / 2)**mpf("0.25")
+
+
+def log_table():
+    """logInverse32 and logTable32: of the numbers within 2^-11 of the middle's reciprocal those whose logarithm is
+    nearest to one of float32, that of the upper half less log 2."""
+    top, inverses, logs = rounded(LN2, 24), [mpf(1)], [mpf(0)]
+    for j in range(1, 31):
+        middle, upper = rounded(mpf(64) / (65 + 2 * j), 24), j >= 14
+        best = None
+        for k in range(-8192, 8193):
+            c = middle + k * mpf(2)**-24
+            v = -mp.log(c) - (LN2 if upper else 0)
+            t = mp.nint((v + top) * 2**24) / 2**24 if upper else rounded(v, 24)
+            err = abs(t - top - v if upper else t - v)
+            if best is None or err < best[0]:
+                best = (err, c, t)
+        inverses.append(best[1])
+        logs.append(best[2])
+    for c in (inverses + [mpf(1) / 2], logs + [top]):
+        print("\n".join("\t" + " ".join(short(v) + "," for v in c[i:i + 8]) for i in range(0, 32, 8)) + "\n")
+
+
+def exact_table():
+    """The significand whose products with 2^(k/16) for k from 1 to 15 are nearest to numbers of float32."""
+    factors = [int(mp.nint(mpf(2)**(mpf(k) / 16) * 2**60)) for k in range(1, 16)]
+    best, least = 0, 1.0
+    for m in range(1 << 23, 1 << 24):
+        worst = 0.0
+        for f in factors:
+            v = m * f
+            unit = 1 << v.bit_length() - 24
+            rest = v & unit - 1
+            worst = max(worst, min(rest, unit - rest) / v)
+            if worst >= least:
+                break
+        else:
+            best, least = m, worst
+    print(f"sigmoid: {short(mpf(best) / 2**23)} // 2^{mp.nstr(mp.log(least, 2), 4)}")
+
+
+OTHERS = {
+    "sigmoid": exact_table,
+    "gelu32, ratio": gelu_ratio,
+    "erfTable32": lambda: pieces(mp.erf, mpf(65) / 256, 16, 6, 1, mpf(0)),
+    "tanhTable32": lambda: pieces(mp.tanh, mpf(75) / 256, 32, 6, 1, mpf(0)),
+    "geluTable32": lambda: pieces(gelu_root, mpf(117) / 256, 32, 8, 4, rounded(mpf(2)**mpf("-0.25"), 24)),
+    "logTable32": log_table,
+}
 for name in sys.argv[1:] or [*FITS, *OTHERS]:
     if name in OTHERS:
         OTHERS[name]()

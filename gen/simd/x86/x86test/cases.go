@@ -80,11 +80,13 @@ func (l *list) floats(t lane.Type) {
 		p.Out(p.Scale2(p.Arg(0, t), p.Round(p.Arg(1, t), lane.Nearest)))
 	})
 	(*l)[len(*l)-1].Tiny = true
-	l.group("exponent", t, func(p *lane.Prog, a, _, _ lane.V) []lane.V { return []lane.V{p.GetExp(a), p.GetMant(a)} })
+	l.group("exponent", t, func(p *lane.Prog, a, _, _ lane.V) []lane.V {
+		return []lane.V{p.GetExp(a), p.GetMant(a, 0.75), p.GetMant(a, 1)}
+	})
 	(*l)[len(*l)-1].Only512 = true
 	l.group("magnitude", t, func(p *lane.Prog, a, b, c lane.V) []lane.V {
 		limit := p.ConstF(t, 2.5)
-		return []lane.V{p.MinAbs(a, b), p.MinAbs(limit, c), p.MinAbs(c, p.ConstF(t, -1))}
+		return []lane.V{p.MinAbs(a, b), p.MinAbs(limit, c), p.MinAbs(c, p.ConstF(t, -1)), p.MinMag(a, b), p.MinMag(limit, c)}
 	})
 	(*l)[len(*l)-1].Only512 = true
 	l.unary("fmaForms", t, func(p *lane.Prog, x lane.V) lane.V {
@@ -98,17 +100,35 @@ func (l *list) floats(t lane.Type) {
 	})
 	l.add("lookup"+title(t), func(p *lane.Prog) {
 		for n := 16; n >= 2; n /= 2 {
-			table := make([]uint64, n)
-			for i := range table {
-				table[i] = uint64(i)*0x0123456701234567 + 0x3f000000
-				if t == lane.F32 {
-					table[i] &= 1<<32 - 1
-				}
-			}
-			p.Out(p.Lookup(p.Arg(0, t.Int()), t, table))
-			p.Out(p.Lookup(p.Arg(0, t.Int()), t.Int(), table))
+			lookups(p, t, n)
 		}
 	})
+	if t == lane.F32 {
+		l.add("lookup32"+title(t), func(p *lane.Prog) { lookups(p, t, 32) })
+		(*l)[len(*l)-1].Only512 = true
+		l.add("lookupHalf"+title(t), func(p *lane.Prog) { // beside values twice as wide
+			lookups(p, t, 32)
+			p.Out(p.Widen(p.Arg(1, t), lane.F64))
+		})
+		(*l)[len(*l)-1].Only512 = true
+	}
+	l.add("scaleDown"+title(t), func(p *lane.Prog) {
+		p.Out(p.Scale2(p.MinMag(p.Arg(0, t), p.ConstF(t, 1e9)), p.Arg(1, t)))
+	})
+	(*l)[len(*l)-1].Only512 = true
+}
+
+// lookups are those in a table of n values, which are of type t and integers as wide.
+func lookups(p *lane.Prog, t lane.Type, n int) {
+	table := make([]uint64, n)
+	for i := range table {
+		table[i] = uint64(i)*0x0123456701234567 + 0x3f000000
+		if t == lane.F32 {
+			table[i] &= 1<<32 - 1
+		}
+	}
+	p.Out(p.Lookup(p.Arg(0, t.Int()), t, table))
+	p.Out(p.Lookup(p.Arg(0, t.Int()), t.Int(), table))
 }
 
 func (l *list) ints(t lane.Type) {

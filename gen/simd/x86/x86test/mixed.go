@@ -34,6 +34,8 @@ func (l *list) conversions() {
 	}
 	l.unary("narrow", lane.I16, func(p *lane.Prog, a lane.V) lane.V { return p.Narrow(a, lane.I8) })
 	l.unary("narrow", lane.I32, func(p *lane.Prog, a lane.V) lane.V { return p.Narrow(a, lane.I16) })
+	l.unary("widen", lane.F16, func(p *lane.Prog, a lane.V) lane.V { return p.Widen(a, lane.F32) })
+	l.add("narrowToF16", func(p *lane.Prog) { p.Out(p.Narrow(p.Arg(0, lane.F32), lane.F16)) })
 	l.unary("toF32Of", lane.I32, (*lane.Prog).IToF)
 	l.unary("toF64Of", lane.I64, (*lane.Prog).IToF)
 	l.binary("mulU32", lane.I64, (*lane.Prog).MulU32)

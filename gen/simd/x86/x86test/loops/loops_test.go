@@ -14,6 +14,7 @@ import (
 	"github.com/sinter-go/sinter/gen/simd/lane"
 	"github.com/sinter-go/sinter/gen/simd/x86"
 	"github.com/sinter-go/sinter/gen/simd/x86/x86test"
+	"github.com/sinter-go/sinter/ir"
 )
 
 // special are bits worth trying as every type.
@@ -74,6 +75,9 @@ func same(t lane.Type, a, b uint64) bool {
 		return a == b || x != x && y != y
 	case lane.F64:
 		x, y := math.Float64frombits(a), math.Float64frombits(b)
+		return a == b || x != x && y != y
+	case lane.F16:
+		x, y := ir.Half(a).Float32(), ir.Half(b).Float32()
 		return a == b || x != x && y != y
 	}
 	return a == b
