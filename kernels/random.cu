@@ -16,31 +16,18 @@ SINTER_ELEMENTWISE(bernoulli_bfloat16, BernoulliFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(bernoulli_float32, BernoulliFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(bernoulli_float64, BernoulliFn<float64>, float64, float64)
 
-// DropoutElements: where(uniform(seed, offset) < p, 0, x/(1 - p))
+// DropoutElements: x*where(uniform(seed, offset) < p, 0, 1/(1 - p))
 template <class T> struct DropoutElementsFn {
   typedef typename real_of<T>::type R;
   R p;
   long long seed;
   long long offset;
-  SINTER_FN T operator()(long long index, T x) const { return ((sinter::uniform<T>(seed, offset, index) < p) ? T(0.0) : (x / (T(1.0) - p))); }
+  SINTER_FN T operator()(long long index, T x) const { return x * ((sinter::uniform<T>(seed, offset, index) < p) ? T(0.0) : (T(1.0) / (T(1.0) - p))); }
 };
 SINTER_ELEMENTWISE(dropout_elements_float16, DropoutElementsFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(dropout_elements_bfloat16, DropoutElementsFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(dropout_elements_float32, DropoutElementsFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(dropout_elements_float64, DropoutElementsFn<float64>, float64, float64)
-
-// DropoutElementsGradX: where(uniform(seed, offset) < p, 0, dy/(1 - p))
-template <class T> struct DropoutElementsGradXFn {
-  typedef typename real_of<T>::type R;
-  R p;
-  long long seed;
-  long long offset;
-  SINTER_FN T operator()(long long index, T dy) const { return ((sinter::uniform<T>(seed, offset, index) < p) ? T(0.0) : (dy / (T(1.0) - p))); }
-};
-SINTER_ELEMENTWISE(dropout_elements_grad_x_float16, DropoutElementsGradXFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(dropout_elements_grad_x_bfloat16, DropoutElementsGradXFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(dropout_elements_grad_x_float32, DropoutElementsGradXFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(dropout_elements_grad_x_float64, DropoutElementsGradXFn<float64>, float64, float64)
 
 // Race: where(x > 0, log(x/-log1p(-uniform(seed, offset))), -Inf)
 template <class T> struct RaceFn {

@@ -205,3 +205,42 @@ func TestDropoutGradient(t *testing.T) {
 	wantValues(t, "dropout with p 1", tensor.Ones([]int{3}).Dropout(1), 0, 0, 0)
 	wantValues(t, "dropout with p 0", tensor.Ones([]int{3}).Dropout(0), 1, 1, 1)
 }
+
+// TestDropoutOfInfinities: what is dropped is multiplied by 0, forward and backward, on
+// every device.
+func TestDropoutOfInfinities(t *testing.T) {
+	given := []float64{3, math.Inf(1), math.Inf(-1), math.NaN(), 0}
+	list := make([]float64, 200)
+	for i := range list {
+		list[i] = given[i%len(given)]
+	}
+	for _, dtype := range []tensor.DType{tensor.Float32, tensor.Float64, tensor.Float16, tensor.BFloat16} {
+		for _, d := range []device.Device{device.CPU, device.Sim(1)} {
+			drop := func(x T) (out T) {
+				random.With(random.New(7), func() { out = x.Dropout(0.5) })
+				return out
+			}
+			factors := values(t, drop(tensor.Ones([]int{len(list)}, tensor.On(d), tensor.OfType(dtype))))
+			if !slices.Contains(factors, 0) || !slices.Contains(factors, 2) {
+				t.Fatalf("%s: factors %v", d, factors)
+			}
+			numbers := tensor.From(list).ToType(dtype).To(d)
+			dropped := values(t, drop(numbers))
+			x := tensor.Ones([]int{len(list)}, tensor.On(d), tensor.OfType(dtype)).RequireGrad()
+			must(t, drop(x).Mul(numbers).Sum().Backward())
+			g, ok := x.Grad()
+			if !ok {
+				t.Fatal("no gradient")
+			}
+			gradient := values(t, g)
+			for i, f := range factors {
+				want := list[i] * f
+				for _, got := range []float64{dropped[i], gradient[i]} {
+					if got != want && (got == got || want == want) {
+						t.Fatalf("%s on %s: %v times %v is %v", dtype, d, list[i], f, got)
+					}
+				}
+			}
+		}
+	}
+}

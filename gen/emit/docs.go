@@ -289,13 +289,17 @@ func (e *emitter) capability(op *schema.Op) capability {
 }
 
 // onCUDA reports whether op runs on CUDA devices: by device code that is emitted or
-// launched by a function of its own, as a view, or by operators that do.
+// launched by a function of its own, as a view, or by operators that do. A hidden
+// kernel without one is what compositions take on the CPU alone.
 func (e *emitter) onCUDA(op *schema.Op) bool {
 	switch op.Kind {
 	case ir.ViewBody:
 		return true
 	case ir.Composition:
-		return !slices.ContainsFunc(partsOf(op), func(part *schema.Op) bool { return !e.onCUDA(part) })
+		return !slices.ContainsFunc(partsOf(op), func(part *schema.Op) bool {
+			own := part.Kind == ir.Kernel && part.Tags&ir.TagHidden != 0
+			return !own && !e.onCUDA(part)
+		})
 	}
 	return e.hasCUDA(op) || launches(op)
 }

@@ -367,8 +367,35 @@ func resultName(op *schema.Op, i int) string {
 	return local(op.Results[i].Name)
 }
 
-// composed prints the call of an operator's composition.
+// composed prints the call of an operator's composition, which releases what it makes
+// on the way where it makes any.
 func (f *goFile) composed(op *schema.Op) code {
+	call := f.composeCall(op)
+	if len(op.Results) > 1 || op.Results[0].List || !makesMore(op) {
+		return call
+	}
+	return coreName("Composing").Call(jen.Func().Params().Add(tensorType()).Block(jen.Return(call)))
+}
+
+// makesMore reports whether a composition may make tensors with memory of their own
+// besides its result, or that its result is a view of.
+func makesMore(op *schema.Op) bool {
+	if op.GoCompose != nil {
+		return len(op.GoCompose.With) > 0
+	}
+	parts := partsOf(op)
+	return len(parts) > 1 && slices.ContainsFunc(parts, makes)
+}
+
+// makes reports whether an operator may make a tensor with memory of its own.
+func makes(op *schema.Op) bool {
+	if op.Kind == ir.Composition {
+		return op.GoCompose != nil || slices.ContainsFunc(partsOf(op), makes)
+	}
+	return op.Kind != ir.ViewBody
+}
+
+func (f *goFile) composeCall(op *schema.Op) code {
 	if op.GoCompose != nil {
 		var args []jen.Code
 		for _, with := range op.GoCompose.With {

@@ -10,9 +10,6 @@ var Bernoulli = ir.CUDAKernels{Module: "random", Symbol: "bernoulli"}
 // DropoutElements names the device code of dropout_elements.
 var DropoutElements = ir.CUDAKernels{Module: "random", Symbol: "dropout_elements"}
 
-// DropoutElementsGradX names the device code of dropout_elements_grad_x.
-var DropoutElementsGradX = ir.CUDAKernels{Module: "random", Symbol: "dropout_elements_grad_x"}
-
 // Race names the device code of race.
 var Race = ir.CUDAKernels{Module: "random", Symbol: "race"}
 

@@ -25,6 +25,22 @@ var argwhereCase = optest.Operator{
 	Grad: []bool{false},
 }
 
+var bandCase = optest.Operator{
+	Op: ops.BandOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Band(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(-1), ir.IntValue(1)}},
+		{Shapes: [][]int{{2, 4, 3}}, Attrs: []ir.Value{ir.IntValue(-9), ir.IntValue(0)}},
+		{Shapes: [][]int{{0, 3}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(3)}},
+	},
+	Grad: []bool{true},
+}
+
 var embeddingCase = optest.Operator{
 	Op: ops.EmbeddingOp(),
 	Call: func(a optest.Args) []*core.Tensor {

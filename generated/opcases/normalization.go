@@ -42,6 +42,21 @@ var batchNormCase = optest.Operator{
 	Grad: []bool{true, true, true, true, true},
 }
 
+var batchNormPartsCase = optest.Operator{
+	Op: ops.BatchNormPartsOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.BatchNormParts(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar.Float()))
+	},
+	Defaults: []ir.Value{ir.FloatValue(1e-05)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4, 3}}, Attrs: []ir.Value{ir.FloatValue(1e-05)}},
+		{Shapes: [][]int{{2, 3, 4}, {3}, {3}}, Attrs: []ir.Value{ir.FloatValue(1e-05)}},
+	},
+	Grad: []bool{true, true, true},
+}
+
 var batchNormTrainCase = optest.Operator{
 	Op: ops.BatchNormTrainOp(),
 	Call: func(a optest.Args) []*core.Tensor {
@@ -53,6 +68,7 @@ var batchNormTrainCase = optest.Operator{
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{4, 3}}, Attrs: []ir.Value{ir.FloatValue(1e-05)}},
 		{Shapes: [][]int{{2, 3, 4}, {3}, {3}}, Attrs: []ir.Value{ir.FloatValue(1e-05)}},
+		{Shapes: [][]int{{2, 3, 5, 7}, {3}, {3}}, Attrs: []ir.Value{ir.FloatValue(1e-05)}},
 	},
 	Grad: []bool{true, true, true},
 }
@@ -99,6 +115,37 @@ var channelNormCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.FloatValue(1e-05)}},
 	},
 	Grad: []bool{true},
+}
+
+var channelNormAffineCase = optest.Operator{
+	Op: ops.ChannelNormAffineOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.ChannelNormAffine(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar.Float()))
+	},
+	Defaults: []ir.Value{ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4, 3}, {3}, {3}}, Attrs: []ir.Value{ir.FloatValue(1e-05)}},
+		{Shapes: [][]int{{2, 3, 4, 5}, {3}, {3}}, Attrs: []ir.Value{ir.FloatValue(1e-05)}},
+	},
+	Grad: []bool{false, false, false},
+}
+
+var channelNormAffineGradCase = optest.Operator{
+	Op: ops.ChannelNormAffineGradOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.ChannelNormAffineGrad(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.Attrs[0].Scalar.Float()))
+	},
+	Defaults: []ir.Value{ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	Domains:  [][2]float64{{0, 0}, {0, 0}, {0, 0}, {-0.5, 0.5}, {0.5, 2}},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4, 3}, {4, 3}, {3}, {3}, {3}}, Attrs: []ir.Value{ir.FloatValue(1e-05)}},
+		{Shapes: [][]int{{2, 3, 4, 5}, {2, 3, 4, 5}, {3}, {3}, {3}}, Attrs: []ir.Value{ir.FloatValue(1e-05)}},
+	},
+	Grad: []bool{false, false, false, false, false},
 }
 
 var channelsCase = optest.Operator{

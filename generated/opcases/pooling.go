@@ -201,6 +201,21 @@ var maxPool2dWithIndicesCase = optest.Operator{
 	Grad: []bool{true},
 }
 
+var maxPoolGradCase = optest.Operator{
+	Op: ops.MaxPoolGradOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.MaxPoolGrad(a.In[0], a.In[1], a.Attrs[0].Ints, int(a.Attrs[1].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 4}), ir.IntValue(1)}, Values: []string{"", "index(4)"}},
+		{Shapes: [][]int{{2, 3, 2}, {2, 3, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 5, 3}), ir.IntValue(2)}, Values: []string{"", "index(15)"}},
+	},
+	Grad: []bool{true, false},
+}
+
 var maxPoolIndicesCase = optest.Operator{
 	Op: ops.MaxPoolIndicesOp(),
 	Call: func(a optest.Args) []*core.Tensor {
@@ -213,4 +228,32 @@ var maxPoolIndicesCase = optest.Operator{
 		{Shapes: [][]int{{2, 6, 5}}, Attrs: []ir.Value{ir.IntValue(2), ir.IntsValue([]int{2}), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
 	},
 	Grad: []bool{true},
+}
+
+var maxUnpoolCase = optest.Operator{
+	Op: ops.MaxUnpoolOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.MaxUnpool(a.In[0], a.In[1], a.Attrs[0].Ints, int(a.Attrs[1].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 4}), ir.IntValue(1)}, Values: []string{"", "index(4)"}},
+	},
+	Grad: []bool{true, false},
+}
+
+var maxUnpoolPartsCase = optest.Operator{
+	Op: ops.MaxUnpoolPartsOp(),
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.MaxUnpoolParts(a.In[0], a.In[1], a.Attrs[0].Ints, int(a.Attrs[1].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 4}), ir.IntValue(1)}, Values: []string{"", "index(4)"}},
+	},
+	Grad: []bool{true, false},
 }

@@ -100,6 +100,7 @@ var diagEmbedCase = optest.Operator{
 		{Shapes: [][]int{{3}}, Attrs: []ir.Value{ir.IntValue(0)}},
 		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(1)}},
 		{Shapes: [][]int{{3}}, Attrs: []ir.Value{ir.IntValue(-2)}},
+		{Shapes: [][]int{{2, 0}}, Attrs: []ir.Value{ir.IntValue(1)}},
 	},
 	Grad: []bool{true},
 }

@@ -305,7 +305,9 @@ func Glu(x *core.Tensor, dim int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := gluCompose(x, dim)
+	out := core.Composing(func() *core.Tensor {
+		return gluCompose(x, dim)
+	})
 	core.Composed(&gluOp, in, out)
 	return out
 }

@@ -82,7 +82,9 @@ func AbsGrad(g, x *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := absGradCompose(g, x)
+	out := core.Composing(func() *core.Tensor {
+		return absGradCompose(g, x)
+	})
 	core.Composed(&absGradOp, in, out)
 	return out
 }

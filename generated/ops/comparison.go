@@ -35,7 +35,9 @@ func Allclose(x, y *core.Tensor, rtol, atol float64, equalNan bool) *core.Tensor
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = allcloseCompose(x, y, rtol, atol, equalNan)
+		out = core.Composing(func() *core.Tensor {
+			return allcloseCompose(x, y, rtol, atol, equalNan)
+		})
 	})
 	core.Composed(&allcloseOp, in, out)
 	return out
@@ -114,7 +116,9 @@ func Equal(x, y *core.Tensor) *core.Tensor {
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = equalCompose(x, y)
+		out = core.Composing(func() *core.Tensor {
+			return equalCompose(x, y)
+		})
 	})
 	core.Composed(&equalOp, in, out)
 	return out

@@ -31,7 +31,9 @@ func Angle(x *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := angleCompose(x)
+	out := core.Composing(func() *core.Tensor {
+		return angleCompose(x)
+	})
 	core.Composed(&angleOp, in, out)
 	return out
 }
@@ -195,7 +197,9 @@ func Complex(re, im *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := complexCompose(re, im)
+	out := core.Composing(func() *core.Tensor {
+		return complexCompose(re, im)
+	})
 	core.Composed(&complexOp, in, out)
 	return out
 }

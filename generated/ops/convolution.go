@@ -158,7 +158,9 @@ func ConvBatch(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := convBatchCompose(x, weight, n, bias, stride, padding, dilation, groups)
+	out := core.Composing(func() *core.Tensor {
+		return convBatchCompose(x, weight, n, bias, stride, padding, dilation, groups)
+	})
 	core.Composed(&convBatchOp, in, out)
 	return out
 }
@@ -193,7 +195,9 @@ func ConvN(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, di
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := convNCompose(x, weight, n, bias, stride, padding, dilation, groups)
+	out := core.Composing(func() *core.Tensor {
+		return convNCompose(x, weight, n, bias, stride, padding, dilation, groups)
+	})
 	core.Composed(&convNOp, in, out)
 	return out
 }
@@ -231,7 +235,9 @@ func ConvTranspose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, pad
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := convTransposeCompose(x, weight, n, bias, stride, padding, outputPadding, groups, dilation)
+	out := core.Composing(func() *core.Tensor {
+		return convTransposeCompose(x, weight, n, bias, stride, padding, outputPadding, groups, dilation)
+	})
 	core.Composed(&convTransposeOp, in, out)
 	return out
 }

@@ -277,7 +277,9 @@ func Pad(x *core.Tensor, padding []int, mode Mode, value ir.Scalar) *core.Tensor
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := padCompose(x, padding, mode, value)
+	out := core.Composing(func() *core.Tensor {
+		return padCompose(x, padding, mode, value)
+	})
 	core.Composed(&padOp, in, out)
 	return out
 }
@@ -330,7 +332,9 @@ func PadCircular(x *core.Tensor, dim, before, after int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := padCircularCompose(x, dim, before, after)
+	out := core.Composing(func() *core.Tensor {
+		return padCircularCompose(x, dim, before, after)
+	})
 	core.Composed(&padCircularOp, in, out)
 	return out
 }
@@ -412,7 +416,9 @@ func PadReflect(x *core.Tensor, dim, before, after int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := padReflectCompose(x, dim, before, after)
+	out := core.Composing(func() *core.Tensor {
+		return padReflectCompose(x, dim, before, after)
+	})
 	core.Composed(&padReflectOp, in, out)
 	return out
 }
@@ -450,7 +456,9 @@ func PadReplicate(x *core.Tensor, dim, before, after int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := padReplicateCompose(x, dim, before, after)
+	out := core.Composing(func() *core.Tensor {
+		return padReplicateCompose(x, dim, before, after)
+	})
 	core.Composed(&padReplicateOp, in, out)
 	return out
 }
@@ -524,7 +532,9 @@ func Repeat(x *core.Tensor, reps []int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := repeatCompose(x, reps)
+	out := core.Composing(func() *core.Tensor {
+		return repeatCompose(x, reps)
+	})
 	core.Composed(&repeatOp, in, out)
 	return out
 }
@@ -565,7 +575,9 @@ func RepeatInterleave(x *core.Tensor, n, dim int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := repeatInterleaveCompose(x, n, dim)
+	out := core.Composing(func() *core.Tensor {
+		return repeatInterleaveCompose(x, n, dim)
+	})
 	core.Composed(&repeatInterleaveOp, in, out)
 	return out
 }
@@ -647,7 +659,9 @@ func Roll(x *core.Tensor, shifts, dim []int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.Roll(Narrow, Cat, Reshape, x, shifts, dim)
+	out := core.Composing(func() *core.Tensor {
+		return composite.Roll(Narrow, Cat, Reshape, x, shifts, dim)
+	})
 	core.Composed(&rollOp, in, out)
 	return out
 }

@@ -32,7 +32,9 @@ func Stack(xs []*core.Tensor, dim int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.Stack(Unsqueeze, Cat, xs, dim)
+	out := core.Composing(func() *core.Tensor {
+		return composite.Stack(Unsqueeze, Cat, xs, dim)
+	})
 	core.Composed(&stackOp, in, out)
 	return out
 }
@@ -67,7 +69,9 @@ func Tile(x *core.Tensor, reps []int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := tileCompose(x, reps)
+	out := core.Composing(func() *core.Tensor {
+		return tileCompose(x, reps)
+	})
 	core.Composed(&tileOp, in, out)
 	return out
 }

@@ -33,7 +33,9 @@ func ArangeOp() *ir.Op {
 func Arange(start, end, step ir.Scalar, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = arangeCompose(start, end, step, place)
+		out = core.Composing(func() *core.Tensor {
+			return arangeCompose(start, end, step, place)
+		})
 	})
 	core.Composed(&arangeOp, nil, out)
 	return out
@@ -296,7 +298,9 @@ func LogspaceOp() *ir.Op {
 func Logspace(start, end float64, steps int, base float64, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = logspaceCompose(start, end, steps, base, place)
+		out = core.Composing(func() *core.Tensor {
+			return logspaceCompose(start, end, steps, base, place)
+		})
 	})
 	core.Composed(&logspaceOp, nil, out)
 	return out

@@ -38,7 +38,9 @@ func FFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.FFT(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
+	out := core.Composing(func() *core.Tensor {
+		return composite.FFT(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
+	})
 	core.Composed(&fftOp, in, out)
 	return out
 }
@@ -73,7 +75,9 @@ func FFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.FFT2(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
+	out := core.Composing(func() *core.Tensor {
+		return composite.FFT2(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
+	})
 	core.Composed(&ffT2Op, in, out)
 	return out
 }
@@ -240,7 +244,9 @@ func FFTFreqOp() *ir.Op {
 func FFTFreq(n int, d float64, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = fftFreqCompose(n, d, place)
+		out = core.Composing(func() *core.Tensor {
+			return fftFreqCompose(n, d, place)
+		})
 	})
 	core.Composed(&fftFreqOp, nil, out)
 	return out
@@ -313,7 +319,9 @@ func FFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.FFTN(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
+	out := core.Composing(func() *core.Tensor {
+		return composite.FFTN(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
+	})
 	core.Composed(&fftnOp, in, out)
 	return out
 }
@@ -348,7 +356,9 @@ func FFTShift(x *core.Tensor, dim []int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.FFTShift(Roll, x, dim)
+	out := core.Composing(func() *core.Tensor {
+		return composite.FFTShift(Roll, x, dim)
+	})
 	core.Composed(&fftShiftOp, in, out)
 	return out
 }
@@ -385,7 +395,9 @@ func HFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.HFFT(PadConstant, Narrow, ToDType, Permute, Conj, FFTC2R, x, sizes, dim, scaling)
+	out := core.Composing(func() *core.Tensor {
+		return composite.HFFT(PadConstant, Narrow, ToDType, Permute, Conj, FFTC2R, x, sizes, dim, scaling)
+	})
 	core.Composed(&hfftOp, in, out)
 	return out
 }
@@ -420,7 +432,9 @@ func IFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.IFFT(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
+	out := core.Composing(func() *core.Tensor {
+		return composite.IFFT(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
+	})
 	core.Composed(&ifftOp, in, out)
 	return out
 }
@@ -454,7 +468,9 @@ func IFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.IFFT2(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
+	out := core.Composing(func() *core.Tensor {
+		return composite.IFFT2(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
+	})
 	core.Composed(&iffT2Op, in, out)
 	return out
 }
@@ -488,7 +504,9 @@ func IFFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.IFFTN(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
+	out := core.Composing(func() *core.Tensor {
+		return composite.IFFTN(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
+	})
 	core.Composed(&ifftnOp, in, out)
 	return out
 }
@@ -522,7 +540,9 @@ func IFFTShift(x *core.Tensor, dim []int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.IFFTShift(Roll, x, dim)
+	out := core.Composing(func() *core.Tensor {
+		return composite.IFFTShift(Roll, x, dim)
+	})
 	core.Composed(&ifftShiftOp, in, out)
 	return out
 }
@@ -558,7 +578,9 @@ func IHFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.IHFFT(PadConstant, Narrow, ToDType, Permute, FFTR2C, Conj, x, sizes, dim, scaling)
+	out := core.Composing(func() *core.Tensor {
+		return composite.IHFFT(PadConstant, Narrow, ToDType, Permute, FFTR2C, Conj, x, sizes, dim, scaling)
+	})
 	core.Composed(&ihfftOp, in, out)
 	return out
 }
@@ -595,7 +617,9 @@ func IRFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.IRFFT(PadConstant, Narrow, ToDType, Permute, FFTC2R, x, sizes, dim, scaling)
+	out := core.Composing(func() *core.Tensor {
+		return composite.IRFFT(PadConstant, Narrow, ToDType, Permute, FFTC2R, x, sizes, dim, scaling)
+	})
 	core.Composed(&irfftOp, in, out)
 	return out
 }
@@ -631,7 +655,9 @@ func IRFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.IRFFT2(PadConstant, Narrow, ToDType, Permute, FFTC2C, FFTC2R, x, sizes, dim, scaling)
+	out := core.Composing(func() *core.Tensor {
+		return composite.IRFFT2(PadConstant, Narrow, ToDType, Permute, FFTC2C, FFTC2R, x, sizes, dim, scaling)
+	})
 	core.Composed(&irffT2Op, in, out)
 	return out
 }

@@ -35,7 +35,9 @@ func IRFFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.IRFFTN(PadConstant, Narrow, ToDType, Permute, FFTC2C, FFTC2R, x, sizes, dim, scaling)
+	out := core.Composing(func() *core.Tensor {
+		return composite.IRFFTN(PadConstant, Narrow, ToDType, Permute, FFTC2C, FFTC2R, x, sizes, dim, scaling)
+	})
 	core.Composed(&irfftnOp, in, out)
 	return out
 }
@@ -71,7 +73,9 @@ func RFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.RFFT(PadConstant, Narrow, ToDType, Permute, FFTR2C, x, sizes, dim, scaling)
+	out := core.Composing(func() *core.Tensor {
+		return composite.RFFT(PadConstant, Narrow, ToDType, Permute, FFTR2C, x, sizes, dim, scaling)
+	})
 	core.Composed(&rfftOp, in, out)
 	return out
 }
@@ -107,7 +111,9 @@ func RFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.RFFT2(PadConstant, Narrow, ToDType, Permute, FFTR2C, FFTC2C, x, sizes, dim, scaling)
+	out := core.Composing(func() *core.Tensor {
+		return composite.RFFT2(PadConstant, Narrow, ToDType, Permute, FFTR2C, FFTC2C, x, sizes, dim, scaling)
+	})
 	core.Composed(&rffT2Op, in, out)
 	return out
 }
@@ -140,7 +146,9 @@ func RFFTFreqOp() *ir.Op {
 func RFFTFreq(n int, d float64, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = rfftFreqCompose(n, d, place)
+		out = core.Composing(func() *core.Tensor {
+			return rfftFreqCompose(n, d, place)
+		})
 	})
 	core.Composed(&rfftFreqOp, nil, out)
 	return out
@@ -214,7 +222,9 @@ func RFFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.RFFTN(PadConstant, Narrow, ToDType, Permute, FFTR2C, FFTC2C, x, sizes, dim, scaling)
+	out := core.Composing(func() *core.Tensor {
+		return composite.RFFTN(PadConstant, Narrow, ToDType, Permute, FFTR2C, FFTC2C, x, sizes, dim, scaling)
+	})
 	core.Composed(&rfftnOp, in, out)
 	return out
 }

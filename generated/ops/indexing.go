@@ -52,6 +52,48 @@ func ArgwhereOut(dst, x *core.Tensor) error {
 	return core.CopyOut(dst, &argwhereOp, Argwhere(x))
 }
 
+var bandOp = ir.Op{
+	Name:    "band",
+	Doc:     "returns the matrices in the last two axes of x with zeros where column less row is not from first to last.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "first", Kind: ir.AttrInt}, {Name: "last", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.Band},
+	Ref:     refkernel.Band,
+	Tags:    ir.TagHidden,
+}
+
+// BandOp returns the descriptor of band, which must not be changed.
+func BandOp() *ir.Op {
+	return &bandOp
+}
+
+// Band returns the matrices in the last two axes of x with zeros where column
+// less row is not from first to last.
+func Band(x *core.Tensor, first, last int) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &bandOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(first), ir.IntValue(last)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.SameShape(x.Shape()))
+		},
+		Backward: bandBackward,
+	})
+}
+
+// bandBackward is the gradient of band.
+func bandBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	first := int(grad.Attr(0).Int)
+	last := int(grad.Attr(1).Int)
+	grad.Set(0, Band(dy, first, last))
+}
+
 var embeddingOp = ir.Op{
 	Name:    "embedding",
 	Doc:     "returns the rows of weight [rows, width] that the int64 tensor index names: the result has index's shape and the axis width.",
@@ -77,7 +119,9 @@ func Embedding(index, weight *core.Tensor, paddingIdx int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := embeddingCompose(index, weight, paddingIdx)
+	out := core.Composing(func() *core.Tensor {
+		return embeddingCompose(index, weight, paddingIdx)
+	})
 	core.Composed(&embeddingOp, in, out)
 	return out
 }
@@ -274,7 +318,9 @@ func IndexCopy(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := indexCopyCompose(x, dim, index, src)
+	out := core.Composing(func() *core.Tensor {
+		return indexCopyCompose(x, dim, index, src)
+	})
 	core.Composed(&indexCopyOp, in, out)
 	return out
 }
@@ -315,7 +361,9 @@ func IndexFill(x *core.Tensor, dim int, index *core.Tensor, value ir.Scalar) *co
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := indexFillCompose(x, dim, index, value)
+	out := core.Composing(func() *core.Tensor {
+		return indexFillCompose(x, dim, index, value)
+	})
 	core.Composed(&indexFillOp, in, out)
 	return out
 }
@@ -412,7 +460,9 @@ func MaskedSelect(x, mask *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := maskedSelectCompose(x, mask)
+	out := core.Composing(func() *core.Tensor {
+		return maskedSelectCompose(x, mask)
+	})
 	core.Composed(&maskedSelectOp, in, out)
 	return out
 }
@@ -457,7 +507,9 @@ func Nonzero(x *core.Tensor) *core.Tensor {
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = nonzeroCompose(x)
+		out = core.Composing(func() *core.Tensor {
+			return nonzeroCompose(x)
+		})
 	})
 	core.Composed(&nonzeroOp, in, out)
 	return out
@@ -541,7 +593,9 @@ func OneHot(x *core.Tensor, classes int) *core.Tensor {
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = oneHotCompose(x, classes)
+		out = core.Composing(func() *core.Tensor {
+			return oneHotCompose(x, classes)
+		})
 	})
 	core.Composed(&oneHotOp, in, out)
 	return out
@@ -591,7 +645,9 @@ func OneHotSized(x *core.Tensor, classes int) *core.Tensor {
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = oneHotSizedCompose(x, classes)
+		out = core.Composing(func() *core.Tensor {
+			return oneHotSizedCompose(x, classes)
+		})
 	})
 	core.Composed(&oneHotSizedOp, in, out)
 	return out
@@ -599,39 +655,4 @@ func OneHotSized(x *core.Tensor, classes int) *core.Tensor {
 
 func oneHotSizedCompose(x *core.Tensor, classes int) *core.Tensor {
 	return Scatter(Zeros(ir.HostJoinInts(x.Shape(), []int{classes}), core.PlacementLike(x)), -1, Unsqueeze(x, -1), core.ScalarTensor(ir.IntScalar(1)))
-}
-
-var refuseOp = ir.Op{
-	Name:    "refuse",
-	Doc:     "returns an error that says what is wrong, and x's shape.",
-	Kind:    ir.ViewBody,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "what", Kind: ir.AttrString}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagView | ir.TagHidden,
-}
-
-// RefuseOp returns the descriptor of refuse, which must not be changed.
-func RefuseOp() *ir.Op {
-	return &refuseOp
-}
-
-// Refuse returns an error that says what is wrong, and x's shape.
-func Refuse(x *core.Tensor, what string) *core.Tensor {
-	layout, err := ir.RefuseView(x.Layout(), what)
-	return core.View(core.Apply{
-		Op:       &refuseOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.StringValue(what)},
-		Backward: refuseBackward,
-	}, layout, err)
-}
-
-// refuseBackward is the gradient of refuse.
-func refuseBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	grad.Set(0, dy)
 }

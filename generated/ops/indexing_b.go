@@ -9,8 +9,44 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var refuseOp = ir.Op{
+	Name:    "refuse",
+	Doc:     "returns an error that says what is wrong, and x's shape.",
+	Kind:    ir.ViewBody,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "what", Kind: ir.AttrString}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagView | ir.TagHidden,
+}
+
+// RefuseOp returns the descriptor of refuse, which must not be changed.
+func RefuseOp() *ir.Op {
+	return &refuseOp
+}
+
+// Refuse returns an error that says what is wrong, and x's shape.
+func Refuse(x *core.Tensor, what string) *core.Tensor {
+	layout, err := ir.RefuseView(x.Layout(), what)
+	return core.View(core.Apply{
+		Op:       &refuseOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.StringValue(what)},
+		Backward: refuseBackward,
+	}, layout, err)
+}
+
+// refuseBackward is the gradient of refuse.
+func refuseBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	grad.Set(0, dy)
+}
 
 var scatterOp = ir.Op{
 	Name:    "scatter",
@@ -198,7 +234,9 @@ func Take(x, index *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := takeCompose(x, index)
+	out := core.Composing(func() *core.Tensor {
+		return takeCompose(x, index)
+	})
 	core.Composed(&takeOp, in, out)
 	return out
 }
@@ -237,13 +275,11 @@ func Tril(x *core.Tensor, diagonal int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := trilCompose(x, diagonal)
+	out := core.Composing(func() *core.Tensor {
+		return composite.Tril(WithAxes, TrilSized, Band, x, diagonal)
+	})
 	core.Composed(&trilOp, in, out)
 	return out
-}
-
-func trilCompose(x *core.Tensor, diagonal int) *core.Tensor {
-	return TrilSized(WithAxes(x, 2), ir.HostSize(x.Shape(), -2), ir.HostSize(x.Shape(), -1), diagonal)
 }
 
 // TrilOut is Tril with the result written to dst, which has its shape and
@@ -355,13 +391,11 @@ func Triu(x *core.Tensor, diagonal int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := triuCompose(x, diagonal)
+	out := core.Composing(func() *core.Tensor {
+		return composite.Triu(WithAxes, TriuSized, Band, x, diagonal)
+	})
 	core.Composed(&triuOp, in, out)
 	return out
-}
-
-func triuCompose(x *core.Tensor, diagonal int) *core.Tensor {
-	return TriuSized(WithAxes(x, 2), ir.HostSize(x.Shape(), -2), ir.HostSize(x.Shape(), -1), diagonal)
 }
 
 // TriuOut is Triu with the result written to dst, which has its shape and

@@ -34,7 +34,9 @@ func Addmm(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := addmmCompose(x, y, z, beta, alpha)
+	out := core.Composing(func() *core.Tensor {
+		return addmmCompose(x, y, z, beta, alpha)
+	})
 	core.Composed(&addmmOp, in, out)
 	return out
 }
@@ -72,7 +74,9 @@ func Addmv(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := addmvCompose(x, y, z, beta, alpha)
+	out := core.Composing(func() *core.Tensor {
+		return addmvCompose(x, y, z, beta, alpha)
+	})
 	core.Composed(&addmvOp, in, out)
 	return out
 }
@@ -111,7 +115,9 @@ func Baddbmm(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := baddbmmCompose(x, y, z, beta, alpha)
+	out := core.Composing(func() *core.Tensor {
+		return baddbmmCompose(x, y, z, beta, alpha)
+	})
 	core.Composed(&baddbmmOp, in, out)
 	return out
 }
@@ -149,7 +155,9 @@ func Bmm(x, y *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := bmmCompose(x, y)
+	out := core.Composing(func() *core.Tensor {
+		return bmmCompose(x, y)
+	})
 	core.Composed(&bmmOp, in, out)
 	return out
 }
@@ -191,7 +199,9 @@ func CDist(x, y *core.Tensor, p float64, computeMode ComputeMode) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := cDistCompose(x, y, p, computeMode)
+	out := core.Composing(func() *core.Tensor {
+		return cDistCompose(x, y, p, computeMode)
+	})
 	core.Composed(&cDistOp, in, out)
 	return out
 }
@@ -357,7 +367,9 @@ func Dot(x, y *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := dotCompose(x, y)
+	out := core.Composing(func() *core.Tensor {
+		return dotCompose(x, y)
+	})
 	core.Composed(&dotOp, in, out)
 	return out
 }
@@ -400,7 +412,9 @@ func Einsum(equation string, xs []*core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.Einsum(Diagonal, Expand, Permute, Sum, Reshape, MatMul, equation, xs)
+	out := core.Composing(func() *core.Tensor {
+		return composite.Einsum(Diagonal, Expand, Permute, Sum, Reshape, MatMul, equation, xs)
+	})
 	core.Composed(&einsumOp, in, out)
 	return out
 }
@@ -438,7 +452,9 @@ func EuclideanDistance(x, y *core.Tensor) *core.Tensor {
 		Backward: euclideanDistanceBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveOut(0),
 	}, func() []*core.Tensor {
-		return []*core.Tensor{euclideanDistanceCompose(x, y)}
+		return []*core.Tensor{core.Composing(func() *core.Tensor {
+			return euclideanDistanceCompose(x, y)
+		})}
 	})
 	return results[0]
 }
@@ -499,7 +515,9 @@ func Kron(x, y *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := kronCompose(x, y)
+	out := core.Composing(func() *core.Tensor {
+		return kronCompose(x, y)
+	})
 	core.Composed(&kronOp, in, out)
 	return out
 }
@@ -585,7 +603,9 @@ func Linear(x, weight, bias *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := linearCompose(x, weight, bias)
+	out := core.Composing(func() *core.Tensor {
+		return linearCompose(x, weight, bias)
+	})
 	core.Composed(&linearOp, in, out)
 	return out
 }

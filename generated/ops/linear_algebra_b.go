@@ -188,7 +188,9 @@ func MatMulBy(x, g *core.Tensor, transposed bool) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := matMulByCompose(x, g, transposed)
+	out := core.Composing(func() *core.Tensor {
+		return matMulByCompose(x, g, transposed)
+	})
 	core.Composed(&matMulByOp, in, out)
 	return out
 }
@@ -222,7 +224,9 @@ func Mm(x, y *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := mmCompose(x, y)
+	out := core.Composing(func() *core.Tensor {
+		return mmCompose(x, y)
+	})
 	core.Composed(&mmOp, in, out)
 	return out
 }
@@ -258,7 +262,9 @@ func Mv(x, y *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := mvCompose(x, y)
+	out := core.Composing(func() *core.Tensor {
+		return mvCompose(x, y)
+	})
 	core.Composed(&mvOp, in, out)
 	return out
 }
@@ -295,7 +301,9 @@ func Outer(x, y *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := outerCompose(x, y)
+	out := core.Composing(func() *core.Tensor {
+		return outerCompose(x, y)
+	})
 	core.Composed(&outerOp, in, out)
 	return out
 }
@@ -468,7 +476,9 @@ func Tensordot(x, y *core.Tensor, xDims, yDims []int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.TensorDot(Permute, Reshape, MatMul, x, y, xDims, yDims)
+	out := core.Composing(func() *core.Tensor {
+		return composite.TensorDot(Permute, Reshape, MatMul, x, y, xDims, yDims)
+	})
 	core.Composed(&tensordotOp, in, out)
 	return out
 }
@@ -501,7 +511,9 @@ func Trace(x *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := traceCompose(x)
+	out := core.Composing(func() *core.Tensor {
+		return traceCompose(x)
+	})
 	core.Composed(&traceOp, in, out)
 	return out
 }

@@ -215,7 +215,9 @@ func BceLogits(x, target, posWeight *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := bceLogitsCompose(x, target, posWeight)
+	out := core.Composing(func() *core.Tensor {
+		return bceLogitsCompose(x, target, posWeight)
+	})
 	core.Composed(&bceLogitsOp, in, out)
 	return out
 }
@@ -348,7 +350,9 @@ func BinaryCrossEntropy(x, target, weight *core.Tensor, reduction Reduction) *co
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := binaryCrossEntropyCompose(x, target, weight, reduction)
+	out := core.Composing(func() *core.Tensor {
+		return binaryCrossEntropyCompose(x, target, weight, reduction)
+	})
 	core.Composed(&binaryCrossEntropyOp, in, out)
 	return out
 }
@@ -392,7 +396,9 @@ func BinaryCrossEntropyWithLogits(x, target, weight, posWeight *core.Tensor, red
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := binaryCrossEntropyWithLogitsCompose(x, target, weight, posWeight, reduction)
+	out := core.Composing(func() *core.Tensor {
+		return binaryCrossEntropyWithLogitsCompose(x, target, weight, posWeight, reduction)
+	})
 	core.Composed(&binaryCrossEntropyWithLogitsOp, in, out)
 	return out
 }
@@ -437,7 +443,9 @@ func ClassWeightGrad(g, losses, loss, total, gTotal, target *core.Tensor, ignore
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := classWeightGradCompose(g, losses, loss, total, gTotal, target, ignoreIndex, reduction, classes)
+	out := core.Composing(func() *core.Tensor {
+		return classWeightGradCompose(g, losses, loss, total, gTotal, target, ignoreIndex, reduction, classes)
+	})
 	core.Composed(&classWeightGradOp, in, out)
 	return out
 }
@@ -480,7 +488,9 @@ func ClassWeightGradGrad(g, x, total, target *core.Tensor, ignoreIndex int, redu
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := classWeightGradGradCompose(g, x, total, target, ignoreIndex, reduction, classes)
+	out := core.Composing(func() *core.Tensor {
+		return classWeightGradGradCompose(g, x, total, target, ignoreIndex, reduction, classes)
+	})
 	core.Composed(&classWeightGradGradOp, in, out)
 	return out
 }
@@ -519,7 +529,9 @@ func ClassWeights(weight *core.Tensor, n, axis int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := classWeightsCompose(weight, n, axis)
+	out := core.Composing(func() *core.Tensor {
+		return classWeightsCompose(weight, n, axis)
+	})
 	core.Composed(&classWeightsOp, in, out)
 	return out
 }
@@ -553,7 +565,9 @@ func CosineSimilarity(x, y *core.Tensor, dim int, eps float64) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := cosineSimilarityCompose(x, y, dim, eps)
+	out := core.Composing(func() *core.Tensor {
+		return cosineSimilarityCompose(x, y, dim, eps)
+	})
 	core.Composed(&cosineSimilarityOp, in, out)
 	return out
 }
@@ -599,7 +613,9 @@ func CrossEntropy(x, target, weight *core.Tensor, ignoreIndex int, labelSmoothin
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := crossEntropyCompose(x, target, weight, ignoreIndex, labelSmoothing, reduction)
+	out := core.Composing(func() *core.Tensor {
+		return crossEntropyCompose(x, target, weight, ignoreIndex, labelSmoothing, reduction)
+	})
 	core.Composed(&crossEntropyOp, in, out)
 	return out
 }

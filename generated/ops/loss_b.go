@@ -132,7 +132,9 @@ func CrossEntropyProbs(x, target, weight *core.Tensor, labelSmoothing float64, r
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := crossEntropyProbsCompose(x, target, weight, labelSmoothing, reduction)
+	out := core.Composing(func() *core.Tensor {
+		return crossEntropyProbsCompose(x, target, weight, labelSmoothing, reduction)
+	})
 	core.Composed(&crossEntropyProbsOp, in, out)
 	return out
 }
@@ -374,7 +376,9 @@ func HuberLoss(x, target *core.Tensor, delta ir.Scalar, reduction Reduction) *co
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := huberLossCompose(x, target, delta, reduction)
+	out := core.Composing(func() *core.Tensor {
+		return huberLossCompose(x, target, delta, reduction)
+	})
 	core.Composed(&huberLossOp, in, out)
 	return out
 }
@@ -414,7 +418,9 @@ func KlDiv(x, target *core.Tensor, logTarget bool, reduction Reduction) *core.Te
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := klDivCompose(x, target, logTarget, reduction)
+	out := core.Composing(func() *core.Tensor {
+		return klDivCompose(x, target, logTarget, reduction)
+	})
 	core.Composed(&klDivOp, in, out)
 	return out
 }
@@ -456,7 +462,9 @@ func L1Loss(x, target *core.Tensor, reduction Reduction) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := l1LossCompose(x, target, reduction)
+	out := core.Composing(func() *core.Tensor {
+		return l1LossCompose(x, target, reduction)
+	})
 	core.Composed(&l1LossOp, in, out)
 	return out
 }
@@ -497,7 +505,9 @@ func MaskedLoss(x, weight, valid *core.Tensor, reduction Reduction) *core.Tensor
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := maskedLossCompose(x, weight, valid, reduction)
+	out := core.Composing(func() *core.Tensor {
+		return maskedLossCompose(x, weight, valid, reduction)
+	})
 	core.Composed(&maskedLossOp, in, out)
 	return out
 }
@@ -538,7 +548,9 @@ func MseLoss(x, target *core.Tensor, reduction Reduction) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := mseLossCompose(x, target, reduction)
+	out := core.Composing(func() *core.Tensor {
+		return mseLossCompose(x, target, reduction)
+	})
 	core.Composed(&mseLossOp, in, out)
 	return out
 }
@@ -636,7 +648,9 @@ func NllGradGrad(x, target, total *core.Tensor, ignoreIndex int, reduction Reduc
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := nllGradGradCompose(x, target, total, ignoreIndex, reduction, weight)
+	out := core.Composing(func() *core.Tensor {
+		return nllGradGradCompose(x, target, total, ignoreIndex, reduction, weight)
+	})
 	core.Composed(&nllGradGradOp, in, out)
 	return out
 }

@@ -148,7 +148,9 @@ func ReduceLoss(x *core.Tensor, reduction Reduction) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := reduceLossCompose(x, reduction)
+	out := core.Composing(func() *core.Tensor {
+		return reduceLossCompose(x, reduction)
+	})
 	core.Composed(&reduceLossOp, in, out)
 	return out
 }
@@ -301,7 +303,9 @@ func SmoothL1Loss(x, target *core.Tensor, beta ir.Scalar, reduction Reduction) *
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := smoothL1LossCompose(x, target, beta, reduction)
+	out := core.Composing(func() *core.Tensor {
+		return smoothL1LossCompose(x, target, beta, reduction)
+	})
 	core.Composed(&smoothL1LossOp, in, out)
 	return out
 }
@@ -342,7 +346,9 @@ func SmoothedLoss(logs, target *core.Tensor, ignoreIndex int, smoothing float64,
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := smoothedLossCompose(logs, target, ignoreIndex, smoothing, reduction, weight)
+	out := core.Composing(func() *core.Tensor {
+		return smoothedLossCompose(logs, target, ignoreIndex, smoothing, reduction, weight)
+	})
 	core.Composed(&smoothedLossOp, in, out)
 	return out
 }
@@ -387,7 +393,9 @@ func SumByClass(x, target *core.Tensor, ignoreIndex, classes int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := sumByClassCompose(x, target, ignoreIndex, classes)
+	out := core.Composing(func() *core.Tensor {
+		return sumByClassCompose(x, target, ignoreIndex, classes)
+	})
 	core.Composed(&sumByClassOp, in, out)
 	return out
 }
@@ -424,7 +432,9 @@ func TotalGrad(g, y, total *core.Tensor, reduction Reduction) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := totalGradCompose(g, y, total, reduction)
+	out := core.Composing(func() *core.Tensor {
+		return totalGradCompose(g, y, total, reduction)
+	})
 	core.Composed(&totalGradOp, in, out)
 	return out
 }

@@ -4,11 +4,11 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
 	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -35,7 +35,9 @@ func Affine(x, weight, bias *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := affineCompose(x, weight, bias)
+	out := core.Composing(func() *core.Tensor {
+		return affineCompose(x, weight, bias)
+	})
 	core.Composed(&affineOp, in, out)
 	return out
 }
@@ -80,7 +82,9 @@ func BatchNorm(x, runningMean, runningVar, weight, bias *core.Tensor, eps float6
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := batchNormCompose(x, runningMean, runningVar, weight, bias, eps)
+	out := core.Composing(func() *core.Tensor {
+		return batchNormCompose(x, runningMean, runningVar, weight, bias, eps)
+	})
 	core.Composed(&batchNormOp, in, out)
 	return out
 }
@@ -95,6 +99,41 @@ func batchNormCompose(x, runningMean, runningVar, weight, bias *core.Tensor, eps
 // shape and device.
 func BatchNormOut(dst, x, runningMean, runningVar, weight, bias *core.Tensor, eps float64) error {
 	return core.CopyOut(dst, &batchNormOp, BatchNorm(x, runningMean, runningVar, weight, bias, eps))
+}
+
+var batchNormPartsOp = ir.Op{
+	Name:    "batch_norm_parts",
+	Doc:     "is batch_norm_train as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}, {Name: "bias", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "average"}, {Name: "variance"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// BatchNormPartsOp returns the descriptor of batch_norm_parts, which must not
+// be changed.
+func BatchNormPartsOp() *ir.Op {
+	return &batchNormPartsOp
+}
+
+// BatchNormParts is batch_norm_train as a composition.
+func BatchNormParts(x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.FirstError(in...); t != nil {
+		return t, t, t
+	}
+	out, average, variance = batchNormPartsCompose(x, weight, bias, eps)
+	core.Composed(&batchNormPartsOp, in, out, average, variance)
+	return out, average, variance
+}
+
+func batchNormPartsCompose(x, weight, bias *core.Tensor, eps float64) (*core.Tensor, *core.Tensor, *core.Tensor) {
+	y, m, v := ChannelNorm(x, eps)
+	return ChannelAffine(y, weight, bias), Reshape(m, []int{ir.HostSize(x.Shape(), 1)}), Reshape(v, []int{ir.HostSize(x.Shape(), 1)})
 }
 
 var batchNormTrainOp = ir.Op{
@@ -124,14 +163,9 @@ func BatchNormTrain(x, weight, bias *core.Tensor, eps float64) (out, average, va
 	if t := core.FirstError(in...); t != nil {
 		return t, t, t
 	}
-	out, average, variance = batchNormTrainCompose(x, weight, bias, eps)
+	out, average, variance = composite.BatchNormTrain(BatchNormParts, ChannelNormAffine, ChannelNormAffineGrad, Add, Clone, x, weight, bias, eps)
 	core.Composed(&batchNormTrainOp, in, out, average, variance)
 	return out, average, variance
-}
-
-func batchNormTrainCompose(x, weight, bias *core.Tensor, eps float64) (*core.Tensor, *core.Tensor, *core.Tensor) {
-	y, m, v := ChannelNorm(x, eps)
-	return ChannelAffine(y, weight, bias), Reshape(m, []int{ir.HostSize(x.Shape(), 1)}), Reshape(v, []int{ir.HostSize(x.Shape(), 1)})
 }
 
 var centredProductOp = ir.Op{
@@ -329,7 +363,9 @@ func ChannelAffine(x, weight, bias *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := channelAffineCompose(x, weight, bias)
+	out := core.Composing(func() *core.Tensor {
+		return channelAffineCompose(x, weight, bias)
+	})
 	core.Composed(&channelAffineOp, in, out)
 	return out
 }
@@ -410,6 +446,77 @@ func channelNormGradX(grad *core.Grad) *core.Tensor {
 	return LayerNormGrad(dyOut, out, rstd, m, c)
 }
 
+var channelNormAffineOp = ir.Op{
+	Name:    "channel_norm_affine",
+	Doc:     "normalizes each channel, axis 1 of x, over the other axes, then multiplies by weight and adds bias, and returns mean and biased variance; all of these have one element a channel.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
+	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "average"}, {Name: "variance"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.ChannelNorm},
+	Ref:     refkernel.ChannelNorm,
+	Tags:    ir.TagHidden,
+}
+
+// ChannelNormAffineOp returns the descriptor of channel_norm_affine, which
+// must not be changed.
+func ChannelNormAffineOp() *ir.Op {
+	return &channelNormAffineOp
+}
+
+// ChannelNormAffine normalizes each channel, axis 1 of x, over the other
+// axes, then multiplies by weight and adds bias, and returns mean and biased
+// variance; all of these have one element a channel.
+func ChannelNormAffine(x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
+	results := core.Kernel(core.Apply{
+		Op:    &channelNormAffineOp,
+		In:    []*core.Tensor{x, weight, bias},
+		Attrs: []ir.Value{ir.FloatValue(eps)},
+		Shapes: func() ([][]int, error) {
+			return ir.ChannelNormShape(x.Shape(), weight.Shape(), bias.Shape())
+		},
+	})
+	return results[0], results[1], results[2]
+}
+
+var channelNormAffineGradOp = ir.Op{
+	Name:    "channel_norm_affine_grad",
+	Doc:     "returns the gradients of channel_norm_affine's result out by x, weight and bias, from out's gradient g and the statistics.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "average"}, {Name: "variance"}},
+	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}, {Name: "dbias"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.ChannelNormGrad},
+	Ref:     refkernel.ChannelNormGrad,
+	Tags:    ir.TagHidden,
+}
+
+// ChannelNormAffineGradOp returns the descriptor of channel_norm_affine_grad,
+// which must not be changed.
+func ChannelNormAffineGradOp() *ir.Op {
+	return &channelNormAffineGradOp
+}
+
+// ChannelNormAffineGrad returns the gradients of channel_norm_affine's result
+// out by x, weight and bias, from out's gradient g and the statistics.
+func ChannelNormAffineGrad(g, x, weight, average, variance *core.Tensor, eps float64) (dx, dweight, dbias *core.Tensor) {
+	results := core.Kernel(core.Apply{
+		Op:    &channelNormAffineGradOp,
+		In:    []*core.Tensor{g, x, weight, average, variance},
+		Attrs: []ir.Value{ir.FloatValue(eps)},
+		Shapes: func() ([][]int, error) {
+			return ir.ChannelNormGradShape(g.Shape(), x.Shape(), weight.Shape(), average.Shape(), variance.Shape())
+		},
+	})
+	return results[0], results[1], results[2]
+}
+
 var channelsOp = ir.Op{
 	Name:    "channels",
 	Doc:     "returns a tensor of one axis as axis 1 of n.",
@@ -434,7 +541,9 @@ func Channels(x *core.Tensor, n int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := channelsCompose(x, n)
+	out := core.Composing(func() *core.Tensor {
+		return channelsCompose(x, n)
+	})
 	core.Composed(&channelsOp, in, out)
 	return out
 }
@@ -469,7 +578,9 @@ func GroupNorm(x *core.Tensor, groups int, weight, bias *core.Tensor, eps float6
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := groupNormCompose(x, groups, weight, bias, eps)
+	out := core.Composing(func() *core.Tensor {
+		return groupNormCompose(x, groups, weight, bias, eps)
+	})
 	core.Composed(&groupNormOp, in, out)
 	return out
 }
@@ -527,137 +638,4 @@ func instanceNormCompose(x, weight, bias *core.Tensor, eps float64) *core.Tensor
 // its shape and device.
 func InstanceNormOut(dst, x, weight, bias *core.Tensor, eps float64) error {
 	return core.CopyOut(dst, &instanceNormOp, InstanceNorm(x, weight, bias, eps))
-}
-
-var layerNormOp = ir.Op{
-	Name:    "layer_norm",
-	Doc:     "normalizes x over its last axes, whose extents are normalized_shape, to mean 0 and variance 1, then multiplies by weight and adds bias, which have that shape.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}, {Name: "bias", Optional: true}},
-	Attrs:   []ir.Attr{{Name: "normalized_shape", Kind: ir.AttrInts}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// LayerNormOp returns the descriptor of layer_norm, which must not be
-// changed.
-func LayerNormOp() *ir.Op {
-	return &layerNormOp
-}
-
-// LayerNorm normalizes x over its last axes, whose extents are
-// normalized_shape, to mean 0 and variance 1, then multiplies by weight and
-// adds bias, which have that shape. Eps is added to the variance.
-func LayerNorm(x *core.Tensor, normalizedShape []int, weight, bias *core.Tensor, eps float64) *core.Tensor {
-	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := layerNormCompose(x, normalizedShape, weight, bias, eps)
-	core.Composed(&layerNormOp, in, out)
-	return out
-}
-
-func layerNormCompose(x *core.Tensor, normalizedShape []int, weight, bias *core.Tensor, eps float64) *core.Tensor {
-	axes := ir.HostNormalizedRank(x.Shape(), normalizedShape)
-	if axes == 0 {
-		return Refuse(x, "normalized_shape must be the last extents of x, at least one")
-	}
-	plain := weight == nil && bias == nil
-	if plain || weight != nil && !ir.HostEqualInts(weight.Shape(), normalizedShape) || bias != nil && !ir.HostEqualInts(bias.Shape(), normalizedShape) {
-		out1, _, _ := LayerNormStats(x, axes, eps)
-		return Affine(out1, weight, bias)
-	}
-	if weight == nil {
-		out2, _, _ := LayerNormAffine(x, Ones(normalizedShape, core.PlacementLike(x)), bias, axes, eps)
-		return out2
-	}
-	if bias == nil {
-		out3, _, _ := LayerNormAffine(x, weight, Zeros(normalizedShape, core.PlacementLike(x)), axes, eps)
-		return out3
-	}
-	out4, _, _ := LayerNormAffine(x, weight, bias, axes, eps)
-	return out4
-}
-
-// LayerNormOut is LayerNorm with the result written to dst, which has its
-// shape and device.
-func LayerNormOut(dst, x *core.Tensor, normalizedShape []int, weight, bias *core.Tensor, eps float64) error {
-	return core.CopyOut(dst, &layerNormOp, LayerNorm(x, normalizedShape, weight, bias, eps))
-}
-
-var layerNormAffineOp = ir.Op{
-	Name:    "layer_norm_affine",
-	Doc:     "normalizes x over its last axes to mean 0 and variance 1, multiplies by weight and adds bias, which have the shape of these axes, and returns the mean and the reciprocal standard deviation it used, with extent 1 along them.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}, {Name: "mean"}, {Name: "rstd"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.LayerNorm},
-	Ref:     refkernel.LayerNorm,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.LayerNorm},
-	Tags:    ir.TagHidden,
-}
-
-// LayerNormAffineOp returns the descriptor of layer_norm_affine, which must
-// not be changed.
-func LayerNormAffineOp() *ir.Op {
-	return &layerNormAffineOp
-}
-
-// LayerNormAffine normalizes x over its last axes to mean 0 and variance 1,
-// multiplies by weight and adds bias, which have the shape of these axes, and
-// returns the mean and the reciprocal standard deviation it used, with extent
-// 1 along them.
-func LayerNormAffine(x, weight, bias *core.Tensor, axes int, eps float64) (out, mean, rstd *core.Tensor) {
-	results := core.Kernel(core.Apply{
-		Op:    &layerNormAffineOp,
-		In:    []*core.Tensor{x, weight, bias},
-		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
-		Shapes: func() ([][]int, error) {
-			return ir.NormAffineShape(x.Shape(), weight.Shape(), bias.Shape(), axes, 3)
-		},
-		Backward: layerNormAffineBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveOut(1) | core.SaveOut(2),
-	})
-	return results[0], results[1], results[2]
-}
-
-// layerNormAffineBackward is the gradient of layer_norm_affine.
-func layerNormAffineBackward(grad *core.Grad) {
-	dyOut := grad.Dy(0)
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, layerNormAffineGradX(grad)))
-	}
-	if grad.Needs(1) {
-		x := grad.In(0)
-		mean := grad.Out(1)
-		rstd := grad.Out(2)
-		grad.Set(1, fit(grad, 1, SumTo(CentredProduct(dyOut, x, mean, rstd), grad.InShape(1))))
-	}
-	if grad.Needs(2) {
-		grad.Set(2, fit(grad, 2, SumTo(dyOut, grad.InShape(2))))
-	}
-}
-
-func layerNormAffineGradX(grad *core.Grad) *core.Tensor {
-	dyOut := grad.Dy(0)
-	dyMean := grad.Dy(1)
-	dyRstd := grad.Dy(2)
-	x := grad.In(0)
-	weight := grad.In(1)
-	mean := grad.Out(1)
-	rstd := grad.Out(2)
-	axes := int(grad.Attr(0).Int)
-	d := ir.HostLastDims(axes)
-	n := float64(ir.HostTailNumel(grad.InShape(0), axes))
-	g := Mul(dyOut, weight)
-	m := Sub(Mean(g, d, true), Div(dyMean, Mul(rstd, number(n))))
-	c := Add(Mean(CentredProduct(g, x, mean, rstd), d, true), Div(Mul(dyRstd, rstd), number(n)))
-	return LayerNormAffineGrad(g, x, mean, rstd, m, c)
 }

@@ -12,6 +12,141 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var layerNormOp = ir.Op{
+	Name:    "layer_norm",
+	Doc:     "normalizes x over its last axes, whose extents are normalized_shape, to mean 0 and variance 1, then multiplies by weight and adds bias, which have that shape.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}, {Name: "bias", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "normalized_shape", Kind: ir.AttrInts}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// LayerNormOp returns the descriptor of layer_norm, which must not be
+// changed.
+func LayerNormOp() *ir.Op {
+	return &layerNormOp
+}
+
+// LayerNorm normalizes x over its last axes, whose extents are
+// normalized_shape, to mean 0 and variance 1, then multiplies by weight and
+// adds bias, which have that shape. Eps is added to the variance.
+func LayerNorm(x *core.Tensor, normalizedShape []int, weight, bias *core.Tensor, eps float64) *core.Tensor {
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return layerNormCompose(x, normalizedShape, weight, bias, eps)
+	})
+	core.Composed(&layerNormOp, in, out)
+	return out
+}
+
+func layerNormCompose(x *core.Tensor, normalizedShape []int, weight, bias *core.Tensor, eps float64) *core.Tensor {
+	axes := ir.HostNormalizedRank(x.Shape(), normalizedShape)
+	if axes == 0 {
+		return Refuse(x, "normalized_shape must be the last extents of x, at least one")
+	}
+	plain := weight == nil && bias == nil
+	if plain || weight != nil && !ir.HostEqualInts(weight.Shape(), normalizedShape) || bias != nil && !ir.HostEqualInts(bias.Shape(), normalizedShape) {
+		out1, _, _ := LayerNormStats(x, axes, eps)
+		return Affine(out1, weight, bias)
+	}
+	if weight == nil {
+		out2, _, _ := LayerNormAffine(x, Ones(normalizedShape, core.PlacementLike(x)), bias, axes, eps)
+		return out2
+	}
+	if bias == nil {
+		out3, _, _ := LayerNormAffine(x, weight, Zeros(normalizedShape, core.PlacementLike(x)), axes, eps)
+		return out3
+	}
+	out4, _, _ := LayerNormAffine(x, weight, bias, axes, eps)
+	return out4
+}
+
+// LayerNormOut is LayerNorm with the result written to dst, which has its
+// shape and device.
+func LayerNormOut(dst, x *core.Tensor, normalizedShape []int, weight, bias *core.Tensor, eps float64) error {
+	return core.CopyOut(dst, &layerNormOp, LayerNorm(x, normalizedShape, weight, bias, eps))
+}
+
+var layerNormAffineOp = ir.Op{
+	Name:    "layer_norm_affine",
+	Doc:     "normalizes x over its last axes to mean 0 and variance 1, multiplies by weight and adds bias, which have the shape of these axes, and returns the mean and the reciprocal standard deviation it used, with extent 1 along them.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "mean"}, {Name: "rstd"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.LayerNorm},
+	Ref:     refkernel.LayerNorm,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.LayerNorm},
+	Tags:    ir.TagHidden,
+}
+
+// LayerNormAffineOp returns the descriptor of layer_norm_affine, which must
+// not be changed.
+func LayerNormAffineOp() *ir.Op {
+	return &layerNormAffineOp
+}
+
+// LayerNormAffine normalizes x over its last axes to mean 0 and variance 1,
+// multiplies by weight and adds bias, which have the shape of these axes, and
+// returns the mean and the reciprocal standard deviation it used, with extent
+// 1 along them.
+func LayerNormAffine(x, weight, bias *core.Tensor, axes int, eps float64) (out, mean, rstd *core.Tensor) {
+	results := core.Kernel(core.Apply{
+		Op:    &layerNormAffineOp,
+		In:    []*core.Tensor{x, weight, bias},
+		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
+		Shapes: func() ([][]int, error) {
+			return ir.NormAffineShape(x.Shape(), weight.Shape(), bias.Shape(), axes, 3)
+		},
+		Backward: layerNormAffineBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveOut(1) | core.SaveOut(2),
+	})
+	return results[0], results[1], results[2]
+}
+
+// layerNormAffineBackward is the gradient of layer_norm_affine.
+func layerNormAffineBackward(grad *core.Grad) {
+	dyOut := grad.Dy(0)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, layerNormAffineGradX(grad)))
+	}
+	if grad.Needs(1) {
+		x := grad.In(0)
+		mean := grad.Out(1)
+		rstd := grad.Out(2)
+		grad.Set(1, fit(grad, 1, SumTo(CentredProduct(dyOut, x, mean, rstd), grad.InShape(1))))
+	}
+	if grad.Needs(2) {
+		grad.Set(2, fit(grad, 2, SumTo(dyOut, grad.InShape(2))))
+	}
+}
+
+func layerNormAffineGradX(grad *core.Grad) *core.Tensor {
+	dyOut := grad.Dy(0)
+	dyMean := grad.Dy(1)
+	dyRstd := grad.Dy(2)
+	x := grad.In(0)
+	weight := grad.In(1)
+	mean := grad.Out(1)
+	rstd := grad.Out(2)
+	axes := int(grad.Attr(0).Int)
+	d := ir.HostLastDims(axes)
+	n := float64(ir.HostTailNumel(grad.InShape(0), axes))
+	g := Mul(dyOut, weight)
+	m := Sub(Mean(g, d, true), Div(dyMean, Mul(rstd, number(n))))
+	c := Add(Mean(CentredProduct(g, x, mean, rstd), d, true), Div(Mul(dyRstd, rstd), number(n)))
+	return LayerNormAffineGrad(g, x, mean, rstd, m, c)
+}
+
 var layerNormAffineGradOp = ir.Op{
 	Name:    "layer_norm_affine_grad",
 	Doc:     "returns rstd*(g - m - (x - mean)*rstd*c), the gradient of a normalization from its operand x and two means over its axes.",
@@ -503,150 +638,4 @@ func logSoftmaxBackward(grad *core.Grad) {
 	out := grad.Out(0)
 	dim := int(grad.Attr(0).Int)
 	grad.Set(0, LogSoftmaxGrad(dy, out, Sum(dy, []int{dim}, true, ir.Invalid)))
-}
-
-var logSoftmaxGradOp = ir.Op{
-	Name:    "log_softmax_grad",
-	Doc:     "returns g - exp(y)*s, the gradient of log_softmax from its result y and the sum s of g.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "s"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "g - exp(y)*s"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LogSoftmaxGrad},
-	CUDA: cuda.LogSoftmaxGrad,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// LogSoftmaxGradOp returns the descriptor of log_softmax_grad, which must not
-// be changed.
-func LogSoftmaxGradOp() *ir.Op {
-	return &logSoftmaxGradOp
-}
-
-// LogSoftmaxGrad returns g - exp(y)*s, the gradient of log_softmax from its
-// result y and the sum s of g.
-func LogSoftmaxGrad(g, y, s *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &logSoftmaxGradOp,
-		Backward: logSoftmaxGradBackward,
-		Save:     core.SaveIn(1) | core.SaveIn(2),
-	}, g, y, s)
-}
-
-// logSoftmaxGradBackward is the gradient of log_softmax_grad.
-func logSoftmaxGradBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	y := grad.In(1)
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, dy))
-	}
-	if grad.Needs(1) {
-		s := grad.In(2)
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(s, Exp(y))))))
-		} else {
-			grad.Set(1, fit(grad, 1, logSoftmaxGradGradY(dy, y, s)))
-		}
-	}
-	if grad.Needs(2) {
-		if grad.Recording() {
-			grad.Set(2, fit(grad, 2, Neg(Mul(dy, Exp(y)))))
-		} else {
-			grad.Set(2, fit(grad, 2, logSoftmaxGradGradS(dy, y)))
-		}
-	}
-}
-
-var logSoftmaxGradGradSOp = ir.Op{
-	Name:    "log_softmax_grad_grad_s",
-	Doc:     "returns the gradient of log_softmax_grad with respect to s, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*exp(y))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LogSoftmaxGradGradS},
-	CUDA: cuda.LogSoftmaxGradGradS,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// logSoftmaxGradGradS returns the gradient of log_softmax_grad with respect
-// to s, from the gradient dy of its result.
-func logSoftmaxGradGradS(dy, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &logSoftmaxGradGradSOp,
-	}, dy, y)
-}
-
-var logSoftmaxGradGradYOp = ir.Op{
-	Name:    "log_softmax_grad_grad_y",
-	Doc:     "returns the gradient of log_softmax_grad with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}, {Name: "s"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*(s*exp(y)))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LogSoftmaxGradGradY},
-	CUDA: cuda.LogSoftmaxGradGradY,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// logSoftmaxGradGradY returns the gradient of log_softmax_grad with respect
-// to y, from the gradient dy of its result.
-func logSoftmaxGradGradY(dy, y, s *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &logSoftmaxGradGradYOp,
-	}, dy, y, s)
-}
-
-var normalizeOp = ir.Op{
-	Name:    "normalize",
-	Doc:     "returns x divided by its p-norm over dim, or by eps where that is larger.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "p", Kind: ir.AttrFloat}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// NormalizeOp returns the descriptor of normalize, which must not be changed.
-func NormalizeOp() *ir.Op {
-	return &normalizeOp
-}
-
-// Normalize returns x divided by its p-norm over dim, or by eps where that is
-// larger.
-func Normalize(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := normalizeCompose(x, dim, p, eps)
-	core.Composed(&normalizeOp, in, out)
-	return out
-}
-
-func normalizeCompose(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
-	return Div(x, ClampMin(Norm(x, p, dim, true), number(eps)))
-}
-
-// NormalizeOut is Normalize with the result written to dst, which has its
-// shape and device.
-func NormalizeOut(dst, x *core.Tensor, dim []int, p, eps float64) error {
-	return core.CopyOut(dst, &normalizeOp, Normalize(x, dim, p, eps))
 }

@@ -12,6 +12,154 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var logSoftmaxGradOp = ir.Op{
+	Name:    "log_softmax_grad",
+	Doc:     "returns g - exp(y)*s, the gradient of log_softmax from its result y and the sum s of g.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "s"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "g - exp(y)*s"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LogSoftmaxGrad},
+	CUDA: cuda.LogSoftmaxGrad,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// LogSoftmaxGradOp returns the descriptor of log_softmax_grad, which must not
+// be changed.
+func LogSoftmaxGradOp() *ir.Op {
+	return &logSoftmaxGradOp
+}
+
+// LogSoftmaxGrad returns g - exp(y)*s, the gradient of log_softmax from its
+// result y and the sum s of g.
+func LogSoftmaxGrad(g, y, s *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &logSoftmaxGradOp,
+		Backward: logSoftmaxGradBackward,
+		Save:     core.SaveIn(1) | core.SaveIn(2),
+	}, g, y, s)
+}
+
+// logSoftmaxGradBackward is the gradient of log_softmax_grad.
+func logSoftmaxGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	y := grad.In(1)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, dy))
+	}
+	if grad.Needs(1) {
+		s := grad.In(2)
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(s, Exp(y))))))
+		} else {
+			grad.Set(1, fit(grad, 1, logSoftmaxGradGradY(dy, y, s)))
+		}
+	}
+	if grad.Needs(2) {
+		if grad.Recording() {
+			grad.Set(2, fit(grad, 2, Neg(Mul(dy, Exp(y)))))
+		} else {
+			grad.Set(2, fit(grad, 2, logSoftmaxGradGradS(dy, y)))
+		}
+	}
+}
+
+var logSoftmaxGradGradSOp = ir.Op{
+	Name:    "log_softmax_grad_grad_s",
+	Doc:     "returns the gradient of log_softmax_grad with respect to s, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*exp(y))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LogSoftmaxGradGradS},
+	CUDA: cuda.LogSoftmaxGradGradS,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// logSoftmaxGradGradS returns the gradient of log_softmax_grad with respect
+// to s, from the gradient dy of its result.
+func logSoftmaxGradGradS(dy, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &logSoftmaxGradGradSOp,
+	}, dy, y)
+}
+
+var logSoftmaxGradGradYOp = ir.Op{
+	Name:    "log_softmax_grad_grad_y",
+	Doc:     "returns the gradient of log_softmax_grad with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}, {Name: "s"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(s*exp(y)))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LogSoftmaxGradGradY},
+	CUDA: cuda.LogSoftmaxGradGradY,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// logSoftmaxGradGradY returns the gradient of log_softmax_grad with respect
+// to y, from the gradient dy of its result.
+func logSoftmaxGradGradY(dy, y, s *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &logSoftmaxGradGradYOp,
+	}, dy, y, s)
+}
+
+var normalizeOp = ir.Op{
+	Name:    "normalize",
+	Doc:     "returns x divided by its p-norm over dim, or by eps where that is larger.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "p", Kind: ir.AttrFloat}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// NormalizeOp returns the descriptor of normalize, which must not be changed.
+func NormalizeOp() *ir.Op {
+	return &normalizeOp
+}
+
+// Normalize returns x divided by its p-norm over dim, or by eps where that is
+// larger.
+func Normalize(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return normalizeCompose(x, dim, p, eps)
+	})
+	core.Composed(&normalizeOp, in, out)
+	return out
+}
+
+func normalizeCompose(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
+	return Div(x, ClampMin(Norm(x, p, dim, true), number(eps)))
+}
+
+// NormalizeOut is Normalize with the result written to dst, which has its
+// shape and device.
+func NormalizeOut(dst, x *core.Tensor, dim []int, p, eps float64) error {
+	return core.CopyOut(dst, &normalizeOp, Normalize(x, dim, p, eps))
+}
+
 var rmsNormOp = ir.Op{
 	Name:    "rms_norm",
 	Doc:     "divides x by the root of its mean square over its last axes, whose extents are normalized_shape, then multiplies by weight.",
@@ -37,7 +185,9 @@ func RmsNorm(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps flo
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := rmsNormCompose(x, normalizedShape, weight, eps)
+	out := core.Composing(func() *core.Tensor {
+		return rmsNormCompose(x, normalizedShape, weight, eps)
+	})
 	core.Composed(&rmsNormOp, in, out)
 	return out
 }
@@ -507,140 +657,4 @@ func scaleShiftBackward(grad *core.Grad) {
 	if grad.Needs(2) {
 		grad.Set(2, fit(grad, 2, dy))
 	}
-}
-
-var scaledProductOp = ir.Op{
-	Name:    "scaled_product",
-	Doc:     "returns g*x*rstd, the product of g and the scaled x.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "g*x*rstd"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProduct},
-	CUDA: cuda.ScaledProduct,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// ScaledProductOp returns the descriptor of scaled_product, which must not be
-// changed.
-func ScaledProductOp() *ir.Op {
-	return &scaledProductOp
-}
-
-// ScaledProduct returns g*x*rstd, the product of g and the scaled x.
-func ScaledProduct(g, x, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &scaledProductOp,
-		Backward: scaledProductBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
-	}, g, x, rstd)
-}
-
-// scaledProductBackward is the gradient of scaled_product.
-func scaledProductBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	g := grad.In(0)
-	x := grad.In(1)
-	rstd := grad.In(2)
-	if grad.Needs(0) {
-		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Mul(rstd, x))))
-		} else {
-			grad.Set(0, fit(grad, 0, scaledProductGradG(dy, x, rstd)))
-		}
-	}
-	if grad.Needs(1) {
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Mul(rstd, g))))
-		} else {
-			grad.Set(1, fit(grad, 1, scaledProductGradX(dy, g, rstd)))
-		}
-	}
-	if grad.Needs(2) {
-		if grad.Recording() {
-			grad.Set(2, fit(grad, 2, Mul(dy, Mul(g, x))))
-		} else {
-			grad.Set(2, fit(grad, 2, scaledProductGradRstd(dy, g, x)))
-		}
-	}
-}
-
-var scaledProductGradGOp = ir.Op{
-	Name:    "scaled_product_grad_g",
-	Doc:     "returns the gradient of scaled_product with respect to g, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*(rstd*x)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProductGradG},
-	CUDA: cuda.ScaledProductGradG,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// scaledProductGradG returns the gradient of scaled_product with respect to
-// g, from the gradient dy of its result.
-func scaledProductGradG(dy, x, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &scaledProductGradGOp,
-	}, dy, x, rstd)
-}
-
-var scaledProductGradRstdOp = ir.Op{
-	Name:    "scaled_product_grad_rstd",
-	Doc:     "returns the gradient of scaled_product with respect to rstd, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*(g*x)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProductGradRstd},
-	CUDA: cuda.ScaledProductGradRstd,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// scaledProductGradRstd returns the gradient of scaled_product with respect
-// to rstd, from the gradient dy of its result.
-func scaledProductGradRstd(dy, g, x *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &scaledProductGradRstdOp,
-	}, dy, g, x)
-}
-
-var scaledProductGradXOp = ir.Op{
-	Name:    "scaled_product_grad_x",
-	Doc:     "returns the gradient of scaled_product with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*(rstd*g)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProductGradX},
-	CUDA: cuda.ScaledProductGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// scaledProductGradX returns the gradient of scaled_product with respect to
-// x, from the gradient dy of its result.
-func scaledProductGradX(dy, g, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &scaledProductGradXOp,
-	}, dy, g, rstd)
 }

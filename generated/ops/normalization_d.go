@@ -12,6 +12,142 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var scaledProductOp = ir.Op{
+	Name:    "scaled_product",
+	Doc:     "returns g*x*rstd, the product of g and the scaled x.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "g*x*rstd"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProduct},
+	CUDA: cuda.ScaledProduct,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// ScaledProductOp returns the descriptor of scaled_product, which must not be
+// changed.
+func ScaledProductOp() *ir.Op {
+	return &scaledProductOp
+}
+
+// ScaledProduct returns g*x*rstd, the product of g and the scaled x.
+func ScaledProduct(g, x, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &scaledProductOp,
+		Backward: scaledProductBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
+	}, g, x, rstd)
+}
+
+// scaledProductBackward is the gradient of scaled_product.
+func scaledProductBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	g := grad.In(0)
+	x := grad.In(1)
+	rstd := grad.In(2)
+	if grad.Needs(0) {
+		if grad.Recording() {
+			grad.Set(0, fit(grad, 0, Mul(dy, Mul(rstd, x))))
+		} else {
+			grad.Set(0, fit(grad, 0, scaledProductGradG(dy, x, rstd)))
+		}
+	}
+	if grad.Needs(1) {
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Mul(dy, Mul(rstd, g))))
+		} else {
+			grad.Set(1, fit(grad, 1, scaledProductGradX(dy, g, rstd)))
+		}
+	}
+	if grad.Needs(2) {
+		if grad.Recording() {
+			grad.Set(2, fit(grad, 2, Mul(dy, Mul(g, x))))
+		} else {
+			grad.Set(2, fit(grad, 2, scaledProductGradRstd(dy, g, x)))
+		}
+	}
+}
+
+var scaledProductGradGOp = ir.Op{
+	Name:    "scaled_product_grad_g",
+	Doc:     "returns the gradient of scaled_product with respect to g, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(rstd*x)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProductGradG},
+	CUDA: cuda.ScaledProductGradG,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// scaledProductGradG returns the gradient of scaled_product with respect to
+// g, from the gradient dy of its result.
+func scaledProductGradG(dy, x, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &scaledProductGradGOp,
+	}, dy, x, rstd)
+}
+
+var scaledProductGradRstdOp = ir.Op{
+	Name:    "scaled_product_grad_rstd",
+	Doc:     "returns the gradient of scaled_product with respect to rstd, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(g*x)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProductGradRstd},
+	CUDA: cuda.ScaledProductGradRstd,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// scaledProductGradRstd returns the gradient of scaled_product with respect
+// to rstd, from the gradient dy of its result.
+func scaledProductGradRstd(dy, g, x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &scaledProductGradRstdOp,
+	}, dy, g, x)
+}
+
+var scaledProductGradXOp = ir.Op{
+	Name:    "scaled_product_grad_x",
+	Doc:     "returns the gradient of scaled_product with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(rstd*g)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProductGradX},
+	CUDA: cuda.ScaledProductGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// scaledProductGradX returns the gradient of scaled_product with respect to
+// x, from the gradient dy of its result.
+func scaledProductGradX(dy, g, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &scaledProductGradXOp,
+	}, dy, g, rstd)
+}
+
 var softmaxOp = ir.Op{
 	Name:    "softmax",
 	Doc:     "returns exp(x) divided by its sum along dim, computed from x - max(x) so that it does not overflow.",
@@ -197,7 +333,9 @@ func Softmin(x *core.Tensor, dim int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := softminCompose(x, dim)
+	out := core.Composing(func() *core.Tensor {
+		return softminCompose(x, dim)
+	})
 	core.Composed(&softminOp, in, out)
 	return out
 }

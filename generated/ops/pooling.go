@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -37,7 +38,9 @@ func AdaptiveAvgPool1d(x *core.Tensor, outputSize int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := adaptiveAvgPool1dCompose(x, outputSize)
+	out := core.Composing(func() *core.Tensor {
+		return adaptiveAvgPool1dCompose(x, outputSize)
+	})
 	core.Composed(&adaptiveAvgPool1dOp, in, out)
 	return out
 }
@@ -78,7 +81,9 @@ func AdaptiveAvgPool2d(x *core.Tensor, outputSize []int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := adaptiveAvgPool2dCompose(x, outputSize)
+	out := core.Composing(func() *core.Tensor {
+		return adaptiveAvgPool2dCompose(x, outputSize)
+	})
 	core.Composed(&adaptiveAvgPool2dOp, in, out)
 	return out
 }
@@ -206,7 +211,9 @@ func AvgPool1d(x *core.Tensor, kernelSize, stride, padding []int, ceilMode, coun
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := avgPool1dCompose(x, kernelSize, stride, padding, ceilMode, countIncludePad)
+	out := core.Composing(func() *core.Tensor {
+		return avgPool1dCompose(x, kernelSize, stride, padding, ceilMode, countIncludePad)
+	})
 	core.Composed(&avgPool1dOp, in, out)
 	return out
 }
@@ -248,7 +255,9 @@ func AvgPool2d(x *core.Tensor, kernelSize, stride, padding []int, ceilMode, coun
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := avgPool2dCompose(x, kernelSize, stride, padding, ceilMode, countIncludePad)
+	out := core.Composing(func() *core.Tensor {
+		return avgPool2dCompose(x, kernelSize, stride, padding, ceilMode, countIncludePad)
+	})
 	core.Composed(&avgPool2dOp, in, out)
 	return out
 }
@@ -334,7 +343,9 @@ func AvgPoolN(x *core.Tensor, n int, kernelSize, stride, padding []int, ceilMode
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := avgPoolNCompose(x, n, kernelSize, stride, padding, ceilMode, countIncludePad)
+	out := core.Composing(func() *core.Tensor {
+		return avgPoolNCompose(x, n, kernelSize, stride, padding, ceilMode, countIncludePad)
+	})
 	core.Composed(&avgPoolNOp, in, out)
 	return out
 }
@@ -387,16 +398,10 @@ func MaxPool(x *core.Tensor, kernel, stride, padding, dilation []int, ceilMode b
 
 // maxPoolBackward is the gradient of max_pool.
 func maxPoolBackward(grad *core.Grad) {
-	grad.Set(0, maxPoolGradX(grad))
-}
-
-func maxPoolGradX(grad *core.Grad) *core.Tensor {
 	dyValues := grad.Dy(0)
 	indices := grad.Out(1)
 	kernel := grad.Attr(0).Ints
-	flat := ir.HostMergeTail(grad.InShape(0), len(kernel))
-	windows := ir.HostMergeTail(grad.OutShape(1), len(kernel))
-	return Reshape(ScatterAdd(Zeros(flat, core.PlacementLike(dyValues)), -1, Reshape(indices, windows), Reshape(dyValues, windows)), grad.InShape(0))
+	grad.Set(0, MaxUnpool(dyValues, indices, grad.InShape(0), len(kernel)))
 }
 
 var maxPool1dOp = ir.Op{
@@ -424,7 +429,9 @@ func MaxPool1d(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceil
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := maxPool1dCompose(x, kernelSize, stride, padding, dilation, ceilMode)
+	out := core.Composing(func() *core.Tensor {
+		return maxPool1dCompose(x, kernelSize, stride, padding, dilation, ceilMode)
+	})
 	core.Composed(&maxPool1dOp, in, out)
 	return out
 }
@@ -467,7 +474,9 @@ func MaxPool2d(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceil
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := maxPool2dCompose(x, kernelSize, stride, padding, dilation, ceilMode)
+	out := core.Composing(func() *core.Tensor {
+		return maxPool2dCompose(x, kernelSize, stride, padding, dilation, ceilMode)
+	})
 	core.Composed(&maxPool2dOp, in, out)
 	return out
 }
@@ -517,6 +526,55 @@ func maxPool2dWithIndicesCompose(x *core.Tensor, kernelSize, stride, padding, di
 	return MaxPoolIndices(WithAxes(x, 3), 2, kernelSize, stride, padding, dilation, ceilMode)
 }
 
+var maxPoolGradOp = ir.Op{
+	Name:    "max_pool_grad",
+	Doc:     "is max_unpool as a kernel.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "g"}, {Name: "indices", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "axes", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.MaxPoolGrad},
+	Ref:     refkernel.MaxPoolGrad,
+	Tags:    ir.TagHidden,
+}
+
+// MaxPoolGradOp returns the descriptor of max_pool_grad, which must not be
+// changed.
+func MaxPoolGradOp() *ir.Op {
+	return &maxPoolGradOp
+}
+
+// MaxPoolGrad is max_unpool as a kernel.
+func MaxPoolGrad(g, indices *core.Tensor, input []int, axes int) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &maxPoolGradOp,
+		In:    []*core.Tensor{g, indices},
+		Attrs: []ir.Value{ir.IntsValue(input), ir.IntValue(axes)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.MaxPoolGradShape(g.Shape(), indices.Shape(), input, axes))
+		},
+		Backward: maxPoolGradBackward,
+		Save:     core.SaveIn(1),
+	})
+}
+
+// maxPoolGradBackward is the gradient of max_pool_grad.
+func maxPoolGradBackward(grad *core.Grad) {
+	grad.Set(0, fit(grad, 0, maxPoolGradGradG(grad)))
+}
+
+func maxPoolGradGradG(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	indices := grad.In(1)
+	input := grad.Attr(0).Ints
+	axes := int(grad.Attr(1).Int)
+	windows := ir.HostMergeTail(grad.InShape(1), axes)
+	return Reshape(Gather(Reshape(dy, ir.HostMergeTail(input, axes)), -1, Reshape(indices, windows)), grad.InShape(0))
+}
+
 var maxPoolIndicesOp = ir.Op{
 	Name:    "max_pool_indices",
 	Doc:     "returns max_pool over the last n axes.",
@@ -553,4 +611,37 @@ func maxPoolIndicesCompose(x *core.Tensor, n int, kernelSize, stride, padding, d
 		return MaxPool(x, k, k, ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), ceilMode)
 	}
 	return MaxPool(x, k, ir.HostFillInts(stride, n), ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), ceilMode)
+}
+
+var maxUnpoolOp = ir.Op{
+	Name:    "max_unpool",
+	Doc:     "returns a tensor of shape input that is 0 but for the places in the last axes that indices name, each with the sum of its elements of g.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "indices", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "axes", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// MaxUnpoolOp returns the descriptor of max_unpool, which must not be
+// changed.
+func MaxUnpoolOp() *ir.Op {
+	return &maxUnpoolOp
+}
+
+// MaxUnpool returns a tensor of shape input that is 0 but for the places in
+// the last axes that indices name, each with the sum of its elements of g.
+func MaxUnpool(g, indices *core.Tensor, input []int, axes int) *core.Tensor {
+	in := []*core.Tensor{g, indices}
+	if t := core.FirstError(in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.MaxUnpool(MaxUnpoolParts, MaxPoolGrad, g, indices, input, axes)
+	})
+	core.Composed(&maxUnpoolOp, in, out)
+	return out
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -83,7 +84,9 @@ func Draw(x *core.Tensor, n, seed, offset int) *core.Tensor {
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = drawCompose(x, n, seed, offset)
+		out = core.Composing(func() *core.Tensor {
+			return drawCompose(x, n, seed, offset)
+		})
 	})
 	core.Composed(&drawOp, in, out)
 	return out
@@ -96,7 +99,7 @@ func drawCompose(x *core.Tensor, n, seed, offset int) *core.Tensor {
 
 var dropoutOp = ir.Op{
 	Name:    "dropout",
-	Doc:     "returns x with each element 0 with probability p and otherwise divided by 1 - p.",
+	Doc:     "returns x with each element times 0 with probability p and otherwise times 1/(1 - p), so that NaN comes of an infinity that is dropped.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
@@ -112,21 +115,20 @@ func DropoutOp() *ir.Op {
 	return &dropoutOp
 }
 
-// Dropout returns x with each element 0 with probability p and otherwise
-// divided by 1 - p. It always drops; outside of training leave it out. P must
-// be between 0 and 1.
+// Dropout returns x with each element times 0 with probability p and
+// otherwise times 1/(1 - p), so that NaN comes of an infinity that is
+// dropped. It always drops; outside of training leave it out. P must be
+// between 0 and 1.
 func Dropout(x *core.Tensor, p float64, seed, offset int) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := dropoutCompose(x, p, seed, offset)
+	out := core.Composing(func() *core.Tensor {
+		return composite.Dropout(InRange, DropoutElements, Ones, Mul, x, p, seed, offset)
+	})
 	core.Composed(&dropoutOp, in, out)
 	return out
-}
-
-func dropoutCompose(x *core.Tensor, p float64, seed, offset int) *core.Tensor {
-	return DropoutElements(InRange(x, "p", p, 0, 1), p, seed, offset)
 }
 
 // DropoutOut is Dropout with the result written to dst, which has its shape
@@ -146,7 +148,7 @@ var dropoutElementsOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(uniform(seed, offset) < p, 0, x/(1 - p))"},
+		{Expr: "x*where(uniform(seed, offset) < p, 0, 1/(1 - p))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.DropoutElements},
 	CUDA: cuda.DropoutElements,
@@ -174,44 +176,7 @@ func dropoutElementsBackward(grad *core.Grad) {
 	p := grad.Attr(0).Scalar.Float()
 	seed := int(grad.Attr(1).Int)
 	offset := int(grad.Attr(2).Int)
-	grad.Set(0, dropoutElementsGradX(dy, p, seed, offset))
-}
-
-var dropoutElementsGradXOp = ir.Op{
-	Name:    "dropout_elements_grad_x",
-	Doc:     "returns the gradient of dropout_elements with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}},
-	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(uniform(seed, offset) < p, 0, dy/(1 - p))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.DropoutElementsGradX},
-	CUDA: cuda.DropoutElementsGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// dropoutElementsGradX returns the gradient of dropout_elements with respect
-// to x, from the gradient dy of its result.
-func dropoutElementsGradX(dy *core.Tensor, p float64, seed, offset int) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &dropoutElementsGradXOp,
-		Attrs:    []ir.Value{ir.FloatValue(p), ir.IntValue(seed), ir.IntValue(offset)},
-		Backward: dropoutElementsGradXBackward,
-	}, dy)
-}
-
-// dropoutElementsGradXBackward is the gradient of dropout_elements_grad_x.
-func dropoutElementsGradXBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	p := grad.Attr(0).Scalar.Float()
-	seed := int(grad.Attr(1).Int)
-	offset := int(grad.Attr(2).Int)
-	grad.Set(0, fit(grad, 0, dropoutElementsGradX(dy, p, seed, offset)))
+	grad.Set(0, DropoutElements(dy, p, seed, offset))
 }
 
 var multinomialOp = ir.Op{
@@ -244,7 +209,9 @@ func Multinomial(x *core.Tensor, n, seed, offset int, replacement bool) *core.Te
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = multinomialCompose(x, n, seed, offset, replacement)
+		out = core.Composing(func() *core.Tensor {
+			return multinomialCompose(x, n, seed, offset, replacement)
+		})
 	})
 	core.Composed(&multinomialOp, in, out)
 	return out
@@ -318,7 +285,9 @@ func RandOp() *ir.Op {
 func Rand(shape []int, seed, offset int, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = randCompose(shape, seed, offset, place)
+		out = core.Composing(func() *core.Tensor {
+			return randCompose(shape, seed, offset, place)
+		})
 	})
 	core.Composed(&randOp, nil, out)
 	return out
@@ -350,7 +319,9 @@ func RandintOp() *ir.Op {
 func Randint(shape []int, low, high, seed, offset int, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = randintCompose(shape, low, high, seed, offset, place)
+		out = core.Composing(func() *core.Tensor {
+			return randintCompose(shape, low, high, seed, offset, place)
+		})
 	})
 	core.Composed(&randintOp, nil, out)
 	return out
@@ -487,7 +458,9 @@ func RandpermOp() *ir.Op {
 func Randperm(n, seed, offset int, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = randpermCompose(n, seed, offset, place)
+		out = core.Composing(func() *core.Tensor {
+			return randpermCompose(n, seed, offset, place)
+		})
 	})
 	core.Composed(&randpermOp, nil, out)
 	return out

@@ -38,7 +38,9 @@ func GRU(x, h, inputWeight, stateWeight, inputBias, stateBias *core.Tensor, reve
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := gruCompose(x, h, inputWeight, stateWeight, inputBias, stateBias, reverse)
+	out := core.Composing(func() *core.Tensor {
+		return gruCompose(x, h, inputWeight, stateWeight, inputBias, stateBias, reverse)
+	})
 	core.Composed(&gruOp, in, out)
 	return out
 }
@@ -79,7 +81,9 @@ func GRULayer(gates, h, weight, bias *core.Tensor, reverse bool) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.GRU(GRUSequence, GRUSequenceGrad, RNNMatMul, Transpose, Narrow, Cat, Reshape, Sum, Add, Sub, Mul, Sigmoid, Tanh, Clone, gates, h, weight, bias, reverse)
+	out := core.Composing(func() *core.Tensor {
+		return composite.GRU(GRUSequence, GRUSequenceGrad, RNNMatMul, Transpose, Narrow, Cat, Reshape, Sum, Add, Sub, Mul, Sigmoid, Tanh, Clone, gates, h, weight, bias, reverse)
+	})
 	core.Composed(&gruLayerOp, in, out)
 	return out
 }
@@ -323,7 +327,9 @@ func RNN(x, h, inputWeight, stateWeight, inputBias, stateBias *core.Tensor, rect
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := rnnCompose(x, h, inputWeight, stateWeight, inputBias, stateBias, rectified, reverse)
+	out := core.Composing(func() *core.Tensor {
+		return rnnCompose(x, h, inputWeight, stateWeight, inputBias, stateBias, rectified, reverse)
+	})
 	core.Composed(&rnnOp, in, out)
 	return out
 }
@@ -362,7 +368,9 @@ func RNNBias(weight, inputBias, stateBias *core.Tensor) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := rnnBiasCompose(weight, inputBias, stateBias)
+	out := core.Composing(func() *core.Tensor {
+		return rnnBiasCompose(weight, inputBias, stateBias)
+	})
 	core.Composed(&rnnBiasOp, in, out)
 	return out
 }
@@ -404,7 +412,9 @@ func RNNLayer(x, h, weight, bias *core.Tensor, rectified, reverse bool) *core.Te
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := composite.RNN(RNNSequence, RNNSequenceGrad, RNNMatMul, Transpose, Narrow, Cat, Reshape, Sum, Add, Tanh, Relu, Clone, x, h, weight, bias, rectified, reverse)
+	out := core.Composing(func() *core.Tensor {
+		return composite.RNN(RNNSequence, RNNSequenceGrad, RNNMatMul, Transpose, Narrow, Cat, Reshape, Sum, Add, Tanh, Relu, Clone, x, h, weight, bias, rectified, reverse)
+	})
 	core.Composed(&rnnLayerOp, in, out)
 	return out
 }

@@ -126,7 +126,9 @@ func CountNonzero(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = countNonzeroCompose(x, dim, keepDim)
+		out = core.Composing(func() *core.Tensor {
+			return countNonzeroCompose(x, dim, keepDim)
+		})
 	})
 	core.Composed(&countNonzeroOp, in, out)
 	return out
@@ -169,7 +171,9 @@ func Logsumexp(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
 		Backward: logsumexpBackward,
 		Save:     core.SaveIn(0) | core.SaveOut(0),
 	}, func() []*core.Tensor {
-		return []*core.Tensor{logsumexpCompose(x, dim, keepDim)}
+		return []*core.Tensor{core.Composing(func() *core.Tensor {
+			return logsumexpCompose(x, dim, keepDim)
+		})}
 	})
 	return results[0]
 }
@@ -475,14 +479,19 @@ func Norm(x *core.Tensor, p float64, dim []int, keepDim bool) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := normCompose(x, p, dim, keepDim)
+	out := core.Composing(func() *core.Tensor {
+		return normCompose(x, p, dim, keepDim)
+	})
 	core.Composed(&normOp, in, out)
 	return out
 }
 
 func normCompose(x *core.Tensor, p float64, dim []int, keepDim bool) *core.Tensor {
-	if p == 2 {
+	if p == 2 && ir.HostIsComplex(x.DType()) {
 		return Root(Sum(Square(Abs(x)), dim, keepDim, ir.Invalid))
+	}
+	if p == 2 {
+		return Root(Sum(Square(x), dim, keepDim, ir.Invalid))
 	}
 	if p == 1 {
 		return Sum(Abs(x), dim, keepDim, ir.Invalid)

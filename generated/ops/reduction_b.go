@@ -32,7 +32,9 @@ func Std(x *core.Tensor, dim []int, correction int, keepDim bool) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := stdCompose(x, dim, correction, keepDim)
+	out := core.Composing(func() *core.Tensor {
+		return stdCompose(x, dim, correction, keepDim)
+	})
 	core.Composed(&stdOp, in, out)
 	return out
 }
@@ -125,7 +127,9 @@ func SumTo(x *core.Tensor, shape []int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := sumToCompose(x, shape)
+	out := core.Composing(func() *core.Tensor {
+		return sumToCompose(x, shape)
+	})
 	core.Composed(&sumToOp, in, out)
 	return out
 }
@@ -200,7 +204,9 @@ func Var(x *core.Tensor, dim []int, correction int, keepDim bool) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := varCompose(x, dim, correction, keepDim)
+	out := core.Composing(func() *core.Tensor {
+		return varCompose(x, dim, correction, keepDim)
+	})
 	core.Composed(&varOp, in, out)
 	return out
 }

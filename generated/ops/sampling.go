@@ -75,7 +75,9 @@ func AffineGrid(theta *core.Tensor, size []int, alignCorners bool) *core.Tensor 
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := affineGridCompose(theta, size, alignCorners)
+	out := core.Composing(func() *core.Tensor {
+		return affineGridCompose(theta, size, alignCorners)
+	})
 	core.Composed(&affineGridOp, in, out)
 	return out
 }
@@ -135,7 +137,9 @@ func GridSample(x, grid *core.Tensor, interpolation Interpolation, paddingMode P
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := gridSampleCompose(x, grid, interpolation, paddingMode, alignCorners)
+	out := core.Composing(func() *core.Tensor {
+		return gridSampleCompose(x, grid, interpolation, paddingMode, alignCorners)
+	})
 	core.Composed(&gridSampleOp, in, out)
 	return out
 }

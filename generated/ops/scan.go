@@ -207,7 +207,9 @@ func ReverseCumsum(x *core.Tensor, dim int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := reverseCumsumCompose(x, dim)
+	out := core.Composing(func() *core.Tensor {
+		return reverseCumsumCompose(x, dim)
+	})
 	core.Composed(&reverseCumsumOp, in, out)
 	return out
 }

@@ -171,7 +171,9 @@ func Bucketize(values, boundaries *core.Tensor, right bool) *core.Tensor {
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = bucketizeCompose(values, boundaries, right)
+		out = core.Composing(func() *core.Tensor {
+			return bucketizeCompose(values, boundaries, right)
+		})
 	})
 	core.Composed(&bucketizeOp, in, out)
 	return out

@@ -82,7 +82,9 @@ func AsStridedGrad(g, x *core.Tensor, size, stride []int, offset int) *core.Tens
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = composite.AsStridedGrad(IndexAdd, AsStrided, g, x, size, stride, offset)
+		out = core.Composing(func() *core.Tensor {
+			return composite.AsStridedGrad(IndexAdd, AsStrided, g, x, size, stride, offset)
+		})
 	})
 	core.Composed(&asStridedGradOp, in, out)
 	return out
@@ -222,16 +224,21 @@ func DiagEmbed(x *core.Tensor, offset int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := diagEmbedCompose(x, offset)
+	out := core.Composing(func() *core.Tensor {
+		return diagEmbedCompose(x, offset)
+	})
 	core.Composed(&diagEmbedOp, in, out)
 	return out
 }
 
 func diagEmbedCompose(x *core.Tensor, offset int) *core.Tensor {
-	n := ir.HostSize(x.Shape(), -1) + max(offset, -offset)
-	above := max(-offset, 0)
-	column := Unsqueeze(PadConstant(WithAxes(x, 1), []int{above, n - ir.HostSize(x.Shape(), -1) - above}, ir.IntScalar(0)), -1)
-	return DiagonalFill(Expand(column, ir.HostWithSize(column.Shape(), -1, n)), n, n, offset)
+	n := ir.HostSize(x.Shape(), -1)
+	lines := PadConstant(Unsqueeze(WithAxes(x, 1), -1), []int{0, n}, ir.IntScalar(0))
+	matrices := Reshape(Narrow(Flatten(lines, -2, -1), -1, 0, n*n), ir.HostJoinInts(x.Shape(), []int{n}))
+	if offset == 0 {
+		return matrices
+	}
+	return PadConstant(matrices, []int{max(offset, 0), max(-offset, 0), max(-offset, 0), max(offset, 0)}, ir.IntScalar(0))
 }
 
 // DiagEmbedOut is DiagEmbed with the result written to dst, which has its
@@ -386,7 +393,9 @@ func DiagonalGrad(g *core.Tensor, input []int, offset, dim0, dim1 int) *core.Ten
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := diagonalGradCompose(g, input, offset, dim0, dim1)
+	out := core.Composing(func() *core.Tensor {
+		return diagonalGradCompose(g, input, offset, dim0, dim1)
+	})
 	core.Composed(&diagonalGradOp, in, out)
 	return out
 }
@@ -497,7 +506,9 @@ func Flatten(x *core.Tensor, start, end int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := flattenCompose(x, start, end)
+	out := core.Composing(func() *core.Tensor {
+		return flattenCompose(x, start, end)
+	})
 	core.Composed(&flattenOp, in, out)
 	return out
 }

@@ -32,7 +32,9 @@ func Reshape(x *core.Tensor, shape []int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := reshapeCompose(x, shape)
+	out := core.Composing(func() *core.Tensor {
+		return reshapeCompose(x, shape)
+	})
 	core.Composed(&reshapeOp, in, out)
 	return out
 }
@@ -193,7 +195,9 @@ func SliceGrad(g *core.Tensor, input []int, dim, start, end, step int) *core.Ten
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := sliceGradCompose(g, input, dim, start, end, step)
+	out := core.Composing(func() *core.Tensor {
+		return sliceGradCompose(g, input, dim, start, end, step)
+	})
 	core.Composed(&sliceGradOp, in, out)
 	return out
 }
@@ -472,7 +476,9 @@ func Unflatten(x *core.Tensor, dim int, sizes []int) *core.Tensor {
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := unflattenCompose(x, dim, sizes)
+	out := core.Composing(func() *core.Tensor {
+		return unflattenCompose(x, dim, sizes)
+	})
 	core.Composed(&unflattenOp, in, out)
 	return out
 }
@@ -552,7 +558,9 @@ func UnfoldGrad(g *core.Tensor, input []int, dim, length, step int) *core.Tensor
 	if t := core.FirstError(in...); t != nil {
 		return t
 	}
-	out := unfoldGradCompose(g, input, dim, length, step)
+	out := core.Composing(func() *core.Tensor {
+		return unfoldGradCompose(g, input, dim, length, step)
+	})
 	core.Composed(&unfoldGradOp, in, out)
 	return out
 }
@@ -634,41 +642,4 @@ func View(x *core.Tensor, shape []int) *core.Tensor {
 func viewBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	grad.Set(0, Reshape(dy, grad.InShape(0)))
-}
-
-var viewAsOp = ir.Op{
-	Name:    "view_as",
-	Doc:     "returns x as a view with the shape of other.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "other"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// ViewAsOp returns the descriptor of view_as, which must not be changed.
-func ViewAsOp() *ir.Op {
-	return &viewAsOp
-}
-
-// ViewAs returns x as a view with the shape of other.
-func ViewAs(x, other *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x, other}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := viewAsCompose(x, other)
-	core.Composed(&viewAsOp, in, out)
-	return out
-}
-
-func viewAsCompose(x, other *core.Tensor) *core.Tensor {
-	return View(x, other.Shape())
-}
-
-// ViewAsOut is ViewAs with the result written to dst, which has its shape and
-// device.
-func ViewAsOut(dst, x, other *core.Tensor) error {
-	return core.CopyOut(dst, &viewAsOp, ViewAs(x, other))
 }

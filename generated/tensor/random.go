@@ -39,9 +39,10 @@ func (x Tensor) BernoulliInPlace() error {
 	return ops.BernoulliInPlace(x.Handle(), seed, offset)
 }
 
-// Dropout returns x with each element 0 with probability p and otherwise
-// divided by 1 - p. It always drops; outside of training leave it out. P must
-// be between 0 and 1.
+// Dropout returns x with each element times 0 with probability p and
+// otherwise times 1/(1 - p), so that NaN comes of an infinity that is
+// dropped. It always drops; outside of training leave it out. P must be
+// between 0 and 1.
 //
 // Dtypes: float.
 func Dropout(x Tensor, p float64) Tensor {
@@ -49,8 +50,9 @@ func Dropout(x Tensor, p float64) Tensor {
 	return Wrap(ops.Dropout(x.Handle(), p, seed, offset))
 }
 
-// Dropout is the function Dropout on x. It returns x with each element 0 with
-// probability p and otherwise divided by 1 - p.
+// Dropout is the function Dropout on x. It returns x with each element times
+// 0 with probability p and otherwise times 1/(1 - p), so that NaN comes of an
+// infinity that is dropped.
 func (x Tensor) Dropout(p float64) Tensor {
 	seed, offset := random.Next()
 	return Wrap(ops.Dropout(x.Handle(), p, seed, offset))

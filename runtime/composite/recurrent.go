@@ -74,29 +74,9 @@ func (r *recurrence) apply(in []*core.Tensor, forward func() []*core.Tensor, bac
 // again sets the gradients of the layer's steps.
 func (r *recurrence) again(g *core.Grad) {
 	n := len(r.op.Out)
-	in := make([]*core.Tensor, g.NumIn())
-	var wanted, dys []*core.Tensor
-	for i := range in {
-		if in[i] = g.In(i); g.Needs(i) {
-			wanted = append(wanted, in[i])
-		}
-	}
-	for i := range n {
-		dys = append(dys, g.Dy(i))
-	}
-	grads, err := core.Gradients(r.steps(in[0], in[1:1+n], in[1+n], in[2+n]), dys, wanted,
-		core.BackwardOptions{CreateGraph: true, Ops: &core.Operators{Add: r.add, Clone: r.clone}})
-	for i := range in {
-		if !g.Needs(i) {
-			continue
-		}
-		if err != nil {
-			g.Set(i, core.Fail(r.op, err))
-			continue
-		}
-		g.Set(i, grads[0])
-		grads = grads[1:]
-	}
+	again(g, r.op, &core.Operators{Add: r.add, Clone: r.clone}, func(in []*core.Tensor) []*core.Tensor {
+		return r.steps(in[0], in[1:1+n], in[1+n], in[2+n])
+	})
 }
 
 // steps returns the states after each step, [steps, batch, width], one step after

@@ -7,6 +7,7 @@ import (
 // A Scope releases, when it ends, the tensors its goroutine made in it.
 type Scope struct {
 	made []*Tensor
+	room [8]*Tensor // for the first of made
 	kept map[*Tensor]bool
 }
 
@@ -23,18 +24,33 @@ func InScope(f func(s *Scope)) {
 	if f == nil {
 		return
 	}
-	outer, nested := scopes.Get()
 	s := &Scope{}
+	s.around(func() { f(s) }, func(t *Tensor) bool { return s.kept[t] })
+}
+
+// Composing calls f, which makes the result of a composition, and releases what else
+// the calling goroutine made meanwhile. The result belongs to the enclosing scope, if
+// f made it.
+func Composing(f func() *Tensor) (out *Tensor) {
+	s := &Scope{}
+	s.around(func() { out = f() }, func(t *Tensor) bool { return t == out })
+	return out
+}
+
+// around calls f in the scope and ends it, even if f panics.
+func (s *Scope) around(f func(), keeps func(t *Tensor) bool) {
+	outer, _ := scopes.Get()
+	s.made = s.room[:0]
 	defer func() {
 		for _, t := range s.made {
-			if !s.kept[t] {
+			if !keeps(t) {
 				t.Release()
-			} else if nested && outer != nil {
+			} else if outer != nil {
 				outer.made = append(outer.made, t)
 			}
 		}
 	}()
-	scopes.With(s, func() { f(s) })
+	scopes.With(s, f)
 }
 
 // Keep excepts tensors from the release at the end of the scope.

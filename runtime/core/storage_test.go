@@ -147,3 +147,42 @@ func TestConcurrentOperators(t *testing.T) {
 		t.Errorf("%d bytes are held, %d before", now, before)
 	}
 }
+
+// TestComposing: what a composition makes on the way is given back at once, but for
+// what its gradient needs; its result belongs to the scope around it.
+func TestComposing(t *testing.T) {
+	simulate(t, sim.Config{Devices: 1})
+	before := memory.Allocated(device.Sim(0))
+	held := func() int64 { return memory.Allocated(device.Sim(0)) - before }
+	x := vector(device.Sim(0), 1, 2, 3)
+	one := held()
+	var outer T
+	core.InScope(func(*core.Scope) {
+		outer = core.Composing(func() T { return add(mul(x, x), core.Composing(func() T { return mul(x, mul(x, x)) })) })
+		want(t, outer, 2, 12, 36)
+		if got := held(); got != 2*one {
+			t.Errorf("%d bytes are held, want %d", got, 2*one)
+		}
+	})
+	if outer.Err() == nil || held() != one {
+		t.Errorf("the scope left %d bytes, and the result's error is %v", held()-one, outer.Err())
+	}
+	func() {
+		defer func() {
+			if recover() == nil || held() != one {
+				t.Errorf("%d bytes are held after a panic, want %d", held(), one)
+			}
+		}()
+		core.Composing(func() T {
+			mul(x, x)
+			panic("in a composition")
+		})
+	}()
+	if y := core.Composing(func() T { return x }); y != x || y.Err() != nil {
+		t.Errorf("an operand that is the result: %v", y.Err())
+	}
+	must(t, x.SetRequiresGrad(true))
+	y := core.Composing(func() T { return mul(mul(x, x), x) })
+	must(t, core.Backward([]T{y}, []T{vector(device.Sim(0), 1, 1, 1)}, core.BackwardOptions{Ops: &engine}))
+	want(t, x.Grad(), 3, 12, 27)
+}

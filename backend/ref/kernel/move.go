@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/sinter-go/sinter/backend/ref/element"
@@ -57,6 +58,22 @@ func inside(shape, at []int) bool {
 		}
 	}
 	return true
+}
+
+// Band copies the matrices in the last two axes of x, with zeros where column less
+// row is not from attribute first to attribute last.
+func Band(c *ir.Call) error {
+	x, last := load(c.In[0], c.Compute), len(c.In[0].Shape)-1
+	if last < 1 {
+		return fmt.Errorf("x must have two axes or more, not shape %v", x.shape)
+	}
+	each(x.shape, func(at []int) {
+		if d := int64(at[last] - at[last-1]); d < c.Attrs[0].Int || d > c.Attrs[1].Int {
+			*x.at(at) = ir.IntScalar(0)
+		}
+	})
+	store(c.Out[0], x, c.Compute)
+	return nil
 }
 
 // Flip reverses x along the axes in attribute dims.

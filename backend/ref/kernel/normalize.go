@@ -148,9 +148,9 @@ func affine[T any](c *ir.Call, f field[T], group []T) {
 	}
 }
 
-// scale returns 1/sqrt(square + eps); eps is the second attribute.
+// scale returns 1/sqrt(square + eps); eps is the last attribute.
 func scale[T any](c *ir.Call, f field[T], square T) T {
-	return f.quo(f.number(1), f.sqrt(f.add(square, f.from(c.Attrs[1].Scalar))))
+	return f.quo(f.number(1), f.sqrt(f.add(square, f.from(c.Attrs[len(c.Attrs)-1].Scalar))))
 }
 
 // groupsOf decodes x and cuts it into what is normalized together, its last
@@ -163,4 +163,89 @@ func groupsOf[T any](c *ir.Call, f field[T]) (x tensor[T], groups [][]T) {
 		groups = append(groups, x.v[g*size:(g+1)*size])
 	}
 	return x, groups
+}
+
+// ChannelNorm normalizes each channel, axis 1 of x, over the other axes together,
+// multiplies it by its element of weight and adds that of bias. The attribute is eps.
+// Results: out, and the mean and the variance of each channel, divided by the number
+// of its elements.
+func ChannelNorm(c *ir.Call) error { return inField(c, channelNorm[float64], channelNorm[wide.Float]) }
+
+func channelNorm[T any](c *ir.Call, f field[T]) error {
+	x := decode(c.In[0], c.Compute, f.ring)
+	weight, bias := decode(c.In[1], c.Compute, f.ring), decode(c.In[2], c.Compute, f.ring)
+	mean, variance := newTensor(c.Out[1].Shape, f.number(0)), newTensor(c.Out[2].Shape, f.number(0))
+	for ch, at := range channelsOf(x.shape) {
+		group := pick(x.v, at)
+		count := f.number(len(group))
+		mean.v[ch] = f.quo(sum(f, group), count)
+		squares := make([]T, len(group))
+		for i := range group {
+			group[i] = f.sub(group[i], mean.v[ch])
+			squares[i] = f.mul(group[i], group[i])
+		}
+		variance.v[ch] = f.quo(sum(f, squares), count)
+		rstd := scale(c, f, variance.v[ch])
+		for i, k := range at {
+			x.v[k] = f.add(f.mul(f.mul(group[i], rstd), weight.v[ch]), bias.v[ch])
+		}
+	}
+	encode(c.Out[0], c.Compute, f.ring, x)
+	encode(c.Out[1], c.Compute, f.ring, mean)
+	encode(c.Out[2], c.Compute, f.ring, variance)
+	return nil
+}
+
+// ChannelNormGrad returns the gradients of ChannelNorm's out by x, weight and bias,
+// from out's own, x, weight, and the mean and the variance of each channel. The
+// attribute is eps.
+func ChannelNormGrad(c *ir.Call) error {
+	return inField(c, channelNormGrad[float64], channelNormGrad[wide.Float])
+}
+
+func channelNormGrad[T any](c *ir.Call, f field[T]) error {
+	var in [5][]T // dy, x, weight, mean, variance
+	for i := range in {
+		in[i] = decode(c.In[i], c.Compute, f.ring).v
+	}
+	dx, dWeight, dBias := newTensor(c.Out[0].Shape, f.number(0)), newTensor(c.Out[1].Shape, f.number(0)), newTensor(c.Out[2].Shape, f.number(0))
+	for ch, at := range channelsOf(dx.shape) {
+		dy, y, products := pick(in[0], at), pick(in[1], at), make([]T, len(at))
+		rstd := scale(c, f, in[4][ch])
+		for i := range y { // the normalized x
+			y[i] = f.mul(f.sub(y[i], in[3][ch]), rstd)
+			products[i] = f.mul(dy[i], y[i])
+		}
+		dWeight.v[ch], dBias.v[ch] = sum(f, products), sum(f, dy)
+		count := f.number(len(at))
+		middle, slope := f.quo(dBias.v[ch], count), f.quo(dWeight.v[ch], count)
+		for i, k := range at {
+			d := f.sub(f.sub(dy[i], middle), f.mul(y[i], slope))
+			dx.v[k] = f.mul(f.mul(in[2][ch], rstd), d)
+		}
+	}
+	encode(c.Out[0], c.Compute, f.ring, dx)
+	encode(c.Out[1], c.Compute, f.ring, dWeight)
+	encode(c.Out[2], c.Compute, f.ring, dBias)
+	return nil
+}
+
+// channelsOf returns where the elements of each channel of a shape are.
+func channelsOf(shape []int) [][]int {
+	at := make([][]int, shape[1])
+	size := ir.NumElements(shape[2:])
+	for i := range ir.NumElements(shape) {
+		ch := i / size % shape[1]
+		at[ch] = append(at[ch], i)
+	}
+	return at
+}
+
+// pick returns the elements at some places.
+func pick[T any](v []T, at []int) []T {
+	out := make([]T, len(at))
+	for i, k := range at {
+		out[i] = v[k]
+	}
+	return out
 }

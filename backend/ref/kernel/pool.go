@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/sinter-go/sinter/backend/ref/element"
@@ -56,6 +57,27 @@ func MaxPool(c *ir.Call) error {
 	})
 	store(c.Out[0], values, c.Compute)
 	store(c.Out[1], indices, ir.Int64)
+	return nil
+}
+
+// MaxPoolGrad returns the gradient of MaxPool with respect to x, from the gradient g
+// of its values and its indices. Attributes: input, the shape of x, and how many of its
+// axes were pooled.
+func MaxPoolGrad(c *ir.Call) error { return inField(c, maxPoolGrad[float64], maxPoolGrad[wide.Float]) }
+
+func maxPoolGrad[T any](c *ir.Call, f field[T]) error {
+	g, indices, dx := decode(c.In[0], c.Compute, f.ring), load(c.In[1], ir.Int64), newTensor(c.Out[0].Shape, f.number(0))
+	lead := len(dx.shape) - int(c.Attrs[1].Int)
+	size, positions := ir.NumElements(dx.shape[lead:]), ir.NumElements(g.shape[lead:])
+	for i, v := range g.v {
+		k := indices.v[i].Int()
+		if k < 0 || k >= int64(size) {
+			return fmt.Errorf("index %d names none of %d elements", k, size)
+		}
+		at := i/positions*size + int(k)
+		dx.v[at] = f.add(dx.v[at], v)
+	}
+	encode(c.Out[0], c.Compute, f.ring, dx)
 	return nil
 }
 

@@ -1,0 +1,38 @@
+package composite
+
+import (
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/core"
+)
+
+// again sets the gradients of a node of op to those of what forward makes of its
+// operands: the node's results, by operators that can be differentiated. They are
+// recorded where the node's are to be.
+func again(g *core.Grad, op *ir.Op, ops *core.Operators, forward func(in []*core.Tensor) []*core.Tensor) {
+	in, dys := make([]*core.Tensor, g.NumIn()), make([]*core.Tensor, len(op.Out))
+	var wanted []*core.Tensor
+	for i := range in {
+		if in[i] = g.In(i); g.Needs(i) {
+			wanted = append(wanted, in[i])
+		}
+	}
+	for i := range dys {
+		dys[i] = g.Dy(i)
+	}
+	var grads []*core.Tensor
+	var err error
+	core.EnableGrad(func() {
+		grads, err = core.Gradients(forward(in), dys, wanted, core.BackwardOptions{CreateGraph: g.Recording(), Ops: ops})
+	})
+	for i := range in {
+		if !g.Needs(i) {
+			continue
+		}
+		if err != nil {
+			g.Set(i, core.Fail(op, err))
+			continue
+		}
+		g.Set(i, grads[0])
+		grads = grads[1:]
+	}
+}
