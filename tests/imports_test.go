@@ -24,6 +24,7 @@ var arrows = []struct {
 }{
 	{"ir", nil},
 	{"ir/num", nil},
+	{"ir/num/numtest", []string{"ir/num"}},
 	{"ir/expr", []string{"ir", "ir/num"}},
 	{"kernels", nil},
 	{"gen/schema", []string{"ir", "ir/expr"}},

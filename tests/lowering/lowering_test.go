@@ -40,8 +40,9 @@ func levels() []simd.Level {
 	return out
 }
 
-// each runs f for every loop of every level there is.
-func each(t *testing.T, f func(t *testing.T, b *body, loop ir.Loop)) {
+// atLevels runs f for every body at every level there is; f returns how many loops it
+// ran, of which there have to be least.
+func atLevels(t *testing.T, least int, f func(t *testing.T, b *body, level simd.Level) (ran int)) {
 	if len(levels()) == 0 {
 		t.Skip("this processor has no vector instructions that there are loops for")
 	}
@@ -50,20 +51,33 @@ func each(t *testing.T, f func(t *testing.T, b *body, loop ir.Loop)) {
 		t.Run(level.String(), func(t *testing.T) {
 			ran := 0
 			for _, b := range all {
-				loop := b.AVX2
-				if level == simd.AVX512 {
-					loop = b.AVX512
-				}
-				if loop != nil {
-					f(t, b, loop)
-					ran++
-				}
+				ran += f(t, b, level)
 			}
-			if ran == 0 {
-				t.Error("there are no loops")
+			if ran < least {
+				t.Errorf("there are %d loops, want %d or more", ran, least)
 			}
 		})
 	}
+}
+
+// only returns b's loop of a level, and none of a lower one.
+func (b *body) only(level simd.Level) ir.Loop {
+	if level == simd.AVX512 {
+		return b.AVX512
+	}
+	return b.AVX2
+}
+
+// each runs f for every loop of every level there is.
+func each(t *testing.T, f func(t *testing.T, b *body, loop ir.Loop)) {
+	atLevels(t, 1, func(t *testing.T, b *body, level simd.Level) int {
+		loop := b.only(level)
+		if loop == nil {
+			return 0
+		}
+		f(t, b, loop)
+		return 1
+	})
 }
 
 // TestTails holds results of few elements against the beginning of many, in memory
