@@ -194,6 +194,7 @@ func testLarge[T float](t *testing.T, level simd.Level) {
 		{h - 1, 3, d}, {h + 1, 40, d + 1}, {2*h + 3, 17, 2*d + 1}, {3, 300, d - 1}, {70, e.across + 5, 3}, {1, 1500, 40}, {1500, 1, 40},
 		{2, 1000, 300}, {1000, 2, 300}, {130, 140, 3*d + 2}, {257, 129, 65}, {1, 1, 5000}, {5, 7, 3000},
 		{200, e.columns() - 1, e.long + 3}, {20, 300, 400}, {20, 300, 1024}, {30, 40, sliceLeast*d + 5}, {50, 150, 11 * d},
+		{1, 1, thinElements + 7}, {2, 5, 3*thinElements + 1}, {4, 1, 2*thinElements + thinStretch},
 	}
 	for _, s := range shapes {
 		for range 2 {

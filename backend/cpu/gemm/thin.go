@@ -33,6 +33,9 @@ const (
 
 	// thinElements is how many elements of B a kernel reads in a call.
 	thinElements = 64 << 10
+	// thinStretch is how many terms of a sum are added up before the sums of stretches
+	// are: a call cannot be interrupted, and processors share the stretches.
+	thinStretch = thinElements / dotColumns
 	// thinShare is how many elements of B are worth another processor.
 	thinShare = 32 << 10
 	// thinBytes is how much of the result is added to at a time.
@@ -65,7 +68,11 @@ func runThin[T Number](e *engine, p *Product[T]) bool {
 		return false
 	}
 	j := thinJob[T]{e: e, Product: q, sums: sums}
-	j.do()
+	if sums && q.K > thinElements {
+		j.inStretches()
+	} else {
+		j.do()
+	}
 	if p.done != nil {
 		p.done(0, p.M, 0, p.N)
 	}
@@ -112,6 +119,39 @@ func (j *thinJob[T]) do() {
 	if !direct {
 		j.finish()
 	}
+}
+
+// inStretches computes sums of many terms by stretches of them, whose sums are added
+// up pairwise: their order does not depend on the number of processors.
+func (j *thinJob[T]) inStretches() {
+	e, n := j.e, ceil(j.K, thinStretch)
+	row := roundUp(j.N*e.size, 64)
+	block := scratch.Get(n * j.M * row)
+	defer block.Put()
+	part := func(s int) unsafe.Pointer { return unsafe.Add(block.Ptr(), s*j.M*row) }
+	some := func(lo, hi int) {
+		for s := lo; s < hi; s++ {
+			one, first := *j, s*thinStretch
+			one.K, one.Bias, one.Add, one.Serial = min(thinStretch, j.K-first), nil, false, true
+			one.A, one.B, one.C = from[T](j.A, 0, first), from[T](j.B, first, 0), Matrix{part(s), row / e.size, 1}
+			one.do()
+		}
+	}
+	if j.Serial {
+		some(0, n)
+	} else {
+		pool.For(n, 1, some)
+	}
+	for step := 1; step < n; step *= 2 {
+		for s := 0; s+step < n; s += 2 * step {
+			to, more := unsafe.Slice((*T)(part(s)), j.M*row/e.size), unsafe.Slice((*T)(part(s+step)), j.M*row/e.size)
+			for i, v := range more {
+				to[i] += v
+			}
+		}
+	}
+	j.y = Matrix{block.Ptr(), row / e.size, 1}
+	j.finish()
 }
 
 // columns computes columns [lo, hi) of the product.

@@ -22,15 +22,15 @@ func (f *Funcs[T]) Arg(x []T, n int, index []int64, least bool) {
 	case n <= piece:
 		blocks(len(index), n, func(lo, rows int) { search(rows, n, &x[lo*n], &index[lo]) })
 	default:
+		at := new(int64)
 		for i := range index {
 			row, found := x[i*n:(i+1)*n], 0
-			for lo := 0; lo < n; lo += piece {
-				var at int64
-				search(1, min(piece, n-lo), &row[lo], &at)
-				if k := lo + int(at); better(row[k], row[found], least) {
+			chunks(n, piece, func(lo, n int) {
+				search(1, n, &row[lo], at)
+				if k := lo + int(*at); better(row[k], row[found], least) {
 					found = k
 				}
-			}
+			})
 			index[i] = int64(found)
 		}
 	}
@@ -53,9 +53,7 @@ func (f *Funcs[T]) ArgColumns(x []T, rows, n, stride int, index []int64, least b
 		m := min(widest, n-first)
 		copy(top[:m], x[first:])
 		clear(at[:m])
-		for r := 0; r < rows; r += tall {
-			search(min(tall, rows-r), m, stride*size, r, &x[first+r*stride], &top[0], &at[0])
-		}
+		chunks(rows, tall, func(r, rows int) { search(rows, m, stride*size, r, &x[first+r*stride], &top[0], &at[0]) })
 		for j := range m { // the lanes hold integers as wide as T
 			if p := unsafe.Pointer(&at[j]); size == 4 {
 				index[first+j] = int64(*(*int32)(p))

@@ -26,6 +26,8 @@ func (f *Funcs[T]) bands(rows, n, stride int, body func(b band[T], first int)) {
 }
 
 // down calls f for groups of rows, the first element of which is at off.
+//
+//go:noinline
 func (b band[T]) down(f func(row, rows, off int)) {
 	step := tall
 	for step < flush && step*b.n < least {

@@ -77,8 +77,13 @@ const (
 	exact = 2048
 )
 
+// Blocks, chunks and down are not inlined, so that their f is called: that is where the
+// scheduler stops a goroutine. A loop of nothing but calls of assembly has no such place.
+
 // blocks calls f for consecutive groups of rows of n elements, of about call
 // elements each.
+//
+//go:noinline
 func blocks(rows, n int, f func(lo, rows int)) {
 	step := max(1, call/max(n, 1))
 	for lo := 0; lo < rows; lo += step {
@@ -87,6 +92,8 @@ func blocks(rows, n int, f func(lo, rows int)) {
 }
 
 // chunks calls f for consecutive pieces of n elements.
+//
+//go:noinline
 func chunks(n, size int, f func(lo, n int)) {
 	for lo := 0; lo < n; lo += size {
 		f(lo, min(size, n-lo))

@@ -26,26 +26,24 @@ func (f *Funcs[T]) longSoftmax(out, x []T, n int) {
 	for at := 0; at < len(x); at += n {
 		next := min(at+n, len(x)-n)
 		largest, sum := T(math.Inf(-1)), 0.0
-		for lo := 0; lo < n; lo += exact {
-			f.softmaxPart(min(exact, n-lo), top, by, &out[at+lo], &x[at+lo], &x[next+lo], &out[before+lo], s, m)
+		chunks(n, exact, func(lo, n int) {
+			f.softmaxPart(n, top, by, &out[at+lo], &x[at+lo], &x[next+lo], &out[before+lo], s, m)
 			sum += float64(*s)
 			largest = higher(largest, *m)
-		}
+		})
 		top, by, before = largest, T(1/sum), at
 	}
-	for lo := 0; lo < n; lo += call {
-		f.scale(min(call, n-lo), by, &out[before+lo])
-	}
+	chunks(n, call, func(lo, n int) { f.scale(n, by, &out[before+lo]) })
 }
 
 // largest returns the largest element of x. NaN is left out: sums of exponentials
 // find it.
 func (f *Funcs[T]) largest(x []T) T {
 	best, top := T(math.Inf(-1)), new(T)
-	for lo := 0; lo < len(x); lo += call {
-		f.top(min(call, len(x)-lo), &x[lo], top)
+	chunks(len(x), call, func(lo, n int) {
+		f.top(n, &x[lo], top)
 		best = higher(best, *top)
-	}
+	})
 	return best
 }
 
@@ -79,9 +77,7 @@ func (f *Funcs[T]) LogSoftmax(out, x []T, n int) {
 			f.shift(m, n, &out[lo*n], &x[lo*n], &tops[0], &logs[0])
 			continue
 		}
-		for at := 0; at < n; at += call {
-			f.shift(1, min(call, n-at), &out[lo*n+at], &x[lo*n+at], &tops[0], &logs[0])
-		}
+		chunks(n, call, func(at, m int) { f.shift(1, m, &out[lo*n+at], &x[lo*n+at], &tops[0], &logs[0]) })
 	}
 }
 
@@ -108,10 +104,10 @@ func (f *Funcs[T]) LogSum(x []T, n int, tops []T, logs []float64) {
 		for i := range tops {
 			row := x[i*n : (i+1)*n]
 			top, sum := f.largest(row), 0.0
-			for lo := 0; lo < n; lo += exact {
-				f.sumExp(min(exact, n-lo), top, &row[lo], s)
+			chunks(n, exact, func(lo, n int) {
+				f.sumExp(n, top, &row[lo], s)
 				sum += float64(*s)
-			}
+			})
 			tops[i], logs[i] = top, math.Log(sum)
 		}
 	}
@@ -130,9 +126,7 @@ func (f *Funcs[T]) ExpScale(out, x []T, shift, factor float64) {
 	if math.IsInf(shift, 0) {
 		b = 0
 	}
-	for lo := 0; lo < len(x); lo += call {
-		f.expScale(min(call, len(x)-lo), a, b, T(factor), &out[lo], &x[lo])
-	}
+	chunks(len(x), call, func(lo, n int) { f.expScale(n, a, b, T(factor), &out[lo], &x[lo]) })
 }
 
 // top returns the largest element of x, NaN if there is one.
