@@ -113,14 +113,8 @@ func (b *bench) measure(ctx context.Context, r row) outcome {
 			if figures[i].err != nil || ctx.Err() != nil {
 				continue
 			}
-			switch {
-			case r.idle:
-				time.Sleep(idleness)
-			case r.threads > 1:
-				time.Sleep(parking)
-			}
-			t, err := sides[i].batch(calls[i])
-			figures[i].err = err
+			var t float64
+			t, figures[i].err = r.turn(sides[i], calls[i])
 			rounds[i] = append(rounds[i], t/float64(calls[i]))
 		}
 	}
@@ -140,6 +134,21 @@ func (b *bench) measure(ctx context.Context, r row) outcome {
 		bound = b.limits.work
 	}
 	return newOutcome(&r, figures, bound)
+}
+
+// turn measures a batch of calls on a side. With several threads all sides rest first,
+// and some calls wake this side's threads.
+func (r *row) turn(s side, calls int) (float64, error) {
+	switch {
+	case r.idle:
+		time.Sleep(idleness)
+	case r.threads > 1:
+		time.Sleep(parking)
+		if _, err := s.batch(max(1, calls/4)); err != nil {
+			return 0, err
+		}
+	}
+	return s.batch(calls)
 }
 
 const (

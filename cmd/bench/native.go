@@ -58,7 +58,9 @@ func startNative(ctx context.Context) (*natives, error) {
 
 func startSideOf(ctx context.Context, program string, asked func(*row) string) (*nativeSide, error) {
 	command := exec.CommandContext(ctx, program)
-	command.Env = append(os.Environ(), "OMP_WAIT_POLICY=active", "GOMP_SPINCOUNT=100000") // a pause between turns parks them
+	// Threads spin between calls, and are parked by the pause between turns: OpenBLAS's
+	// spin for 2^24 cycles, not for 2^26, which is longer than the pause.
+	command.Env = append(os.Environ(), "OMP_WAIT_POLICY=active", "GOMP_SPINCOUNT=100000", "OPENBLAS_THREAD_TIMEOUT=24")
 	p, err := startProcess(command, "the native side")
 	if err != nil {
 		return nil, err

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
+	"runtime/metrics"
 	"slices"
 	"testing"
 	"time"
@@ -93,24 +95,14 @@ func (d dispatch) allocations(context.Context, *bench) (float64, error) {
 	return n, err
 }
 
-// collection returns the milliseconds by which a garbage collection is held up
-// while another goroutine computes on long vectors: the median of many, less that
-// of collections beside nothing.
+// collection returns the milliseconds for which a garbage collection waits until all
+// goroutines have stopped, while some compute on long vectors: the median of many.
 func (p *plan) collection(_ context.Context, b *bench) (float64, error) {
 	x, err := f32(p.longest()).make(b.ours.dev)
 	if err != nil {
 		return 0, err
 	}
 	defer x.Release()
-	collect := func() float64 {
-		began := time.Now()
-		runtime.GC()
-		return time.Since(began).Seconds() * 1e3
-	}
-	var alone, beside []float64
-	for range 21 {
-		alone = append(alone, collect())
-	}
 	done, stop := make(chan error, 1), make(chan struct{})
 	go func() {
 		for {
@@ -129,13 +121,40 @@ func (p *plan) collection(_ context.Context, b *bench) (float64, error) {
 			}
 		}
 	}()
+	var waits []float64
+	before := stops()
 	for range 21 {
 		time.Sleep(3 * time.Millisecond)
-		beside = append(beside, collect())
+		runtime.GC()
+		after := stops()
+		waits = append(waits, longestStop(before, after)*1e3)
+		before = after
 	}
 	close(stop)
 	err = <-done
-	return max(median(beside)-median(alone), 0), err
+	return median(waits), err
+}
+
+// stops returns how long collections have waited for all goroutines to stop, in
+// seconds.
+func stops() *metrics.Float64Histogram {
+	s := []metrics.Sample{{Name: "/sched/pauses/stopping/gc:seconds"}}
+	metrics.Read(s)
+	return s[0].Value.Float64Histogram()
+}
+
+// longestStop returns the seconds of the longest wait that after has more of than
+// before: the upper end of its bucket, where that has one.
+func longestStop(before, after *metrics.Float64Histogram) float64 {
+	for i := len(after.Counts) - 1; i >= 0; i-- {
+		if after.Counts[i] > before.Counts[i] {
+			if end := after.Buckets[i+1]; !math.IsInf(end, 1) {
+				return end
+			}
+			return after.Buckets[i]
+		}
+	}
+	return 0
 }
 
 // A convolved is a convolution as residual networks have them.
