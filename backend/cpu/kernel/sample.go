@@ -102,11 +102,17 @@ func placeAxis[T float](s *sampling, i int, coordinate T, step int, t *tapSet[T]
 		first = int(math.Floor(float64(at))) - 1
 		t.n[i] = 4
 	}
+	fraction := at - T(first)
+	if s.mode == sampleBilinear && s.order[i] == 0 { // the usual, without what it multiplies by one
+		t.at[i][0], t.at[i][1] = s.inside(first, size, step), s.inside(first+1, size, step)
+		t.weight[i][0], t.weight[i][1] = 1-fraction, fraction
+		t.slope[i][0], t.slope[i][1] = -slope, slope
+		return
+	}
 	factor := T(1)
 	for range s.order[i] {
 		factor *= slope
 	}
-	fraction := at - T(first)
 	for k := range t.n[i] {
 		t.at[i][k] = s.inside(first+k, size, step)
 		t.weight[i][k] = factor * tapWeight(s.mode, k, fraction, s.order[i])
@@ -239,16 +245,32 @@ func cubic[T float](x T, order int) T {
 	return 0
 }
 
-// A tap is an element of a channel with its weight, and the derivatives of this by
-// each coordinate.
+// A tap is an element of a channel with its weight.
 type tap[T float] struct {
 	at     int
 	weight T
-	slope  [3]T
 }
 
 // taps appends the elements that t names to list.
 func (t *tapSet[T]) taps(list []tap[T]) []tap[T] {
+	for z := range t.n[2] {
+		for y := range t.n[1] {
+			row, weight := t.at[1][y]+t.at[2][z], t.weight[1][y]
+			if t.at[1][y] < 0 || t.at[2][z] < 0 {
+				continue
+			}
+			for x := range t.n[0] {
+				if at := t.at[0][x]; at >= 0 {
+					list = append(list, tap[T]{at + row, t.weight[0][x] * weight * t.weight[2][z]})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// slopes appends the derivatives of the weights of taps by each coordinate.
+func (t *tapSet[T]) slopes(list [][3]T) [][3]T {
 	for z := range t.n[2] {
 		for y := range t.n[1] {
 			for x := range t.n[0] {
@@ -256,10 +278,7 @@ func (t *tapSet[T]) taps(list []tap[T]) []tap[T] {
 					continue
 				}
 				wx, wy, wz := t.weight[0][x], t.weight[1][y], t.weight[2][z]
-				list = append(list, tap[T]{
-					at: t.at[0][x] + t.at[1][y] + t.at[2][z], weight: wx * wy * wz,
-					slope: [3]T{t.slope[0][x] * wy * wz, wx * t.slope[1][y] * wz, wx * wy * t.slope[2][z]},
-				})
+				list = append(list, [3]T{t.slope[0][x] * wy * wz, wx * t.slope[1][y] * wz, wx * wy * t.slope[2][z]})
 			}
 		}
 	}
@@ -303,19 +322,48 @@ func gridSample[T float](s *sampling, in []ir.View, out ir.View) {
 	pool.For(s.images*s.points, max(1, sampleWork/max(1, s.channels)), func(lo, hi int) {
 		var set tapSet[T]
 		list := make([]tap[T], 0, maxTaps*maxTaps)
-		for ; lo < hi; lo++ {
+		four := make([]fourTaps[T], 0, fourBlock)
+		for lo < hi {
 			n, p := lo/s.points, lo%s.points
-			place(s, grid[lo*s.axes:], &set)
-			list = set.taps(list[:0])
-			for ch := n * s.channels; ch < (n+1)*s.channels; ch++ {
-				plane, sum := x[ch*s.inSize:], T(0)
-				for i := range list {
-					sum += plane[list[i].at] * list[i].weight
+			planes, to := x[n*s.channels*s.inSize:], dst[n*s.channels*s.points:]
+			last := min(p+fourBlock, s.points, p+hi-lo)
+			lo += last - p
+			for four = four[:0]; p < last; p++ {
+				place(s, grid[(n*s.points+p)*s.axes:], &set)
+				list = set.taps(list[:0])
+				if len(list) == 4 {
+					four = append(four, fourTaps[T]{p, [4]tap[T](list)})
+					continue
 				}
-				dst[ch*s.points+p] = sum
+				for ch := range s.channels {
+					plane, sum := planes[ch*s.inSize:], T(0)
+					for i := range list {
+						sum += plane[list[i].at] * list[i].weight
+					}
+					to[ch*s.points+p] = sum
+				}
+			}
+			for ch := range s.channels {
+				sampleFours(to[ch*s.points:][:s.points], planes[ch*s.inSize:][:s.inSize], four)
 			}
 		}
 	})
+}
+
+// A fourTaps is a point of four taps, as most bilinear ones have.
+type fourTaps[T float] struct {
+	point int
+	taps  [4]tap[T]
+}
+
+// fourBlock is how many points are found before a channel of them is computed.
+const fourBlock = 64
+
+func sampleFours[T float](to, plane []T, points []fourTaps[T]) {
+	for i := range points {
+		t := &points[i].taps
+		to[points[i].point] = plane[t[0].at]*t[0].weight + plane[t[1].at]*t[1].weight + plane[t[2].at]*t[2].weight + plane[t[3].at]*t[3].weight
+	}
 }
 
 var gridSampleGradInputs = table[sampleFunc]{ir.Float32: gridSampleGradInput[float32], ir.Float64: gridSampleGradInput[float64]}
@@ -374,11 +422,11 @@ func gridSampleGradGrid[T float](s *sampling, in []ir.View, out ir.View) {
 	g, x, grid, dst := tile.Elements[T](in[0]), tile.Elements[T](in[1]), tile.Elements[T](in[2]), tile.Elements[T](out)
 	pool.For(s.images*s.points, max(1, sampleWork/max(1, s.channels)), func(lo, hi int) {
 		var set tapSet[T]
-		list := make([]tap[T], 0, maxTaps*maxTaps)
+		list, slopes := make([]tap[T], 0, maxTaps*maxTaps), make([][3]T, 0, maxTaps*maxTaps)
 		for ; lo < hi; lo++ {
 			n, p := lo/s.points, lo%s.points
 			place(s, grid[lo*s.axes:], &set)
-			list = set.taps(list[:0])
+			list, slopes = set.taps(list[:0]), set.slopes(slopes[:0])
 			var sums [3]T
 			for i := range list {
 				dot := T(0)
@@ -386,7 +434,7 @@ func gridSampleGradGrid[T float](s *sampling, in []ir.View, out ir.View) {
 					dot += g[ch*s.points+p] * x[ch*s.inSize+list[i].at]
 				}
 				for a := range s.axes {
-					sums[a] += dot * list[i].slope[a]
+					sums[a] += dot * slopes[i][a]
 				}
 			}
 			copy(dst[lo*s.axes:(lo+1)*s.axes], sums[:])
