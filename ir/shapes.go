@@ -233,9 +233,12 @@ func MatMulShape(x, y []int) ([]int, error) {
 	if inner != y[at] {
 		return nil, shapeErrorf("cannot multiply shapes %v and %v: inner dimensions %d and %d differ", x, y, inner, y[at])
 	}
-	out, err := Broadcast(x[:max(len(x)-2, 0)], y[:at])
-	if err != nil {
-		return nil, fmt.Errorf("leading axes of %v and %v: %w", x, y, err)
+	out := make([]int, 0, 2)
+	if lead := x[:max(len(x)-2, 0)]; len(lead) > 0 || at > 0 {
+		var err error
+		if out, err = Broadcast(lead, y[:at]); err != nil {
+			return nil, fmt.Errorf("leading axes of %v and %v: %w", x, y, err)
+		}
 	}
 	if len(x) > 1 {
 		out = append(out, x[len(x)-2])

@@ -54,7 +54,7 @@ func TestRefusedLaunch(t *testing.T) {
 		}
 		return
 	}
-	if err == nil || !errors.Is(err, simd.Err()) || !strings.Contains(err.Error(), "portable, avx2, avx512, amx") {
+	if err == nil || !errors.Is(err, simd.Err()) || !strings.Contains(err.Error(), "portable, avx2, avx512, avx512bf16, amx") {
 		t.Errorf("a level that there is not: %v", err)
 	}
 	if ran || *(*float32)(unsafe.Pointer(out.Ptr)) != 5 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sinter-go/sinter/gen/simd/asm"
 	"github.com/sinter-go/sinter/gen/simd/conv"
+	"github.com/sinter-go/sinter/gen/simd/extremes"
 	"github.com/sinter-go/sinter/gen/simd/fft"
 	"github.com/sinter-go/sinter/gen/simd/gemm"
 	"github.com/sinter-go/sinter/gen/simd/keys"
@@ -25,6 +26,7 @@ const By = "github.com/sinter-go/sinter/gen/simd"
 // programs make the files, each those of its own packages.
 var programs = []func(by string) ([]asm.File, error){
 	conv.Files,
+	extremes.Files,
 	fft.Files,
 	gemm.Files,
 	keys.Files,

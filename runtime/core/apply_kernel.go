@@ -66,7 +66,7 @@ func (p *plan) kernel(outs []*Tensor) error {
 		if given {
 			err = p.checkKernelDst(outs[i], shape, i)
 		} else {
-			outs[i], err = p.allocate(shape, p.resultDType(i))
+			outs[i], err = p.allocateLike(shape, p.resultDType(i))
 		}
 		if err != nil {
 			break

@@ -50,8 +50,8 @@ type streaming struct {
 
 // plan is the one of this process, by measurement.
 var plan = map[simd.Level]streaming{
-	simd.AVX2: {2048, 2048, 1, 27}, simd.AVX512: {512, 1024, 4, 0}, simd.AMX: {512, 1024, 4, 0},
-}[simd.Active()]
+	simd.AVX2: {2048, 2048, 1, 27}, simd.AVX512: {512, 1024, 4, 0},
+}[simd.Active().Vectors()]
 
 const pageBytes = 4096
 

@@ -551,3 +551,222 @@ func updatesF64AVX512(rows, depth int, t *thin) {
 		update3x8F64AVX512(p)
 	}
 }
+
+// runI32AVX2 runs the kernel of a class of tiles and a number of rows.
+func runI32AVX2(class, rows int, t *tile) {
+	p := (*byte)(unsafe.Pointer(t))
+	switch class<<4 | rows {
+	case 0<<4 | 1:
+		tile1x2I32AVX2(p)
+	case 0<<4 | 2:
+		tile2x2I32AVX2(p)
+	case 0<<4 | 3:
+		tile3x2I32AVX2(p)
+	case 0<<4 | 4:
+		tile4x2I32AVX2(p)
+	case 1<<4 | 1:
+		tile1x2EdgeI32AVX2(p)
+	case 1<<4 | 2:
+		tile2x2EdgeI32AVX2(p)
+	case 1<<4 | 3:
+		tile3x2EdgeI32AVX2(p)
+	case 1<<4 | 4:
+		tile4x2EdgeI32AVX2(p)
+	case 2<<4 | 1:
+		tile1x1I32AVX2(p)
+	case 2<<4 | 2:
+		tile2x1I32AVX2(p)
+	case 2<<4 | 3:
+		tile3x1I32AVX2(p)
+	case 2<<4 | 4:
+		tile4x1I32AVX2(p)
+	case 3<<4 | 1:
+		tile1x1EdgeI32AVX2(p)
+	case 3<<4 | 2:
+		tile2x1EdgeI32AVX2(p)
+	case 3<<4 | 3:
+		tile3x1EdgeI32AVX2(p)
+	case 3<<4 | 4:
+		tile4x1EdgeI32AVX2(p)
+	}
+}
+
+// runI64AVX2 runs the kernel of a class of tiles and a number of rows.
+func runI64AVX2(class, rows int, t *tile) {
+	p := (*byte)(unsafe.Pointer(t))
+	switch class<<4 | rows {
+	case 0<<4 | 1:
+		tile1x2I64AVX2(p)
+	case 0<<4 | 2:
+		tile2x2I64AVX2(p)
+	case 0<<4 | 3:
+		tile3x2I64AVX2(p)
+	case 0<<4 | 4:
+		tile4x2I64AVX2(p)
+	case 1<<4 | 1:
+		tile1x2EdgeI64AVX2(p)
+	case 1<<4 | 2:
+		tile2x2EdgeI64AVX2(p)
+	case 1<<4 | 3:
+		tile3x2EdgeI64AVX2(p)
+	case 1<<4 | 4:
+		tile4x2EdgeI64AVX2(p)
+	case 2<<4 | 1:
+		tile1x1I64AVX2(p)
+	case 2<<4 | 2:
+		tile2x1I64AVX2(p)
+	case 2<<4 | 3:
+		tile3x1I64AVX2(p)
+	case 2<<4 | 4:
+		tile4x1I64AVX2(p)
+	case 3<<4 | 1:
+		tile1x1EdgeI64AVX2(p)
+	case 3<<4 | 2:
+		tile2x1EdgeI64AVX2(p)
+	case 3<<4 | 3:
+		tile3x1EdgeI64AVX2(p)
+	case 3<<4 | 4:
+		tile4x1EdgeI64AVX2(p)
+	}
+}
+
+// runI32AVX512 runs the kernel of a class of tiles and a number of rows.
+func runI32AVX512(class, rows int, t *tile) {
+	p := (*byte)(unsafe.Pointer(t))
+	switch class<<4 | rows {
+	case 0<<4 | 1:
+		tile1x2I32AVX512(p)
+	case 0<<4 | 2:
+		tile2x2I32AVX512(p)
+	case 0<<4 | 3:
+		tile3x2I32AVX512(p)
+	case 0<<4 | 4:
+		tile4x2I32AVX512(p)
+	case 1<<4 | 1:
+		tile1x2EdgeI32AVX512(p)
+	case 1<<4 | 2:
+		tile2x2EdgeI32AVX512(p)
+	case 1<<4 | 3:
+		tile3x2EdgeI32AVX512(p)
+	case 1<<4 | 4:
+		tile4x2EdgeI32AVX512(p)
+	case 2<<4 | 1:
+		tile1x1I32AVX512(p)
+	case 2<<4 | 2:
+		tile2x1I32AVX512(p)
+	case 2<<4 | 3:
+		tile3x1I32AVX512(p)
+	case 2<<4 | 4:
+		tile4x1I32AVX512(p)
+	case 3<<4 | 1:
+		tile1x1EdgeI32AVX512(p)
+	case 3<<4 | 2:
+		tile2x1EdgeI32AVX512(p)
+	case 3<<4 | 3:
+		tile3x1EdgeI32AVX512(p)
+	case 3<<4 | 4:
+		tile4x1EdgeI32AVX512(p)
+	}
+}
+
+// runI64AVX512 runs the kernel of a class of tiles and a number of rows.
+func runI64AVX512(class, rows int, t *tile) {
+	p := (*byte)(unsafe.Pointer(t))
+	switch class<<4 | rows {
+	case 0<<4 | 1:
+		tile1x2I64AVX512(p)
+	case 0<<4 | 2:
+		tile2x2I64AVX512(p)
+	case 0<<4 | 3:
+		tile3x2I64AVX512(p)
+	case 0<<4 | 4:
+		tile4x2I64AVX512(p)
+	case 1<<4 | 1:
+		tile1x2EdgeI64AVX512(p)
+	case 1<<4 | 2:
+		tile2x2EdgeI64AVX512(p)
+	case 1<<4 | 3:
+		tile3x2EdgeI64AVX512(p)
+	case 1<<4 | 4:
+		tile4x2EdgeI64AVX512(p)
+	case 2<<4 | 1:
+		tile1x1I64AVX512(p)
+	case 2<<4 | 2:
+		tile2x1I64AVX512(p)
+	case 2<<4 | 3:
+		tile3x1I64AVX512(p)
+	case 2<<4 | 4:
+		tile4x1I64AVX512(p)
+	case 3<<4 | 1:
+		tile1x1EdgeI64AVX512(p)
+	case 3<<4 | 2:
+		tile2x1EdgeI64AVX512(p)
+	case 3<<4 | 3:
+		tile3x1EdgeI64AVX512(p)
+	case 3<<4 | 4:
+		tile4x1EdgeI64AVX512(p)
+	}
+}
+
+// runHalf runs the kernel for groups of rows and panels of so many vectors.
+func runHalf(vectors, rows int, t *halfGroups) {
+	p := (*byte)(unsafe.Pointer(t))
+	switch vectors<<4 | rows {
+	case 1<<4 | 1:
+		halfVectors1x1AVX512BF16(p)
+	case 1<<4 | 2:
+		halfVectors2x1AVX512BF16(p)
+	case 1<<4 | 3:
+		halfVectors3x1AVX512BF16(p)
+	case 1<<4 | 4:
+		halfVectors4x1AVX512BF16(p)
+	case 1<<4 | 5:
+		halfVectors5x1AVX512BF16(p)
+	case 1<<4 | 6:
+		halfVectors6x1AVX512BF16(p)
+	case 1<<4 | 7:
+		halfVectors7x1AVX512BF16(p)
+	case 1<<4 | 8:
+		halfVectors8x1AVX512BF16(p)
+	case 1<<4 | 9:
+		halfVectors9x1AVX512BF16(p)
+	case 1<<4 | 10:
+		halfVectors10x1AVX512BF16(p)
+	case 1<<4 | 11:
+		halfVectors11x1AVX512BF16(p)
+	case 1<<4 | 12:
+		halfVectors12x1AVX512BF16(p)
+	case 1<<4 | 13:
+		halfVectors13x1AVX512BF16(p)
+	case 1<<4 | 14:
+		halfVectors14x1AVX512BF16(p)
+	case 2<<4 | 1:
+		halfVectors1x2AVX512BF16(p)
+	case 2<<4 | 2:
+		halfVectors2x2AVX512BF16(p)
+	case 2<<4 | 3:
+		halfVectors3x2AVX512BF16(p)
+	case 2<<4 | 4:
+		halfVectors4x2AVX512BF16(p)
+	case 2<<4 | 5:
+		halfVectors5x2AVX512BF16(p)
+	case 2<<4 | 6:
+		halfVectors6x2AVX512BF16(p)
+	case 2<<4 | 7:
+		halfVectors7x2AVX512BF16(p)
+	case 2<<4 | 8:
+		halfVectors8x2AVX512BF16(p)
+	case 2<<4 | 9:
+		halfVectors9x2AVX512BF16(p)
+	case 2<<4 | 10:
+		halfVectors10x2AVX512BF16(p)
+	case 2<<4 | 11:
+		halfVectors11x2AVX512BF16(p)
+	case 2<<4 | 12:
+		halfVectors12x2AVX512BF16(p)
+	case 2<<4 | 13:
+		halfVectors13x2AVX512BF16(p)
+	case 2<<4 | 14:
+		halfVectors14x2AVX512BF16(p)
+	}
+}

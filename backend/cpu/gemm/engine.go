@@ -46,6 +46,10 @@ const (
 	f64AVX2
 	f32AVX512
 	f64AVX512
+	i32AVX2 // kernels for tiles only, like those that follow
+	i64AVX2
+	i32AVX512
+	i64AVX512
 )
 
 // An engine is how products of one element type run at one level.
@@ -72,13 +76,12 @@ func (e *engine) columns() int { return 2 * e.lanes }
 
 const kinds = 3 // of engines at a level: for float32, float64 and the rest
 
-var engines = [simd.AMX + 1][kinds]engine{
+var engines = [simd.AVX512 + 1][kinds]engine{
 	simd.Portable: {vectorless(4), vectorless(8), vectorless(0)},
 	simd.AVX2: {
 		avx2(f32AVX2, 4, 8), avx2(f64AVX2, 8, 4), vectorless(0),
 	},
 	simd.AVX512: {avx512(f32AVX512, 4, 16), avx512(f64AVX512, 8, 8), vectorless(0)},
-	simd.AMX:    {avx512(f32AVX512, 4, 16), avx512(f64AVX512, 8, 8), vectorless(0)},
 }
 
 func vectorless(size int) engine {
@@ -110,9 +113,13 @@ func avx512(f family, size, lanes int) engine {
 func engineOf[T Number](level simd.Level) *engine {
 	switch any(*new(T)).(type) {
 	case float32:
-		return &engines[level][0]
+		return &engines[level.Vectors()][0]
 	case float64:
-		return &engines[level][1]
+		return &engines[level.Vectors()][1]
+	case int32:
+		return &integerEngines[level.Vectors()][0]
+	case int64:
+		return &integerEngines[level.Vectors()][1]
 	}
 	return &others[unsafe.Sizeof(*new(T))/2]
 }

@@ -1,8 +1,8 @@
 // Package gemm multiplies matrices: a micro-kernel keeps a tile of the result in
 // registers, and what it reads is packed where the caches would not hold it
-// otherwise. Floating-point kernels are assembly where there is some for the
-// processor; other types and architectures run plain Go. The package knows
-// nothing of tensors.
+// otherwise. Kernels are assembly for float32, float64, int32 and int64 where there
+// is some for the processor; other types and architectures run plain Go. Products of
+// complex numbers are made ones of real numbers. The package knows nothing of tensors.
 //
 // Every element's sum runs over k in ascending order, in stretches that are added
 // up one after the other; how many processors take part does not change it.
@@ -90,7 +90,9 @@ func runAt[T Number](level simd.Level, p *Product[T]) {
 	case p.M == 0 || p.N == 0:
 	case p.K == 0:
 		withoutTerms(p)
-	case runThin(e, p):
+	case runComplex(level, p):
+	case e.integer() && runColumn(e, p):
+	case !e.integer() && runThin(e, p):
 	case runSmall(e, p):
 	case p.N > 1 && p.C.Col != 1:
 		runAcross(e, p)

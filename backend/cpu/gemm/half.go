@@ -5,7 +5,8 @@ import "unsafe"
 // A HalfProduct is C = A*B for matrices of bfloat16, where A is M by K, B is K by
 // N and C, which must not overlap them, M by N. The sums are of float32, numbers
 // too small for a normal bfloat16 or float32 count as zero, and each element is
-// rounded once.
+// rounded once. A sum runs over pairs of terms in ascending order, or those of a
+// vector's lanes do, the same way whatever the number of processors.
 type HalfProduct struct {
 	M, N, K int
 	A, B, C Matrix

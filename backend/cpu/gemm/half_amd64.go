@@ -10,7 +10,7 @@ import (
 )
 
 // Halves reports whether HalfProducts can be run.
-func Halves() bool { return simd.Active() >= simd.AMX }
+func Halves() bool { return simd.Active() >= simd.AVX512BF16 }
 
 // Run computes the product and reports true, or does nothing where Halves is
 // false, K is 0 or C has gaps between the elements of rows and of columns.
@@ -26,13 +26,19 @@ func (p *HalfProduct) Run() bool {
 		}
 		q := HalfProduct{M: p.N, N: p.M, K: p.K, A: p.B.T(), B: p.A.T(), C: p.C.T(), Serial: p.Serial}
 		return q.Run()
+	case simd.Active() < simd.AMX && p.dots():
+		return true
 	}
 	procs := 1
 	if !p.Serial && p.M*p.N*p.K > halfShare {
 		procs = runtime.GOMAXPROCS(0)
 	}
-	j := halfJob{HalfProduct: *p}
-	j.cut(procs)
+	j := halfJob{HalfProduct: *p, tiles: simd.Active() >= simd.AMX}
+	if j.tiles {
+		j.cut(procs)
+	} else {
+		j.cutGroups(procs)
+	}
 	if j.K > halfDepth {
 		row := roundUp(j.N, halfColumns)
 		block := scratch.Get(j.M * row * 4)
@@ -53,6 +59,7 @@ func (p *HalfProduct) Run() bool {
 // there are too few columns for that, rows of it from panels that all tasks share.
 type halfJob struct {
 	HalfProduct
+	tiles   bool // the kernels are those on tiles, else those on vectors
 	packsA  bool
 	shares  bool
 	height  int // rows that panels are multiplied with, one panel after the other
@@ -65,7 +72,7 @@ type halfJob struct {
 	sums    Matrix         // of float32, between stretches of terms; by rows and columns of C
 }
 
-// cut divides the result among processors.
+// cut divides the result among processors, for kernels on tiles.
 func (j *halfJob) cut(procs int) {
 	j.packsA = j.A.Col != 1 || j.K%halfStep != 0
 	panels := ceil(j.N, halfColumns)
@@ -88,7 +95,15 @@ func (j *halfJob) cut(procs int) {
 }
 
 // panelBytes returns the size of the largest panel.
-func (j *halfJob) panelBytes() int { return ceil(min(j.K, halfDepth), halfStep) * 2 * tileBytes }
+func (j *halfJob) panelBytes() int { return j.panelOf(min(j.K, halfDepth)) }
+
+// panelOf returns the size of a panel with k terms.
+func (j *halfJob) panelOf(k int) int {
+	if j.tiles {
+		return ceil(k, halfStep) * 2 * tileBytes
+	}
+	return ceil(k, 2) * halfPairs
+}
 
 func (j *halfJob) parallel() {
 	if !j.shares {
@@ -133,8 +148,9 @@ func (j *halfJob) common(lo, hi int) {
 	defer w.block.Put()
 	w.panels = j.panels
 	for ; lo < hi; lo++ {
-		c := j.now.j0 + lo%j.across*j.width
-		j.block(&w, j.now, lo/j.across*j.height, c, min(c+j.width, j.now.j1))
+		if c := j.now.j0 + lo%j.across*j.width; c < j.now.j1 {
+			j.block(&w, j.now, lo/j.across*j.height, c, min(c+j.width, j.now.j1))
+		}
 	}
 }
 
@@ -147,9 +163,16 @@ type halfWorker struct {
 }
 
 func (j *halfJob) worker(panels int) (w halfWorker) {
-	room, rows := j.height*halfPairs, 0
-	if j.packsA {
+	room, rows := 0, 0
+	if j.tiles {
+		room = j.height * halfPairs
+	}
+	switch {
+	case !j.packsA:
+	case j.tiles:
 		rows = j.height / halfRows * j.panelBytes()
+	default:
+		rows = j.groupRoom()
 	}
 	w.block = scratch.Get(room + rows + panels*j.panelBytes())
 	w.room = w.block.Ptr()
@@ -158,96 +181,12 @@ func (j *halfJob) worker(panels int) (w halfWorker) {
 	return w
 }
 
-// steps returns the rounds of a kernel in a stretch.
-func (s stretch) steps() int { return ceil(s.p1-s.p0, halfStep) }
-
 // block computes the rows from i0 on, j.height of them, and columns [c0, c1) of a
 // stretch.
 func (j *halfJob) block(w *halfWorker, s stretch, i0, c0, c1 int) {
-	rows, steps := min(j.height, j.M-i0), s.steps()
-	t := halfTile{steps: steps, block: halfSteps, outRow: j.C.Row * 2}
-	if j.packsA {
-		j.packRows(w.rows, s, i0, i0+rows)
-		t.a, t.aRow, t.aLow, t.aStep, t.aGroup = w.rows, halfStep*2, tileBytes, 2*tileBytes, steps*2*tileBytes
+	if j.tiles {
+		j.tileBlock(w, s, i0, c0, c1)
 	} else {
-		row := j.A.Row * 2
-		t.a, t.aRow, t.aLow, t.aStep, t.aGroup = unsafe.Pointer(at[int16](j.A, i0, s.p0)), row, halfSide*row, halfStep*2, halfRows*row
-	}
-	for c := c0; c < c1; c += halfColumns {
-		now := t
-		now.columns = min(halfColumns, c1-c)
-		now.b = unsafe.Add(w.panels, (c-s.j0)/halfColumns*steps*2*tileBytes)
-		now.c, now.cRow = w.room, halfPairs
-		if j.K > halfDepth {
-			now.c, now.cRow = unsafe.Pointer(at[float32](j.sums, i0, c)), j.sums.Row*4
-		}
-		if j.K > halfDepth || steps > halfSteps {
-			now.cGroup = halfRows * now.cRow
-		}
-		switch {
-		case s.p0 > 0:
-			now.src, now.srcRow, now.srcGroup = now.c, now.cRow, now.cGroup
-		case j.Bias != nil:
-			now.src = unsafe.Add(j.Bias, 4*c)
-		}
-		if s.p1 == j.K {
-			now.out = unsafe.Pointer(at[int16](j.C, i0, c))
-		}
-		now.multiply(rows)
-	}
-}
-
-// multiply runs the kernels for the rows of a panel.
-func (t *halfTile) multiply(rows int) {
-	whole := rows / halfRows
-	if whole > 0 {
-		now := *t
-		now.groups, now.rows = whole, halfRows
-		now.run()
-	}
-	if rows == whole*halfRows {
-		return
-	}
-	t.a, t.c = unsafe.Add(t.a, whole*t.aGroup), unsafe.Add(t.c, whole*t.cGroup)
-	if t.src != nil {
-		t.src = unsafe.Add(t.src, whole*t.srcGroup)
-	}
-	if t.out != nil {
-		t.out = unsafe.Add(t.out, whole*halfRows*t.outRow)
-	}
-	t.groups, t.rows = 1, rows%halfRows
-	t.run()
-}
-
-// run runs the kernel for groups of rows, each of at most halfRows.
-func (t *halfTile) run() {
-	config := [64]byte{1}
-	set := func(tile, rows, bytes int) { config[48+tile], config[16+2*tile] = byte(rows), byte(bytes) }
-	r := [2]int{min(t.rows, halfSide), max(t.rows-halfSide, 0)}
-	c := [2]int{min(t.columns, halfSide) * 4, max(t.columns-halfSide, 0) * 4}
-	for i := range 2 {
-		if r[i] > 0 {
-			set(4+i, r[i], halfStep*2)
-		}
-		if c[i] > 0 {
-			set(6+i, halfSide, c[i])
-		}
-		for k := range 2 {
-			if r[i] > 0 && c[k] > 0 {
-				set(2*i+k, r[i], c[k])
-			}
-		}
-	}
-	t.config = unsafe.Pointer(&config)
-	p := (*byte)(unsafe.Pointer(t))
-	switch {
-	case r[1] > 0 && c[1] > 0:
-		halfTile2x2AMX(p)
-	case r[1] > 0:
-		halfTile2x1AMX(p)
-	case c[1] > 0:
-		halfTile1x2AMX(p)
-	default:
-		halfTile1x1AMX(p)
+		j.vectorBlock(w, s, i0, c0, c1)
 	}
 }

@@ -15,9 +15,3 @@ func halfTile2x1AMX(t *byte)
 
 //go:noescape
 func halfTile2x2AMX(t *byte)
-
-//go:noescape
-func pairRows1AVX512(dst *byte, panel int, src *byte, srcRow int, pairs int, columns int)
-
-//go:noescape
-func pairRows4AVX512(dst *byte, panel int, src *byte, srcRow int, pairs int, columns int)

@@ -2,7 +2,7 @@
 
 package gemm
 
-// Halves reports false: there are no tiles.
+// Halves reports false: there is no assembly for this architecture.
 func Halves() bool { return false }
 
 // Run does nothing and reports false.

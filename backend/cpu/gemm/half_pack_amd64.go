@@ -3,10 +3,11 @@ package gemm
 import "unsafe"
 
 // packPanels packs panels [lo, hi) of a stretch's columns of B, counted from the
-// first one, which goes to dst; terms that are missing from the last round become
-// zeros.
+// first one, which goes to dst; terms that are missing from the last round of
+// kernels become zeros.
 func (j *halfJob) packPanels(dst unsafe.Pointer, s stretch, lo, hi int) {
-	k, bytes := s.p1-s.p0, s.steps()*2*tileBytes
+	k := s.p1 - s.p0
+	bytes := j.panelOf(k)
 	for whole := k / 2 * halfPairs; lo < hi; {
 		c := s.j0 + lo*halfColumns
 		dst, b := unsafe.Add(dst, lo*bytes), from[int16](j.B, s.p0, c)
@@ -40,13 +41,30 @@ func packPairs(dst unsafe.Pointer, b Matrix, k, n int) {
 		packPairsSlow(dst, b, 0, k, 0, n)
 		return
 	}
-	const block = 8 // columns, and pairs
 	c := 0
-	for ; c+block <= n && k >= 2*block; c += block {
-		transpose32AVX2((*byte)(unsafe.Add(dst, 4*c)), halfPairs, (*byte)(unsafe.Pointer(at[int16](b, 0, c))), b.Col*2, k/(2*block))
+	for ; c+wideBlock <= n && k >= 2*wideBlock; c += wideBlock {
+		pairColumnsAVX512((*byte)(unsafe.Add(dst, 4*c)), (*byte)(unsafe.Pointer(at[int16](b, 0, c))), b.Col*2, k/(2*wideBlock))
 	}
-	packPairsSlow(dst, b, k&^(2*block-1), k, 0, c)
-	packPairsSlow(dst, b, 0, k, c, n)
+	// What is left are the last terms of these columns, and other columns.
+	packColumns(dst, b, k/(2*wideBlock)*2*wideBlock, k, 0, c)
+	packColumns(dst, b, 0, k, c, n)
+}
+
+const (
+	wideBlock   = 16 // columns, and pairs, that are transposed at once with AVX-512
+	narrowBlock = 8  // and with AVX2
+)
+
+// packColumns is packPairs for terms [p0, p1), where p0 is even, of the columns
+// [j0, j1) of a matrix with contiguous columns.
+func packColumns(dst unsafe.Pointer, b Matrix, p0, p1, j0, j1 int) {
+	c, blocks := j0, (p1-p0)/(2*narrowBlock)
+	for ; c+narrowBlock <= j1 && blocks > 0; c += narrowBlock {
+		to := unsafe.Add(dst, p0/2*halfPairs+4*c)
+		transpose32AVX2((*byte)(to), halfPairs, (*byte)(unsafe.Pointer(at[int16](b, p0, c))), b.Col*2, blocks)
+	}
+	packPairsSlow(dst, b, p0+blocks*2*narrowBlock, p1, j0, c)
+	packPairsSlow(dst, b, p0, p1, c, j1)
 }
 
 // packPairsSlow is packPairs for terms [p0, p1), where p0 is even, and columns
@@ -57,41 +75,5 @@ func packPairsSlow(dst unsafe.Pointer, b Matrix, p0, p1, j0, j1 int) {
 		for c := j0; c < j1; c++ {
 			*(*int16)(unsafe.Add(row, 4*c)) = *at[int16](b, p, c)
 		}
-	}
-}
-
-// packRows packs rows [i0, i1) of A in tiles of halfSide rows by halfStep terms:
-// the two of a group of rows for the same terms, then those for the next ones.
-// Terms that are missing from the last round become zeros.
-func (j *halfJob) packRows(dst unsafe.Pointer, s stretch, i0, i1 int) {
-	const both = 2 * tileBytes
-	k := s.p1 - s.p0
-	for i := i0; i < i1; i += halfRows {
-		a, rows := from[int16](j.A, i, s.p0), min(halfRows, i1-i)
-		p := 0
-		for ; a.Col == 1 && p+4*halfStep <= k; p += 4 * halfStep {
-			copyRows(4, 2*halfStep, unsafe.Add(dst, p/halfStep*both), both, unsafe.Pointer(at[int16](a, 0, p)), a.Row*2, rows)
-		}
-		for ; p < k; p += halfStep {
-			packTiles(unsafe.Add(dst, p/halfStep*both), from[int16](a, 0, p), rows, min(halfStep, k-p))
-		}
-		dst = unsafe.Add(dst, s.steps()*both)
-	}
-}
-
-// packTiles packs two tiles, one after the other.
-func packTiles(dst unsafe.Pointer, a Matrix, rows, k int) {
-	to := Matrix{dst, halfStep, 1}
-	if a.Row == 1 && a.Col != 1 && rows == halfRows && k == halfStep {
-		var pairs [halfStep / 2 * halfPairs]byte
-		pairRows1AVX512(&pairs[0], 0, (*byte)(a.Ptr), a.Col*2, halfStep/2, halfRows)
-		for half := range 2 {
-			transpose32AVX2((*byte)(unsafe.Add(dst, 32*half)), 2*halfStep, &pairs[8*halfPairs*half], halfPairs, halfRows/8)
-		}
-		return
-	}
-	copyMatrix[int16](to, a, rows, k)
-	for i := 0; i < rows && k < halfStep; i++ {
-		clear(unsafe.Slice(at[int16](to, i, k), halfStep-k))
 	}
 }

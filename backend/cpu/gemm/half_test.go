@@ -1,14 +1,12 @@
 package gemm
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"strconv"
 	"testing"
 	"unsafe"
-
-	"github.com/sinter-go/sinter/backend/cpu/simd"
 )
 
 // widen returns the value of a bfloat16.
@@ -26,8 +24,8 @@ func half(rng *rand.Rand, rows, cols, layout int) (Matrix, []int16) {
 }
 
 func TestHalfProduct(t *testing.T) {
-	if simd.Available() < simd.AMX || simd.Active() < simd.AMX {
-		t.Skip("there are no tiles")
+	if !Halves() {
+		t.Skip("there are no instructions for it")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -35,6 +33,10 @@ func TestHalfProduct(t *testing.T) {
 	for range 300 {
 		shapes = append(shapes, [3]int{1 + rng.IntN(80), 1 + rng.IntN(80), 1 + rng.IntN(140)})
 	}
+	for range 60 { // one row, or one column
+		shapes = append(shapes, [3]int{1, 1 + rng.IntN(300), 1 + rng.IntN(300)}, [3]int{1 + rng.IntN(300), 1, 1 + rng.IntN(300)})
+	}
+	shapes = append(shapes, [3]int{1, 70, 40000}, [3]int{150, 1, 5000}, [3]int{200, 300, 2500}, [3]int{90, 600, 1101})
 	for _, s := range shapes {
 		m, n, k := s[0], s[1], s[2]
 		la, lb, lc := rng.IntN(layoutCount), rng.IntN(layoutCount), rng.IntN(scattered)
@@ -104,8 +106,8 @@ func nearest(x float64) float64 {
 }
 
 func TestHalfRounding(t *testing.T) {
-	if simd.Available() < simd.AMX || simd.Active() < simd.AMX {
-		t.Skip("there are no tiles")
+	if !Halves() {
+		t.Skip("there are no instructions for it")
 	}
 	const infinity, nan, largest, least, small = 0x7f80, 0x7fc1, 0x7f7f, 0x0080, 0x0001
 	values := []uint16{0, 0x8000, infinity, 0xff80, nan, largest, 0xff7f, least, small, 0x3f80, 0xbf80, 0x3f00}
@@ -136,22 +138,30 @@ func TestHalfRounding(t *testing.T) {
 }
 
 func BenchmarkHalfProduct(b *testing.B) {
-	if simd.Active() < simd.AMX {
-		b.Skip("there are no tiles")
+	if !Halves() {
+		b.Skip("there are no instructions for it")
 	}
-	for _, n := range []int{256, 512, 1024, 2048, 4096} {
-		b.Run(strconv.Itoa(n), func(b *testing.B) {
+	for _, s := range []struct {
+		m, k, n          int
+		turnedA, turnedB bool
+	}{
+		{256, 256, 256, false, false}, {512, 512, 512, false, false}, {1024, 1024, 1024, false, false}, {2048, 2048, 2048, false, false},
+		{2048, 16, 2048, false, false}, {64, 16384, 64, false, false}, {1024, 1024, 1024, true, false}, {1024, 1024, 1024, false, true},
+		{512, 750, 375, true, true}, {1000, 1000, 1000, false, false}, {1, 2048, 2048, false, false}, {16, 2048, 2048, false, true},
+		{2048, 2048, 1, false, false}, {33, 65, 129, false, false}, {16, 16, 16, false, false},
+	} {
+		name := fmt.Sprintf("%dx%dx%d", s.m, s.k, s.n)
+		b.Run(fmt.Sprintf("%s/%t,%t", name, s.turnedA, s.turnedB), func(b *testing.B) {
 			rng := rand.New(rand.NewPCG(9, 10))
-			x, y, z := make([]int16, n*n), make([]int16, n*n), make([]int16, n*n)
-			for i := range x {
-				x[i], y[i] = int16(math.Float32bits(rng.Float32()-0.5)>>16), int16(math.Float32bits(rng.Float32()-0.5)>>16)
-			}
-			m := func(s []int16) Matrix { return Matrix{unsafe.Pointer(&s[0]), n, 1} }
+			layout := map[bool]int{true: turned}
+			p := HalfProduct{M: s.m, N: s.n, K: s.k}
+			p.A, _ = half(rng, s.m, s.k, layout[s.turnedA])
+			p.B, _ = half(rng, s.k, s.n, layout[s.turnedB])
+			p.C, _ = half(rng, s.m, s.n, plain)
 			for b.Loop() {
-				p := HalfProduct{M: n, N: n, K: n, A: m(x), B: m(y), C: m(z)}
 				p.Run()
 			}
-			b.ReportMetric(float64(b.N)*2*float64(n)*float64(n)*float64(n)/float64(b.Elapsed().Nanoseconds()), "GF/s")
+			b.ReportMetric(float64(b.N)*2*float64(s.m)*float64(s.n)*float64(s.k)/float64(b.Elapsed().Nanoseconds()), "GF/s")
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/cache"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
 )
@@ -56,8 +57,10 @@ func run[T Number](e *engine, p *Product[T]) {
 	shared.parallel()
 }
 
-// packs decides which operands are packed: those that kernels cannot read, and those
-// that are read several times and would not stay in a cache.
+// packs decides which operands are packed: those that kernels cannot read, those that
+// are read several times and would not stay in a cache, and a B whose rows fall on the
+// same places of a cache: if it comes from memory even for few rows, where those of a
+// panel are several lines wide, of which a cache holds too few that were asked for ahead.
 func (p *Product[T]) packs(e *engine) (a, b bool) {
 	wide, tall := p.N > 3*e.columns(), p.M > e.passes*e.rows[twoVectors]
 	b = p.N > 1 && p.B.Col != 1
@@ -66,7 +69,8 @@ func (p *Product[T]) packs(e *engine) (a, b bool) {
 	}
 	strided := p.A.Col != 1 && p.M*p.K*e.size > strideBytes && (wide || p.A.Row == 1)
 	a = strided || wide && p.K > 32 && collides(p.A.Row*e.size)
-	b = b || tall && (p.K > 32 && p.K*p.N*e.size > e.direct || p.stores(e)) || p.K > 32 && p.M > 2*e.rows[twoVectors] && collides(p.B.Row*e.size)
+	apart := collides(p.B.Row*e.size) && (p.M > 2*e.rows[twoVectors] || e.columns()*e.size > 64 && p.K*p.N*e.size > cache.Last()/2)
+	b = b || tall && (p.K > 32 && p.K*p.N*e.size > e.direct || p.stores(e)) || p.K > 32 && apart
 	return a, b
 }
 

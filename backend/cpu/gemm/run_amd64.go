@@ -11,6 +11,14 @@ func runTile[T Number](f family, class, rows int, t *tile) {
 		runF32AVX512(class, rows, t)
 	case f64AVX512:
 		runF64AVX512(class, rows, t)
+	case i32AVX2:
+		runI32AVX2(class, rows, t)
+	case i64AVX2:
+		runI64AVX2(class, rows, t)
+	case i32AVX512:
+		runI32AVX512(class, rows, t)
+	case i64AVX512:
+		runI64AVX512(class, rows, t)
 	default:
 		plainTile[T](class, rows, t)
 	}

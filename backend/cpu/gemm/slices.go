@@ -92,6 +92,12 @@ func (s *slicing[T]) compute(lo, hi int) {
 // add adds n copies to the result, times one.
 func (s *slicing[T]) add(ones unsafe.Pointer, n int) {
 	e, p := s.e, &s.p
+	if e.integer() {
+		for i := range n {
+			addMatrix[T](p.C, Matrix{unsafe.Add(s.copies, i*s.size), s.row / e.size, 1}, p.M, p.N)
+		}
+		return
+	}
 	for i := range p.M {
 		t := thin{b: unsafe.Add(s.copies, i*s.row), bRow: s.size, x: ones, y: unsafe.Pointer(at[T](p.C, i, 0)), count: p.N, last: p.N % e.lanes}
 		addRows(e, &t, 1, n)

@@ -94,27 +94,28 @@ func multiply(c *ir.Call, bias ir.View) error {
 	if out.NumElements() == 0 {
 		return nil
 	}
+	wide := widened(c.Compute, out.NumElements()*x.Shape[len(x.Shape)-1])
 	if bias.Given() {
-		if bias.DType != c.Compute || !bias.IsContiguous() {
-			bias = tile.Dense(bias, c.Compute)
+		if bias.DType != wide || !bias.IsContiguous() {
+			bias = tile.Dense(bias, wide)
 		}
 	}
-	dtype := c.Compute
+	dtype := wide
 	switch {
 	case halves(x, y, out):
 		dtype = ir.BFloat16
-	case x.DType != c.Compute || y.DType != c.Compute:
-		v, block := computable(x, c.Compute)
+	case x.DType != wide || y.DType != wide:
+		v, block := computable(x, wide)
 		defer release(block)
-		w, other := computable(y, c.Compute)
+		w, other := computable(y, wide)
 		defer release(other)
 		x, y = v, w
 	}
 	d := out
 	if out.DType != dtype || !out.IsContiguous() {
-		block := scratch.Get(out.NumElements() * c.Compute.Size())
+		block := scratch.Get(out.NumElements() * wide.Size())
 		defer block.Put()
-		d = ir.View{Ptr: block.Ptr(), DType: c.Compute, Shape: out.Shape, Strides: ir.ContiguousStrides(out.Shape)}
+		d = ir.View{Ptr: block.Ptr(), DType: wide, Shape: out.Shape, Strides: ir.ContiguousStrides(out.Shape)}
 	}
 	var f factors
 	f.set(x, y, d)
@@ -128,6 +129,22 @@ func multiply(c *ir.Call, bias ir.View) error {
 		tile.Copy(out, d)
 	}
 	return nil
+}
+
+// widenWork is how many products of small integers are worth conversions.
+const widenWork = 2048
+
+// widened returns the dtype that products of one are computed in: that of int32, for
+// which there are kernels, is the one of smaller integers when its upper bits are cut
+// off.
+func widened(dtype ir.DType, work int) ir.DType {
+	switch dtype {
+	case ir.Uint8, ir.Int8, ir.Int16:
+		if work >= widenWork && gemm.Integers() {
+			return ir.Int32
+		}
+	}
+	return dtype
 }
 
 func release(b *scratch.Block) {

@@ -76,6 +76,26 @@ func TestMatMul(t *testing.T) {
 	}
 }
 
+// TestMatMulWraps multiplies integers whose sums their dtype does not hold.
+func TestMatMulWraps(t *testing.T) {
+	rng := newRand()
+	for _, dtype := range []ir.DType{ir.Uint8, ir.Int8, ir.Int16} {
+		for _, c := range []struct{ x, y, z []int }{
+			{[]int{9, 70}, []int{70, 20}, []int{9, 20}}, {[]int{70, 90}, []int{90}, []int{70}}, {[]int{5, 2, 30}, []int{5, 30, 40}, []int{5, 2, 40}},
+		} {
+			x := cputest.Fill(cputest.NewView(dtype, anyOf(rng, cputest.Layouts), c.x...), rng, 0, 120)
+			y := cputest.Fill(cputest.NewView(dtype, anyOf(rng, cputest.Layouts), c.y...), rng, 0, 120)
+			z := cputest.NewView(dtype, anyOf(rng, resultLayouts), c.z...)
+			must(t, MatMul, call(dtype, nil, []ir.View{z}, x, y))
+			want := product(x, y, z)
+			for i := range want {
+				want[i] = wrapped(dtype, want[i])
+			}
+			checkExact(t, fmt.Sprint(dtype, c.x, c.y), z, want)
+		}
+	}
+}
+
 func TestSoftmax(t *testing.T) {
 	rng := newRand()
 	for _, dtype := range floatDTypes {
@@ -197,7 +217,7 @@ func checkAffine(t *testing.T, rng *rand.Rand, x ir.View, kept []int, attrs []ir
 }
 
 func BenchmarkMatMul(b *testing.B) {
-	for _, dtype := range []ir.DType{ir.Float32, ir.Float64, ir.BFloat16, ir.Int32} {
+	for _, dtype := range []ir.DType{ir.Float32, ir.Float64, ir.BFloat16, ir.Complex64, ir.Int8, ir.Int32, ir.Int64} {
 		x := cputest.Fill(cputest.NewView(dtype, "contiguous", 256, 256), newRand(), -3, 3)
 		y := cputest.Fill(cputest.NewView(dtype, "contiguous", 256, 256), newRand(), -3, 3)
 		z := cputest.NewView(dtype, "contiguous", 256, 256)

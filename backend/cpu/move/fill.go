@@ -12,11 +12,11 @@ type Filler func(dst, src unsafe.Pointer, n int)
 
 var fillers = [...][5]Filler{
 	simd.Portable: fillersOf(nil), simd.AVX2: fillersOf(filler(simd.AVX2)),
-	simd.AVX512: fillersOf(filler(simd.AVX512)), simd.AMX: fillersOf(filler(simd.AVX512)),
+	simd.AVX512: fillersOf(filler(simd.AVX512)),
 }
 
 // Fill returns a level's Filler for elements of 1, 2, 4, 8 or 16 bytes.
-func Fill(level simd.Level, size int) Filler { return fillers[level][logarithm(size)] }
+func Fill(level simd.Level, size int) Filler { return fillers[level.Vectors()][logarithm(size)] }
 
 func fillersOf(f func(dst *byte, bits uint64, n int)) [5]Filler {
 	if f == nil {
@@ -64,11 +64,11 @@ type Spreader func(dst, src unsafe.Pointer, step, rows, n int)
 
 var spreaders = [...][5]Spreader{
 	simd.Portable: spreadersOf(simd.Portable), simd.AVX2: spreadersOf(simd.AVX2),
-	simd.AVX512: spreadersOf(simd.AVX512), simd.AMX: spreadersOf(simd.AVX512),
+	simd.AVX512: spreadersOf(simd.AVX512),
 }
 
 // Spread returns a level's Spreader for elements of 1, 2, 4, 8 or 16 bytes.
-func Spread(level simd.Level, size int) Spreader { return spreaders[level][logarithm(size)] }
+func Spread(level simd.Level, size int) Spreader { return spreaders[level.Vectors()][logarithm(size)] }
 
 func spreadersOf(level simd.Level) (list [5]Spreader) {
 	for i := range list {

@@ -35,7 +35,7 @@ type pair struct {
 }
 
 var tables = [...]*Converters{
-	simd.Portable: {}, simd.AVX2: table(convertersAVX2), simd.AVX512: table(convertersAVX512), simd.AMX: table(convertersAVX512),
+	simd.Portable: {}, simd.AVX2: table(convertersAVX2), simd.AVX512: table(convertersAVX512),
 }
 
 // A Partial is a Converter that stops at the first group of elements, within which
@@ -64,7 +64,7 @@ func PartialsAt(level simd.Level) *Partials {
 }
 
 // At returns the conversions of a level.
-func At(level simd.Level) *Converters { return tables[level] }
+func At(level simd.Level) *Converters { return tables[level.Vectors()] }
 
 func table(pairs []pair) *Converters {
 	var t Converters

@@ -12,11 +12,11 @@ type Reverser func(dst, src unsafe.Pointer, n int)
 
 var reversers = [...][5]Reverser{
 	simd.Portable: reversersOf(simd.Portable), simd.AVX2: reversersOf(simd.AVX2),
-	simd.AVX512: reversersOf(simd.AVX512), simd.AMX: reversersOf(simd.AVX512),
+	simd.AVX512: reversersOf(simd.AVX512),
 }
 
 // Reverse returns a level's Reverser for elements of 1, 2, 4, 8 or 16 bytes.
-func Reverse(level simd.Level, size int) Reverser { return reversers[level][logarithm(size)] }
+func Reverse(level simd.Level, size int) Reverser { return reversers[level.Vectors()][logarithm(size)] }
 
 func reversersOf(level simd.Level) [5]Reverser {
 	return [5]Reverser{

@@ -16,11 +16,11 @@ type Streamer struct {
 }
 
 var streamers = [...]Streamer{
-	simd.Portable: {}, simd.AVX2: {streamer(simd.AVX2)}, simd.AVX512: {streamer(simd.AVX512)}, simd.AMX: {streamer(simd.AVX512)},
+	simd.Portable: {}, simd.AVX2: {streamer(simd.AVX2)}, simd.AVX512: {streamer(simd.AVX512)},
 }
 
 // Stream returns a level's Streamer. It can do nothing where Usable is false.
-func Stream(level simd.Level) Streamer { return streamers[level] }
+func Stream(level simd.Level) Streamer { return streamers[level.Vectors()] }
 
 // Usable reports whether there are instructions for it.
 func (s Streamer) Usable() bool { return s.write != nil }

@@ -20,12 +20,12 @@ type square struct {
 
 var turners = [...][5]Turner{
 	simd.Portable: turnersOf(simd.Portable), simd.AVX2: turnersOf(simd.AVX2),
-	simd.AVX512: turnersOf(simd.AVX512), simd.AMX: turnersOf(simd.AVX512),
+	simd.AVX512: turnersOf(simd.AVX512),
 }
 
 // Transpose returns a level's Turner for elements of 1, 2, 4, 8 or 16 bytes.
 func Transpose(level simd.Level, size int) Turner {
-	return turners[level][logarithm(size)]
+	return turners[level.Vectors()][logarithm(size)]
 }
 
 // logarithm returns the place of an element's size in tables.

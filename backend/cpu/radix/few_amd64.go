@@ -7,7 +7,7 @@ const rankGroup = 16
 
 // rankLength is the number of words up to which counting, for each, the words that
 // are less takes less time than other ways; 0 where there are no vectors for it.
-var rankLength = map[simd.Level]int{simd.AVX2: 160, simd.AVX512: 256, simd.AMX: 256}[simd.Active()]
+var rankLength = map[simd.Level]int{simd.AVX2: 160, simd.AVX512: 256}[simd.Active().Vectors()]
 
 // wideRanks has the counting done by AVX-512.
 var wideRanks = simd.Active() >= simd.AVX512

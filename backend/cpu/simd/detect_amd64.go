@@ -11,8 +11,10 @@ func detect() Level {
 		return Portable
 	case !c.HasAVX512F || !c.HasAVX512CD || !c.HasAVX512BW || !c.HasAVX512DQ || !c.HasAVX512VL:
 		return AVX2
-	case !c.HasAVX512BF16 || !c.HasAMXTile || !c.HasAMXBF16 || !permitTiles():
+	case !c.HasAVX512BF16:
 		return AVX512
+	case !c.HasAMXTile || !c.HasAMXBF16 || !permitTiles():
+		return AVX512BF16
 	}
 	return AMX
 }

@@ -4,3 +4,5 @@ package simd
 
 // detect returns Portable: there is no assembly for this architecture.
 func detect() Level { return Portable }
+
+func readsAhead() bool { return false }

@@ -20,11 +20,13 @@ const (
 	AVX2
 	// AVX512 is x86-64-v4: AVX-512 F, CD, BW, DQ and VL; 512-bit vectors and masks.
 	AVX512
-	// AMX adds tiles of bfloat16 and AVX512-BF16.
+	// AVX512BF16 adds sums of products of bfloat16: AVX512-BF16.
+	AVX512BF16
+	// AMX adds tiles of bfloat16.
 	AMX
 )
 
-var names = [...]string{"portable", "avx2", "avx512", "amx"}
+var names = [...]string{"portable", "avx2", "avx512", "avx512bf16", "amx"}
 
 // String returns the level's name, as SINTER_CPU has it.
 func (l Level) String() string {
@@ -33,6 +35,10 @@ func (l Level) String() string {
 	}
 	return fmt.Sprintf("Level(%d)", uint8(l))
 }
+
+// Vectors returns the level whose functions l runs but for products of bfloat16:
+// what the highest levels add is for these.
+func (l Level) Vectors() Level { return min(l, AVX512) }
 
 // Variable is the environment variable that forces a level.
 const Variable = "SINTER_CPU"
@@ -47,6 +53,15 @@ func Active() Level { return active }
 
 // Available returns the best level that the processor and the system offer.
 func Available() Level { return available }
+
+// ahead is what ReadsAhead returns.
+var ahead = readsAhead()
+
+// ReadsAhead reports whether the processor fetches what is read in order best by
+// itself, from one page to the next, too: AMD's do. Asking for memory ahead then takes
+// time, in caches up to a quarter, and vectors of 512 bits read no faster than two
+// halves.
+func ReadsAhead() bool { return ahead }
 
 // Err says why the level that the environment asks for cannot be used: it has no
 // such name, or the processor lacks it. Kernels are not to be run then.

@@ -14,10 +14,12 @@ func TestChoose(t *testing.T) {
 	}{
 		{"", AVX512, AVX512, ""},
 		{"avx2", AMX, AVX2, ""},
+		{"avx512bf16", AMX, AVX512BF16, ""},
+		{"amx", AVX512BF16, AVX512BF16, "this processor has avx512bf16 at most"},
 		{"AVX512", AVX512, AVX512, ""},
 		{"portable", Portable, Portable, ""},
 		{"avx512", AVX2, AVX2, "this processor has avx2 at most"},
-		{"sse", AVX2, AVX2, "portable, avx2, avx512, amx"},
+		{"sse", AVX2, AVX2, "portable, avx2, avx512, avx512bf16, amx"},
 	} {
 		got, err := choose(test.value, test.available)
 		if got != test.want || (err != nil) != (test.failure != "") || err != nil && !strings.Contains(err.Error(), test.failure) {

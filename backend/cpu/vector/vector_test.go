@@ -22,7 +22,7 @@ func TestInstall(t *testing.T) {
 		{Op: "less", Table: &table, Variant: 1, DType: ir.Int8, AVX2: named(5, &ran)},
 	}
 	Install(list)
-	for i, want := range [][4]int{{1, 2, 3, 3}, {4, 5, 5, 5}} {
+	for i, want := range [][5]int{{1, 2, 3, 3, 3}, {4, 5, 5, 5, 5}} {
 		for level, number := range want {
 			list[i].At(simd.Level(level))(7, nil, nil, 0)
 			if ran != 70+number {
@@ -45,7 +45,7 @@ func TestBeside(t *testing.T) {
 		{Table: &table, DType: ir.Float32, Past: pair(2), Float16: pair(4), BFloat16: pair(6)},
 		{Table: &table, DType: ir.Float64},
 	})
-	at := map[simd.Level]int{simd.AVX512: 1, simd.AMX: 1}[simd.Active()]
+	at := map[simd.Level]int{simd.AVX512: 1}[simd.Active().Vectors()]
 	for i, test := range []struct {
 		got  func(entry *ir.Loop) ir.Loop
 		want int

@@ -3,7 +3,6 @@ package gemm
 import (
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -60,12 +59,7 @@ type tiles struct {
 	now        [tileLocals]operand.Mem
 }
 
-// bytes emits an instruction that the assembler does not know.
-func (x *tiles) bytes(code ...byte) {
-	for _, b := range code {
-		x.c.Instruction(&ir.Instruction{Opcode: "BYTE", Operands: []operand.Op{operand.U8(b)}})
-	}
-}
+func (x *tiles) bytes(code ...byte) { octets(x.c, code...) }
 
 // Mandatory prefixes as VEX has them.
 const (
@@ -261,7 +255,7 @@ func (x *tiles) keep() {
 	c.Label("round")
 	c.VMOVUPS(at(sum, 0), reg.Z0)
 	c.VMOVUPS(at(sum, 64), reg.Z1)
-	x.bytes(0x62, 0xf2, 0x77, 0x48, 0x72, 0xd0) // VCVTNE2PS2BF16 Z0, Z1, Z2
+	roundPair(c, 0, 1, 2)
 	c.VMOVDQU16(reg.Z2, reg.K1, at(halfSum0, 0))
 	c.ADDQ(halfStrideC, sum)
 	c.ADDQ(row, halfSum0)

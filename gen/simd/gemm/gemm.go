@@ -6,6 +6,7 @@ package gemm
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
@@ -47,7 +48,10 @@ type class struct {
 // classes returns the tiles of an isa: two vectors wide and one, whole and not.
 func (s isa) classes() []class {
 	two, one := 6, 12
-	if s.mask {
+	switch {
+	case s.integer():
+		two, one = integerRows, integerRows
+	case s.mask:
 		two, one = 14, 14
 	}
 	return []class{{2, two, false}, {2, two, true}, {1, one, false}, {1, one, true}}
@@ -69,7 +73,7 @@ const (
 // Files returns the package's files.
 func Files(by string) ([]asm.File, error) {
 	var all []asm.File
-	for _, s := range isas {
+	for _, s := range slices.Concat(isas, integers) {
 		u := asm.Unit{Dir: dir, Pkg: pkg, Name: s.unit(), By: by}
 		files, err := u.Build(func(c *build.Context) {
 			if !s.mask {
@@ -77,10 +81,12 @@ func Files(by string) ([]asm.File, error) {
 			}
 			for _, class := range s.classes() {
 				for rows := 1; rows <= class.rows; rows++ {
-					newKernel(c, s, shape{rows, class.vectors, class.edge}).emit()
+					s.kernel(c, shape{rows, class.vectors, class.edge}).emit()
 				}
 			}
-			newKernel(c, s, shape{}).thin()
+			if !s.integer() {
+				s.kernel(c, shape{}).thin()
+			}
 		})
 		if err != nil {
 			return nil, err
@@ -90,7 +96,7 @@ func Files(by string) ([]asm.File, error) {
 	for _, u := range []struct {
 		name string
 		f    func(*build.Context)
-	}{{"pack_avx2", packers}, {"half_amx", halves}} {
+	}{{"pack_avx2", packers}, {"pairs_avx512", pairPackers}, {"half_amx", tileKernels}, {"half_avx512bf16", vectorKernels}} {
 		files, err := asm.Unit{Dir: dir, Pkg: pkg, Name: u.name, By: by}.Build(u.f)
 		if err != nil {
 			return nil, err

@@ -9,22 +9,38 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// halves emits what products of bfloat16 need: the kernels on tiles and packing in
-// pairs of terms.
-func halves(c *build.Context) {
-	c.StaticGlobal("pairOrder") // how to make two rows one of pairs: the first half and the second
-	c.DataAttributes(attr.RODATA | attr.NOPTR)
-	for i := range 64 {
-		c.AddDatum(2*i, operand.U16(i/2+i%2*32))
-	}
+// tileKernels emits products of bfloat16 on tiles.
+func tileKernels(c *build.Context) {
 	for rows := 1; rows <= 2; rows++ {
 		for cols := 1; cols <= 2; cols++ {
 			x := &tiles{c: c, rows: rows, cols: cols}
 			x.emit(fmt.Sprintf("halfTile%dx%dAMX", rows, cols))
 		}
 	}
+}
+
+// vectorKernels emits them on vectors.
+func vectorKernels(c *build.Context) {
+	for n := 1; n <= 2; n++ {
+		for rows := 1; rows <= mostRows; rows++ {
+			x := &vectors{c: c, rows: rows, vectors: n}
+			x.emit()
+		}
+	}
+	pairDots(c, 1)
+	pairDots(c, 4)
+}
+
+// pairPackers emits packing in pairs of terms.
+func pairPackers(c *build.Context) {
+	c.StaticGlobal("pairOrder") // how to make two rows one of pairs: the first half and the second
+	c.DataAttributes(attr.RODATA | attr.NOPTR)
+	for i := range 64 {
+		c.AddDatum(2*i, operand.U16(i/2+i%2*32))
+	}
 	pairRows(c, 1)
 	pairRows(c, 4)
+	pairColumns(c)
 }
 
 // maskOf sets a mask to the first n of 32 lanes.
@@ -73,6 +89,65 @@ func pairRows(c *build.Context, panels int) {
 	c.LEAQ(indexed(src, row, 2), src)
 	c.ADDQ(operand.I32(halfRow), dst)
 	c.DECQ(pairs)
+	c.JNZ(operand.LabelRef("loop"))
+	end(c)
+}
+
+// columnsAhead is how far ahead columns are fetched, in bytes.
+const columnsAhead = 512
+
+// pairColumns emits the packing of 16 columns whose pairs are contiguous, 16 pairs
+// of each in a round: a block is transposed by elements, by pairs of them, and by
+// quarters of registers twice.
+func pairColumns(c *build.Context) {
+	begin(c, "pairColumnsAVX512", "func(dst *byte, src *byte, srcCol int, blocks int)")
+	dst, src := c.Load(c.Param("dst"), reg.RDI), c.Load(c.Param("src"), reg.RSI)
+	col, blocks := c.Load(c.Param("srcCol"), reg.RDX), c.Load(c.Param("blocks"), reg.RCX)
+	c.LEAQ(indexed(col, col, 2), reg.RBX)
+	bases := []reg.Register{src, reg.R8, reg.R9, reg.R10} // of four columns each
+	for i := range 3 {
+		c.LEAQ(indexed(bases[i], col, 4), bases[i+1])
+	}
+	c.Label("loop")
+	for i := range 16 {
+		m := at(bases[i/4], 0)
+		switch i % 4 {
+		case 1, 2:
+			m = indexed(bases[i/4], col, uint8(i%4))
+		case 3:
+			m = indexed(bases[i/4], reg.RBX, 1)
+		}
+		c.VMOVDQU64(m, zs[i])
+		m.Disp = columnsAhead
+		c.PREFETCHT1(m)
+	}
+	for i := 0; i < 16; i += 2 {
+		c.VPUNPCKLDQ(zs[i+1], zs[i], zs[16+i])
+		c.VPUNPCKHDQ(zs[i+1], zs[i], zs[17+i])
+	}
+	for i := 0; i < 16; i += 4 {
+		c.VPUNPCKLQDQ(zs[18+i], zs[16+i], zs[i])
+		c.VPUNPCKHQDQ(zs[18+i], zs[16+i], zs[i+1])
+		c.VPUNPCKLQDQ(zs[19+i], zs[17+i], zs[i+2])
+		c.VPUNPCKHQDQ(zs[19+i], zs[17+i], zs[i+3])
+	}
+	const even, odd = 0x88, 0xdd // quarters of the first and of the second source
+	for i := range 4 {
+		for j, quarters := range []uint8{even, odd} {
+			low, high := zs[16+2*j], zs[17+2*j]
+			c.VSHUFI32X4(operand.U8(quarters), zs[4+i], zs[i], low)
+			c.VSHUFI32X4(operand.U8(quarters), zs[12+i], zs[8+i], high)
+			for k, quarters := range []uint8{even, odd} {
+				c.VSHUFI32X4(operand.U8(quarters), high, low, zs[20+2*j+k])
+				c.VMOVDQU64(zs[20+2*j+k], at(dst, (4*(j+2*k)+i)*halfRow))
+			}
+		}
+	}
+	for _, b := range bases {
+		c.ADDQ(operand.U8(64), b)
+	}
+	c.ADDQ(operand.I32(16*halfRow), dst)
+	c.DECQ(blocks)
 	c.JNZ(operand.LabelRef("loop"))
 	end(c)
 }
