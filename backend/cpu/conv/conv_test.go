@@ -171,39 +171,72 @@ func TestCut(t *testing.T) {
 	for level := simd.Portable; level <= simd.AMX; level++ {
 		for width := 1; width <= 60; width++ {
 			for _, narrow := range []bool{false, true} {
-				const jump = 1000
-				rows := []int{0, jump, 2 * jump, 3 * jump, 7 * jump, 8 * jump, 12 * jump}
-				next, c := 0, conv.Cut(level, rows, width, 4, narrow)
-				for _, g := range c.Groups {
-					var got []int
-					for _, p := range g {
-						half, most := p.Count, conv.MostRows(level)
-						if p.Paired {
-							half, most = p.Count/2, 2*conv.MostPaired(level, narrow)
-						}
-						if p.Count > most || p.Window < g[0].Window || p.From != rows[p.Window/width]+p.Window%width*4 {
-							t.Fatalf("%v, rows of %d, narrow %t: piece %+v", level, width, narrow, p)
-						}
-						for i := range p.Count {
-							got = append(got, p.Window+i%half+i/half*width)
-						}
-						if p.Paired && rows[p.Window/width+1]-rows[p.Window/width] != c.Jump {
-							t.Fatalf("%v, rows of %d, narrow %t: rows of piece %+v are not a jump apart", level, width, narrow, p)
-						}
-					}
-					slices.Sort(got)
-					for _, w := range got {
-						if w != next {
-							t.Fatalf("%v, rows of %d, narrow %t: group %+v has window %d, want %d", level, width, narrow, g, w, next)
-						}
-						next++
-					}
-				}
-				if next != len(rows)*width {
-					t.Fatalf("%v, rows of %d, narrow %t: %d windows", level, width, narrow, next)
-				}
+				testCut(t, level, width, narrow)
 			}
 		}
+	}
+}
+
+func testCut(t *testing.T, level simd.Level, width int, narrow bool) {
+	g := geometry{in: []int{2, 5, width}, lead: []int{0, 1, 1}, out: []int{2, 5, width}, stride: []int{1, 1, 1}, kernel: []int{1, 3, 3}, dilation: []int{1, 1, 1}}
+	f := conv.NewFrame(g.in, g.lead, g.out, g.stride, g.places(), 4)
+	rows := f.Rows(g.out)
+	next, c := 0, conv.Cut(level, f, g.out, g.places(), narrow)
+	for _, group := range c.Groups {
+		var got []int
+		for _, p := range group {
+			half, most := p.Count, conv.MostRows(level)
+			if p.Paired {
+				half, most = p.Count/2, 2*conv.MostPaired(level, narrow)
+			}
+			if p.Count > most || p.Window < group[0].Window || p.From != rows[p.Window/width]+p.Window%width*4 {
+				t.Fatalf("%v, rows of %d, narrow %t: piece %+v", level, width, narrow, p)
+			}
+			for i := range p.Count {
+				got = append(got, p.Window+i%half+i/half*width)
+			}
+			if p.Paired && rows[p.Window/width+1]-rows[p.Window/width] != c.Jump {
+				t.Fatalf("%v, rows of %d, narrow %t: rows of piece %+v are not a jump apart", level, width, narrow, p)
+			}
+		}
+		slices.Sort(got)
+		for _, w := range got {
+			if w != next {
+				t.Fatalf("%v, rows of %d, narrow %t: group %+v has window %d, want %d", level, width, narrow, group, w, next)
+			}
+			next++
+		}
+	}
+	if next != len(rows)*width {
+		t.Fatalf("%v, rows of %d, narrow %t: %d windows", level, width, narrow, next)
+	}
+}
+
+// TestReaches counts the products that pieces leave out: where a row or a column of
+// windows reads padding they have no terms.
+func TestReaches(t *testing.T) {
+	for _, c := range []struct {
+		name                                string
+		in, lead, out, stride, kernel, want []int // of which want is the terms of each piece: for all but its first window, for all, and for all but its last
+	}{
+		{"a row and its ends", []int{1, 5}, []int{0, 1}, []int{1, 5}, []int{1, 1}, []int{1, 3}, []int{1, 1, 1}},
+		{"no padding", []int{1, 7}, []int{0, 0}, []int{1, 5}, []int{1, 1}, []int{1, 3}, []int{0, 3, 0}},
+		{"rows above and below", []int{3, 5}, []int{1, 1}, []int{3, 5}, []int{1, 1}, []int{3, 3}, []int{2, 2, 2, 3, 3, 3, 2, 2, 2}},
+		{"padding in front alone", []int{4, 6}, []int{1, 1}, []int{2, 3}, []int{2, 2}, []int{3, 3}, []int{2, 4, 0, 3, 6, 0}},
+		{"padding of two", []int{1, 5}, []int{0, 2}, []int{1, 5}, []int{1, 1}, []int{1, 5}, []int{1, 3, 1}},
+		{"nothing but padding", []int{1, 1}, []int{0, 1}, []int{1, 1}, []int{1, 1}, []int{1, 3}, []int{0, 1, 0}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := geometry{in: c.in, lead: c.lead, out: c.out, stride: c.stride, kernel: c.kernel, dilation: []int{1, 1}}
+			f := conv.NewFrame(g.in, g.lead, g.out, g.stride, g.places(), 4)
+			cut, all := conv.Cut(simd.AVX512, f, g.out, g.places(), false), make([]int, ir.NumElements(c.kernel))
+			var got []int
+			for _, p := range slices.Concat(cut.Groups...) {
+				n := cut.Reaches[p.Reach].Terms(all, 0, len(all), 1, 1)
+				got = append(got, n.First, len(n.List)-n.First-n.Last, n.Last)
+			}
+			diff(t, "terms", c.want, got)
+		})
 	}
 }
 
@@ -218,7 +251,7 @@ func testTiles[T conv.Float](t *testing.T, l *laid[T], level simd.Level, rng *ra
 	}
 	for _, narrow := range []bool{false, true} {
 		ld, used := lanes+rng.IntN(3), lanes
-		cut := conv.Cut(level, l.frame.Rows(l.out), width, elem, narrow)
+		cut := conv.Cut(level, l.frame, l.out, l.places(), narrow)
 		if narrow {
 			used = lanes / 2
 		}
@@ -232,7 +265,7 @@ func testTiles[T conv.Float](t *testing.T, l *laid[T], level simd.Level, rng *ra
 			for _, p := range slices.Concat(cut.Groups...) {
 				c := conv.Tiles[T]{
 					Level: level, Narrow: narrow, Add: terms[0] > 0, Src: l.data, Step: elem, Jump: cut.Jump, Dst: at, Pitch: ld * elem, Leap: width * ld * elem,
-					Terms: l.terms[terms[0]:terms[1]], Weights: unsafe.Pointer(&weights[terms[0]*lanes]),
+					Terms: cut.Reaches[p.Reach].Terms(l.terms, terms[0], terms[1], 1, lanes*elem), Weights: unsafe.Pointer(&weights[terms[0]*lanes]),
 				}
 				var pieces []int
 				for u := range images {
@@ -293,15 +326,19 @@ func testTileRows[T conv.Float](t *testing.T, level simd.Level, narrow bool, row
 			list[i] = T(rng.IntN(9) - 4)
 		}
 	}
-	terms := make([]int, n)
+	terms := make([]conv.Term, n)
 	for k := range terms {
-		terms[k] = rng.IntN(n) * elem
+		terms[k] = conv.Term{At: rng.IntN(n) * elem, Weight: rng.IntN(n) * lanes * elem}
+	}
+	some := conv.Terms{List: terms} // which rows need
+	if level > simd.Portable && (rows > 2 || rows == 2 && !paired) {
+		some.First, some.Last = rng.IntN(n/2), rng.IntN(n/2)
 	}
 	gap := rows // between tiles, and between halves
 	got, at := panel[T](tiles*2*gap, lanes)
 	want, _ := panel[T](tiles*2*gap, lanes)
 	c := conv.Tiles[T]{
-		Level: level, Narrow: narrow, Src: unsafe.Pointer(&src[0]), Step: step * elem, Jump: jump * elem, Terms: terms,
+		Level: level, Narrow: narrow, Src: unsafe.Pointer(&src[0]), Step: step * elem, Jump: jump * elem, Terms: some,
 		Weights: unsafe.Pointer(&weights[0]), Dst: at, Pitch: lanes * elem, Leap: gap * lanes * elem,
 	}
 	var pieces []int
@@ -311,13 +348,19 @@ func testTileRows[T conv.Float](t *testing.T, level simd.Level, narrow bool, row
 	c.Run(rows, paired, pieces)
 	for i := range tiles * rows * lanes {
 		tile, row, lane := i/lanes/rows, i/lanes%rows, i%lanes
-		from, to := row*step, (tile*2*gap+row)*lanes+lane
-		if half := rows / 2; paired && row >= half {
-			from, to = jump+(row-half)*step, to+(gap-half)*lanes
+		from, to, at, end := row*step, (tile*2*gap+row)*lanes+lane, row, rows
+		if half := rows / 2; paired {
+			at, end = row%half, half
+			if row >= half {
+				from, to = jump+at*step, to+(gap-half)*lanes
+			}
 		}
 		sum := T(0)
-		for k, at := range terms {
-			sum += src[tile*step+from+at/elem] * weights[k*lanes+lane]
+		for k, term := range terms {
+			if at == 0 && k < some.First || at == end-1 && k >= n-some.Last {
+				continue
+			}
+			sum += src[tile*step+from+term.At/elem] * weights[term.Weight/elem+lane]
 		}
 		if want[guard+to] = sum; lane >= used {
 			got[guard+to] = sum // not used

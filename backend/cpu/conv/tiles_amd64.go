@@ -4,1103 +4,1225 @@
 
 package conv
 
-// tiles1x1F32AVX2 sets count tiles of 1 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles1x1F32AVX2 sets count tiles of 1 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles1x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles1x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles2x1F32AVX2 sets count tiles of 2 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles2x1F32AVX2 sets count tiles of 2 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles2x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles2x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles3x1F32AVX2 sets count tiles of 3 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles3x1F32AVX2 sets count tiles of 3 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles3x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles3x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles4x1F32AVX2 sets count tiles of 4 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles4x1F32AVX2 sets count tiles of 4 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles4x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles4x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles5x1F32AVX2 sets count tiles of 5 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles5x1F32AVX2 sets count tiles of 5 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles5x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles5x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles6x1F32AVX2 sets count tiles of 6 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles6x1F32AVX2 sets count tiles of 6 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles6x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles6x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs1x1F32AVX2 sets count tiles of 2 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs1x1F32AVX2 sets count tiles of 2 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs1x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs1x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs2x1F32AVX2 sets count tiles of 4 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs2x1F32AVX2 sets count tiles of 4 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs2x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs2x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs3x1F32AVX2 sets count tiles of 6 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs3x1F32AVX2 sets count tiles of 6 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs3x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs3x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles1x2F32AVX2 sets count tiles of 1 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles1x2F32AVX2 sets count tiles of 1 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles1x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles1x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles2x2F32AVX2 sets count tiles of 2 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles2x2F32AVX2 sets count tiles of 2 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles2x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles2x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles3x2F32AVX2 sets count tiles of 3 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles3x2F32AVX2 sets count tiles of 3 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles3x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles3x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles4x2F32AVX2 sets count tiles of 4 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles4x2F32AVX2 sets count tiles of 4 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles4x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles4x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles5x2F32AVX2 sets count tiles of 5 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles5x2F32AVX2 sets count tiles of 5 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles5x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles5x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles6x2F32AVX2 sets count tiles of 6 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles6x2F32AVX2 sets count tiles of 6 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles6x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles6x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs1x2F32AVX2 sets count tiles of 2 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs1x2F32AVX2 sets count tiles of 2 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs1x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs1x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs2x2F32AVX2 sets count tiles of 4 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs2x2F32AVX2 sets count tiles of 4 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs2x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs2x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs3x2F32AVX2 sets count tiles of 6 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs3x2F32AVX2 sets count tiles of 6 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs3x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs3x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles1x1F64AVX2 sets count tiles of 1 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles1x1F64AVX2 sets count tiles of 1 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles1x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles1x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles2x1F64AVX2 sets count tiles of 2 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles2x1F64AVX2 sets count tiles of 2 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles2x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles2x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles3x1F64AVX2 sets count tiles of 3 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles3x1F64AVX2 sets count tiles of 3 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles3x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles3x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles4x1F64AVX2 sets count tiles of 4 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles4x1F64AVX2 sets count tiles of 4 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles4x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles4x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles5x1F64AVX2 sets count tiles of 5 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles5x1F64AVX2 sets count tiles of 5 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles5x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles5x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles6x1F64AVX2 sets count tiles of 6 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles6x1F64AVX2 sets count tiles of 6 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles6x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles6x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs1x1F64AVX2 sets count tiles of 2 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs1x1F64AVX2 sets count tiles of 2 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs1x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs1x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs2x1F64AVX2 sets count tiles of 4 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs2x1F64AVX2 sets count tiles of 4 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs2x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs2x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs3x1F64AVX2 sets count tiles of 6 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs3x1F64AVX2 sets count tiles of 6 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs3x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs3x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles1x2F64AVX2 sets count tiles of 1 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles1x2F64AVX2 sets count tiles of 1 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles1x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles1x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles2x2F64AVX2 sets count tiles of 2 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles2x2F64AVX2 sets count tiles of 2 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles2x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles2x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles3x2F64AVX2 sets count tiles of 3 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles3x2F64AVX2 sets count tiles of 3 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles3x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles3x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles4x2F64AVX2 sets count tiles of 4 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles4x2F64AVX2 sets count tiles of 4 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles4x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles4x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles5x2F64AVX2 sets count tiles of 5 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles5x2F64AVX2 sets count tiles of 5 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles5x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles5x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles6x2F64AVX2 sets count tiles of 6 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles6x2F64AVX2 sets count tiles of 6 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles6x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles6x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs1x2F64AVX2 sets count tiles of 2 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs1x2F64AVX2 sets count tiles of 2 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs1x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs1x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs2x2F64AVX2 sets count tiles of 4 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs2x2F64AVX2 sets count tiles of 4 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs2x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs2x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs3x2F64AVX2 sets count tiles of 6 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs3x2F64AVX2 sets count tiles of 6 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs3x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs3x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles1x1F32AVX512 sets count tiles of 1 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles1x1F32AVX512 sets count tiles of 1 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles1x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles1x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles2x1F32AVX512 sets count tiles of 2 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles2x1F32AVX512 sets count tiles of 2 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles2x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles2x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles3x1F32AVX512 sets count tiles of 3 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles3x1F32AVX512 sets count tiles of 3 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles3x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles3x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles4x1F32AVX512 sets count tiles of 4 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles4x1F32AVX512 sets count tiles of 4 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles4x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles4x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles5x1F32AVX512 sets count tiles of 5 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles5x1F32AVX512 sets count tiles of 5 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles5x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles5x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles6x1F32AVX512 sets count tiles of 6 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles6x1F32AVX512 sets count tiles of 6 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles6x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles6x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles7x1F32AVX512 sets count tiles of 7 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles7x1F32AVX512 sets count tiles of 7 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles7x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles7x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles8x1F32AVX512 sets count tiles of 8 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles8x1F32AVX512 sets count tiles of 8 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles8x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles8x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles9x1F32AVX512 sets count tiles of 9 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles9x1F32AVX512 sets count tiles of 9 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles9x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles9x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles10x1F32AVX512 sets count tiles of 10 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles10x1F32AVX512 sets count tiles of 10 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles10x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles10x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles11x1F32AVX512 sets count tiles of 11 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles11x1F32AVX512 sets count tiles of 11 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles11x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles11x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles12x1F32AVX512 sets count tiles of 12 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles12x1F32AVX512 sets count tiles of 12 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles12x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles12x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles13x1F32AVX512 sets count tiles of 13 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles13x1F32AVX512 sets count tiles of 13 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles13x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles13x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles14x1F32AVX512 sets count tiles of 14 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles14x1F32AVX512 sets count tiles of 14 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles14x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles14x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs1x1F32AVX512 sets count tiles of 2 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs1x1F32AVX512 sets count tiles of 2 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs1x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs1x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs2x1F32AVX512 sets count tiles of 4 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs2x1F32AVX512 sets count tiles of 4 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs2x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs2x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs3x1F32AVX512 sets count tiles of 6 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs3x1F32AVX512 sets count tiles of 6 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs3x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs3x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs4x1F32AVX512 sets count tiles of 8 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs4x1F32AVX512 sets count tiles of 8 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs4x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs4x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs5x1F32AVX512 sets count tiles of 10 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs5x1F32AVX512 sets count tiles of 10 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs5x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs5x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs6x1F32AVX512 sets count tiles of 12 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs6x1F32AVX512 sets count tiles of 12 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs6x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs6x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs7x1F32AVX512 sets count tiles of 14 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs7x1F32AVX512 sets count tiles of 14 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs7x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs7x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs8x1F32AVX512 sets count tiles of 16 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs8x1F32AVX512 sets count tiles of 16 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs8x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs8x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles1x2F32AVX512 sets count tiles of 1 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles1x2F32AVX512 sets count tiles of 1 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles1x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles1x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles2x2F32AVX512 sets count tiles of 2 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles2x2F32AVX512 sets count tiles of 2 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles2x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles2x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles3x2F32AVX512 sets count tiles of 3 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles3x2F32AVX512 sets count tiles of 3 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles3x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles3x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles4x2F32AVX512 sets count tiles of 4 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles4x2F32AVX512 sets count tiles of 4 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles4x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles4x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles5x2F32AVX512 sets count tiles of 5 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles5x2F32AVX512 sets count tiles of 5 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles5x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles5x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles6x2F32AVX512 sets count tiles of 6 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles6x2F32AVX512 sets count tiles of 6 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles6x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles6x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles7x2F32AVX512 sets count tiles of 7 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles7x2F32AVX512 sets count tiles of 7 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles7x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles7x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles8x2F32AVX512 sets count tiles of 8 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles8x2F32AVX512 sets count tiles of 8 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles8x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles8x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles9x2F32AVX512 sets count tiles of 9 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles9x2F32AVX512 sets count tiles of 9 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles9x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles9x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles10x2F32AVX512 sets count tiles of 10 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles10x2F32AVX512 sets count tiles of 10 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles10x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles10x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles11x2F32AVX512 sets count tiles of 11 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles11x2F32AVX512 sets count tiles of 11 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles11x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles11x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles12x2F32AVX512 sets count tiles of 12 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles12x2F32AVX512 sets count tiles of 12 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles12x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles12x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles13x2F32AVX512 sets count tiles of 13 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles13x2F32AVX512 sets count tiles of 13 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles13x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles13x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles14x2F32AVX512 sets count tiles of 14 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles14x2F32AVX512 sets count tiles of 14 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles14x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles14x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs1x2F32AVX512 sets count tiles of 2 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs1x2F32AVX512 sets count tiles of 2 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs1x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs1x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs2x2F32AVX512 sets count tiles of 4 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs2x2F32AVX512 sets count tiles of 4 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs2x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs2x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs3x2F32AVX512 sets count tiles of 6 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs3x2F32AVX512 sets count tiles of 6 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs3x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs3x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs4x2F32AVX512 sets count tiles of 8 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs4x2F32AVX512 sets count tiles of 8 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs4x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs4x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs5x2F32AVX512 sets count tiles of 10 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs5x2F32AVX512 sets count tiles of 10 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs5x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs5x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs6x2F32AVX512 sets count tiles of 12 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs6x2F32AVX512 sets count tiles of 12 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs6x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs6x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs7x2F32AVX512 sets count tiles of 14 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs7x2F32AVX512 sets count tiles of 14 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs7x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs7x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles1x1F64AVX512 sets count tiles of 1 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles1x1F64AVX512 sets count tiles of 1 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles1x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles1x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles2x1F64AVX512 sets count tiles of 2 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles2x1F64AVX512 sets count tiles of 2 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles2x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles2x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles3x1F64AVX512 sets count tiles of 3 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles3x1F64AVX512 sets count tiles of 3 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles3x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles3x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles4x1F64AVX512 sets count tiles of 4 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles4x1F64AVX512 sets count tiles of 4 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles4x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles4x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles5x1F64AVX512 sets count tiles of 5 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles5x1F64AVX512 sets count tiles of 5 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles5x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles5x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles6x1F64AVX512 sets count tiles of 6 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles6x1F64AVX512 sets count tiles of 6 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles6x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles6x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles7x1F64AVX512 sets count tiles of 7 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles7x1F64AVX512 sets count tiles of 7 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles7x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles7x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles8x1F64AVX512 sets count tiles of 8 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles8x1F64AVX512 sets count tiles of 8 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles8x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles8x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles9x1F64AVX512 sets count tiles of 9 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles9x1F64AVX512 sets count tiles of 9 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles9x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles9x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles10x1F64AVX512 sets count tiles of 10 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles10x1F64AVX512 sets count tiles of 10 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles10x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles10x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles11x1F64AVX512 sets count tiles of 11 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles11x1F64AVX512 sets count tiles of 11 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles11x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles11x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles12x1F64AVX512 sets count tiles of 12 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles12x1F64AVX512 sets count tiles of 12 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles12x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles12x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles13x1F64AVX512 sets count tiles of 13 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles13x1F64AVX512 sets count tiles of 13 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles13x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles13x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles14x1F64AVX512 sets count tiles of 14 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles14x1F64AVX512 sets count tiles of 14 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles14x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles14x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs1x1F64AVX512 sets count tiles of 2 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs1x1F64AVX512 sets count tiles of 2 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs1x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs1x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs2x1F64AVX512 sets count tiles of 4 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs2x1F64AVX512 sets count tiles of 4 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs2x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs2x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs3x1F64AVX512 sets count tiles of 6 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs3x1F64AVX512 sets count tiles of 6 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs3x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs3x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs4x1F64AVX512 sets count tiles of 8 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs4x1F64AVX512 sets count tiles of 8 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs4x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs4x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs5x1F64AVX512 sets count tiles of 10 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs5x1F64AVX512 sets count tiles of 10 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs5x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs5x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs6x1F64AVX512 sets count tiles of 12 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs6x1F64AVX512 sets count tiles of 12 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs6x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs6x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs7x1F64AVX512 sets count tiles of 14 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs7x1F64AVX512 sets count tiles of 14 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs7x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs7x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs8x1F64AVX512 sets count tiles of 16 rows of 1 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs8x1F64AVX512 sets count tiles of 16 rows of 1 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs8x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs8x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles1x2F64AVX512 sets count tiles of 1 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles1x2F64AVX512 sets count tiles of 1 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles1x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles1x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles2x2F64AVX512 sets count tiles of 2 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles2x2F64AVX512 sets count tiles of 2 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles2x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles2x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles3x2F64AVX512 sets count tiles of 3 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles3x2F64AVX512 sets count tiles of 3 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles3x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles3x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles4x2F64AVX512 sets count tiles of 4 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles4x2F64AVX512 sets count tiles of 4 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles4x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles4x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles5x2F64AVX512 sets count tiles of 5 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles5x2F64AVX512 sets count tiles of 5 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles5x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles5x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles6x2F64AVX512 sets count tiles of 6 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles6x2F64AVX512 sets count tiles of 6 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles6x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles6x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles7x2F64AVX512 sets count tiles of 7 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles7x2F64AVX512 sets count tiles of 7 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles7x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles7x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles8x2F64AVX512 sets count tiles of 8 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles8x2F64AVX512 sets count tiles of 8 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles8x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles8x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles9x2F64AVX512 sets count tiles of 9 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles9x2F64AVX512 sets count tiles of 9 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles9x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles9x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles10x2F64AVX512 sets count tiles of 10 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles10x2F64AVX512 sets count tiles of 10 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles10x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles10x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles11x2F64AVX512 sets count tiles of 11 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles11x2F64AVX512 sets count tiles of 11 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles11x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles11x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles12x2F64AVX512 sets count tiles of 12 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles12x2F64AVX512 sets count tiles of 12 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles12x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles12x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles13x2F64AVX512 sets count tiles of 13 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles13x2F64AVX512 sets count tiles of 13 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles13x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles13x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// tiles14x2F64AVX512 sets count tiles of 14 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// tiles14x2F64AVX512 sets count tiles of 14 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
 // least 1.
 //
 //go:noescape
-func tiles14x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func tiles14x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs1x2F64AVX512 sets count tiles of 2 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs1x2F64AVX512 sets count tiles of 2 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs1x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs1x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs2x2F64AVX512 sets count tiles of 4 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs2x2F64AVX512 sets count tiles of 4 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs2x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs2x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs3x2F64AVX512 sets count tiles of 6 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs3x2F64AVX512 sets count tiles of 6 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs3x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs3x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs4x2F64AVX512 sets count tiles of 8 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs4x2F64AVX512 sets count tiles of 8 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs4x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs4x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs5x2F64AVX512 sets count tiles of 10 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs5x2F64AVX512 sets count tiles of 10 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs5x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs5x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs6x2F64AVX512 sets count tiles of 12 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs6x2F64AVX512 sets count tiles of 12 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs6x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs6x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
-// pairs7x2F64AVX512 sets count tiles of 14 rows of 2 vectors, which are pitch bytes apart, to sums over n terms:
+// pairs7x2F64AVX512 sets count tiles of 14 rows of 2 vectors, which are pitch bytes apart, to sums over terms:
 // of the element of src at the term's offset, a row's step bytes behind the one before and the second half's jump bytes behind the first's,
-// times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.
-// pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at
-// least 1. The second half lies leap bytes behind the first.
+// times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.
+// The first terms are not for the first row, and the last ones not for the last; a single row has none of
+// these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at
+// least 1. The second half lies leap bytes behind the first, and what is said of rows is of each half's.
 //
 //go:noescape
-func pairs7x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+func pairs7x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 
 // ask asks for rows of cache lines, step bytes apart. rows and lines are at least 1.
 //

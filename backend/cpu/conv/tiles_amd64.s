@@ -4,16 +4,16 @@
 
 #include "textflag.h"
 
-// func tiles1x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles1x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles1x1F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles1x1F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
 
 tile:
 	VXORPS  Y0, Y0, Y0
-	MOVQ    add+88(FP), DX
+	MOVQ    add+104(FP), DX
 	TESTQ   DX, DX
 	JE      start
 	MOVQ    dst+0(FP), DX
@@ -22,35 +22,39 @@ tile:
 	VMOVUPS (DX), Y0
 
 start:
-	MOVQ src+24(FP), DX
-	MOVQ offsets+64(FP), BX
-	MOVQ n+72(FP), SI
-	MOVQ weights+80(FP), DI
-	ADDQ (AX), DX
+	MOVQ  src+24(FP), DX
+	MOVQ  terms+64(FP), BX
+	MOVQ  weights+96(FP), SI
+	ADDQ  (AX), DX
+	MOVQ  whole+80(FP), DI
+	TESTQ DI, DI
+	JE    nowhole
 
-term:
-	MOVQ         (BX), R8
-	ADDQ         DX, R8
-	VMOVUPS      (DI), Y1
-	VBROADCASTSS (R8), Y2
+whole:
+	MOVQ         (BX), R9
+	MOVQ         8(BX), R8
+	ADDQ         DX, R9
+	VMOVUPS      (SI)(R8*1), Y1
+	VBROADCASTSS (R9), Y2
 	VFMADD231PS  Y2, Y1, Y0
-	ADDQ         $0x08, BX
-	ADDQ         $0x40, DI
-	DECQ         SI
-	JNE          term
-	MOVQ         dst+0(FP), DX
-	MOVQ         pitch+8(FP), BX
-	ADDQ         8(AX), DX
-	VMOVUPS      Y0, (DX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, BX
+	DECQ         DI
+	JNE          whole
+
+nowhole:
+	MOVQ    dst+0(FP), DX
+	MOVQ    pitch+8(FP), BX
+	ADDQ    8(AX), DX
+	VMOVUPS Y0, (DX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles2x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles2x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles2x1F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles2x1F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -58,7 +62,7 @@ TEXT ·tiles2x1F32AVX2(SB), NOSPLIT, $0-96
 tile:
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -69,39 +73,75 @@ tile:
 	VMOVUPS (BX), Y1
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  first+72(FP), R8
+	TESTQ R8, R8
+	JE    nofirst
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	VMOVUPS      (R8), Y2
-	VBROADCASTSS (R9), Y3
-	VFMADD231PS  Y3, Y2, Y0
-	VBROADCASTSS (R9)(DX*1), Y3
+first:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Y2
+	VBROADCASTSS (R10)(DX*1), Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x08, SI
-	ADDQ         $0x40, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPS      Y0, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Y1, (BX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
+
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Y2
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VBROADCASTSS (R10)(DX*1), Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R8
+	TESTQ R8, R8
+	JE    nolast
+
+last:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Y2
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y3, Y2, Y0
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPS Y0, (BX)
+	ADDQ    SI, BX
+	VMOVUPS Y1, (BX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles3x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles3x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles3x1F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles3x1F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -110,7 +150,7 @@ tile:
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -123,43 +163,83 @@ tile:
 	VMOVUPS (BX), Y2
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  first+72(FP), R8
+	TESTQ R8, R8
+	JE    nofirst
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	VMOVUPS      (R8), Y3
-	VBROADCASTSS (R9), Y4
-	VFMADD231PS  Y4, Y3, Y0
-	VBROADCASTSS (R9)(DX*1), Y4
+first:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Y3
+	VBROADCASTSS (R10)(DX*1), Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VBROADCASTSS (R9)(DX*2), Y4
+	VBROADCASTSS (R10)(DX*2), Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x08, SI
-	ADDQ         $0x40, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPS      Y0, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Y1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Y2, (BX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
+
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y4, Y3, Y0
+	VBROADCASTSS (R10)(DX*1), Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VBROADCASTSS (R10)(DX*2), Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R8
+	TESTQ R8, R8
+	JE    nolast
+
+last:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y4, Y3, Y0
+	VBROADCASTSS (R10)(DX*1), Y4
+	VFMADD231PS  Y4, Y3, Y1
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPS Y0, (BX)
+	ADDQ    SI, BX
+	VMOVUPS Y1, (BX)
+	ADDQ    SI, BX
+	VMOVUPS Y2, (BX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles4x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles4x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles4x1F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles4x1F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -170,7 +250,7 @@ tile:
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -185,47 +265,91 @@ tile:
 	VMOVUPS (SI), Y3
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	VMOVUPS      (R9), Y4
-	VBROADCASTSS (R10), Y5
-	VFMADD231PS  Y5, Y4, Y0
-	VBROADCASTSS (R10)(DX*1), Y5
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Y4
+	VBROADCASTSS (R11)(DX*1), Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VBROADCASTSS (R10)(DX*2), Y5
+	VBROADCASTSS (R11)(DX*2), Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VBROADCASTSS (R10)(BX*1), Y5
+	VBROADCASTSS (R11)(BX*1), Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x08, DI
-	ADDQ         $0x40, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPS      Y0, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y2, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y3, (SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Y4
+	VBROADCASTSS (R11), Y5
+	VFMADD231PS  Y5, Y4, Y0
+	VBROADCASTSS (R11)(DX*1), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VBROADCASTSS (R11)(DX*2), Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VBROADCASTSS (R11)(BX*1), Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Y4
+	VBROADCASTSS (R11), Y5
+	VFMADD231PS  Y5, Y4, Y0
+	VBROADCASTSS (R11)(DX*1), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VBROADCASTSS (R11)(DX*2), Y5
+	VFMADD231PS  Y5, Y4, Y2
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPS Y0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y1, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y2, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y3, (SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles5x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles5x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles5x1F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles5x1F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -237,7 +361,7 @@ tile:
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -254,51 +378,99 @@ tile:
 	VMOVUPS (SI), Y4
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	VMOVUPS      (R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y6, Y5, Y0
-	VBROADCASTSS (R10)(DX*1), Y6
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Y5
+	VBROADCASTSS (R11)(DX*1), Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS (R10)(DX*2), Y6
+	VBROADCASTSS (R11)(DX*2), Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VBROADCASTSS (R10)(BX*1), Y6
+	VBROADCASTSS (R11)(BX*1), Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VBROADCASTSS (R10)(DX*4), Y6
+	VBROADCASTSS (R11)(DX*4), Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x08, DI
-	ADDQ         $0x40, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPS      Y0, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y2, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y3, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y4, (SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Y5
+	VBROADCASTSS (R11), Y6
+	VFMADD231PS  Y6, Y5, Y0
+	VBROADCASTSS (R11)(DX*1), Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS (R11)(DX*2), Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS (R11)(BX*1), Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VBROADCASTSS (R11)(DX*4), Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Y5
+	VBROADCASTSS (R11), Y6
+	VFMADD231PS  Y6, Y5, Y0
+	VBROADCASTSS (R11)(DX*1), Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS (R11)(DX*2), Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS (R11)(BX*1), Y6
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPS Y0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y1, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y2, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y3, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y4, (SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles6x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles6x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles6x1F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles6x1F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -312,7 +484,7 @@ tile:
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -331,56 +503,110 @@ tile:
 	VMOVUPS (DI), Y5
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Y6
-	VBROADCASTSS (R11), Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VBROADCASTSS (R11)(DX*1), Y7
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Y6
+	VBROADCASTSS (R12)(DX*1), Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VBROADCASTSS (R11)(DX*2), Y7
+	VBROADCASTSS (R12)(DX*2), Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VBROADCASTSS (R11)(BX*1), Y7
+	VBROADCASTSS (R12)(BX*1), Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VBROADCASTSS (R11)(DX*4), Y7
+	VBROADCASTSS (R12)(DX*4), Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VBROADCASTSS (R12), Y7
+	VBROADCASTSS (R13), Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x08, R8
-	ADDQ         $0x40, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Y0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Y6
+	VBROADCASTSS (R12), Y7
+	VFMADD231PS  Y7, Y6, Y0
+	VBROADCASTSS (R12)(DX*1), Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VBROADCASTSS (R12)(DX*2), Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS (R12)(BX*1), Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS (R12)(DX*4), Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VBROADCASTSS (R13), Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Y6
+	VBROADCASTSS (R12), Y7
+	VFMADD231PS  Y7, Y6, Y0
+	VBROADCASTSS (R12)(DX*1), Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VBROADCASTSS (R12)(DX*2), Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS (R12)(BX*1), Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS (R12)(DX*4), Y7
+	VFMADD231PS  Y7, Y6, Y4
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Y0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y5, (DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs1x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs1x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·pairs1x1F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·pairs1x1F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -390,7 +616,7 @@ TEXT ·pairs1x1F32AVX2(SB), NOSPLIT, $0-96
 tile:
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -404,43 +630,47 @@ tile:
 	VMOVUPS (SI), Y1
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(DX*1), R10
-	VMOVUPS      (R8), Y2
-	VBROADCASTSS (R9), Y3
-	VFMADD231PS  Y3, Y2, Y0
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	LEAQ         (R10)(DX*1), R11
+	VMOVUPS      (DI)(R9*1), Y2
 	VBROADCASTSS (R10), Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VBROADCASTSS (R11), Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x08, SI
-	ADDQ         $0x40, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPS      Y0, (BX)
-	MOVQ         leap+16(FP), BX
-	MOVQ         dst+0(FP), SI
-	ADDQ         8(AX), SI
-	ADDQ         BX, SI
-	VMOVUPS      Y1, (SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPS Y0, (BX)
+	MOVQ    leap+16(FP), BX
+	MOVQ    dst+0(FP), SI
+	ADDQ    8(AX), SI
+	ADDQ    BX, SI
+	VMOVUPS Y1, (SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs2x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs2x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·pairs2x1F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·pairs2x1F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -452,7 +682,7 @@ tile:
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -470,51 +700,93 @@ tile:
 	VMOVUPS (R8), Y3
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	LEAQ         (R10)(BX*1), R11
-	VMOVUPS      (R9), Y4
-	VBROADCASTSS (R10), Y5
-	VFMADD231PS  Y5, Y4, Y0
-	VBROADCASTSS (R10)(DX*1), Y5
-	VFMADD231PS  Y5, Y4, Y1
-	VBROADCASTSS (R11), Y5
-	VFMADD231PS  Y5, Y4, Y2
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Y4
 	VBROADCASTSS (R11)(DX*1), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VBROADCASTSS (R12)(DX*1), Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x08, DI
-	ADDQ         $0x40, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPS      Y0, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y1, (SI)
-	MOVQ         leap+16(FP), SI
-	MOVQ         dst+0(FP), R8
-	ADDQ         8(AX), R8
-	ADDQ         SI, R8
-	VMOVUPS      Y2, (R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y3, (R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Y4
+	VBROADCASTSS (R11), Y5
+	VFMADD231PS  Y5, Y4, Y0
+	VBROADCASTSS (R11)(DX*1), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VBROADCASTSS (R12), Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VBROADCASTSS (R12)(DX*1), Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Y4
+	VBROADCASTSS (R11), Y5
+	VFMADD231PS  Y5, Y4, Y0
+	VBROADCASTSS (R12), Y5
+	VFMADD231PS  Y5, Y4, Y2
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPS Y0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y1, (SI)
+	MOVQ    leap+16(FP), SI
+	MOVQ    dst+0(FP), R8
+	ADDQ    8(AX), R8
+	ADDQ    SI, R8
+	VMOVUPS Y2, (R8)
+	ADDQ    DI, R8
+	VMOVUPS Y3, (R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs3x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs3x1F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·pairs3x1F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·pairs3x1F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -528,7 +800,7 @@ tile:
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -550,59 +822,109 @@ tile:
 	VMOVUPS (R8), Y5
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	LEAQ         (R10)(BX*1), R11
-	VMOVUPS      (R9), Y6
-	VBROADCASTSS (R10), Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VBROADCASTSS (R10)(DX*1), Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VBROADCASTSS (R10)(DX*2), Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VBROADCASTSS (R11), Y7
-	VFMADD231PS  Y7, Y6, Y3
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Y6
 	VBROADCASTSS (R11)(DX*1), Y7
-	VFMADD231PS  Y7, Y6, Y4
+	VFMADD231PS  Y7, Y6, Y1
 	VBROADCASTSS (R11)(DX*2), Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS (R12)(DX*1), Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VBROADCASTSS (R12)(DX*2), Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x08, DI
-	ADDQ         $0x40, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPS      Y0, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y2, (SI)
-	MOVQ         leap+16(FP), SI
-	MOVQ         dst+0(FP), R8
-	ADDQ         8(AX), R8
-	ADDQ         SI, R8
-	VMOVUPS      Y3, (R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y4, (R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y5, (R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Y6
+	VBROADCASTSS (R11), Y7
+	VFMADD231PS  Y7, Y6, Y0
+	VBROADCASTSS (R11)(DX*1), Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VBROADCASTSS (R11)(DX*2), Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS (R12), Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS (R12)(DX*1), Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VBROADCASTSS (R12)(DX*2), Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Y6
+	VBROADCASTSS (R11), Y7
+	VFMADD231PS  Y7, Y6, Y0
+	VBROADCASTSS (R11)(DX*1), Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VBROADCASTSS (R12), Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS (R12)(DX*1), Y7
+	VFMADD231PS  Y7, Y6, Y4
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPS Y0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y1, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y2, (SI)
+	MOVQ    leap+16(FP), SI
+	MOVQ    dst+0(FP), R8
+	ADDQ    8(AX), R8
+	ADDQ    SI, R8
+	VMOVUPS Y3, (R8)
+	ADDQ    DI, R8
+	VMOVUPS Y4, (R8)
+	ADDQ    DI, R8
+	VMOVUPS Y5, (R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles1x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles1x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles1x2F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles1x2F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -610,7 +932,7 @@ TEXT ·tiles1x2F32AVX2(SB), NOSPLIT, $0-96
 tile:
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	MOVQ    add+88(FP), DX
+	MOVQ    add+104(FP), DX
 	TESTQ   DX, DX
 	JE      start
 	MOVQ    dst+0(FP), DX
@@ -620,38 +942,42 @@ tile:
 	VMOVUPS 32(DX), Y1
 
 start:
-	MOVQ src+24(FP), DX
-	MOVQ offsets+64(FP), BX
-	MOVQ n+72(FP), SI
-	MOVQ weights+80(FP), DI
-	ADDQ (AX), DX
+	MOVQ  src+24(FP), DX
+	MOVQ  terms+64(FP), BX
+	MOVQ  weights+96(FP), SI
+	ADDQ  (AX), DX
+	MOVQ  whole+80(FP), DI
+	TESTQ DI, DI
+	JE    nowhole
 
-term:
-	MOVQ         (BX), R8
-	ADDQ         DX, R8
-	VMOVUPS      (DI), Y2
-	VMOVUPS      32(DI), Y3
-	VBROADCASTSS (R8), Y4
+whole:
+	MOVQ         (BX), R9
+	MOVQ         8(BX), R8
+	ADDQ         DX, R9
+	VMOVUPS      (SI)(R8*1), Y2
+	VMOVUPS      32(SI)(R8*1), Y3
+	VBROADCASTSS (R9), Y4
 	VFMADD231PS  Y4, Y2, Y0
 	VFMADD231PS  Y4, Y3, Y1
-	ADDQ         $0x08, BX
-	ADDQ         $0x40, DI
-	DECQ         SI
-	JNE          term
-	MOVQ         dst+0(FP), DX
-	MOVQ         pitch+8(FP), BX
-	ADDQ         8(AX), DX
-	VMOVUPS      Y0, (DX)
-	VMOVUPS      Y1, 32(DX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, BX
+	DECQ         DI
+	JNE          whole
+
+nowhole:
+	MOVQ    dst+0(FP), DX
+	MOVQ    pitch+8(FP), BX
+	ADDQ    8(AX), DX
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y1, 32(DX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles2x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles2x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles2x2F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles2x2F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -661,7 +987,7 @@ tile:
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -674,44 +1000,84 @@ tile:
 	VMOVUPS 32(BX), Y3
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  first+72(FP), R8
+	TESTQ R8, R8
+	JE    nofirst
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	VMOVUPS      (R8), Y4
-	VMOVUPS      32(R8), Y5
-	VBROADCASTSS (R9), Y6
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS (R9)(DX*1), Y6
+first:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Y4
+	VMOVUPS      32(DI)(R9*1), Y5
+	VBROADCASTSS (R10)(DX*1), Y6
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         $0x08, SI
-	ADDQ         $0x40, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, 32(BX)
-	ADDQ         SI, BX
-	VMOVUPS      Y2, (BX)
-	VMOVUPS      Y3, 32(BX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
+
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Y4
+	VMOVUPS      32(DI)(R9*1), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS (R10)(DX*1), Y6
+	VFMADD231PS  Y6, Y4, Y2
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R8
+	TESTQ R8, R8
+	JE    nolast
+
+last:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Y4
+	VMOVUPS      32(DI)(R9*1), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y6, Y5, Y1
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y1, 32(BX)
+	ADDQ    SI, BX
+	VMOVUPS Y2, (BX)
+	VMOVUPS Y3, 32(BX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles3x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles3x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles3x2F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles3x2F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -723,7 +1089,7 @@ tile:
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -739,50 +1105,96 @@ tile:
 	VMOVUPS 32(BX), Y5
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  first+72(FP), R8
+	TESTQ R8, R8
+	JE    nofirst
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	VMOVUPS      (R8), Y6
-	VMOVUPS      32(R8), Y7
-	VBROADCASTSS (R9), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS (R9)(DX*1), Y8
+first:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Y6
+	VMOVUPS      32(DI)(R9*1), Y7
+	VBROADCASTSS (R10)(DX*1), Y8
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y8, Y7, Y3
-	VBROADCASTSS (R9)(DX*2), Y8
+	VBROADCASTSS (R10)(DX*2), Y8
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         $0x08, SI
-	ADDQ         $0x40, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, 32(BX)
-	ADDQ         SI, BX
-	VMOVUPS      Y2, (BX)
-	VMOVUPS      Y3, 32(BX)
-	ADDQ         SI, BX
-	VMOVUPS      Y4, (BX)
-	VMOVUPS      Y5, 32(BX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
+
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Y6
+	VMOVUPS      32(DI)(R9*1), Y7
+	VBROADCASTSS (R10), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS (R10)(DX*1), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS (R10)(DX*2), Y8
+	VFMADD231PS  Y8, Y6, Y4
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R8
+	TESTQ R8, R8
+	JE    nolast
+
+last:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Y6
+	VMOVUPS      32(DI)(R9*1), Y7
+	VBROADCASTSS (R10), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS (R10)(DX*1), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y3
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y1, 32(BX)
+	ADDQ    SI, BX
+	VMOVUPS Y2, (BX)
+	VMOVUPS Y3, 32(BX)
+	ADDQ    SI, BX
+	VMOVUPS Y4, (BX)
+	VMOVUPS Y5, 32(BX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles4x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles4x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles4x2F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles4x2F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -797,7 +1209,7 @@ tile:
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -816,56 +1228,108 @@ tile:
 	VMOVUPS 32(SI), Y7
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	VMOVUPS      (R9), Y8
-	VMOVUPS      32(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y10, Y8, Y0
-	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS (R10)(DX*1), Y10
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Y8
+	VMOVUPS      32(R8)(R10*1), Y9
+	VBROADCASTSS (R11)(DX*1), Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS (R10)(DX*2), Y10
+	VBROADCASTSS (R11)(DX*2), Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS (R10)(BX*1), Y10
+	VBROADCASTSS (R11)(BX*1), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         $0x08, DI
-	ADDQ         $0x40, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPS      Y0, (SI)
-	VMOVUPS      Y1, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y2, (SI)
-	VMOVUPS      Y3, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y4, (SI)
-	VMOVUPS      Y5, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y6, (SI)
-	VMOVUPS      Y7, 32(SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Y8
+	VMOVUPS      32(R8)(R10*1), Y9
+	VBROADCASTSS (R11), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VBROADCASTSS (R11)(DX*1), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VBROADCASTSS (R11)(DX*2), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VBROADCASTSS (R11)(BX*1), Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Y8
+	VMOVUPS      32(R8)(R10*1), Y9
+	VBROADCASTSS (R11), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VBROADCASTSS (R11)(DX*1), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VBROADCASTSS (R11)(DX*2), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y2, (SI)
+	VMOVUPS Y3, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y4, (SI)
+	VMOVUPS Y5, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y6, (SI)
+	VMOVUPS Y7, 32(SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles5x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles5x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles5x2F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles5x2F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -882,7 +1346,7 @@ tile:
 	VXORPS  Y7, Y7, Y7
 	VXORPS  Y8, Y8, Y8
 	VXORPS  Y9, Y9, Y9
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -904,62 +1368,120 @@ tile:
 	VMOVUPS 32(SI), Y9
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	VMOVUPS      (R9), Y10
-	VMOVUPS      32(R9), Y11
-	VBROADCASTSS (R10), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS (R10)(DX*1), Y12
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Y10
+	VMOVUPS      32(R8)(R10*1), Y11
+	VBROADCASTSS (R11)(DX*1), Y12
 	VFMADD231PS  Y12, Y10, Y2
 	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS (R10)(DX*2), Y12
+	VBROADCASTSS (R11)(DX*2), Y12
 	VFMADD231PS  Y12, Y10, Y4
 	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS (R10)(BX*1), Y12
+	VBROADCASTSS (R11)(BX*1), Y12
 	VFMADD231PS  Y12, Y10, Y6
 	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS (R10)(DX*4), Y12
+	VBROADCASTSS (R11)(DX*4), Y12
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         $0x08, DI
-	ADDQ         $0x40, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPS      Y0, (SI)
-	VMOVUPS      Y1, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y2, (SI)
-	VMOVUPS      Y3, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y4, (SI)
-	VMOVUPS      Y5, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y6, (SI)
-	VMOVUPS      Y7, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y8, (SI)
-	VMOVUPS      Y9, 32(SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Y10
+	VMOVUPS      32(R8)(R10*1), Y11
+	VBROADCASTSS (R11), Y12
+	VFMADD231PS  Y12, Y10, Y0
+	VFMADD231PS  Y12, Y11, Y1
+	VBROADCASTSS (R11)(DX*1), Y12
+	VFMADD231PS  Y12, Y10, Y2
+	VFMADD231PS  Y12, Y11, Y3
+	VBROADCASTSS (R11)(DX*2), Y12
+	VFMADD231PS  Y12, Y10, Y4
+	VFMADD231PS  Y12, Y11, Y5
+	VBROADCASTSS (R11)(BX*1), Y12
+	VFMADD231PS  Y12, Y10, Y6
+	VFMADD231PS  Y12, Y11, Y7
+	VBROADCASTSS (R11)(DX*4), Y12
+	VFMADD231PS  Y12, Y10, Y8
+	VFMADD231PS  Y12, Y11, Y9
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Y10
+	VMOVUPS      32(R8)(R10*1), Y11
+	VBROADCASTSS (R11), Y12
+	VFMADD231PS  Y12, Y10, Y0
+	VFMADD231PS  Y12, Y11, Y1
+	VBROADCASTSS (R11)(DX*1), Y12
+	VFMADD231PS  Y12, Y10, Y2
+	VFMADD231PS  Y12, Y11, Y3
+	VBROADCASTSS (R11)(DX*2), Y12
+	VFMADD231PS  Y12, Y10, Y4
+	VFMADD231PS  Y12, Y11, Y5
+	VBROADCASTSS (R11)(BX*1), Y12
+	VFMADD231PS  Y12, Y10, Y6
+	VFMADD231PS  Y12, Y11, Y7
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y2, (SI)
+	VMOVUPS Y3, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y4, (SI)
+	VMOVUPS Y5, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y6, (SI)
+	VMOVUPS Y7, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y8, (SI)
+	VMOVUPS Y9, 32(SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles6x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles6x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles6x2F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles6x2F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -979,7 +1501,7 @@ tile:
 	VXORPS  Y9, Y9, Y9
 	VXORPS  Y10, Y10, Y10
 	VXORPS  Y11, Y11, Y11
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -1004,69 +1526,135 @@ tile:
 	VMOVUPS 32(DI), Y11
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Y12
-	VMOVUPS      32(R10), Y13
-	VBROADCASTSS (R11), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS (R11)(DX*1), Y14
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Y12
+	VMOVUPS      32(R9)(R11*1), Y13
+	VBROADCASTSS (R12)(DX*1), Y14
 	VFMADD231PS  Y14, Y12, Y2
 	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS (R11)(DX*2), Y14
+	VBROADCASTSS (R12)(DX*2), Y14
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y14, Y13, Y5
-	VBROADCASTSS (R11)(BX*1), Y14
+	VBROADCASTSS (R12)(BX*1), Y14
 	VFMADD231PS  Y14, Y12, Y6
 	VFMADD231PS  Y14, Y13, Y7
-	VBROADCASTSS (R11)(DX*4), Y14
+	VBROADCASTSS (R12)(DX*4), Y14
 	VFMADD231PS  Y14, Y12, Y8
 	VFMADD231PS  Y14, Y13, Y9
-	VBROADCASTSS (R12), Y14
+	VBROADCASTSS (R13), Y14
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         $0x08, R8
-	ADDQ         $0x40, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Y0, (DI)
-	VMOVUPS      Y1, 32(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y2, (DI)
-	VMOVUPS      Y3, 32(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y4, (DI)
-	VMOVUPS      Y5, 32(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y6, (DI)
-	VMOVUPS      Y7, 32(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
-	VMOVUPS      Y9, 32(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y10, (DI)
-	VMOVUPS      Y11, 32(DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Y12
+	VMOVUPS      32(R9)(R11*1), Y13
+	VBROADCASTSS (R12), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y1
+	VBROADCASTSS (R12)(DX*1), Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y3
+	VBROADCASTSS (R12)(DX*2), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y5
+	VBROADCASTSS (R12)(BX*1), Y14
+	VFMADD231PS  Y14, Y12, Y6
+	VFMADD231PS  Y14, Y13, Y7
+	VBROADCASTSS (R12)(DX*4), Y14
+	VFMADD231PS  Y14, Y12, Y8
+	VFMADD231PS  Y14, Y13, Y9
+	VBROADCASTSS (R13), Y14
+	VFMADD231PS  Y14, Y12, Y10
+	VFMADD231PS  Y14, Y13, Y11
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Y12
+	VMOVUPS      32(R9)(R11*1), Y13
+	VBROADCASTSS (R12), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y1
+	VBROADCASTSS (R12)(DX*1), Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y3
+	VBROADCASTSS (R12)(DX*2), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y5
+	VBROADCASTSS (R12)(BX*1), Y14
+	VFMADD231PS  Y14, Y12, Y6
+	VFMADD231PS  Y14, Y13, Y7
+	VBROADCASTSS (R12)(DX*4), Y14
+	VFMADD231PS  Y14, Y12, Y8
+	VFMADD231PS  Y14, Y13, Y9
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y3, 32(DI)
+	ADDQ    R8, DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 32(DI)
+	ADDQ    R8, DI
+	VMOVUPS Y6, (DI)
+	VMOVUPS Y7, 32(DI)
+	ADDQ    R8, DI
+	VMOVUPS Y8, (DI)
+	VMOVUPS Y9, 32(DI)
+	ADDQ    R8, DI
+	VMOVUPS Y10, (DI)
+	VMOVUPS Y11, 32(DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs1x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs1x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·pairs1x2F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·pairs1x2F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -1078,7 +1666,7 @@ tile:
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -1094,48 +1682,52 @@ tile:
 	VMOVUPS 32(SI), Y3
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(DX*1), R10
-	VMOVUPS      (R8), Y4
-	VMOVUPS      32(R8), Y5
-	VBROADCASTSS (R9), Y6
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	LEAQ         (R10)(DX*1), R11
+	VMOVUPS      (DI)(R9*1), Y4
+	VMOVUPS      32(DI)(R9*1), Y5
+	VBROADCASTSS (R10), Y6
 	VFMADD231PS  Y6, Y4, Y0
 	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS (R10), Y6
+	VBROADCASTSS (R11), Y6
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         $0x08, SI
-	ADDQ         $0x40, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, 32(BX)
-	MOVQ         leap+16(FP), BX
-	MOVQ         dst+0(FP), SI
-	ADDQ         8(AX), SI
-	ADDQ         BX, SI
-	VMOVUPS      Y2, (SI)
-	VMOVUPS      Y3, 32(SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y1, 32(BX)
+	MOVQ    leap+16(FP), BX
+	MOVQ    dst+0(FP), SI
+	ADDQ    8(AX), SI
+	ADDQ    BX, SI
+	VMOVUPS Y2, (SI)
+	VMOVUPS Y3, 32(SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs2x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs2x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·pairs2x2F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·pairs2x2F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -1151,7 +1743,7 @@ tile:
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -1173,60 +1765,108 @@ tile:
 	VMOVUPS 32(R8), Y7
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	LEAQ         (R10)(BX*1), R11
-	VMOVUPS      (R9), Y8
-	VMOVUPS      32(R9), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y10, Y8, Y0
-	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS (R10)(DX*1), Y10
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Y8
+	VMOVUPS      32(R8)(R10*1), Y9
+	VBROADCASTSS (R11)(DX*1), Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS (R11), Y10
-	VFMADD231PS  Y10, Y8, Y4
-	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS (R11)(DX*1), Y10
+	VBROADCASTSS (R12)(DX*1), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         $0x08, DI
-	ADDQ         $0x40, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPS      Y0, (SI)
-	VMOVUPS      Y1, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y2, (SI)
-	VMOVUPS      Y3, 32(SI)
-	MOVQ         leap+16(FP), SI
-	MOVQ         dst+0(FP), R8
-	ADDQ         8(AX), R8
-	ADDQ         SI, R8
-	VMOVUPS      Y4, (R8)
-	VMOVUPS      Y5, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y6, (R8)
-	VMOVUPS      Y7, 32(R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Y8
+	VMOVUPS      32(R8)(R10*1), Y9
+	VBROADCASTSS (R11), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VBROADCASTSS (R11)(DX*1), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VBROADCASTSS (R12), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VBROADCASTSS (R12)(DX*1), Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Y8
+	VMOVUPS      32(R8)(R10*1), Y9
+	VBROADCASTSS (R11), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VBROADCASTSS (R12), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y2, (SI)
+	VMOVUPS Y3, 32(SI)
+	MOVQ    leap+16(FP), SI
+	MOVQ    dst+0(FP), R8
+	ADDQ    8(AX), R8
+	ADDQ    SI, R8
+	VMOVUPS Y4, (R8)
+	VMOVUPS Y5, 32(R8)
+	ADDQ    DI, R8
+	VMOVUPS Y6, (R8)
+	VMOVUPS Y7, 32(R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs3x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs3x2F32AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·pairs3x2F32AVX2(SB), NOSPLIT, $0-96
+TEXT ·pairs3x2F32AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -1246,7 +1886,7 @@ tile:
 	VXORPS  Y9, Y9, Y9
 	VXORPS  Y10, Y10, Y10
 	VXORPS  Y11, Y11, Y11
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -1274,79 +1914,139 @@ tile:
 	VMOVUPS 32(R8), Y11
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	LEAQ         (R10)(BX*1), R11
-	VMOVUPS      (R9), Y12
-	VMOVUPS      32(R9), Y13
-	VBROADCASTSS (R10), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS (R10)(DX*1), Y14
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Y12
+	VMOVUPS      32(R8)(R10*1), Y13
+	VBROADCASTSS (R11)(DX*1), Y14
 	VFMADD231PS  Y14, Y12, Y2
 	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS (R10)(DX*2), Y14
+	VBROADCASTSS (R11)(DX*2), Y14
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y14, Y13, Y5
-	VBROADCASTSS (R11), Y14
-	VFMADD231PS  Y14, Y12, Y6
-	VFMADD231PS  Y14, Y13, Y7
-	VBROADCASTSS (R11)(DX*1), Y14
+	VBROADCASTSS (R12)(DX*1), Y14
 	VFMADD231PS  Y14, Y12, Y8
 	VFMADD231PS  Y14, Y13, Y9
-	VBROADCASTSS (R11)(DX*2), Y14
+	VBROADCASTSS (R12)(DX*2), Y14
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         $0x08, DI
-	ADDQ         $0x40, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPS      Y0, (SI)
-	VMOVUPS      Y1, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y2, (SI)
-	VMOVUPS      Y3, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Y4, (SI)
-	VMOVUPS      Y5, 32(SI)
-	MOVQ         leap+16(FP), SI
-	MOVQ         dst+0(FP), R8
-	ADDQ         8(AX), R8
-	ADDQ         SI, R8
-	VMOVUPS      Y6, (R8)
-	VMOVUPS      Y7, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y8, (R8)
-	VMOVUPS      Y9, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y10, (R8)
-	VMOVUPS      Y11, 32(R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Y12
+	VMOVUPS      32(R8)(R10*1), Y13
+	VBROADCASTSS (R11), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y1
+	VBROADCASTSS (R11)(DX*1), Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y3
+	VBROADCASTSS (R11)(DX*2), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y5
+	VBROADCASTSS (R12), Y14
+	VFMADD231PS  Y14, Y12, Y6
+	VFMADD231PS  Y14, Y13, Y7
+	VBROADCASTSS (R12)(DX*1), Y14
+	VFMADD231PS  Y14, Y12, Y8
+	VFMADD231PS  Y14, Y13, Y9
+	VBROADCASTSS (R12)(DX*2), Y14
+	VFMADD231PS  Y14, Y12, Y10
+	VFMADD231PS  Y14, Y13, Y11
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Y12
+	VMOVUPS      32(R8)(R10*1), Y13
+	VBROADCASTSS (R11), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y1
+	VBROADCASTSS (R11)(DX*1), Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y3
+	VBROADCASTSS (R12), Y14
+	VFMADD231PS  Y14, Y12, Y6
+	VFMADD231PS  Y14, Y13, Y7
+	VBROADCASTSS (R12)(DX*1), Y14
+	VFMADD231PS  Y14, Y12, Y8
+	VFMADD231PS  Y14, Y13, Y9
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y2, (SI)
+	VMOVUPS Y3, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPS Y4, (SI)
+	VMOVUPS Y5, 32(SI)
+	MOVQ    leap+16(FP), SI
+	MOVQ    dst+0(FP), R8
+	ADDQ    8(AX), R8
+	ADDQ    SI, R8
+	VMOVUPS Y6, (R8)
+	VMOVUPS Y7, 32(R8)
+	ADDQ    DI, R8
+	VMOVUPS Y8, (R8)
+	VMOVUPS Y9, 32(R8)
+	ADDQ    DI, R8
+	VMOVUPS Y10, (R8)
+	VMOVUPS Y11, 32(R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles1x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles1x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles1x1F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles1x1F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
 
 tile:
 	VXORPS  Y0, Y0, Y0
-	MOVQ    add+88(FP), DX
+	MOVQ    add+104(FP), DX
 	TESTQ   DX, DX
 	JE      start
 	MOVQ    dst+0(FP), DX
@@ -1355,35 +2055,39 @@ tile:
 	VMOVUPD (DX), Y0
 
 start:
-	MOVQ src+24(FP), DX
-	MOVQ offsets+64(FP), BX
-	MOVQ n+72(FP), SI
-	MOVQ weights+80(FP), DI
-	ADDQ (AX), DX
+	MOVQ  src+24(FP), DX
+	MOVQ  terms+64(FP), BX
+	MOVQ  weights+96(FP), SI
+	ADDQ  (AX), DX
+	MOVQ  whole+80(FP), DI
+	TESTQ DI, DI
+	JE    nowhole
 
-term:
-	MOVQ         (BX), R8
-	ADDQ         DX, R8
-	VMOVUPD      (DI), Y1
-	VBROADCASTSD (R8), Y2
+whole:
+	MOVQ         (BX), R9
+	MOVQ         8(BX), R8
+	ADDQ         DX, R9
+	VMOVUPD      (SI)(R8*1), Y1
+	VBROADCASTSD (R9), Y2
 	VFMADD231PD  Y2, Y1, Y0
-	ADDQ         $0x08, BX
-	ADDQ         $0x40, DI
-	DECQ         SI
-	JNE          term
-	MOVQ         dst+0(FP), DX
-	MOVQ         pitch+8(FP), BX
-	ADDQ         8(AX), DX
-	VMOVUPD      Y0, (DX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, BX
+	DECQ         DI
+	JNE          whole
+
+nowhole:
+	MOVQ    dst+0(FP), DX
+	MOVQ    pitch+8(FP), BX
+	ADDQ    8(AX), DX
+	VMOVUPD Y0, (DX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles2x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles2x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles2x1F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles2x1F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -1391,7 +2095,7 @@ TEXT ·tiles2x1F64AVX2(SB), NOSPLIT, $0-96
 tile:
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -1402,39 +2106,75 @@ tile:
 	VMOVUPD (BX), Y1
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  first+72(FP), R8
+	TESTQ R8, R8
+	JE    nofirst
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	VMOVUPD      (R8), Y2
-	VBROADCASTSD (R9), Y3
-	VFMADD231PD  Y3, Y2, Y0
-	VBROADCASTSD (R9)(DX*1), Y3
+first:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Y2
+	VBROADCASTSD (R10)(DX*1), Y3
 	VFMADD231PD  Y3, Y2, Y1
-	ADDQ         $0x08, SI
-	ADDQ         $0x40, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPD      Y0, (BX)
-	ADDQ         SI, BX
-	VMOVUPD      Y1, (BX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
+
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Y2
+	VBROADCASTSD (R10), Y3
+	VFMADD231PD  Y3, Y2, Y0
+	VBROADCASTSD (R10)(DX*1), Y3
+	VFMADD231PD  Y3, Y2, Y1
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R8
+	TESTQ R8, R8
+	JE    nolast
+
+last:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Y2
+	VBROADCASTSD (R10), Y3
+	VFMADD231PD  Y3, Y2, Y0
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPD Y0, (BX)
+	ADDQ    SI, BX
+	VMOVUPD Y1, (BX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles3x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles3x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles3x1F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles3x1F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -1443,7 +2183,7 @@ tile:
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -1456,43 +2196,83 @@ tile:
 	VMOVUPD (BX), Y2
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  first+72(FP), R8
+	TESTQ R8, R8
+	JE    nofirst
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	VMOVUPD      (R8), Y3
-	VBROADCASTSD (R9), Y4
-	VFMADD231PD  Y4, Y3, Y0
-	VBROADCASTSD (R9)(DX*1), Y4
+first:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Y3
+	VBROADCASTSD (R10)(DX*1), Y4
 	VFMADD231PD  Y4, Y3, Y1
-	VBROADCASTSD (R9)(DX*2), Y4
+	VBROADCASTSD (R10)(DX*2), Y4
 	VFMADD231PD  Y4, Y3, Y2
-	ADDQ         $0x08, SI
-	ADDQ         $0x40, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPD      Y0, (BX)
-	ADDQ         SI, BX
-	VMOVUPD      Y1, (BX)
-	ADDQ         SI, BX
-	VMOVUPD      Y2, (BX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
+
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Y3
+	VBROADCASTSD (R10), Y4
+	VFMADD231PD  Y4, Y3, Y0
+	VBROADCASTSD (R10)(DX*1), Y4
+	VFMADD231PD  Y4, Y3, Y1
+	VBROADCASTSD (R10)(DX*2), Y4
+	VFMADD231PD  Y4, Y3, Y2
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R8
+	TESTQ R8, R8
+	JE    nolast
+
+last:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Y3
+	VBROADCASTSD (R10), Y4
+	VFMADD231PD  Y4, Y3, Y0
+	VBROADCASTSD (R10)(DX*1), Y4
+	VFMADD231PD  Y4, Y3, Y1
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPD Y0, (BX)
+	ADDQ    SI, BX
+	VMOVUPD Y1, (BX)
+	ADDQ    SI, BX
+	VMOVUPD Y2, (BX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles4x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles4x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles4x1F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles4x1F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -1503,7 +2283,7 @@ tile:
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -1518,47 +2298,91 @@ tile:
 	VMOVUPD (SI), Y3
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	VMOVUPD      (R9), Y4
-	VBROADCASTSD (R10), Y5
-	VFMADD231PD  Y5, Y4, Y0
-	VBROADCASTSD (R10)(DX*1), Y5
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Y4
+	VBROADCASTSD (R11)(DX*1), Y5
 	VFMADD231PD  Y5, Y4, Y1
-	VBROADCASTSD (R10)(DX*2), Y5
+	VBROADCASTSD (R11)(DX*2), Y5
 	VFMADD231PD  Y5, Y4, Y2
-	VBROADCASTSD (R10)(BX*1), Y5
+	VBROADCASTSD (R11)(BX*1), Y5
 	VFMADD231PD  Y5, Y4, Y3
-	ADDQ         $0x08, DI
-	ADDQ         $0x40, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPD      Y0, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y1, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y2, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y3, (SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Y4
+	VBROADCASTSD (R11), Y5
+	VFMADD231PD  Y5, Y4, Y0
+	VBROADCASTSD (R11)(DX*1), Y5
+	VFMADD231PD  Y5, Y4, Y1
+	VBROADCASTSD (R11)(DX*2), Y5
+	VFMADD231PD  Y5, Y4, Y2
+	VBROADCASTSD (R11)(BX*1), Y5
+	VFMADD231PD  Y5, Y4, Y3
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Y4
+	VBROADCASTSD (R11), Y5
+	VFMADD231PD  Y5, Y4, Y0
+	VBROADCASTSD (R11)(DX*1), Y5
+	VFMADD231PD  Y5, Y4, Y1
+	VBROADCASTSD (R11)(DX*2), Y5
+	VFMADD231PD  Y5, Y4, Y2
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPD Y0, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Y1, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Y2, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Y3, (SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles5x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles5x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles5x1F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles5x1F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -1570,7 +2394,7 @@ tile:
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -1587,51 +2411,99 @@ tile:
 	VMOVUPD (SI), Y4
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	VMOVUPD      (R9), Y5
-	VBROADCASTSD (R10), Y6
-	VFMADD231PD  Y6, Y5, Y0
-	VBROADCASTSD (R10)(DX*1), Y6
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Y5
+	VBROADCASTSD (R11)(DX*1), Y6
 	VFMADD231PD  Y6, Y5, Y1
-	VBROADCASTSD (R10)(DX*2), Y6
+	VBROADCASTSD (R11)(DX*2), Y6
 	VFMADD231PD  Y6, Y5, Y2
-	VBROADCASTSD (R10)(BX*1), Y6
+	VBROADCASTSD (R11)(BX*1), Y6
 	VFMADD231PD  Y6, Y5, Y3
-	VBROADCASTSD (R10)(DX*4), Y6
+	VBROADCASTSD (R11)(DX*4), Y6
 	VFMADD231PD  Y6, Y5, Y4
-	ADDQ         $0x08, DI
-	ADDQ         $0x40, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPD      Y0, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y1, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y2, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y3, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y4, (SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Y5
+	VBROADCASTSD (R11), Y6
+	VFMADD231PD  Y6, Y5, Y0
+	VBROADCASTSD (R11)(DX*1), Y6
+	VFMADD231PD  Y6, Y5, Y1
+	VBROADCASTSD (R11)(DX*2), Y6
+	VFMADD231PD  Y6, Y5, Y2
+	VBROADCASTSD (R11)(BX*1), Y6
+	VFMADD231PD  Y6, Y5, Y3
+	VBROADCASTSD (R11)(DX*4), Y6
+	VFMADD231PD  Y6, Y5, Y4
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Y5
+	VBROADCASTSD (R11), Y6
+	VFMADD231PD  Y6, Y5, Y0
+	VBROADCASTSD (R11)(DX*1), Y6
+	VFMADD231PD  Y6, Y5, Y1
+	VBROADCASTSD (R11)(DX*2), Y6
+	VFMADD231PD  Y6, Y5, Y2
+	VBROADCASTSD (R11)(BX*1), Y6
+	VFMADD231PD  Y6, Y5, Y3
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPD Y0, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Y1, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Y2, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Y3, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Y4, (SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles6x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles6x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles6x1F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles6x1F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -1645,7 +2517,7 @@ tile:
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -1664,56 +2536,110 @@ tile:
 	VMOVUPD (DI), Y5
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Y6
-	VBROADCASTSD (R11), Y7
-	VFMADD231PD  Y7, Y6, Y0
-	VBROADCASTSD (R11)(DX*1), Y7
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Y6
+	VBROADCASTSD (R12)(DX*1), Y7
 	VFMADD231PD  Y7, Y6, Y1
-	VBROADCASTSD (R11)(DX*2), Y7
+	VBROADCASTSD (R12)(DX*2), Y7
 	VFMADD231PD  Y7, Y6, Y2
-	VBROADCASTSD (R11)(BX*1), Y7
+	VBROADCASTSD (R12)(BX*1), Y7
 	VFMADD231PD  Y7, Y6, Y3
-	VBROADCASTSD (R11)(DX*4), Y7
+	VBROADCASTSD (R12)(DX*4), Y7
 	VFMADD231PD  Y7, Y6, Y4
-	VBROADCASTSD (R12), Y7
+	VBROADCASTSD (R13), Y7
 	VFMADD231PD  Y7, Y6, Y5
-	ADDQ         $0x08, R8
-	ADDQ         $0x40, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Y0, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Y2, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Y3, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Y4, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Y5, (DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Y6
+	VBROADCASTSD (R12), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VBROADCASTSD (R12)(DX*1), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VBROADCASTSD (R12)(DX*2), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	VBROADCASTSD (R12)(BX*1), Y7
+	VFMADD231PD  Y7, Y6, Y3
+	VBROADCASTSD (R12)(DX*4), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	VBROADCASTSD (R13), Y7
+	VFMADD231PD  Y7, Y6, Y5
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Y6
+	VBROADCASTSD (R12), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VBROADCASTSD (R12)(DX*1), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VBROADCASTSD (R12)(DX*2), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	VBROADCASTSD (R12)(BX*1), Y7
+	VFMADD231PD  Y7, Y6, Y3
+	VBROADCASTSD (R12)(DX*4), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Y0, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Y1, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Y2, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Y3, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Y4, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Y5, (DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs1x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs1x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·pairs1x1F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·pairs1x1F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -1723,7 +2649,7 @@ TEXT ·pairs1x1F64AVX2(SB), NOSPLIT, $0-96
 tile:
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -1737,43 +2663,47 @@ tile:
 	VMOVUPD (SI), Y1
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(DX*1), R10
-	VMOVUPD      (R8), Y2
-	VBROADCASTSD (R9), Y3
-	VFMADD231PD  Y3, Y2, Y0
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	LEAQ         (R10)(DX*1), R11
+	VMOVUPD      (DI)(R9*1), Y2
 	VBROADCASTSD (R10), Y3
+	VFMADD231PD  Y3, Y2, Y0
+	VBROADCASTSD (R11), Y3
 	VFMADD231PD  Y3, Y2, Y1
-	ADDQ         $0x08, SI
-	ADDQ         $0x40, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPD      Y0, (BX)
-	MOVQ         leap+16(FP), BX
-	MOVQ         dst+0(FP), SI
-	ADDQ         8(AX), SI
-	ADDQ         BX, SI
-	VMOVUPD      Y1, (SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPD Y0, (BX)
+	MOVQ    leap+16(FP), BX
+	MOVQ    dst+0(FP), SI
+	ADDQ    8(AX), SI
+	ADDQ    BX, SI
+	VMOVUPD Y1, (SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs2x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs2x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·pairs2x1F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·pairs2x1F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -1785,7 +2715,7 @@ tile:
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -1803,51 +2733,93 @@ tile:
 	VMOVUPD (R8), Y3
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	LEAQ         (R10)(BX*1), R11
-	VMOVUPD      (R9), Y4
-	VBROADCASTSD (R10), Y5
-	VFMADD231PD  Y5, Y4, Y0
-	VBROADCASTSD (R10)(DX*1), Y5
-	VFMADD231PD  Y5, Y4, Y1
-	VBROADCASTSD (R11), Y5
-	VFMADD231PD  Y5, Y4, Y2
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Y4
 	VBROADCASTSD (R11)(DX*1), Y5
+	VFMADD231PD  Y5, Y4, Y1
+	VBROADCASTSD (R12)(DX*1), Y5
 	VFMADD231PD  Y5, Y4, Y3
-	ADDQ         $0x08, DI
-	ADDQ         $0x40, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPD      Y0, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y1, (SI)
-	MOVQ         leap+16(FP), SI
-	MOVQ         dst+0(FP), R8
-	ADDQ         8(AX), R8
-	ADDQ         SI, R8
-	VMOVUPD      Y2, (R8)
-	ADDQ         DI, R8
-	VMOVUPD      Y3, (R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Y4
+	VBROADCASTSD (R11), Y5
+	VFMADD231PD  Y5, Y4, Y0
+	VBROADCASTSD (R11)(DX*1), Y5
+	VFMADD231PD  Y5, Y4, Y1
+	VBROADCASTSD (R12), Y5
+	VFMADD231PD  Y5, Y4, Y2
+	VBROADCASTSD (R12)(DX*1), Y5
+	VFMADD231PD  Y5, Y4, Y3
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Y4
+	VBROADCASTSD (R11), Y5
+	VFMADD231PD  Y5, Y4, Y0
+	VBROADCASTSD (R12), Y5
+	VFMADD231PD  Y5, Y4, Y2
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPD Y0, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Y1, (SI)
+	MOVQ    leap+16(FP), SI
+	MOVQ    dst+0(FP), R8
+	ADDQ    8(AX), R8
+	ADDQ    SI, R8
+	VMOVUPD Y2, (R8)
+	ADDQ    DI, R8
+	VMOVUPD Y3, (R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs3x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs3x1F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·pairs3x1F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·pairs3x1F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -1861,7 +2833,7 @@ tile:
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -1883,59 +2855,109 @@ tile:
 	VMOVUPD (R8), Y5
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	LEAQ         (R10)(BX*1), R11
-	VMOVUPD      (R9), Y6
-	VBROADCASTSD (R10), Y7
-	VFMADD231PD  Y7, Y6, Y0
-	VBROADCASTSD (R10)(DX*1), Y7
-	VFMADD231PD  Y7, Y6, Y1
-	VBROADCASTSD (R10)(DX*2), Y7
-	VFMADD231PD  Y7, Y6, Y2
-	VBROADCASTSD (R11), Y7
-	VFMADD231PD  Y7, Y6, Y3
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Y6
 	VBROADCASTSD (R11)(DX*1), Y7
-	VFMADD231PD  Y7, Y6, Y4
+	VFMADD231PD  Y7, Y6, Y1
 	VBROADCASTSD (R11)(DX*2), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	VBROADCASTSD (R12)(DX*1), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	VBROADCASTSD (R12)(DX*2), Y7
 	VFMADD231PD  Y7, Y6, Y5
-	ADDQ         $0x08, DI
-	ADDQ         $0x40, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPD      Y0, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y1, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y2, (SI)
-	MOVQ         leap+16(FP), SI
-	MOVQ         dst+0(FP), R8
-	ADDQ         8(AX), R8
-	ADDQ         SI, R8
-	VMOVUPD      Y3, (R8)
-	ADDQ         DI, R8
-	VMOVUPD      Y4, (R8)
-	ADDQ         DI, R8
-	VMOVUPD      Y5, (R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Y6
+	VBROADCASTSD (R11), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VBROADCASTSD (R11)(DX*1), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VBROADCASTSD (R11)(DX*2), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	VBROADCASTSD (R12), Y7
+	VFMADD231PD  Y7, Y6, Y3
+	VBROADCASTSD (R12)(DX*1), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	VBROADCASTSD (R12)(DX*2), Y7
+	VFMADD231PD  Y7, Y6, Y5
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Y6
+	VBROADCASTSD (R11), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VBROADCASTSD (R11)(DX*1), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VBROADCASTSD (R12), Y7
+	VFMADD231PD  Y7, Y6, Y3
+	VBROADCASTSD (R12)(DX*1), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPD Y0, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Y1, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Y2, (SI)
+	MOVQ    leap+16(FP), SI
+	MOVQ    dst+0(FP), R8
+	ADDQ    8(AX), R8
+	ADDQ    SI, R8
+	VMOVUPD Y3, (R8)
+	ADDQ    DI, R8
+	VMOVUPD Y4, (R8)
+	ADDQ    DI, R8
+	VMOVUPD Y5, (R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles1x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles1x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles1x2F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles1x2F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -1943,7 +2965,7 @@ TEXT ·tiles1x2F64AVX2(SB), NOSPLIT, $0-96
 tile:
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	MOVQ    add+88(FP), DX
+	MOVQ    add+104(FP), DX
 	TESTQ   DX, DX
 	JE      start
 	MOVQ    dst+0(FP), DX
@@ -1953,38 +2975,42 @@ tile:
 	VMOVUPD 32(DX), Y1
 
 start:
-	MOVQ src+24(FP), DX
-	MOVQ offsets+64(FP), BX
-	MOVQ n+72(FP), SI
-	MOVQ weights+80(FP), DI
-	ADDQ (AX), DX
+	MOVQ  src+24(FP), DX
+	MOVQ  terms+64(FP), BX
+	MOVQ  weights+96(FP), SI
+	ADDQ  (AX), DX
+	MOVQ  whole+80(FP), DI
+	TESTQ DI, DI
+	JE    nowhole
 
-term:
-	MOVQ         (BX), R8
-	ADDQ         DX, R8
-	VMOVUPD      (DI), Y2
-	VMOVUPD      32(DI), Y3
-	VBROADCASTSD (R8), Y4
+whole:
+	MOVQ         (BX), R9
+	MOVQ         8(BX), R8
+	ADDQ         DX, R9
+	VMOVUPD      (SI)(R8*1), Y2
+	VMOVUPD      32(SI)(R8*1), Y3
+	VBROADCASTSD (R9), Y4
 	VFMADD231PD  Y4, Y2, Y0
 	VFMADD231PD  Y4, Y3, Y1
-	ADDQ         $0x08, BX
-	ADDQ         $0x40, DI
-	DECQ         SI
-	JNE          term
-	MOVQ         dst+0(FP), DX
-	MOVQ         pitch+8(FP), BX
-	ADDQ         8(AX), DX
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, BX
+	DECQ         DI
+	JNE          whole
+
+nowhole:
+	MOVQ    dst+0(FP), DX
+	MOVQ    pitch+8(FP), BX
+	ADDQ    8(AX), DX
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles2x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles2x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles2x2F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles2x2F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -1994,7 +3020,7 @@ tile:
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -2007,44 +3033,84 @@ tile:
 	VMOVUPD 32(BX), Y3
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  first+72(FP), R8
+	TESTQ R8, R8
+	JE    nofirst
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	VMOVUPD      (R8), Y4
-	VMOVUPD      32(R8), Y5
-	VBROADCASTSD (R9), Y6
-	VFMADD231PD  Y6, Y4, Y0
-	VFMADD231PD  Y6, Y5, Y1
-	VBROADCASTSD (R9)(DX*1), Y6
+first:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Y4
+	VMOVUPD      32(DI)(R9*1), Y5
+	VBROADCASTSD (R10)(DX*1), Y6
 	VFMADD231PD  Y6, Y4, Y2
 	VFMADD231PD  Y6, Y5, Y3
-	ADDQ         $0x08, SI
-	ADDQ         $0x40, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPD      Y0, (BX)
-	VMOVUPD      Y1, 32(BX)
-	ADDQ         SI, BX
-	VMOVUPD      Y2, (BX)
-	VMOVUPD      Y3, 32(BX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
+
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Y4
+	VMOVUPD      32(DI)(R9*1), Y5
+	VBROADCASTSD (R10), Y6
+	VFMADD231PD  Y6, Y4, Y0
+	VFMADD231PD  Y6, Y5, Y1
+	VBROADCASTSD (R10)(DX*1), Y6
+	VFMADD231PD  Y6, Y4, Y2
+	VFMADD231PD  Y6, Y5, Y3
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R8
+	TESTQ R8, R8
+	JE    nolast
+
+last:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Y4
+	VMOVUPD      32(DI)(R9*1), Y5
+	VBROADCASTSD (R10), Y6
+	VFMADD231PD  Y6, Y4, Y0
+	VFMADD231PD  Y6, Y5, Y1
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPD Y0, (BX)
+	VMOVUPD Y1, 32(BX)
+	ADDQ    SI, BX
+	VMOVUPD Y2, (BX)
+	VMOVUPD Y3, 32(BX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles3x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles3x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles3x2F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles3x2F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -2056,7 +3122,7 @@ tile:
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -2072,50 +3138,96 @@ tile:
 	VMOVUPD 32(BX), Y5
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  first+72(FP), R8
+	TESTQ R8, R8
+	JE    nofirst
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	VMOVUPD      (R8), Y6
-	VMOVUPD      32(R8), Y7
-	VBROADCASTSD (R9), Y8
-	VFMADD231PD  Y8, Y6, Y0
-	VFMADD231PD  Y8, Y7, Y1
-	VBROADCASTSD (R9)(DX*1), Y8
+first:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Y6
+	VMOVUPD      32(DI)(R9*1), Y7
+	VBROADCASTSD (R10)(DX*1), Y8
 	VFMADD231PD  Y8, Y6, Y2
 	VFMADD231PD  Y8, Y7, Y3
-	VBROADCASTSD (R9)(DX*2), Y8
+	VBROADCASTSD (R10)(DX*2), Y8
 	VFMADD231PD  Y8, Y6, Y4
 	VFMADD231PD  Y8, Y7, Y5
-	ADDQ         $0x08, SI
-	ADDQ         $0x40, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPD      Y0, (BX)
-	VMOVUPD      Y1, 32(BX)
-	ADDQ         SI, BX
-	VMOVUPD      Y2, (BX)
-	VMOVUPD      Y3, 32(BX)
-	ADDQ         SI, BX
-	VMOVUPD      Y4, (BX)
-	VMOVUPD      Y5, 32(BX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
+
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Y6
+	VMOVUPD      32(DI)(R9*1), Y7
+	VBROADCASTSD (R10), Y8
+	VFMADD231PD  Y8, Y6, Y0
+	VFMADD231PD  Y8, Y7, Y1
+	VBROADCASTSD (R10)(DX*1), Y8
+	VFMADD231PD  Y8, Y6, Y2
+	VFMADD231PD  Y8, Y7, Y3
+	VBROADCASTSD (R10)(DX*2), Y8
+	VFMADD231PD  Y8, Y6, Y4
+	VFMADD231PD  Y8, Y7, Y5
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R8
+	TESTQ R8, R8
+	JE    nolast
+
+last:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Y6
+	VMOVUPD      32(DI)(R9*1), Y7
+	VBROADCASTSD (R10), Y8
+	VFMADD231PD  Y8, Y6, Y0
+	VFMADD231PD  Y8, Y7, Y1
+	VBROADCASTSD (R10)(DX*1), Y8
+	VFMADD231PD  Y8, Y6, Y2
+	VFMADD231PD  Y8, Y7, Y3
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPD Y0, (BX)
+	VMOVUPD Y1, 32(BX)
+	ADDQ    SI, BX
+	VMOVUPD Y2, (BX)
+	VMOVUPD Y3, 32(BX)
+	ADDQ    SI, BX
+	VMOVUPD Y4, (BX)
+	VMOVUPD Y5, 32(BX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles4x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles4x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles4x2F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles4x2F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -2130,7 +3242,7 @@ tile:
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -2149,56 +3261,108 @@ tile:
 	VMOVUPD 32(SI), Y7
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	VMOVUPD      (R9), Y8
-	VMOVUPD      32(R9), Y9
-	VBROADCASTSD (R10), Y10
-	VFMADD231PD  Y10, Y8, Y0
-	VFMADD231PD  Y10, Y9, Y1
-	VBROADCASTSD (R10)(DX*1), Y10
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Y8
+	VMOVUPD      32(R8)(R10*1), Y9
+	VBROADCASTSD (R11)(DX*1), Y10
 	VFMADD231PD  Y10, Y8, Y2
 	VFMADD231PD  Y10, Y9, Y3
-	VBROADCASTSD (R10)(DX*2), Y10
+	VBROADCASTSD (R11)(DX*2), Y10
 	VFMADD231PD  Y10, Y8, Y4
 	VFMADD231PD  Y10, Y9, Y5
-	VBROADCASTSD (R10)(BX*1), Y10
+	VBROADCASTSD (R11)(BX*1), Y10
 	VFMADD231PD  Y10, Y8, Y6
 	VFMADD231PD  Y10, Y9, Y7
-	ADDQ         $0x08, DI
-	ADDQ         $0x40, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPD      Y0, (SI)
-	VMOVUPD      Y1, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y2, (SI)
-	VMOVUPD      Y3, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y4, (SI)
-	VMOVUPD      Y5, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y6, (SI)
-	VMOVUPD      Y7, 32(SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Y8
+	VMOVUPD      32(R8)(R10*1), Y9
+	VBROADCASTSD (R11), Y10
+	VFMADD231PD  Y10, Y8, Y0
+	VFMADD231PD  Y10, Y9, Y1
+	VBROADCASTSD (R11)(DX*1), Y10
+	VFMADD231PD  Y10, Y8, Y2
+	VFMADD231PD  Y10, Y9, Y3
+	VBROADCASTSD (R11)(DX*2), Y10
+	VFMADD231PD  Y10, Y8, Y4
+	VFMADD231PD  Y10, Y9, Y5
+	VBROADCASTSD (R11)(BX*1), Y10
+	VFMADD231PD  Y10, Y8, Y6
+	VFMADD231PD  Y10, Y9, Y7
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Y8
+	VMOVUPD      32(R8)(R10*1), Y9
+	VBROADCASTSD (R11), Y10
+	VFMADD231PD  Y10, Y8, Y0
+	VFMADD231PD  Y10, Y9, Y1
+	VBROADCASTSD (R11)(DX*1), Y10
+	VFMADD231PD  Y10, Y8, Y2
+	VFMADD231PD  Y10, Y9, Y3
+	VBROADCASTSD (R11)(DX*2), Y10
+	VFMADD231PD  Y10, Y8, Y4
+	VFMADD231PD  Y10, Y9, Y5
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPD Y0, (SI)
+	VMOVUPD Y1, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPD Y2, (SI)
+	VMOVUPD Y3, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPD Y4, (SI)
+	VMOVUPD Y5, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPD Y6, (SI)
+	VMOVUPD Y7, 32(SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles5x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles5x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles5x2F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles5x2F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -2215,7 +3379,7 @@ tile:
 	VXORPS  Y7, Y7, Y7
 	VXORPS  Y8, Y8, Y8
 	VXORPS  Y9, Y9, Y9
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -2237,62 +3401,120 @@ tile:
 	VMOVUPD 32(SI), Y9
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	VMOVUPD      (R9), Y10
-	VMOVUPD      32(R9), Y11
-	VBROADCASTSD (R10), Y12
-	VFMADD231PD  Y12, Y10, Y0
-	VFMADD231PD  Y12, Y11, Y1
-	VBROADCASTSD (R10)(DX*1), Y12
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Y10
+	VMOVUPD      32(R8)(R10*1), Y11
+	VBROADCASTSD (R11)(DX*1), Y12
 	VFMADD231PD  Y12, Y10, Y2
 	VFMADD231PD  Y12, Y11, Y3
-	VBROADCASTSD (R10)(DX*2), Y12
+	VBROADCASTSD (R11)(DX*2), Y12
 	VFMADD231PD  Y12, Y10, Y4
 	VFMADD231PD  Y12, Y11, Y5
-	VBROADCASTSD (R10)(BX*1), Y12
+	VBROADCASTSD (R11)(BX*1), Y12
 	VFMADD231PD  Y12, Y10, Y6
 	VFMADD231PD  Y12, Y11, Y7
-	VBROADCASTSD (R10)(DX*4), Y12
+	VBROADCASTSD (R11)(DX*4), Y12
 	VFMADD231PD  Y12, Y10, Y8
 	VFMADD231PD  Y12, Y11, Y9
-	ADDQ         $0x08, DI
-	ADDQ         $0x40, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPD      Y0, (SI)
-	VMOVUPD      Y1, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y2, (SI)
-	VMOVUPD      Y3, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y4, (SI)
-	VMOVUPD      Y5, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y6, (SI)
-	VMOVUPD      Y7, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y8, (SI)
-	VMOVUPD      Y9, 32(SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Y10
+	VMOVUPD      32(R8)(R10*1), Y11
+	VBROADCASTSD (R11), Y12
+	VFMADD231PD  Y12, Y10, Y0
+	VFMADD231PD  Y12, Y11, Y1
+	VBROADCASTSD (R11)(DX*1), Y12
+	VFMADD231PD  Y12, Y10, Y2
+	VFMADD231PD  Y12, Y11, Y3
+	VBROADCASTSD (R11)(DX*2), Y12
+	VFMADD231PD  Y12, Y10, Y4
+	VFMADD231PD  Y12, Y11, Y5
+	VBROADCASTSD (R11)(BX*1), Y12
+	VFMADD231PD  Y12, Y10, Y6
+	VFMADD231PD  Y12, Y11, Y7
+	VBROADCASTSD (R11)(DX*4), Y12
+	VFMADD231PD  Y12, Y10, Y8
+	VFMADD231PD  Y12, Y11, Y9
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Y10
+	VMOVUPD      32(R8)(R10*1), Y11
+	VBROADCASTSD (R11), Y12
+	VFMADD231PD  Y12, Y10, Y0
+	VFMADD231PD  Y12, Y11, Y1
+	VBROADCASTSD (R11)(DX*1), Y12
+	VFMADD231PD  Y12, Y10, Y2
+	VFMADD231PD  Y12, Y11, Y3
+	VBROADCASTSD (R11)(DX*2), Y12
+	VFMADD231PD  Y12, Y10, Y4
+	VFMADD231PD  Y12, Y11, Y5
+	VBROADCASTSD (R11)(BX*1), Y12
+	VFMADD231PD  Y12, Y10, Y6
+	VFMADD231PD  Y12, Y11, Y7
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPD Y0, (SI)
+	VMOVUPD Y1, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPD Y2, (SI)
+	VMOVUPD Y3, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPD Y4, (SI)
+	VMOVUPD Y5, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPD Y6, (SI)
+	VMOVUPD Y7, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPD Y8, (SI)
+	VMOVUPD Y9, 32(SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles6x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles6x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·tiles6x2F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·tiles6x2F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -2312,7 +3534,7 @@ tile:
 	VXORPS  Y9, Y9, Y9
 	VXORPS  Y10, Y10, Y10
 	VXORPS  Y11, Y11, Y11
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -2337,69 +3559,135 @@ tile:
 	VMOVUPD 32(DI), Y11
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Y12
-	VMOVUPD      32(R10), Y13
-	VBROADCASTSD (R11), Y14
-	VFMADD231PD  Y14, Y12, Y0
-	VFMADD231PD  Y14, Y13, Y1
-	VBROADCASTSD (R11)(DX*1), Y14
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Y12
+	VMOVUPD      32(R9)(R11*1), Y13
+	VBROADCASTSD (R12)(DX*1), Y14
 	VFMADD231PD  Y14, Y12, Y2
 	VFMADD231PD  Y14, Y13, Y3
-	VBROADCASTSD (R11)(DX*2), Y14
+	VBROADCASTSD (R12)(DX*2), Y14
 	VFMADD231PD  Y14, Y12, Y4
 	VFMADD231PD  Y14, Y13, Y5
-	VBROADCASTSD (R11)(BX*1), Y14
+	VBROADCASTSD (R12)(BX*1), Y14
 	VFMADD231PD  Y14, Y12, Y6
 	VFMADD231PD  Y14, Y13, Y7
-	VBROADCASTSD (R11)(DX*4), Y14
+	VBROADCASTSD (R12)(DX*4), Y14
 	VFMADD231PD  Y14, Y12, Y8
 	VFMADD231PD  Y14, Y13, Y9
-	VBROADCASTSD (R12), Y14
+	VBROADCASTSD (R13), Y14
 	VFMADD231PD  Y14, Y12, Y10
 	VFMADD231PD  Y14, Y13, Y11
-	ADDQ         $0x08, R8
-	ADDQ         $0x40, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Y0, (DI)
-	VMOVUPD      Y1, 32(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Y2, (DI)
-	VMOVUPD      Y3, 32(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Y4, (DI)
-	VMOVUPD      Y5, 32(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Y6, (DI)
-	VMOVUPD      Y7, 32(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Y8, (DI)
-	VMOVUPD      Y9, 32(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Y10, (DI)
-	VMOVUPD      Y11, 32(DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Y12
+	VMOVUPD      32(R9)(R11*1), Y13
+	VBROADCASTSD (R12), Y14
+	VFMADD231PD  Y14, Y12, Y0
+	VFMADD231PD  Y14, Y13, Y1
+	VBROADCASTSD (R12)(DX*1), Y14
+	VFMADD231PD  Y14, Y12, Y2
+	VFMADD231PD  Y14, Y13, Y3
+	VBROADCASTSD (R12)(DX*2), Y14
+	VFMADD231PD  Y14, Y12, Y4
+	VFMADD231PD  Y14, Y13, Y5
+	VBROADCASTSD (R12)(BX*1), Y14
+	VFMADD231PD  Y14, Y12, Y6
+	VFMADD231PD  Y14, Y13, Y7
+	VBROADCASTSD (R12)(DX*4), Y14
+	VFMADD231PD  Y14, Y12, Y8
+	VFMADD231PD  Y14, Y13, Y9
+	VBROADCASTSD (R13), Y14
+	VFMADD231PD  Y14, Y12, Y10
+	VFMADD231PD  Y14, Y13, Y11
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Y12
+	VMOVUPD      32(R9)(R11*1), Y13
+	VBROADCASTSD (R12), Y14
+	VFMADD231PD  Y14, Y12, Y0
+	VFMADD231PD  Y14, Y13, Y1
+	VBROADCASTSD (R12)(DX*1), Y14
+	VFMADD231PD  Y14, Y12, Y2
+	VFMADD231PD  Y14, Y13, Y3
+	VBROADCASTSD (R12)(DX*2), Y14
+	VFMADD231PD  Y14, Y12, Y4
+	VFMADD231PD  Y14, Y13, Y5
+	VBROADCASTSD (R12)(BX*1), Y14
+	VFMADD231PD  Y14, Y12, Y6
+	VFMADD231PD  Y14, Y13, Y7
+	VBROADCASTSD (R12)(DX*4), Y14
+	VFMADD231PD  Y14, Y12, Y8
+	VFMADD231PD  Y14, Y13, Y9
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Y0, (DI)
+	VMOVUPD Y1, 32(DI)
+	ADDQ    R8, DI
+	VMOVUPD Y2, (DI)
+	VMOVUPD Y3, 32(DI)
+	ADDQ    R8, DI
+	VMOVUPD Y4, (DI)
+	VMOVUPD Y5, 32(DI)
+	ADDQ    R8, DI
+	VMOVUPD Y6, (DI)
+	VMOVUPD Y7, 32(DI)
+	ADDQ    R8, DI
+	VMOVUPD Y8, (DI)
+	VMOVUPD Y9, 32(DI)
+	ADDQ    R8, DI
+	VMOVUPD Y10, (DI)
+	VMOVUPD Y11, 32(DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs1x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs1x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·pairs1x2F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·pairs1x2F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -2411,7 +3699,7 @@ tile:
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -2427,48 +3715,52 @@ tile:
 	VMOVUPD 32(SI), Y3
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(DX*1), R10
-	VMOVUPD      (R8), Y4
-	VMOVUPD      32(R8), Y5
-	VBROADCASTSD (R9), Y6
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	LEAQ         (R10)(DX*1), R11
+	VMOVUPD      (DI)(R9*1), Y4
+	VMOVUPD      32(DI)(R9*1), Y5
+	VBROADCASTSD (R10), Y6
 	VFMADD231PD  Y6, Y4, Y0
 	VFMADD231PD  Y6, Y5, Y1
-	VBROADCASTSD (R10), Y6
+	VBROADCASTSD (R11), Y6
 	VFMADD231PD  Y6, Y4, Y2
 	VFMADD231PD  Y6, Y5, Y3
-	ADDQ         $0x08, SI
-	ADDQ         $0x40, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPD      Y0, (BX)
-	VMOVUPD      Y1, 32(BX)
-	MOVQ         leap+16(FP), BX
-	MOVQ         dst+0(FP), SI
-	ADDQ         8(AX), SI
-	ADDQ         BX, SI
-	VMOVUPD      Y2, (SI)
-	VMOVUPD      Y3, 32(SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPD Y0, (BX)
+	VMOVUPD Y1, 32(BX)
+	MOVQ    leap+16(FP), BX
+	MOVQ    dst+0(FP), SI
+	ADDQ    8(AX), SI
+	ADDQ    BX, SI
+	VMOVUPD Y2, (SI)
+	VMOVUPD Y3, 32(SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs2x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs2x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·pairs2x2F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·pairs2x2F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -2484,7 +3776,7 @@ tile:
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -2506,60 +3798,108 @@ tile:
 	VMOVUPD 32(R8), Y7
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	LEAQ         (R10)(BX*1), R11
-	VMOVUPD      (R9), Y8
-	VMOVUPD      32(R9), Y9
-	VBROADCASTSD (R10), Y10
-	VFMADD231PD  Y10, Y8, Y0
-	VFMADD231PD  Y10, Y9, Y1
-	VBROADCASTSD (R10)(DX*1), Y10
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Y8
+	VMOVUPD      32(R8)(R10*1), Y9
+	VBROADCASTSD (R11)(DX*1), Y10
 	VFMADD231PD  Y10, Y8, Y2
 	VFMADD231PD  Y10, Y9, Y3
-	VBROADCASTSD (R11), Y10
-	VFMADD231PD  Y10, Y8, Y4
-	VFMADD231PD  Y10, Y9, Y5
-	VBROADCASTSD (R11)(DX*1), Y10
+	VBROADCASTSD (R12)(DX*1), Y10
 	VFMADD231PD  Y10, Y8, Y6
 	VFMADD231PD  Y10, Y9, Y7
-	ADDQ         $0x08, DI
-	ADDQ         $0x40, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPD      Y0, (SI)
-	VMOVUPD      Y1, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y2, (SI)
-	VMOVUPD      Y3, 32(SI)
-	MOVQ         leap+16(FP), SI
-	MOVQ         dst+0(FP), R8
-	ADDQ         8(AX), R8
-	ADDQ         SI, R8
-	VMOVUPD      Y4, (R8)
-	VMOVUPD      Y5, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPD      Y6, (R8)
-	VMOVUPD      Y7, 32(R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Y8
+	VMOVUPD      32(R8)(R10*1), Y9
+	VBROADCASTSD (R11), Y10
+	VFMADD231PD  Y10, Y8, Y0
+	VFMADD231PD  Y10, Y9, Y1
+	VBROADCASTSD (R11)(DX*1), Y10
+	VFMADD231PD  Y10, Y8, Y2
+	VFMADD231PD  Y10, Y9, Y3
+	VBROADCASTSD (R12), Y10
+	VFMADD231PD  Y10, Y8, Y4
+	VFMADD231PD  Y10, Y9, Y5
+	VBROADCASTSD (R12)(DX*1), Y10
+	VFMADD231PD  Y10, Y8, Y6
+	VFMADD231PD  Y10, Y9, Y7
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Y8
+	VMOVUPD      32(R8)(R10*1), Y9
+	VBROADCASTSD (R11), Y10
+	VFMADD231PD  Y10, Y8, Y0
+	VFMADD231PD  Y10, Y9, Y1
+	VBROADCASTSD (R12), Y10
+	VFMADD231PD  Y10, Y8, Y4
+	VFMADD231PD  Y10, Y9, Y5
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPD Y0, (SI)
+	VMOVUPD Y1, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPD Y2, (SI)
+	VMOVUPD Y3, 32(SI)
+	MOVQ    leap+16(FP), SI
+	MOVQ    dst+0(FP), R8
+	ADDQ    8(AX), R8
+	ADDQ    SI, R8
+	VMOVUPD Y4, (R8)
+	VMOVUPD Y5, 32(R8)
+	ADDQ    DI, R8
+	VMOVUPD Y6, (R8)
+	VMOVUPD Y7, 32(R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs3x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs3x2F64AVX2(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, FMA3
-TEXT ·pairs3x2F64AVX2(SB), NOSPLIT, $0-96
+TEXT ·pairs3x2F64AVX2(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -2579,7 +3919,7 @@ tile:
 	VXORPS  Y9, Y9, Y9
 	VXORPS  Y10, Y10, Y10
 	VXORPS  Y11, Y11, Y11
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -2607,79 +3947,139 @@ tile:
 	VMOVUPD 32(R8), Y11
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	LEAQ         (R10)(BX*1), R11
-	VMOVUPD      (R9), Y12
-	VMOVUPD      32(R9), Y13
-	VBROADCASTSD (R10), Y14
-	VFMADD231PD  Y14, Y12, Y0
-	VFMADD231PD  Y14, Y13, Y1
-	VBROADCASTSD (R10)(DX*1), Y14
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Y12
+	VMOVUPD      32(R8)(R10*1), Y13
+	VBROADCASTSD (R11)(DX*1), Y14
 	VFMADD231PD  Y14, Y12, Y2
 	VFMADD231PD  Y14, Y13, Y3
-	VBROADCASTSD (R10)(DX*2), Y14
+	VBROADCASTSD (R11)(DX*2), Y14
 	VFMADD231PD  Y14, Y12, Y4
 	VFMADD231PD  Y14, Y13, Y5
-	VBROADCASTSD (R11), Y14
-	VFMADD231PD  Y14, Y12, Y6
-	VFMADD231PD  Y14, Y13, Y7
-	VBROADCASTSD (R11)(DX*1), Y14
+	VBROADCASTSD (R12)(DX*1), Y14
 	VFMADD231PD  Y14, Y12, Y8
 	VFMADD231PD  Y14, Y13, Y9
-	VBROADCASTSD (R11)(DX*2), Y14
+	VBROADCASTSD (R12)(DX*2), Y14
 	VFMADD231PD  Y14, Y12, Y10
 	VFMADD231PD  Y14, Y13, Y11
-	ADDQ         $0x08, DI
-	ADDQ         $0x40, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPD      Y0, (SI)
-	VMOVUPD      Y1, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y2, (SI)
-	VMOVUPD      Y3, 32(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Y4, (SI)
-	VMOVUPD      Y5, 32(SI)
-	MOVQ         leap+16(FP), SI
-	MOVQ         dst+0(FP), R8
-	ADDQ         8(AX), R8
-	ADDQ         SI, R8
-	VMOVUPD      Y6, (R8)
-	VMOVUPD      Y7, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPD      Y8, (R8)
-	VMOVUPD      Y9, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPD      Y10, (R8)
-	VMOVUPD      Y11, 32(R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Y12
+	VMOVUPD      32(R8)(R10*1), Y13
+	VBROADCASTSD (R11), Y14
+	VFMADD231PD  Y14, Y12, Y0
+	VFMADD231PD  Y14, Y13, Y1
+	VBROADCASTSD (R11)(DX*1), Y14
+	VFMADD231PD  Y14, Y12, Y2
+	VFMADD231PD  Y14, Y13, Y3
+	VBROADCASTSD (R11)(DX*2), Y14
+	VFMADD231PD  Y14, Y12, Y4
+	VFMADD231PD  Y14, Y13, Y5
+	VBROADCASTSD (R12), Y14
+	VFMADD231PD  Y14, Y12, Y6
+	VFMADD231PD  Y14, Y13, Y7
+	VBROADCASTSD (R12)(DX*1), Y14
+	VFMADD231PD  Y14, Y12, Y8
+	VFMADD231PD  Y14, Y13, Y9
+	VBROADCASTSD (R12)(DX*2), Y14
+	VFMADD231PD  Y14, Y12, Y10
+	VFMADD231PD  Y14, Y13, Y11
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Y12
+	VMOVUPD      32(R8)(R10*1), Y13
+	VBROADCASTSD (R11), Y14
+	VFMADD231PD  Y14, Y12, Y0
+	VFMADD231PD  Y14, Y13, Y1
+	VBROADCASTSD (R11)(DX*1), Y14
+	VFMADD231PD  Y14, Y12, Y2
+	VFMADD231PD  Y14, Y13, Y3
+	VBROADCASTSD (R12), Y14
+	VFMADD231PD  Y14, Y12, Y6
+	VFMADD231PD  Y14, Y13, Y7
+	VBROADCASTSD (R12)(DX*1), Y14
+	VFMADD231PD  Y14, Y12, Y8
+	VFMADD231PD  Y14, Y13, Y9
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPD Y0, (SI)
+	VMOVUPD Y1, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPD Y2, (SI)
+	VMOVUPD Y3, 32(SI)
+	ADDQ    DI, SI
+	VMOVUPD Y4, (SI)
+	VMOVUPD Y5, 32(SI)
+	MOVQ    leap+16(FP), SI
+	MOVQ    dst+0(FP), R8
+	ADDQ    8(AX), R8
+	ADDQ    SI, R8
+	VMOVUPD Y6, (R8)
+	VMOVUPD Y7, 32(R8)
+	ADDQ    DI, R8
+	VMOVUPD Y8, (R8)
+	VMOVUPD Y9, 32(R8)
+	ADDQ    DI, R8
+	VMOVUPD Y10, (R8)
+	VMOVUPD Y11, 32(R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles1x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles1x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles1x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles1x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
 
 tile:
 	VPXORD  Z0, Z0, Z0
-	MOVQ    add+88(FP), DX
+	MOVQ    add+104(FP), DX
 	TESTQ   DX, DX
 	JE      start
 	MOVQ    dst+0(FP), DX
@@ -2688,35 +4088,39 @@ tile:
 	VMOVUPS (DX), Z0
 
 start:
-	MOVQ src+24(FP), DX
-	MOVQ offsets+64(FP), BX
-	MOVQ n+72(FP), SI
-	MOVQ weights+80(FP), DI
-	ADDQ (AX), DX
+	MOVQ  src+24(FP), DX
+	MOVQ  terms+64(FP), BX
+	MOVQ  weights+96(FP), SI
+	ADDQ  (AX), DX
+	MOVQ  whole+80(FP), DI
+	TESTQ DI, DI
+	JE    nowhole
 
-term:
-	MOVQ         (BX), R8
-	ADDQ         DX, R8
-	VMOVUPS      (DI), Z1
-	VBROADCASTSS (R8), Z2
+whole:
+	MOVQ         (BX), R9
+	MOVQ         8(BX), R8
+	ADDQ         DX, R9
+	VMOVUPS      (SI)(R8*1), Z1
+	VBROADCASTSS (R9), Z2
 	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         $0x08, BX
-	ADDQ         $0x80, DI
-	DECQ         SI
-	JNE          term
-	MOVQ         dst+0(FP), DX
-	MOVQ         pitch+8(FP), BX
-	ADDQ         8(AX), DX
-	VMOVUPS      Z0, (DX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, BX
+	DECQ         DI
+	JNE          whole
+
+nowhole:
+	MOVQ    dst+0(FP), DX
+	MOVQ    pitch+8(FP), BX
+	ADDQ    8(AX), DX
+	VMOVUPS Z0, (DX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles2x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles2x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles2x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles2x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -2724,7 +4128,7 @@ TEXT ·tiles2x1F32AVX512(SB), NOSPLIT, $0-96
 tile:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -2735,39 +4139,75 @@ tile:
 	VMOVUPS (BX), Z1
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  first+72(FP), R8
+	TESTQ R8, R8
+	JE    nofirst
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	VMOVUPS      (R8), Z2
-	VBROADCASTSS (R9), Z3
-	VFMADD231PS  Z3, Z2, Z0
-	VBROADCASTSS (R9)(DX*1), Z3
+first:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Z2
+	VBROADCASTSS (R10)(DX*1), Z3
 	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         $0x08, SI
-	ADDQ         $0x80, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPS      Z0, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z1, (BX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
+
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Z2
+	VBROADCASTSS (R10), Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VBROADCASTSS (R10)(DX*1), Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R8
+	TESTQ R8, R8
+	JE    nolast
+
+last:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Z2
+	VBROADCASTSS (R10), Z3
+	VFMADD231PS  Z3, Z2, Z0
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPS Z0, (BX)
+	ADDQ    SI, BX
+	VMOVUPS Z1, (BX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles3x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles3x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles3x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles3x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -2776,7 +4216,7 @@ tile:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -2789,43 +4229,83 @@ tile:
 	VMOVUPS (BX), Z2
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  first+72(FP), R8
+	TESTQ R8, R8
+	JE    nofirst
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	VMOVUPS      (R8), Z3
-	VBROADCASTSS (R9), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VBROADCASTSS (R9)(DX*1), Z4
+first:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Z3
+	VBROADCASTSS (R10)(DX*1), Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VBROADCASTSS (R9)(DX*2), Z4
+	VBROADCASTSS (R10)(DX*2), Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         $0x08, SI
-	ADDQ         $0x80, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPS      Z0, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z2, (BX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
+
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VBROADCASTSS (R10)(DX*1), Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS (R10)(DX*2), Z4
+	VFMADD231PS  Z4, Z3, Z2
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R8
+	TESTQ R8, R8
+	JE    nolast
+
+last:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VBROADCASTSS (R10)(DX*1), Z4
+	VFMADD231PS  Z4, Z3, Z1
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPS Z0, (BX)
+	ADDQ    SI, BX
+	VMOVUPS Z1, (BX)
+	ADDQ    SI, BX
+	VMOVUPS Z2, (BX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles4x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles4x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles4x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles4x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -2836,7 +4316,7 @@ tile:
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -2851,47 +4331,91 @@ tile:
 	VMOVUPS (SI), Z3
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	VMOVUPS      (R9), Z4
-	VBROADCASTSS (R10), Z5
-	VFMADD231PS  Z5, Z4, Z0
-	VBROADCASTSS (R10)(DX*1), Z5
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Z4
+	VBROADCASTSS (R11)(DX*1), Z5
 	VFMADD231PS  Z5, Z4, Z1
-	VBROADCASTSS (R10)(DX*2), Z5
+	VBROADCASTSS (R11)(DX*2), Z5
 	VFMADD231PS  Z5, Z4, Z2
-	VBROADCASTSS (R10)(BX*1), Z5
+	VBROADCASTSS (R11)(BX*1), Z5
 	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         $0x08, DI
-	ADDQ         $0x80, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPS      Z0, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z2, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z3, (SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Z4
+	VBROADCASTSS (R11), Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VBROADCASTSS (R11)(DX*1), Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VBROADCASTSS (R11)(DX*2), Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VBROADCASTSS (R11)(BX*1), Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Z4
+	VBROADCASTSS (R11), Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VBROADCASTSS (R11)(DX*1), Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VBROADCASTSS (R11)(DX*2), Z5
+	VFMADD231PS  Z5, Z4, Z2
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPS Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z3, (SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles5x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles5x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles5x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles5x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -2903,7 +4427,7 @@ tile:
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -2920,51 +4444,99 @@ tile:
 	VMOVUPS (SI), Z4
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	VMOVUPS      (R9), Z5
-	VBROADCASTSS (R10), Z6
-	VFMADD231PS  Z6, Z5, Z0
-	VBROADCASTSS (R10)(DX*1), Z6
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Z5
+	VBROADCASTSS (R11)(DX*1), Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS (R10)(DX*2), Z6
+	VBROADCASTSS (R11)(DX*2), Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VBROADCASTSS (R10)(BX*1), Z6
+	VBROADCASTSS (R11)(BX*1), Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VBROADCASTSS (R10)(DX*4), Z6
+	VBROADCASTSS (R11)(DX*4), Z6
 	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         $0x08, DI
-	ADDQ         $0x80, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPS      Z0, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z2, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z3, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z4, (SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Z5
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VBROADCASTSS (R11)(DX*1), Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS (R11)(DX*2), Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS (R11)(BX*1), Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VBROADCASTSS (R11)(DX*4), Z6
+	VFMADD231PS  Z6, Z5, Z4
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Z5
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VBROADCASTSS (R11)(DX*1), Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS (R11)(DX*2), Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS (R11)(BX*1), Z6
+	VFMADD231PS  Z6, Z5, Z3
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPS Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z3, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z4, (SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles6x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles6x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles6x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles6x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -2978,7 +4550,7 @@ tile:
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -2997,56 +4569,110 @@ tile:
 	VMOVUPS (DI), Z5
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z6
-	VBROADCASTSS (R11), Z7
-	VFMADD231PS  Z7, Z6, Z0
-	VBROADCASTSS (R11)(DX*1), Z7
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z6
+	VBROADCASTSS (R12)(DX*1), Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VBROADCASTSS (R11)(DX*2), Z7
+	VBROADCASTSS (R12)(DX*2), Z7
 	VFMADD231PS  Z7, Z6, Z2
-	VBROADCASTSS (R11)(BX*1), Z7
+	VBROADCASTSS (R12)(BX*1), Z7
 	VFMADD231PS  Z7, Z6, Z3
-	VBROADCASTSS (R11)(DX*4), Z7
+	VBROADCASTSS (R12)(DX*4), Z7
 	VFMADD231PS  Z7, Z6, Z4
-	VBROADCASTSS (R12), Z7
+	VBROADCASTSS (R13), Z7
 	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z6
+	VBROADCASTSS (R12), Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VBROADCASTSS (R12)(DX*1), Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VBROADCASTSS (R12)(DX*2), Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VBROADCASTSS (R12)(BX*1), Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VBROADCASTSS (R12)(DX*4), Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VBROADCASTSS (R13), Z7
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z6
+	VBROADCASTSS (R12), Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VBROADCASTSS (R12)(DX*1), Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VBROADCASTSS (R12)(DX*2), Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VBROADCASTSS (R12)(BX*1), Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VBROADCASTSS (R12)(DX*4), Z7
+	VFMADD231PS  Z7, Z6, Z4
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z5, (DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles7x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles7x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles7x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles7x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -3061,7 +4687,7 @@ tile:
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -3082,60 +4708,118 @@ tile:
 	VMOVUPS (DI), Z6
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z7
-	VBROADCASTSS (R11), Z8
-	VFMADD231PS  Z8, Z7, Z0
-	VBROADCASTSS (R11)(DX*1), Z8
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS (R11)(DX*2), Z8
-	VFMADD231PS  Z8, Z7, Z2
-	VBROADCASTSS (R11)(BX*1), Z8
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS (R11)(DX*4), Z8
-	VFMADD231PS  Z8, Z7, Z4
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  Z8, Z7, Z5
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z7
 	VBROADCASTSS (R12)(DX*1), Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (R12)(DX*2), Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VBROADCASTSS (R12)(BX*1), Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS (R12)(DX*4), Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VBROADCASTSS (R13), Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VBROADCASTSS (R13)(DX*1), Z8
 	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z7
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VBROADCASTSS (R12)(DX*1), Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (R12)(DX*2), Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VBROADCASTSS (R12)(BX*1), Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS (R12)(DX*4), Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VBROADCASTSS (R13), Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VBROADCASTSS (R13)(DX*1), Z8
+	VFMADD231PS  Z8, Z7, Z6
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z7
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VBROADCASTSS (R12)(DX*1), Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (R12)(DX*2), Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VBROADCASTSS (R12)(BX*1), Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS (R12)(DX*4), Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VBROADCASTSS (R13), Z8
+	VFMADD231PS  Z8, Z7, Z5
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z5, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, (DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles8x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles8x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles8x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles8x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -3151,7 +4835,7 @@ tile:
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -3174,64 +4858,126 @@ tile:
 	VMOVUPS (DI), Z7
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z8
-	VBROADCASTSS (R11), Z9
-	VFMADD231PS  Z9, Z8, Z0
-	VBROADCASTSS (R11)(DX*1), Z9
-	VFMADD231PS  Z9, Z8, Z1
-	VBROADCASTSS (R11)(DX*2), Z9
-	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS (R11)(BX*1), Z9
-	VFMADD231PS  Z9, Z8, Z3
-	VBROADCASTSS (R11)(DX*4), Z9
-	VFMADD231PS  Z9, Z8, Z4
-	VBROADCASTSS (R12), Z9
-	VFMADD231PS  Z9, Z8, Z5
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z8
 	VBROADCASTSS (R12)(DX*1), Z9
-	VFMADD231PS  Z9, Z8, Z6
+	VFMADD231PS  Z9, Z8, Z1
 	VBROADCASTSS (R12)(DX*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VBROADCASTSS (R12)(BX*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VBROADCASTSS (R12)(DX*4), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VBROADCASTSS (R13), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VBROADCASTSS (R13)(DX*1), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VBROADCASTSS (R13)(DX*2), Z9
 	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z7, (DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z8
+	VBROADCASTSS (R12), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VBROADCASTSS (R12)(DX*1), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VBROADCASTSS (R12)(DX*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VBROADCASTSS (R12)(BX*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VBROADCASTSS (R12)(DX*4), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VBROADCASTSS (R13), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VBROADCASTSS (R13)(DX*1), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VBROADCASTSS (R13)(DX*2), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z8
+	VBROADCASTSS (R12), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VBROADCASTSS (R12)(DX*1), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VBROADCASTSS (R12)(DX*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VBROADCASTSS (R12)(BX*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VBROADCASTSS (R12)(DX*4), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VBROADCASTSS (R13), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VBROADCASTSS (R13)(DX*1), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z5, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z7, (DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles9x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles9x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles9x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles9x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -3248,7 +4994,7 @@ tile:
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -3273,68 +5019,134 @@ tile:
 	VMOVUPS (DI), Z8
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z9
-	VBROADCASTSS (R11), Z10
-	VFMADD231PS  Z10, Z9, Z0
-	VBROADCASTSS (R11)(DX*1), Z10
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS (R11)(DX*2), Z10
-	VFMADD231PS  Z10, Z9, Z2
-	VBROADCASTSS (R11)(BX*1), Z10
-	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS (R11)(DX*4), Z10
-	VFMADD231PS  Z10, Z9, Z4
-	VBROADCASTSS (R12), Z10
-	VFMADD231PS  Z10, Z9, Z5
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z9
 	VBROADCASTSS (R12)(DX*1), Z10
-	VFMADD231PS  Z10, Z9, Z6
+	VFMADD231PS  Z10, Z9, Z1
 	VBROADCASTSS (R12)(DX*2), Z10
-	VFMADD231PS  Z10, Z9, Z7
+	VFMADD231PS  Z10, Z9, Z2
 	VBROADCASTSS (R12)(BX*1), Z10
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R12)(DX*4), Z10
+	VFMADD231PS  Z10, Z9, Z4
+	VBROADCASTSS (R13), Z10
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS (R13)(DX*1), Z10
+	VFMADD231PS  Z10, Z9, Z6
+	VBROADCASTSS (R13)(DX*2), Z10
+	VFMADD231PS  Z10, Z9, Z7
+	VBROADCASTSS (R13)(BX*1), Z10
 	VFMADD231PS  Z10, Z9, Z8
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z7, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z9
+	VBROADCASTSS (R12), Z10
+	VFMADD231PS  Z10, Z9, Z0
+	VBROADCASTSS (R12)(DX*1), Z10
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R12)(DX*2), Z10
+	VFMADD231PS  Z10, Z9, Z2
+	VBROADCASTSS (R12)(BX*1), Z10
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R12)(DX*4), Z10
+	VFMADD231PS  Z10, Z9, Z4
+	VBROADCASTSS (R13), Z10
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS (R13)(DX*1), Z10
+	VFMADD231PS  Z10, Z9, Z6
+	VBROADCASTSS (R13)(DX*2), Z10
+	VFMADD231PS  Z10, Z9, Z7
+	VBROADCASTSS (R13)(BX*1), Z10
+	VFMADD231PS  Z10, Z9, Z8
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z9
+	VBROADCASTSS (R12), Z10
+	VFMADD231PS  Z10, Z9, Z0
+	VBROADCASTSS (R12)(DX*1), Z10
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R12)(DX*2), Z10
+	VFMADD231PS  Z10, Z9, Z2
+	VBROADCASTSS (R12)(BX*1), Z10
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R12)(DX*4), Z10
+	VFMADD231PS  Z10, Z9, Z4
+	VBROADCASTSS (R13), Z10
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS (R13)(DX*1), Z10
+	VFMADD231PS  Z10, Z9, Z6
+	VBROADCASTSS (R13)(DX*2), Z10
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z5, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z7, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z8, (DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles10x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles10x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles10x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles10x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -3352,7 +5164,7 @@ tile:
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -3379,72 +5191,142 @@ tile:
 	VMOVUPS (DI), Z9
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z10
-	VBROADCASTSS (R11), Z11
-	VFMADD231PS  Z11, Z10, Z0
-	VBROADCASTSS (R11)(DX*1), Z11
-	VFMADD231PS  Z11, Z10, Z1
-	VBROADCASTSS (R11)(DX*2), Z11
-	VFMADD231PS  Z11, Z10, Z2
-	VBROADCASTSS (R11)(BX*1), Z11
-	VFMADD231PS  Z11, Z10, Z3
-	VBROADCASTSS (R11)(DX*4), Z11
-	VFMADD231PS  Z11, Z10, Z4
-	VBROADCASTSS (R12), Z11
-	VFMADD231PS  Z11, Z10, Z5
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z10
 	VBROADCASTSS (R12)(DX*1), Z11
-	VFMADD231PS  Z11, Z10, Z6
+	VFMADD231PS  Z11, Z10, Z1
 	VBROADCASTSS (R12)(DX*2), Z11
-	VFMADD231PS  Z11, Z10, Z7
+	VFMADD231PS  Z11, Z10, Z2
 	VBROADCASTSS (R12)(BX*1), Z11
-	VFMADD231PS  Z11, Z10, Z8
+	VFMADD231PS  Z11, Z10, Z3
 	VBROADCASTSS (R12)(DX*4), Z11
+	VFMADD231PS  Z11, Z10, Z4
+	VBROADCASTSS (R13), Z11
+	VFMADD231PS  Z11, Z10, Z5
+	VBROADCASTSS (R13)(DX*1), Z11
+	VFMADD231PS  Z11, Z10, Z6
+	VBROADCASTSS (R13)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z7
+	VBROADCASTSS (R13)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z8
+	VBROADCASTSS (R13)(DX*4), Z11
 	VFMADD231PS  Z11, Z10, Z9
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z7, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z9, (DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z10
+	VBROADCASTSS (R12), Z11
+	VFMADD231PS  Z11, Z10, Z0
+	VBROADCASTSS (R12)(DX*1), Z11
+	VFMADD231PS  Z11, Z10, Z1
+	VBROADCASTSS (R12)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z2
+	VBROADCASTSS (R12)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z3
+	VBROADCASTSS (R12)(DX*4), Z11
+	VFMADD231PS  Z11, Z10, Z4
+	VBROADCASTSS (R13), Z11
+	VFMADD231PS  Z11, Z10, Z5
+	VBROADCASTSS (R13)(DX*1), Z11
+	VFMADD231PS  Z11, Z10, Z6
+	VBROADCASTSS (R13)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z7
+	VBROADCASTSS (R13)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z8
+	VBROADCASTSS (R13)(DX*4), Z11
+	VFMADD231PS  Z11, Z10, Z9
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z10
+	VBROADCASTSS (R12), Z11
+	VFMADD231PS  Z11, Z10, Z0
+	VBROADCASTSS (R12)(DX*1), Z11
+	VFMADD231PS  Z11, Z10, Z1
+	VBROADCASTSS (R12)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z2
+	VBROADCASTSS (R12)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z3
+	VBROADCASTSS (R12)(DX*4), Z11
+	VFMADD231PS  Z11, Z10, Z4
+	VBROADCASTSS (R13), Z11
+	VFMADD231PS  Z11, Z10, Z5
+	VBROADCASTSS (R13)(DX*1), Z11
+	VFMADD231PS  Z11, Z10, Z6
+	VBROADCASTSS (R13)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z7
+	VBROADCASTSS (R13)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z8
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z5, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z7, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z8, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z9, (DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles11x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles11x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles11x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles11x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -3463,7 +5345,7 @@ tile:
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -3492,76 +5374,150 @@ tile:
 	VMOVUPS (DI), Z10
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z12, Z11, Z0
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z12, Z11, Z2
-	VBROADCASTSS (R11)(BX*1), Z12
-	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS (R11)(DX*4), Z12
-	VFMADD231PS  Z12, Z11, Z4
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z12, Z11, Z5
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z11
 	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z12, Z11, Z6
+	VFMADD231PS  Z12, Z11, Z1
 	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z12, Z11, Z7
+	VFMADD231PS  Z12, Z11, Z2
 	VBROADCASTSS (R12)(BX*1), Z12
-	VFMADD231PS  Z12, Z11, Z8
+	VFMADD231PS  Z12, Z11, Z3
 	VBROADCASTSS (R12)(DX*4), Z12
+	VFMADD231PS  Z12, Z11, Z4
+	VBROADCASTSS (R13), Z12
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS (R13)(DX*1), Z12
+	VFMADD231PS  Z12, Z11, Z6
+	VBROADCASTSS (R13)(DX*2), Z12
+	VFMADD231PS  Z12, Z11, Z7
+	VBROADCASTSS (R13)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z8
+	VBROADCASTSS (R13)(DX*4), Z12
 	VFMADD231PS  Z12, Z11, Z9
-	VBROADCASTSS (R12)(SI*1), Z12
+	VBROADCASTSS (R13)(SI*1), Z12
 	VFMADD231PS  Z12, Z11, Z10
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z7, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z9, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z10, (DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z11
+	VBROADCASTSS (R12), Z12
+	VFMADD231PS  Z12, Z11, Z0
+	VBROADCASTSS (R12)(DX*1), Z12
+	VFMADD231PS  Z12, Z11, Z1
+	VBROADCASTSS (R12)(DX*2), Z12
+	VFMADD231PS  Z12, Z11, Z2
+	VBROADCASTSS (R12)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R12)(DX*4), Z12
+	VFMADD231PS  Z12, Z11, Z4
+	VBROADCASTSS (R13), Z12
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS (R13)(DX*1), Z12
+	VFMADD231PS  Z12, Z11, Z6
+	VBROADCASTSS (R13)(DX*2), Z12
+	VFMADD231PS  Z12, Z11, Z7
+	VBROADCASTSS (R13)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z8
+	VBROADCASTSS (R13)(DX*4), Z12
+	VFMADD231PS  Z12, Z11, Z9
+	VBROADCASTSS (R13)(SI*1), Z12
+	VFMADD231PS  Z12, Z11, Z10
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z11
+	VBROADCASTSS (R12), Z12
+	VFMADD231PS  Z12, Z11, Z0
+	VBROADCASTSS (R12)(DX*1), Z12
+	VFMADD231PS  Z12, Z11, Z1
+	VBROADCASTSS (R12)(DX*2), Z12
+	VFMADD231PS  Z12, Z11, Z2
+	VBROADCASTSS (R12)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R12)(DX*4), Z12
+	VFMADD231PS  Z12, Z11, Z4
+	VBROADCASTSS (R13), Z12
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS (R13)(DX*1), Z12
+	VFMADD231PS  Z12, Z11, Z6
+	VBROADCASTSS (R13)(DX*2), Z12
+	VFMADD231PS  Z12, Z11, Z7
+	VBROADCASTSS (R13)(BX*1), Z12
+	VFMADD231PS  Z12, Z11, Z8
+	VBROADCASTSS (R13)(DX*4), Z12
+	VFMADD231PS  Z12, Z11, Z9
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z5, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z7, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z8, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z9, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z10, (DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles12x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles12x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles12x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles12x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -3581,7 +5537,7 @@ tile:
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -3612,80 +5568,158 @@ tile:
 	VMOVUPS (DI), Z11
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z12
-	VBROADCASTSS (R11), Z13
-	VFMADD231PS  Z13, Z12, Z0
-	VBROADCASTSS (R11)(DX*1), Z13
-	VFMADD231PS  Z13, Z12, Z1
-	VBROADCASTSS (R11)(DX*2), Z13
-	VFMADD231PS  Z13, Z12, Z2
-	VBROADCASTSS (R11)(BX*1), Z13
-	VFMADD231PS  Z13, Z12, Z3
-	VBROADCASTSS (R11)(DX*4), Z13
-	VFMADD231PS  Z13, Z12, Z4
-	VBROADCASTSS (R12), Z13
-	VFMADD231PS  Z13, Z12, Z5
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z12
 	VBROADCASTSS (R12)(DX*1), Z13
-	VFMADD231PS  Z13, Z12, Z6
+	VFMADD231PS  Z13, Z12, Z1
 	VBROADCASTSS (R12)(DX*2), Z13
-	VFMADD231PS  Z13, Z12, Z7
+	VFMADD231PS  Z13, Z12, Z2
 	VBROADCASTSS (R12)(BX*1), Z13
-	VFMADD231PS  Z13, Z12, Z8
+	VFMADD231PS  Z13, Z12, Z3
 	VBROADCASTSS (R12)(DX*4), Z13
+	VFMADD231PS  Z13, Z12, Z4
+	VBROADCASTSS (R13), Z13
+	VFMADD231PS  Z13, Z12, Z5
+	VBROADCASTSS (R13)(DX*1), Z13
+	VFMADD231PS  Z13, Z12, Z6
+	VBROADCASTSS (R13)(DX*2), Z13
+	VFMADD231PS  Z13, Z12, Z7
+	VBROADCASTSS (R13)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z8
+	VBROADCASTSS (R13)(DX*4), Z13
 	VFMADD231PS  Z13, Z12, Z9
-	VBROADCASTSS (R12)(SI*1), Z13
+	VBROADCASTSS (R13)(SI*1), Z13
 	VFMADD231PS  Z13, Z12, Z10
-	VBROADCASTSS (R12)(BX*2), Z13
+	VBROADCASTSS (R13)(BX*2), Z13
 	VFMADD231PS  Z13, Z12, Z11
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z7, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z9, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z10, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z11, (DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z12
+	VBROADCASTSS (R12), Z13
+	VFMADD231PS  Z13, Z12, Z0
+	VBROADCASTSS (R12)(DX*1), Z13
+	VFMADD231PS  Z13, Z12, Z1
+	VBROADCASTSS (R12)(DX*2), Z13
+	VFMADD231PS  Z13, Z12, Z2
+	VBROADCASTSS (R12)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z3
+	VBROADCASTSS (R12)(DX*4), Z13
+	VFMADD231PS  Z13, Z12, Z4
+	VBROADCASTSS (R13), Z13
+	VFMADD231PS  Z13, Z12, Z5
+	VBROADCASTSS (R13)(DX*1), Z13
+	VFMADD231PS  Z13, Z12, Z6
+	VBROADCASTSS (R13)(DX*2), Z13
+	VFMADD231PS  Z13, Z12, Z7
+	VBROADCASTSS (R13)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z8
+	VBROADCASTSS (R13)(DX*4), Z13
+	VFMADD231PS  Z13, Z12, Z9
+	VBROADCASTSS (R13)(SI*1), Z13
+	VFMADD231PS  Z13, Z12, Z10
+	VBROADCASTSS (R13)(BX*2), Z13
+	VFMADD231PS  Z13, Z12, Z11
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z12
+	VBROADCASTSS (R12), Z13
+	VFMADD231PS  Z13, Z12, Z0
+	VBROADCASTSS (R12)(DX*1), Z13
+	VFMADD231PS  Z13, Z12, Z1
+	VBROADCASTSS (R12)(DX*2), Z13
+	VFMADD231PS  Z13, Z12, Z2
+	VBROADCASTSS (R12)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z3
+	VBROADCASTSS (R12)(DX*4), Z13
+	VFMADD231PS  Z13, Z12, Z4
+	VBROADCASTSS (R13), Z13
+	VFMADD231PS  Z13, Z12, Z5
+	VBROADCASTSS (R13)(DX*1), Z13
+	VFMADD231PS  Z13, Z12, Z6
+	VBROADCASTSS (R13)(DX*2), Z13
+	VFMADD231PS  Z13, Z12, Z7
+	VBROADCASTSS (R13)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z8
+	VBROADCASTSS (R13)(DX*4), Z13
+	VFMADD231PS  Z13, Z12, Z9
+	VBROADCASTSS (R13)(SI*1), Z13
+	VFMADD231PS  Z13, Z12, Z10
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z5, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z7, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z8, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z9, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z10, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z11, (DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles13x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles13x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles13x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles13x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -3707,7 +5741,7 @@ tile:
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
-	MOVQ    add+88(FP), R8
+	MOVQ    add+104(FP), R8
 	TESTQ   R8, R8
 	JE      start
 	MOVQ    dst+0(FP), R8
@@ -3740,84 +5774,166 @@ tile:
 	VMOVUPS (R8), Z12
 
 start:
-	MOVQ src+24(FP), R8
-	MOVQ offsets+64(FP), R9
-	MOVQ n+72(FP), R10
-	MOVQ weights+80(FP), R11
-	ADDQ (AX), R8
+	MOVQ  src+24(FP), R8
+	MOVQ  terms+64(FP), R9
+	MOVQ  weights+96(FP), R10
+	ADDQ  (AX), R8
+	MOVQ  first+72(FP), R11
+	TESTQ R11, R11
+	JE    nofirst
 
-term:
-	MOVQ         (R9), R12
-	ADDQ         R8, R12
-	LEAQ         (R12)(SI*1), R13
-	VMOVUPS      (R11), Z13
-	VBROADCASTSS (R12), Z14
-	VFMADD231PS  Z14, Z13, Z0
-	VBROADCASTSS (R12)(DX*1), Z14
-	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS (R12)(DX*2), Z14
-	VFMADD231PS  Z14, Z13, Z2
-	VBROADCASTSS (R12)(BX*1), Z14
-	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS (R12)(DX*4), Z14
-	VFMADD231PS  Z14, Z13, Z4
-	VBROADCASTSS (R13), Z14
-	VFMADD231PS  Z14, Z13, Z5
+first:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPS      (R10)(R12*1), Z13
 	VBROADCASTSS (R13)(DX*1), Z14
-	VFMADD231PS  Z14, Z13, Z6
+	VFMADD231PS  Z14, Z13, Z1
 	VBROADCASTSS (R13)(DX*2), Z14
-	VFMADD231PS  Z14, Z13, Z7
+	VFMADD231PS  Z14, Z13, Z2
 	VBROADCASTSS (R13)(BX*1), Z14
-	VFMADD231PS  Z14, Z13, Z8
+	VFMADD231PS  Z14, Z13, Z3
 	VBROADCASTSS (R13)(DX*4), Z14
+	VFMADD231PS  Z14, Z13, Z4
+	VBROADCASTSS (R14), Z14
+	VFMADD231PS  Z14, Z13, Z5
+	VBROADCASTSS (R14)(DX*1), Z14
+	VFMADD231PS  Z14, Z13, Z6
+	VBROADCASTSS (R14)(DX*2), Z14
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R14)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z8
+	VBROADCASTSS (R14)(DX*4), Z14
 	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS (R13)(SI*1), Z14
+	VBROADCASTSS (R14)(SI*1), Z14
 	VFMADD231PS  Z14, Z13, Z10
-	VBROADCASTSS (R13)(BX*2), Z14
+	VBROADCASTSS (R14)(BX*2), Z14
 	VFMADD231PS  Z14, Z13, Z11
-	VBROADCASTSS (R13)(DI*1), Z14
+	VBROADCASTSS (R14)(DI*1), Z14
 	VFMADD231PS  Z14, Z13, Z12
-	ADDQ         $0x08, R9
-	ADDQ         $0x80, R11
-	DECQ         R10
-	JNE          term
-	MOVQ         dst+0(FP), R8
-	MOVQ         pitch+8(FP), R9
-	ADDQ         8(AX), R8
-	VMOVUPS      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z3, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z4, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z5, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z6, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z7, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z9, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z10, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z11, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z12, (R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R11
+	TESTQ R11, R11
+	JE    nowhole
+
+whole:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPS      (R10)(R12*1), Z13
+	VBROADCASTSS (R13), Z14
+	VFMADD231PS  Z14, Z13, Z0
+	VBROADCASTSS (R13)(DX*1), Z14
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS (R13)(DX*2), Z14
+	VFMADD231PS  Z14, Z13, Z2
+	VBROADCASTSS (R13)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z3
+	VBROADCASTSS (R13)(DX*4), Z14
+	VFMADD231PS  Z14, Z13, Z4
+	VBROADCASTSS (R14), Z14
+	VFMADD231PS  Z14, Z13, Z5
+	VBROADCASTSS (R14)(DX*1), Z14
+	VFMADD231PS  Z14, Z13, Z6
+	VBROADCASTSS (R14)(DX*2), Z14
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R14)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z8
+	VBROADCASTSS (R14)(DX*4), Z14
+	VFMADD231PS  Z14, Z13, Z9
+	VBROADCASTSS (R14)(SI*1), Z14
+	VFMADD231PS  Z14, Z13, Z10
+	VBROADCASTSS (R14)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z11
+	VBROADCASTSS (R14)(DI*1), Z14
+	VFMADD231PS  Z14, Z13, Z12
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R11
+	TESTQ R11, R11
+	JE    nolast
+
+last:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPS      (R10)(R12*1), Z13
+	VBROADCASTSS (R13), Z14
+	VFMADD231PS  Z14, Z13, Z0
+	VBROADCASTSS (R13)(DX*1), Z14
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS (R13)(DX*2), Z14
+	VFMADD231PS  Z14, Z13, Z2
+	VBROADCASTSS (R13)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z3
+	VBROADCASTSS (R13)(DX*4), Z14
+	VFMADD231PS  Z14, Z13, Z4
+	VBROADCASTSS (R14), Z14
+	VFMADD231PS  Z14, Z13, Z5
+	VBROADCASTSS (R14)(DX*1), Z14
+	VFMADD231PS  Z14, Z13, Z6
+	VBROADCASTSS (R14)(DX*2), Z14
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R14)(BX*1), Z14
+	VFMADD231PS  Z14, Z13, Z8
+	VBROADCASTSS (R14)(DX*4), Z14
+	VFMADD231PS  Z14, Z13, Z9
+	VBROADCASTSS (R14)(SI*1), Z14
+	VFMADD231PS  Z14, Z13, Z10
+	VBROADCASTSS (R14)(BX*2), Z14
+	VFMADD231PS  Z14, Z13, Z11
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R8
+	MOVQ    pitch+8(FP), R9
+	ADDQ    8(AX), R8
+	VMOVUPS Z0, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z1, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z2, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z3, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z4, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z5, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z6, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z7, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z8, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z9, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z10, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z11, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z12, (R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles14x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles14x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles14x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles14x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -3840,7 +5956,7 @@ tile:
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
-	MOVQ    add+88(FP), R8
+	MOVQ    add+104(FP), R8
 	TESTQ   R8, R8
 	JE      start
 	MOVQ    dst+0(FP), R8
@@ -3875,88 +5991,174 @@ tile:
 	VMOVUPS (R8), Z13
 
 start:
-	MOVQ src+24(FP), R8
-	MOVQ offsets+64(FP), R9
-	MOVQ n+72(FP), R10
-	MOVQ weights+80(FP), R11
-	ADDQ (AX), R8
+	MOVQ  src+24(FP), R8
+	MOVQ  terms+64(FP), R9
+	MOVQ  weights+96(FP), R10
+	ADDQ  (AX), R8
+	MOVQ  first+72(FP), R11
+	TESTQ R11, R11
+	JE    nofirst
 
-term:
-	MOVQ         (R9), R12
-	ADDQ         R8, R12
-	LEAQ         (R12)(SI*1), R13
-	VMOVUPS      (R11), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z15, Z14, Z0
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z15, Z14, Z1
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z15, Z14, Z2
-	VBROADCASTSS (R12)(BX*1), Z15
-	VFMADD231PS  Z15, Z14, Z3
-	VBROADCASTSS (R12)(DX*4), Z15
-	VFMADD231PS  Z15, Z14, Z4
-	VBROADCASTSS (R13), Z15
-	VFMADD231PS  Z15, Z14, Z5
+first:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPS      (R10)(R12*1), Z14
 	VBROADCASTSS (R13)(DX*1), Z15
-	VFMADD231PS  Z15, Z14, Z6
+	VFMADD231PS  Z15, Z14, Z1
 	VBROADCASTSS (R13)(DX*2), Z15
-	VFMADD231PS  Z15, Z14, Z7
+	VFMADD231PS  Z15, Z14, Z2
 	VBROADCASTSS (R13)(BX*1), Z15
-	VFMADD231PS  Z15, Z14, Z8
+	VFMADD231PS  Z15, Z14, Z3
 	VBROADCASTSS (R13)(DX*4), Z15
+	VFMADD231PS  Z15, Z14, Z4
+	VBROADCASTSS (R14), Z15
+	VFMADD231PS  Z15, Z14, Z5
+	VBROADCASTSS (R14)(DX*1), Z15
+	VFMADD231PS  Z15, Z14, Z6
+	VBROADCASTSS (R14)(DX*2), Z15
+	VFMADD231PS  Z15, Z14, Z7
+	VBROADCASTSS (R14)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z8
+	VBROADCASTSS (R14)(DX*4), Z15
 	VFMADD231PS  Z15, Z14, Z9
-	VBROADCASTSS (R13)(SI*1), Z15
+	VBROADCASTSS (R14)(SI*1), Z15
 	VFMADD231PS  Z15, Z14, Z10
-	VBROADCASTSS (R13)(BX*2), Z15
+	VBROADCASTSS (R14)(BX*2), Z15
 	VFMADD231PS  Z15, Z14, Z11
-	VBROADCASTSS (R13)(DI*1), Z15
+	VBROADCASTSS (R14)(DI*1), Z15
 	VFMADD231PS  Z15, Z14, Z12
-	VBROADCASTSS (R13)(DX*8), Z15
+	VBROADCASTSS (R14)(DX*8), Z15
 	VFMADD231PS  Z15, Z14, Z13
-	ADDQ         $0x08, R9
-	ADDQ         $0x80, R11
-	DECQ         R10
-	JNE          term
-	MOVQ         dst+0(FP), R8
-	MOVQ         pitch+8(FP), R9
-	ADDQ         8(AX), R8
-	VMOVUPS      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z3, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z4, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z5, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z6, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z7, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z9, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z10, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z11, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z12, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z13, (R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R11
+	TESTQ R11, R11
+	JE    nowhole
+
+whole:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPS      (R10)(R12*1), Z14
+	VBROADCASTSS (R13), Z15
+	VFMADD231PS  Z15, Z14, Z0
+	VBROADCASTSS (R13)(DX*1), Z15
+	VFMADD231PS  Z15, Z14, Z1
+	VBROADCASTSS (R13)(DX*2), Z15
+	VFMADD231PS  Z15, Z14, Z2
+	VBROADCASTSS (R13)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z3
+	VBROADCASTSS (R13)(DX*4), Z15
+	VFMADD231PS  Z15, Z14, Z4
+	VBROADCASTSS (R14), Z15
+	VFMADD231PS  Z15, Z14, Z5
+	VBROADCASTSS (R14)(DX*1), Z15
+	VFMADD231PS  Z15, Z14, Z6
+	VBROADCASTSS (R14)(DX*2), Z15
+	VFMADD231PS  Z15, Z14, Z7
+	VBROADCASTSS (R14)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z8
+	VBROADCASTSS (R14)(DX*4), Z15
+	VFMADD231PS  Z15, Z14, Z9
+	VBROADCASTSS (R14)(SI*1), Z15
+	VFMADD231PS  Z15, Z14, Z10
+	VBROADCASTSS (R14)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z11
+	VBROADCASTSS (R14)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z12
+	VBROADCASTSS (R14)(DX*8), Z15
+	VFMADD231PS  Z15, Z14, Z13
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R11
+	TESTQ R11, R11
+	JE    nolast
+
+last:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPS      (R10)(R12*1), Z14
+	VBROADCASTSS (R13), Z15
+	VFMADD231PS  Z15, Z14, Z0
+	VBROADCASTSS (R13)(DX*1), Z15
+	VFMADD231PS  Z15, Z14, Z1
+	VBROADCASTSS (R13)(DX*2), Z15
+	VFMADD231PS  Z15, Z14, Z2
+	VBROADCASTSS (R13)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z3
+	VBROADCASTSS (R13)(DX*4), Z15
+	VFMADD231PS  Z15, Z14, Z4
+	VBROADCASTSS (R14), Z15
+	VFMADD231PS  Z15, Z14, Z5
+	VBROADCASTSS (R14)(DX*1), Z15
+	VFMADD231PS  Z15, Z14, Z6
+	VBROADCASTSS (R14)(DX*2), Z15
+	VFMADD231PS  Z15, Z14, Z7
+	VBROADCASTSS (R14)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z8
+	VBROADCASTSS (R14)(DX*4), Z15
+	VFMADD231PS  Z15, Z14, Z9
+	VBROADCASTSS (R14)(SI*1), Z15
+	VFMADD231PS  Z15, Z14, Z10
+	VBROADCASTSS (R14)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z11
+	VBROADCASTSS (R14)(DI*1), Z15
+	VFMADD231PS  Z15, Z14, Z12
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R8
+	MOVQ    pitch+8(FP), R9
+	ADDQ    8(AX), R8
+	VMOVUPS Z0, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z1, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z2, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z3, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z4, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z5, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z6, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z7, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z8, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z9, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z10, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z11, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z12, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z13, (R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs1x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs1x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs1x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs1x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -3966,7 +6168,7 @@ TEXT ·pairs1x1F32AVX512(SB), NOSPLIT, $0-96
 tile:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -3980,43 +6182,47 @@ tile:
 	VMOVUPS (SI), Z1
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(DX*1), R10
-	VMOVUPS      (R8), Z2
-	VBROADCASTSS (R9), Z3
-	VFMADD231PS  Z3, Z2, Z0
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	LEAQ         (R10)(DX*1), R11
+	VMOVUPS      (DI)(R9*1), Z2
 	VBROADCASTSS (R10), Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VBROADCASTSS (R11), Z3
 	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         $0x08, SI
-	ADDQ         $0x80, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPS      Z0, (BX)
-	MOVQ         leap+16(FP), BX
-	MOVQ         dst+0(FP), SI
-	ADDQ         8(AX), SI
-	ADDQ         BX, SI
-	VMOVUPS      Z1, (SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPS Z0, (BX)
+	MOVQ    leap+16(FP), BX
+	MOVQ    dst+0(FP), SI
+	ADDQ    8(AX), SI
+	ADDQ    BX, SI
+	VMOVUPS Z1, (SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs2x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs2x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs2x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs2x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -4028,7 +6234,7 @@ tile:
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -4046,51 +6252,93 @@ tile:
 	VMOVUPS (R8), Z3
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	LEAQ         (R10)(BX*1), R11
-	VMOVUPS      (R9), Z4
-	VBROADCASTSS (R10), Z5
-	VFMADD231PS  Z5, Z4, Z0
-	VBROADCASTSS (R10)(DX*1), Z5
-	VFMADD231PS  Z5, Z4, Z1
-	VBROADCASTSS (R11), Z5
-	VFMADD231PS  Z5, Z4, Z2
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Z4
 	VBROADCASTSS (R11)(DX*1), Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VBROADCASTSS (R12)(DX*1), Z5
 	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         $0x08, DI
-	ADDQ         $0x80, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPS      Z0, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z1, (SI)
-	MOVQ         leap+16(FP), SI
-	MOVQ         dst+0(FP), R8
-	ADDQ         8(AX), R8
-	ADDQ         SI, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z3, (R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Z4
+	VBROADCASTSS (R11), Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VBROADCASTSS (R11)(DX*1), Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VBROADCASTSS (R12), Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VBROADCASTSS (R12)(DX*1), Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Z4
+	VBROADCASTSS (R11), Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VBROADCASTSS (R12), Z5
+	VFMADD231PS  Z5, Z4, Z2
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPS Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
+	MOVQ    leap+16(FP), SI
+	MOVQ    dst+0(FP), R8
+	ADDQ    8(AX), R8
+	ADDQ    SI, R8
+	VMOVUPS Z2, (R8)
+	ADDQ    DI, R8
+	VMOVUPS Z3, (R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs3x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs3x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs3x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs3x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -4104,7 +6352,7 @@ tile:
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -4126,59 +6374,109 @@ tile:
 	VMOVUPS (R8), Z5
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	LEAQ         (R10)(BX*1), R11
-	VMOVUPS      (R9), Z6
-	VBROADCASTSS (R10), Z7
-	VFMADD231PS  Z7, Z6, Z0
-	VBROADCASTSS (R10)(DX*1), Z7
-	VFMADD231PS  Z7, Z6, Z1
-	VBROADCASTSS (R10)(DX*2), Z7
-	VFMADD231PS  Z7, Z6, Z2
-	VBROADCASTSS (R11), Z7
-	VFMADD231PS  Z7, Z6, Z3
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Z6
 	VBROADCASTSS (R11)(DX*1), Z7
-	VFMADD231PS  Z7, Z6, Z4
+	VFMADD231PS  Z7, Z6, Z1
 	VBROADCASTSS (R11)(DX*2), Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VBROADCASTSS (R12)(DX*1), Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VBROADCASTSS (R12)(DX*2), Z7
 	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         $0x08, DI
-	ADDQ         $0x80, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPS      Z0, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z2, (SI)
-	MOVQ         leap+16(FP), SI
-	MOVQ         dst+0(FP), R8
-	ADDQ         8(AX), R8
-	ADDQ         SI, R8
-	VMOVUPS      Z3, (R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z4, (R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z5, (R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Z6
+	VBROADCASTSS (R11), Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VBROADCASTSS (R11)(DX*1), Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VBROADCASTSS (R11)(DX*2), Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VBROADCASTSS (R12), Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VBROADCASTSS (R12)(DX*1), Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VBROADCASTSS (R12)(DX*2), Z7
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Z6
+	VBROADCASTSS (R11), Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VBROADCASTSS (R11)(DX*1), Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VBROADCASTSS (R12), Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VBROADCASTSS (R12)(DX*1), Z7
+	VFMADD231PS  Z7, Z6, Z4
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPS Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	MOVQ    leap+16(FP), SI
+	MOVQ    dst+0(FP), R8
+	ADDQ    8(AX), R8
+	ADDQ    SI, R8
+	VMOVUPS Z3, (R8)
+	ADDQ    DI, R8
+	VMOVUPS Z4, (R8)
+	ADDQ    DI, R8
+	VMOVUPS Z5, (R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs4x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs4x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs4x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs4x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -4195,7 +6493,7 @@ tile:
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -4221,67 +6519,125 @@ tile:
 	VMOVUPS (R9), Z7
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z8
-	VBROADCASTSS (R11), Z9
-	VFMADD231PS  Z9, Z8, Z0
-	VBROADCASTSS (R11)(DX*1), Z9
-	VFMADD231PS  Z9, Z8, Z1
-	VBROADCASTSS (R11)(DX*2), Z9
-	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS (R11)(BX*1), Z9
-	VFMADD231PS  Z9, Z8, Z3
-	VBROADCASTSS (R12), Z9
-	VFMADD231PS  Z9, Z8, Z4
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z8
 	VBROADCASTSS (R12)(DX*1), Z9
-	VFMADD231PS  Z9, Z8, Z5
+	VFMADD231PS  Z9, Z8, Z1
 	VBROADCASTSS (R12)(DX*2), Z9
-	VFMADD231PS  Z9, Z8, Z6
+	VFMADD231PS  Z9, Z8, Z2
 	VBROADCASTSS (R12)(BX*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VBROADCASTSS (R13)(DX*1), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VBROADCASTSS (R13)(DX*2), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VBROADCASTSS (R13)(BX*1), Z9
 	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
-	MOVQ         leap+16(FP), DI
-	MOVQ         dst+0(FP), R9
-	ADDQ         8(AX), R9
-	ADDQ         DI, R9
-	VMOVUPS      Z4, (R9)
-	ADDQ         R8, R9
-	VMOVUPS      Z5, (R9)
-	ADDQ         R8, R9
-	VMOVUPS      Z6, (R9)
-	ADDQ         R8, R9
-	VMOVUPS      Z7, (R9)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z8
+	VBROADCASTSS (R12), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VBROADCASTSS (R12)(DX*1), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VBROADCASTSS (R12)(DX*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VBROADCASTSS (R12)(BX*1), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VBROADCASTSS (R13), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VBROADCASTSS (R13)(DX*1), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VBROADCASTSS (R13)(DX*2), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VBROADCASTSS (R13)(BX*1), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z8
+	VBROADCASTSS (R12), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VBROADCASTSS (R12)(DX*1), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VBROADCASTSS (R12)(DX*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VBROADCASTSS (R13), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VBROADCASTSS (R13)(DX*1), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VBROADCASTSS (R13)(DX*2), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z3, (DI)
+	MOVQ    leap+16(FP), DI
+	MOVQ    dst+0(FP), R9
+	ADDQ    8(AX), R9
+	ADDQ    DI, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R8, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R8, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    R8, R9
+	VMOVUPS Z7, (R9)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs5x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs5x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs5x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs5x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -4300,7 +6656,7 @@ tile:
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -4330,75 +6686,141 @@ tile:
 	VMOVUPS (R9), Z9
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z10
-	VBROADCASTSS (R11), Z11
-	VFMADD231PS  Z11, Z10, Z0
-	VBROADCASTSS (R11)(DX*1), Z11
-	VFMADD231PS  Z11, Z10, Z1
-	VBROADCASTSS (R11)(DX*2), Z11
-	VFMADD231PS  Z11, Z10, Z2
-	VBROADCASTSS (R11)(BX*1), Z11
-	VFMADD231PS  Z11, Z10, Z3
-	VBROADCASTSS (R11)(DX*4), Z11
-	VFMADD231PS  Z11, Z10, Z4
-	VBROADCASTSS (R12), Z11
-	VFMADD231PS  Z11, Z10, Z5
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z10
 	VBROADCASTSS (R12)(DX*1), Z11
-	VFMADD231PS  Z11, Z10, Z6
+	VFMADD231PS  Z11, Z10, Z1
 	VBROADCASTSS (R12)(DX*2), Z11
-	VFMADD231PS  Z11, Z10, Z7
+	VFMADD231PS  Z11, Z10, Z2
 	VBROADCASTSS (R12)(BX*1), Z11
-	VFMADD231PS  Z11, Z10, Z8
+	VFMADD231PS  Z11, Z10, Z3
 	VBROADCASTSS (R12)(DX*4), Z11
+	VFMADD231PS  Z11, Z10, Z4
+	VBROADCASTSS (R13)(DX*1), Z11
+	VFMADD231PS  Z11, Z10, Z6
+	VBROADCASTSS (R13)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z7
+	VBROADCASTSS (R13)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z8
+	VBROADCASTSS (R13)(DX*4), Z11
 	VFMADD231PS  Z11, Z10, Z9
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	MOVQ         leap+16(FP), DI
-	MOVQ         dst+0(FP), R9
-	ADDQ         8(AX), R9
-	ADDQ         DI, R9
-	VMOVUPS      Z5, (R9)
-	ADDQ         R8, R9
-	VMOVUPS      Z6, (R9)
-	ADDQ         R8, R9
-	VMOVUPS      Z7, (R9)
-	ADDQ         R8, R9
-	VMOVUPS      Z8, (R9)
-	ADDQ         R8, R9
-	VMOVUPS      Z9, (R9)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z10
+	VBROADCASTSS (R12), Z11
+	VFMADD231PS  Z11, Z10, Z0
+	VBROADCASTSS (R12)(DX*1), Z11
+	VFMADD231PS  Z11, Z10, Z1
+	VBROADCASTSS (R12)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z2
+	VBROADCASTSS (R12)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z3
+	VBROADCASTSS (R12)(DX*4), Z11
+	VFMADD231PS  Z11, Z10, Z4
+	VBROADCASTSS (R13), Z11
+	VFMADD231PS  Z11, Z10, Z5
+	VBROADCASTSS (R13)(DX*1), Z11
+	VFMADD231PS  Z11, Z10, Z6
+	VBROADCASTSS (R13)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z7
+	VBROADCASTSS (R13)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z8
+	VBROADCASTSS (R13)(DX*4), Z11
+	VFMADD231PS  Z11, Z10, Z9
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z10
+	VBROADCASTSS (R12), Z11
+	VFMADD231PS  Z11, Z10, Z0
+	VBROADCASTSS (R12)(DX*1), Z11
+	VFMADD231PS  Z11, Z10, Z1
+	VBROADCASTSS (R12)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z2
+	VBROADCASTSS (R12)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z3
+	VBROADCASTSS (R13), Z11
+	VFMADD231PS  Z11, Z10, Z5
+	VBROADCASTSS (R13)(DX*1), Z11
+	VFMADD231PS  Z11, Z10, Z6
+	VBROADCASTSS (R13)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z7
+	VBROADCASTSS (R13)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z8
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	MOVQ    leap+16(FP), DI
+	MOVQ    dst+0(FP), R9
+	ADDQ    8(AX), R9
+	ADDQ    DI, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R8, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    R8, R9
+	VMOVUPS Z7, (R9)
+	ADDQ    R8, R9
+	VMOVUPS Z8, (R9)
+	ADDQ    R8, R9
+	VMOVUPS Z9, (R9)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs6x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs6x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs6x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs6x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -4419,7 +6841,7 @@ tile:
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	MOVQ    add+88(FP), R8
+	MOVQ    add+104(FP), R8
 	TESTQ   R8, R8
 	JE      start
 	MOVQ    dst+0(FP), R8
@@ -4453,83 +6875,157 @@ tile:
 	VMOVUPS (R10), Z11
 
 start:
-	MOVQ src+24(FP), R8
-	MOVQ offsets+64(FP), R9
-	MOVQ n+72(FP), R10
-	MOVQ weights+80(FP), R11
-	ADDQ (AX), R8
+	MOVQ  src+24(FP), R8
+	MOVQ  terms+64(FP), R9
+	MOVQ  weights+96(FP), R10
+	ADDQ  (AX), R8
+	MOVQ  first+72(FP), R11
+	TESTQ R11, R11
+	JE    nofirst
 
-term:
-	MOVQ         (R9), R12
-	ADDQ         R8, R12
-	LEAQ         (R12)(DI*1), R13
-	VMOVUPS      (R11), Z12
-	VBROADCASTSS (R12), Z13
-	VFMADD231PS  Z13, Z12, Z0
-	VBROADCASTSS (R12)(DX*1), Z13
-	VFMADD231PS  Z13, Z12, Z1
-	VBROADCASTSS (R12)(DX*2), Z13
-	VFMADD231PS  Z13, Z12, Z2
-	VBROADCASTSS (R12)(BX*1), Z13
-	VFMADD231PS  Z13, Z12, Z3
-	VBROADCASTSS (R12)(DX*4), Z13
-	VFMADD231PS  Z13, Z12, Z4
-	VBROADCASTSS (R12)(SI*1), Z13
-	VFMADD231PS  Z13, Z12, Z5
-	VBROADCASTSS (R13), Z13
-	VFMADD231PS  Z13, Z12, Z6
+first:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPS      (R10)(R12*1), Z12
 	VBROADCASTSS (R13)(DX*1), Z13
-	VFMADD231PS  Z13, Z12, Z7
+	VFMADD231PS  Z13, Z12, Z1
 	VBROADCASTSS (R13)(DX*2), Z13
-	VFMADD231PS  Z13, Z12, Z8
+	VFMADD231PS  Z13, Z12, Z2
 	VBROADCASTSS (R13)(BX*1), Z13
-	VFMADD231PS  Z13, Z12, Z9
+	VFMADD231PS  Z13, Z12, Z3
 	VBROADCASTSS (R13)(DX*4), Z13
-	VFMADD231PS  Z13, Z12, Z10
+	VFMADD231PS  Z13, Z12, Z4
 	VBROADCASTSS (R13)(SI*1), Z13
+	VFMADD231PS  Z13, Z12, Z5
+	VBROADCASTSS (R14)(DX*1), Z13
+	VFMADD231PS  Z13, Z12, Z7
+	VBROADCASTSS (R14)(DX*2), Z13
+	VFMADD231PS  Z13, Z12, Z8
+	VBROADCASTSS (R14)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z9
+	VBROADCASTSS (R14)(DX*4), Z13
+	VFMADD231PS  Z13, Z12, Z10
+	VBROADCASTSS (R14)(SI*1), Z13
 	VFMADD231PS  Z13, Z12, Z11
-	ADDQ         $0x08, R9
-	ADDQ         $0x80, R11
-	DECQ         R10
-	JNE          term
-	MOVQ         dst+0(FP), R8
-	MOVQ         pitch+8(FP), R9
-	ADDQ         8(AX), R8
-	VMOVUPS      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z3, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z4, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z5, (R8)
-	MOVQ         leap+16(FP), R8
-	MOVQ         dst+0(FP), R10
-	ADDQ         8(AX), R10
-	ADDQ         R8, R10
-	VMOVUPS      Z6, (R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z7, (R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z8, (R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z9, (R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z10, (R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z11, (R10)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R11
+	TESTQ R11, R11
+	JE    nowhole
+
+whole:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPS      (R10)(R12*1), Z12
+	VBROADCASTSS (R13), Z13
+	VFMADD231PS  Z13, Z12, Z0
+	VBROADCASTSS (R13)(DX*1), Z13
+	VFMADD231PS  Z13, Z12, Z1
+	VBROADCASTSS (R13)(DX*2), Z13
+	VFMADD231PS  Z13, Z12, Z2
+	VBROADCASTSS (R13)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z3
+	VBROADCASTSS (R13)(DX*4), Z13
+	VFMADD231PS  Z13, Z12, Z4
+	VBROADCASTSS (R13)(SI*1), Z13
+	VFMADD231PS  Z13, Z12, Z5
+	VBROADCASTSS (R14), Z13
+	VFMADD231PS  Z13, Z12, Z6
+	VBROADCASTSS (R14)(DX*1), Z13
+	VFMADD231PS  Z13, Z12, Z7
+	VBROADCASTSS (R14)(DX*2), Z13
+	VFMADD231PS  Z13, Z12, Z8
+	VBROADCASTSS (R14)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z9
+	VBROADCASTSS (R14)(DX*4), Z13
+	VFMADD231PS  Z13, Z12, Z10
+	VBROADCASTSS (R14)(SI*1), Z13
+	VFMADD231PS  Z13, Z12, Z11
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R11
+	TESTQ R11, R11
+	JE    nolast
+
+last:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPS      (R10)(R12*1), Z12
+	VBROADCASTSS (R13), Z13
+	VFMADD231PS  Z13, Z12, Z0
+	VBROADCASTSS (R13)(DX*1), Z13
+	VFMADD231PS  Z13, Z12, Z1
+	VBROADCASTSS (R13)(DX*2), Z13
+	VFMADD231PS  Z13, Z12, Z2
+	VBROADCASTSS (R13)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z3
+	VBROADCASTSS (R13)(DX*4), Z13
+	VFMADD231PS  Z13, Z12, Z4
+	VBROADCASTSS (R14), Z13
+	VFMADD231PS  Z13, Z12, Z6
+	VBROADCASTSS (R14)(DX*1), Z13
+	VFMADD231PS  Z13, Z12, Z7
+	VBROADCASTSS (R14)(DX*2), Z13
+	VFMADD231PS  Z13, Z12, Z8
+	VBROADCASTSS (R14)(BX*1), Z13
+	VFMADD231PS  Z13, Z12, Z9
+	VBROADCASTSS (R14)(DX*4), Z13
+	VFMADD231PS  Z13, Z12, Z10
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R8
+	MOVQ    pitch+8(FP), R9
+	ADDQ    8(AX), R8
+	VMOVUPS Z0, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z1, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z2, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z3, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z4, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z5, (R8)
+	MOVQ    leap+16(FP), R8
+	MOVQ    dst+0(FP), R10
+	ADDQ    8(AX), R10
+	ADDQ    R8, R10
+	VMOVUPS Z6, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z7, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z8, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z9, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z10, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z11, (R10)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs7x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs7x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs7x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs7x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -4552,7 +7048,7 @@ tile:
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
-	MOVQ    add+88(FP), R8
+	MOVQ    add+104(FP), R8
 	TESTQ   R8, R8
 	JE      start
 	MOVQ    dst+0(FP), R8
@@ -4590,91 +7086,173 @@ tile:
 	VMOVUPS (R10), Z13
 
 start:
-	MOVQ src+24(FP), R8
-	MOVQ offsets+64(FP), R9
-	MOVQ n+72(FP), R10
-	MOVQ weights+80(FP), R11
-	ADDQ (AX), R8
+	MOVQ  src+24(FP), R8
+	MOVQ  terms+64(FP), R9
+	MOVQ  weights+96(FP), R10
+	ADDQ  (AX), R8
+	MOVQ  first+72(FP), R11
+	TESTQ R11, R11
+	JE    nofirst
 
-term:
-	MOVQ         (R9), R12
-	ADDQ         R8, R12
-	LEAQ         (R12)(DI*1), R13
-	VMOVUPS      (R11), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z15, Z14, Z0
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z15, Z14, Z1
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z15, Z14, Z2
-	VBROADCASTSS (R12)(BX*1), Z15
-	VFMADD231PS  Z15, Z14, Z3
-	VBROADCASTSS (R12)(DX*4), Z15
-	VFMADD231PS  Z15, Z14, Z4
-	VBROADCASTSS (R12)(SI*1), Z15
-	VFMADD231PS  Z15, Z14, Z5
-	VBROADCASTSS (R12)(BX*2), Z15
-	VFMADD231PS  Z15, Z14, Z6
-	VBROADCASTSS (R13), Z15
-	VFMADD231PS  Z15, Z14, Z7
+first:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPS      (R10)(R12*1), Z14
 	VBROADCASTSS (R13)(DX*1), Z15
-	VFMADD231PS  Z15, Z14, Z8
+	VFMADD231PS  Z15, Z14, Z1
 	VBROADCASTSS (R13)(DX*2), Z15
-	VFMADD231PS  Z15, Z14, Z9
+	VFMADD231PS  Z15, Z14, Z2
 	VBROADCASTSS (R13)(BX*1), Z15
-	VFMADD231PS  Z15, Z14, Z10
+	VFMADD231PS  Z15, Z14, Z3
 	VBROADCASTSS (R13)(DX*4), Z15
-	VFMADD231PS  Z15, Z14, Z11
+	VFMADD231PS  Z15, Z14, Z4
 	VBROADCASTSS (R13)(SI*1), Z15
-	VFMADD231PS  Z15, Z14, Z12
+	VFMADD231PS  Z15, Z14, Z5
 	VBROADCASTSS (R13)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z6
+	VBROADCASTSS (R14)(DX*1), Z15
+	VFMADD231PS  Z15, Z14, Z8
+	VBROADCASTSS (R14)(DX*2), Z15
+	VFMADD231PS  Z15, Z14, Z9
+	VBROADCASTSS (R14)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z10
+	VBROADCASTSS (R14)(DX*4), Z15
+	VFMADD231PS  Z15, Z14, Z11
+	VBROADCASTSS (R14)(SI*1), Z15
+	VFMADD231PS  Z15, Z14, Z12
+	VBROADCASTSS (R14)(BX*2), Z15
 	VFMADD231PS  Z15, Z14, Z13
-	ADDQ         $0x08, R9
-	ADDQ         $0x80, R11
-	DECQ         R10
-	JNE          term
-	MOVQ         dst+0(FP), R8
-	MOVQ         pitch+8(FP), R9
-	ADDQ         8(AX), R8
-	VMOVUPS      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z3, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z4, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z5, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z6, (R8)
-	MOVQ         leap+16(FP), R8
-	MOVQ         dst+0(FP), R10
-	ADDQ         8(AX), R10
-	ADDQ         R8, R10
-	VMOVUPS      Z7, (R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z8, (R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z9, (R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z10, (R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z11, (R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z12, (R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z13, (R10)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R11
+	TESTQ R11, R11
+	JE    nowhole
+
+whole:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPS      (R10)(R12*1), Z14
+	VBROADCASTSS (R13), Z15
+	VFMADD231PS  Z15, Z14, Z0
+	VBROADCASTSS (R13)(DX*1), Z15
+	VFMADD231PS  Z15, Z14, Z1
+	VBROADCASTSS (R13)(DX*2), Z15
+	VFMADD231PS  Z15, Z14, Z2
+	VBROADCASTSS (R13)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z3
+	VBROADCASTSS (R13)(DX*4), Z15
+	VFMADD231PS  Z15, Z14, Z4
+	VBROADCASTSS (R13)(SI*1), Z15
+	VFMADD231PS  Z15, Z14, Z5
+	VBROADCASTSS (R13)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z6
+	VBROADCASTSS (R14), Z15
+	VFMADD231PS  Z15, Z14, Z7
+	VBROADCASTSS (R14)(DX*1), Z15
+	VFMADD231PS  Z15, Z14, Z8
+	VBROADCASTSS (R14)(DX*2), Z15
+	VFMADD231PS  Z15, Z14, Z9
+	VBROADCASTSS (R14)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z10
+	VBROADCASTSS (R14)(DX*4), Z15
+	VFMADD231PS  Z15, Z14, Z11
+	VBROADCASTSS (R14)(SI*1), Z15
+	VFMADD231PS  Z15, Z14, Z12
+	VBROADCASTSS (R14)(BX*2), Z15
+	VFMADD231PS  Z15, Z14, Z13
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R11
+	TESTQ R11, R11
+	JE    nolast
+
+last:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPS      (R10)(R12*1), Z14
+	VBROADCASTSS (R13), Z15
+	VFMADD231PS  Z15, Z14, Z0
+	VBROADCASTSS (R13)(DX*1), Z15
+	VFMADD231PS  Z15, Z14, Z1
+	VBROADCASTSS (R13)(DX*2), Z15
+	VFMADD231PS  Z15, Z14, Z2
+	VBROADCASTSS (R13)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z3
+	VBROADCASTSS (R13)(DX*4), Z15
+	VFMADD231PS  Z15, Z14, Z4
+	VBROADCASTSS (R13)(SI*1), Z15
+	VFMADD231PS  Z15, Z14, Z5
+	VBROADCASTSS (R14), Z15
+	VFMADD231PS  Z15, Z14, Z7
+	VBROADCASTSS (R14)(DX*1), Z15
+	VFMADD231PS  Z15, Z14, Z8
+	VBROADCASTSS (R14)(DX*2), Z15
+	VFMADD231PS  Z15, Z14, Z9
+	VBROADCASTSS (R14)(BX*1), Z15
+	VFMADD231PS  Z15, Z14, Z10
+	VBROADCASTSS (R14)(DX*4), Z15
+	VFMADD231PS  Z15, Z14, Z11
+	VBROADCASTSS (R14)(SI*1), Z15
+	VFMADD231PS  Z15, Z14, Z12
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R8
+	MOVQ    pitch+8(FP), R9
+	ADDQ    8(AX), R8
+	VMOVUPS Z0, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z1, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z2, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z3, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z4, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z5, (R8)
+	ADDQ    R9, R8
+	VMOVUPS Z6, (R8)
+	MOVQ    leap+16(FP), R8
+	MOVQ    dst+0(FP), R10
+	ADDQ    8(AX), R10
+	ADDQ    R8, R10
+	VMOVUPS Z7, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z8, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z9, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z10, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z11, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z12, (R10)
+	ADDQ    R9, R10
+	VMOVUPS Z13, (R10)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs8x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs8x1F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs8x1F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs8x1F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -4700,7 +7278,7 @@ tile:
 	VPXORD  Z13, Z13, Z13
 	VPXORD  Z14, Z14, Z14
 	VPXORD  Z15, Z15, Z15
-	MOVQ    add+88(FP), R9
+	MOVQ    add+104(FP), R9
 	TESTQ   R9, R9
 	JE      start
 	MOVQ    dst+0(FP), R9
@@ -4742,99 +7320,189 @@ tile:
 	VMOVUPS (R11), Z15
 
 start:
-	MOVQ src+24(FP), R9
-	MOVQ offsets+64(FP), R10
-	MOVQ n+72(FP), R11
-	MOVQ weights+80(FP), R12
-	ADDQ (AX), R9
+	MOVQ  src+24(FP), R9
+	MOVQ  terms+64(FP), R10
+	MOVQ  weights+96(FP), R11
+	ADDQ  (AX), R9
+	MOVQ  first+72(FP), R12
+	TESTQ R12, R12
+	JE    nofirst
 
-term:
-	MOVQ         (R10), R13
-	ADDQ         R9, R13
-	LEAQ         (R13)(R8*1), R14
-	VMOVUPS      (R12), Z16
-	VBROADCASTSS (R13), Z17
-	VFMADD231PS  Z17, Z16, Z0
-	VBROADCASTSS (R13)(DX*1), Z17
-	VFMADD231PS  Z17, Z16, Z1
-	VBROADCASTSS (R13)(DX*2), Z17
-	VFMADD231PS  Z17, Z16, Z2
-	VBROADCASTSS (R13)(BX*1), Z17
-	VFMADD231PS  Z17, Z16, Z3
-	VBROADCASTSS (R13)(DX*4), Z17
-	VFMADD231PS  Z17, Z16, Z4
-	VBROADCASTSS (R13)(SI*1), Z17
-	VFMADD231PS  Z17, Z16, Z5
-	VBROADCASTSS (R13)(BX*2), Z17
-	VFMADD231PS  Z17, Z16, Z6
-	VBROADCASTSS (R13)(DI*1), Z17
-	VFMADD231PS  Z17, Z16, Z7
-	VBROADCASTSS (R14), Z17
-	VFMADD231PS  Z17, Z16, Z8
+first:
+	MOVQ         (R10), R14
+	MOVQ         8(R10), R13
+	ADDQ         R9, R14
+	LEAQ         (R14)(R8*1), R15
+	VMOVUPS      (R11)(R13*1), Z16
 	VBROADCASTSS (R14)(DX*1), Z17
-	VFMADD231PS  Z17, Z16, Z9
+	VFMADD231PS  Z17, Z16, Z1
 	VBROADCASTSS (R14)(DX*2), Z17
-	VFMADD231PS  Z17, Z16, Z10
+	VFMADD231PS  Z17, Z16, Z2
 	VBROADCASTSS (R14)(BX*1), Z17
-	VFMADD231PS  Z17, Z16, Z11
+	VFMADD231PS  Z17, Z16, Z3
 	VBROADCASTSS (R14)(DX*4), Z17
-	VFMADD231PS  Z17, Z16, Z12
+	VFMADD231PS  Z17, Z16, Z4
 	VBROADCASTSS (R14)(SI*1), Z17
-	VFMADD231PS  Z17, Z16, Z13
+	VFMADD231PS  Z17, Z16, Z5
 	VBROADCASTSS (R14)(BX*2), Z17
-	VFMADD231PS  Z17, Z16, Z14
+	VFMADD231PS  Z17, Z16, Z6
 	VBROADCASTSS (R14)(DI*1), Z17
+	VFMADD231PS  Z17, Z16, Z7
+	VBROADCASTSS (R15)(DX*1), Z17
+	VFMADD231PS  Z17, Z16, Z9
+	VBROADCASTSS (R15)(DX*2), Z17
+	VFMADD231PS  Z17, Z16, Z10
+	VBROADCASTSS (R15)(BX*1), Z17
+	VFMADD231PS  Z17, Z16, Z11
+	VBROADCASTSS (R15)(DX*4), Z17
+	VFMADD231PS  Z17, Z16, Z12
+	VBROADCASTSS (R15)(SI*1), Z17
+	VFMADD231PS  Z17, Z16, Z13
+	VBROADCASTSS (R15)(BX*2), Z17
+	VFMADD231PS  Z17, Z16, Z14
+	VBROADCASTSS (R15)(DI*1), Z17
 	VFMADD231PS  Z17, Z16, Z15
-	ADDQ         $0x08, R10
-	ADDQ         $0x80, R12
-	DECQ         R11
-	JNE          term
-	MOVQ         dst+0(FP), R9
-	MOVQ         pitch+8(FP), R10
-	ADDQ         8(AX), R9
-	VMOVUPS      Z0, (R9)
-	ADDQ         R10, R9
-	VMOVUPS      Z1, (R9)
-	ADDQ         R10, R9
-	VMOVUPS      Z2, (R9)
-	ADDQ         R10, R9
-	VMOVUPS      Z3, (R9)
-	ADDQ         R10, R9
-	VMOVUPS      Z4, (R9)
-	ADDQ         R10, R9
-	VMOVUPS      Z5, (R9)
-	ADDQ         R10, R9
-	VMOVUPS      Z6, (R9)
-	ADDQ         R10, R9
-	VMOVUPS      Z7, (R9)
-	MOVQ         leap+16(FP), R9
-	MOVQ         dst+0(FP), R11
-	ADDQ         8(AX), R11
-	ADDQ         R9, R11
-	VMOVUPS      Z8, (R11)
-	ADDQ         R10, R11
-	VMOVUPS      Z9, (R11)
-	ADDQ         R10, R11
-	VMOVUPS      Z10, (R11)
-	ADDQ         R10, R11
-	VMOVUPS      Z11, (R11)
-	ADDQ         R10, R11
-	VMOVUPS      Z12, (R11)
-	ADDQ         R10, R11
-	VMOVUPS      Z13, (R11)
-	ADDQ         R10, R11
-	VMOVUPS      Z14, (R11)
-	ADDQ         R10, R11
-	VMOVUPS      Z15, (R11)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R10
+	DECQ         R12
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R12
+	TESTQ R12, R12
+	JE    nowhole
+
+whole:
+	MOVQ         (R10), R14
+	MOVQ         8(R10), R13
+	ADDQ         R9, R14
+	LEAQ         (R14)(R8*1), R15
+	VMOVUPS      (R11)(R13*1), Z16
+	VBROADCASTSS (R14), Z17
+	VFMADD231PS  Z17, Z16, Z0
+	VBROADCASTSS (R14)(DX*1), Z17
+	VFMADD231PS  Z17, Z16, Z1
+	VBROADCASTSS (R14)(DX*2), Z17
+	VFMADD231PS  Z17, Z16, Z2
+	VBROADCASTSS (R14)(BX*1), Z17
+	VFMADD231PS  Z17, Z16, Z3
+	VBROADCASTSS (R14)(DX*4), Z17
+	VFMADD231PS  Z17, Z16, Z4
+	VBROADCASTSS (R14)(SI*1), Z17
+	VFMADD231PS  Z17, Z16, Z5
+	VBROADCASTSS (R14)(BX*2), Z17
+	VFMADD231PS  Z17, Z16, Z6
+	VBROADCASTSS (R14)(DI*1), Z17
+	VFMADD231PS  Z17, Z16, Z7
+	VBROADCASTSS (R15), Z17
+	VFMADD231PS  Z17, Z16, Z8
+	VBROADCASTSS (R15)(DX*1), Z17
+	VFMADD231PS  Z17, Z16, Z9
+	VBROADCASTSS (R15)(DX*2), Z17
+	VFMADD231PS  Z17, Z16, Z10
+	VBROADCASTSS (R15)(BX*1), Z17
+	VFMADD231PS  Z17, Z16, Z11
+	VBROADCASTSS (R15)(DX*4), Z17
+	VFMADD231PS  Z17, Z16, Z12
+	VBROADCASTSS (R15)(SI*1), Z17
+	VFMADD231PS  Z17, Z16, Z13
+	VBROADCASTSS (R15)(BX*2), Z17
+	VFMADD231PS  Z17, Z16, Z14
+	VBROADCASTSS (R15)(DI*1), Z17
+	VFMADD231PS  Z17, Z16, Z15
+	ADDQ         $0x10, R10
+	DECQ         R12
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R12
+	TESTQ R12, R12
+	JE    nolast
+
+last:
+	MOVQ         (R10), R14
+	MOVQ         8(R10), R13
+	ADDQ         R9, R14
+	LEAQ         (R14)(R8*1), R15
+	VMOVUPS      (R11)(R13*1), Z16
+	VBROADCASTSS (R14), Z17
+	VFMADD231PS  Z17, Z16, Z0
+	VBROADCASTSS (R14)(DX*1), Z17
+	VFMADD231PS  Z17, Z16, Z1
+	VBROADCASTSS (R14)(DX*2), Z17
+	VFMADD231PS  Z17, Z16, Z2
+	VBROADCASTSS (R14)(BX*1), Z17
+	VFMADD231PS  Z17, Z16, Z3
+	VBROADCASTSS (R14)(DX*4), Z17
+	VFMADD231PS  Z17, Z16, Z4
+	VBROADCASTSS (R14)(SI*1), Z17
+	VFMADD231PS  Z17, Z16, Z5
+	VBROADCASTSS (R14)(BX*2), Z17
+	VFMADD231PS  Z17, Z16, Z6
+	VBROADCASTSS (R15), Z17
+	VFMADD231PS  Z17, Z16, Z8
+	VBROADCASTSS (R15)(DX*1), Z17
+	VFMADD231PS  Z17, Z16, Z9
+	VBROADCASTSS (R15)(DX*2), Z17
+	VFMADD231PS  Z17, Z16, Z10
+	VBROADCASTSS (R15)(BX*1), Z17
+	VFMADD231PS  Z17, Z16, Z11
+	VBROADCASTSS (R15)(DX*4), Z17
+	VFMADD231PS  Z17, Z16, Z12
+	VBROADCASTSS (R15)(SI*1), Z17
+	VFMADD231PS  Z17, Z16, Z13
+	VBROADCASTSS (R15)(BX*2), Z17
+	VFMADD231PS  Z17, Z16, Z14
+	ADDQ         $0x10, R10
+	DECQ         R12
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R9
+	MOVQ    pitch+8(FP), R10
+	ADDQ    8(AX), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z7, (R9)
+	MOVQ    leap+16(FP), R9
+	MOVQ    dst+0(FP), R11
+	ADDQ    8(AX), R11
+	ADDQ    R9, R11
+	VMOVUPS Z8, (R11)
+	ADDQ    R10, R11
+	VMOVUPS Z9, (R11)
+	ADDQ    R10, R11
+	VMOVUPS Z10, (R11)
+	ADDQ    R10, R11
+	VMOVUPS Z11, (R11)
+	ADDQ    R10, R11
+	VMOVUPS Z12, (R11)
+	ADDQ    R10, R11
+	VMOVUPS Z13, (R11)
+	ADDQ    R10, R11
+	VMOVUPS Z14, (R11)
+	ADDQ    R10, R11
+	VMOVUPS Z15, (R11)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles1x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles1x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles1x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles1x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -4842,7 +7510,7 @@ TEXT ·tiles1x2F32AVX512(SB), NOSPLIT, $0-96
 tile:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
-	MOVQ    add+88(FP), DX
+	MOVQ    add+104(FP), DX
 	TESTQ   DX, DX
 	JE      start
 	MOVQ    dst+0(FP), DX
@@ -4852,38 +7520,42 @@ tile:
 	VMOVUPS 64(DX), Z1
 
 start:
-	MOVQ src+24(FP), DX
-	MOVQ offsets+64(FP), BX
-	MOVQ n+72(FP), SI
-	MOVQ weights+80(FP), DI
-	ADDQ (AX), DX
+	MOVQ  src+24(FP), DX
+	MOVQ  terms+64(FP), BX
+	MOVQ  weights+96(FP), SI
+	ADDQ  (AX), DX
+	MOVQ  whole+80(FP), DI
+	TESTQ DI, DI
+	JE    nowhole
 
-term:
-	MOVQ         (BX), R8
-	ADDQ         DX, R8
-	VMOVUPS      (DI), Z2
-	VMOVUPS      64(DI), Z3
-	VBROADCASTSS (R8), Z4
+whole:
+	MOVQ         (BX), R9
+	MOVQ         8(BX), R8
+	ADDQ         DX, R9
+	VMOVUPS      (SI)(R8*1), Z2
+	VMOVUPS      64(SI)(R8*1), Z3
+	VBROADCASTSS (R9), Z4
 	VFMADD231PS  Z4, Z2, Z0
 	VFMADD231PS  Z4, Z3, Z1
-	ADDQ         $0x08, BX
-	ADDQ         $0x80, DI
-	DECQ         SI
-	JNE          term
-	MOVQ         dst+0(FP), DX
-	MOVQ         pitch+8(FP), BX
-	ADDQ         8(AX), DX
-	VMOVUPS      Z0, (DX)
-	VMOVUPS      Z1, 64(DX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, BX
+	DECQ         DI
+	JNE          whole
+
+nowhole:
+	MOVQ    dst+0(FP), DX
+	MOVQ    pitch+8(FP), BX
+	ADDQ    8(AX), DX
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z1, 64(DX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles2x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles2x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles2x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles2x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -4893,7 +7565,7 @@ tile:
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -4906,44 +7578,84 @@ tile:
 	VMOVUPS 64(BX), Z3
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  first+72(FP), R8
+	TESTQ R8, R8
+	JE    nofirst
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	VMOVUPS      (R8), Z4
-	VMOVUPS      64(R8), Z5
-	VBROADCASTSS (R9), Z6
-	VFMADD231PS  Z6, Z4, Z0
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS (R9)(DX*1), Z6
+first:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Z4
+	VMOVUPS      64(DI)(R9*1), Z5
+	VBROADCASTSS (R10)(DX*1), Z6
 	VFMADD231PS  Z6, Z4, Z2
 	VFMADD231PS  Z6, Z5, Z3
-	ADDQ         $0x08, SI
-	ADDQ         $0x80, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPS      Z0, (BX)
-	VMOVUPS      Z1, 64(BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z2, (BX)
-	VMOVUPS      Z3, 64(BX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
+
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Z4
+	VMOVUPS      64(DI)(R9*1), Z5
+	VBROADCASTSS (R10), Z6
+	VFMADD231PS  Z6, Z4, Z0
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS (R10)(DX*1), Z6
+	VFMADD231PS  Z6, Z4, Z2
+	VFMADD231PS  Z6, Z5, Z3
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R8
+	TESTQ R8, R8
+	JE    nolast
+
+last:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Z4
+	VMOVUPS      64(DI)(R9*1), Z5
+	VBROADCASTSS (R10), Z6
+	VFMADD231PS  Z6, Z4, Z0
+	VFMADD231PS  Z6, Z5, Z1
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPS Z0, (BX)
+	VMOVUPS Z1, 64(BX)
+	ADDQ    SI, BX
+	VMOVUPS Z2, (BX)
+	VMOVUPS Z3, 64(BX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles3x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles3x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles3x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles3x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -4955,7 +7667,7 @@ tile:
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -4971,50 +7683,96 @@ tile:
 	VMOVUPS 64(BX), Z5
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  first+72(FP), R8
+	TESTQ R8, R8
+	JE    nofirst
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	VMOVUPS      (R8), Z6
-	VMOVUPS      64(R8), Z7
-	VBROADCASTSS (R9), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS (R9)(DX*1), Z8
+first:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Z6
+	VMOVUPS      64(DI)(R9*1), Z7
+	VBROADCASTSS (R10)(DX*1), Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS (R9)(DX*2), Z8
+	VBROADCASTSS (R10)(DX*2), Z8
 	VFMADD231PS  Z8, Z6, Z4
 	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         $0x08, SI
-	ADDQ         $0x80, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPS      Z0, (BX)
-	VMOVUPS      Z1, 64(BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z2, (BX)
-	VMOVUPS      Z3, 64(BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z4, (BX)
-	VMOVUPS      Z5, 64(BX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
+
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Z6
+	VMOVUPS      64(DI)(R9*1), Z7
+	VBROADCASTSS (R10), Z8
+	VFMADD231PS  Z8, Z6, Z0
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (R10)(DX*1), Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS (R10)(DX*2), Z8
+	VFMADD231PS  Z8, Z6, Z4
+	VFMADD231PS  Z8, Z7, Z5
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R8
+	TESTQ R8, R8
+	JE    nolast
+
+last:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPS      (DI)(R9*1), Z6
+	VMOVUPS      64(DI)(R9*1), Z7
+	VBROADCASTSS (R10), Z8
+	VFMADD231PS  Z8, Z6, Z0
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS (R10)(DX*1), Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z3
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPS Z0, (BX)
+	VMOVUPS Z1, 64(BX)
+	ADDQ    SI, BX
+	VMOVUPS Z2, (BX)
+	VMOVUPS Z3, 64(BX)
+	ADDQ    SI, BX
+	VMOVUPS Z4, (BX)
+	VMOVUPS Z5, 64(BX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles4x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles4x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles4x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles4x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -5029,7 +7787,7 @@ tile:
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -5048,56 +7806,108 @@ tile:
 	VMOVUPS 64(SI), Z7
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	VMOVUPS      (R9), Z8
-	VMOVUPS      64(R9), Z9
-	VBROADCASTSS (R10), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS (R10)(DX*1), Z10
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Z8
+	VMOVUPS      64(R8)(R10*1), Z9
+	VBROADCASTSS (R11)(DX*1), Z10
 	VFMADD231PS  Z10, Z8, Z2
 	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS (R10)(DX*2), Z10
+	VBROADCASTSS (R11)(DX*2), Z10
 	VFMADD231PS  Z10, Z8, Z4
 	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS (R10)(BX*1), Z10
+	VBROADCASTSS (R11)(BX*1), Z10
 	VFMADD231PS  Z10, Z8, Z6
 	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         $0x08, DI
-	ADDQ         $0x80, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPS      Z0, (SI)
-	VMOVUPS      Z1, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z2, (SI)
-	VMOVUPS      Z3, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z4, (SI)
-	VMOVUPS      Z5, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z6, (SI)
-	VMOVUPS      Z7, 64(SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Z8
+	VMOVUPS      64(R8)(R10*1), Z9
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R11)(DX*1), Z10
+	VFMADD231PS  Z10, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R11)(DX*2), Z10
+	VFMADD231PS  Z10, Z8, Z4
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS (R11)(BX*1), Z10
+	VFMADD231PS  Z10, Z8, Z6
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Z8
+	VMOVUPS      64(R8)(R10*1), Z9
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R11)(DX*1), Z10
+	VFMADD231PS  Z10, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R11)(DX*2), Z10
+	VFMADD231PS  Z10, Z8, Z4
+	VFMADD231PS  Z10, Z9, Z5
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	VMOVUPS Z3, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z4, (SI)
+	VMOVUPS Z5, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z6, (SI)
+	VMOVUPS Z7, 64(SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles5x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles5x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles5x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles5x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -5114,7 +7924,7 @@ tile:
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -5136,62 +7946,120 @@ tile:
 	VMOVUPS 64(SI), Z9
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	VMOVUPS      (R9), Z10
-	VMOVUPS      64(R9), Z11
-	VBROADCASTSS (R10), Z12
-	VFMADD231PS  Z12, Z10, Z0
-	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS (R10)(DX*1), Z12
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Z10
+	VMOVUPS      64(R8)(R10*1), Z11
+	VBROADCASTSS (R11)(DX*1), Z12
 	VFMADD231PS  Z12, Z10, Z2
 	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS (R10)(DX*2), Z12
+	VBROADCASTSS (R11)(DX*2), Z12
 	VFMADD231PS  Z12, Z10, Z4
 	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS (R10)(BX*1), Z12
+	VBROADCASTSS (R11)(BX*1), Z12
 	VFMADD231PS  Z12, Z10, Z6
 	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS (R10)(DX*4), Z12
+	VBROADCASTSS (R11)(DX*4), Z12
 	VFMADD231PS  Z12, Z10, Z8
 	VFMADD231PS  Z12, Z11, Z9
-	ADDQ         $0x08, DI
-	ADDQ         $0x80, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPS      Z0, (SI)
-	VMOVUPS      Z1, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z2, (SI)
-	VMOVUPS      Z3, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z4, (SI)
-	VMOVUPS      Z5, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z6, (SI)
-	VMOVUPS      Z7, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z8, (SI)
-	VMOVUPS      Z9, 64(SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Z10
+	VMOVUPS      64(R8)(R10*1), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z12, Z10, Z0
+	VFMADD231PS  Z12, Z11, Z1
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z12, Z10, Z2
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R11)(DX*2), Z12
+	VFMADD231PS  Z12, Z10, Z4
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS (R11)(BX*1), Z12
+	VFMADD231PS  Z12, Z10, Z6
+	VFMADD231PS  Z12, Z11, Z7
+	VBROADCASTSS (R11)(DX*4), Z12
+	VFMADD231PS  Z12, Z10, Z8
+	VFMADD231PS  Z12, Z11, Z9
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPS      (R8)(R10*1), Z10
+	VMOVUPS      64(R8)(R10*1), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z12, Z10, Z0
+	VFMADD231PS  Z12, Z11, Z1
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z12, Z10, Z2
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R11)(DX*2), Z12
+	VFMADD231PS  Z12, Z10, Z4
+	VFMADD231PS  Z12, Z11, Z5
+	VBROADCASTSS (R11)(BX*1), Z12
+	VFMADD231PS  Z12, Z10, Z6
+	VFMADD231PS  Z12, Z11, Z7
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	VMOVUPS Z3, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z4, (SI)
+	VMOVUPS Z5, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z6, (SI)
+	VMOVUPS Z7, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z8, (SI)
+	VMOVUPS Z9, 64(SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles6x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles6x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles6x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles6x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -5211,7 +8079,7 @@ tile:
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -5236,69 +8104,135 @@ tile:
 	VMOVUPS 64(DI), Z11
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z12
-	VMOVUPS      64(R10), Z13
-	VBROADCASTSS (R11), Z14
-	VFMADD231PS  Z14, Z12, Z0
-	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS (R11)(DX*1), Z14
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z12
+	VMOVUPS      64(R9)(R11*1), Z13
+	VBROADCASTSS (R12)(DX*1), Z14
 	VFMADD231PS  Z14, Z12, Z2
 	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS (R11)(DX*2), Z14
+	VBROADCASTSS (R12)(DX*2), Z14
 	VFMADD231PS  Z14, Z12, Z4
 	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS (R11)(BX*1), Z14
+	VBROADCASTSS (R12)(BX*1), Z14
 	VFMADD231PS  Z14, Z12, Z6
 	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS (R11)(DX*4), Z14
+	VBROADCASTSS (R12)(DX*4), Z14
 	VFMADD231PS  Z14, Z12, Z8
 	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS (R12), Z14
+	VBROADCASTSS (R13), Z14
 	VFMADD231PS  Z14, Z12, Z10
 	VFMADD231PS  Z14, Z13, Z11
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	VMOVUPS      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	VMOVUPS      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	VMOVUPS      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
-	VMOVUPS      Z7, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	VMOVUPS      Z9, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z10, (DI)
-	VMOVUPS      Z11, 64(DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z12
+	VMOVUPS      64(R9)(R11*1), Z13
+	VBROADCASTSS (R12), Z14
+	VFMADD231PS  Z14, Z12, Z0
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS (R12)(DX*1), Z14
+	VFMADD231PS  Z14, Z12, Z2
+	VFMADD231PS  Z14, Z13, Z3
+	VBROADCASTSS (R12)(DX*2), Z14
+	VFMADD231PS  Z14, Z12, Z4
+	VFMADD231PS  Z14, Z13, Z5
+	VBROADCASTSS (R12)(BX*1), Z14
+	VFMADD231PS  Z14, Z12, Z6
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R12)(DX*4), Z14
+	VFMADD231PS  Z14, Z12, Z8
+	VFMADD231PS  Z14, Z13, Z9
+	VBROADCASTSS (R13), Z14
+	VFMADD231PS  Z14, Z12, Z10
+	VFMADD231PS  Z14, Z13, Z11
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z12
+	VMOVUPS      64(R9)(R11*1), Z13
+	VBROADCASTSS (R12), Z14
+	VFMADD231PS  Z14, Z12, Z0
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS (R12)(DX*1), Z14
+	VFMADD231PS  Z14, Z12, Z2
+	VFMADD231PS  Z14, Z13, Z3
+	VBROADCASTSS (R12)(DX*2), Z14
+	VFMADD231PS  Z14, Z12, Z4
+	VFMADD231PS  Z14, Z13, Z5
+	VBROADCASTSS (R12)(BX*1), Z14
+	VFMADD231PS  Z14, Z12, Z6
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R12)(DX*4), Z14
+	VFMADD231PS  Z14, Z12, Z8
+	VFMADD231PS  Z14, Z13, Z9
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z7, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z8, (DI)
+	VMOVUPS Z9, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z10, (DI)
+	VMOVUPS Z11, 64(DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles7x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles7x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles7x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles7x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -5320,7 +8254,7 @@ tile:
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -5348,75 +8282,147 @@ tile:
 	VMOVUPS 64(DI), Z13
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z14
-	VMOVUPS      64(R10), Z15
-	VBROADCASTSS (R11), Z16
-	VFMADD231PS  Z16, Z14, Z0
-	VFMADD231PS  Z16, Z15, Z1
-	VBROADCASTSS (R11)(DX*1), Z16
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z14
+	VMOVUPS      64(R9)(R11*1), Z15
+	VBROADCASTSS (R12)(DX*1), Z16
 	VFMADD231PS  Z16, Z14, Z2
 	VFMADD231PS  Z16, Z15, Z3
-	VBROADCASTSS (R11)(DX*2), Z16
+	VBROADCASTSS (R12)(DX*2), Z16
 	VFMADD231PS  Z16, Z14, Z4
 	VFMADD231PS  Z16, Z15, Z5
-	VBROADCASTSS (R11)(BX*1), Z16
+	VBROADCASTSS (R12)(BX*1), Z16
 	VFMADD231PS  Z16, Z14, Z6
 	VFMADD231PS  Z16, Z15, Z7
-	VBROADCASTSS (R11)(DX*4), Z16
+	VBROADCASTSS (R12)(DX*4), Z16
 	VFMADD231PS  Z16, Z14, Z8
 	VFMADD231PS  Z16, Z15, Z9
-	VBROADCASTSS (R12), Z16
+	VBROADCASTSS (R13), Z16
 	VFMADD231PS  Z16, Z14, Z10
 	VFMADD231PS  Z16, Z15, Z11
-	VBROADCASTSS (R12)(DX*1), Z16
+	VBROADCASTSS (R13)(DX*1), Z16
 	VFMADD231PS  Z16, Z14, Z12
 	VFMADD231PS  Z16, Z15, Z13
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	VMOVUPS      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	VMOVUPS      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	VMOVUPS      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
-	VMOVUPS      Z7, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	VMOVUPS      Z9, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z10, (DI)
-	VMOVUPS      Z11, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z12, (DI)
-	VMOVUPS      Z13, 64(DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z14
+	VMOVUPS      64(R9)(R11*1), Z15
+	VBROADCASTSS (R12), Z16
+	VFMADD231PS  Z16, Z14, Z0
+	VFMADD231PS  Z16, Z15, Z1
+	VBROADCASTSS (R12)(DX*1), Z16
+	VFMADD231PS  Z16, Z14, Z2
+	VFMADD231PS  Z16, Z15, Z3
+	VBROADCASTSS (R12)(DX*2), Z16
+	VFMADD231PS  Z16, Z14, Z4
+	VFMADD231PS  Z16, Z15, Z5
+	VBROADCASTSS (R12)(BX*1), Z16
+	VFMADD231PS  Z16, Z14, Z6
+	VFMADD231PS  Z16, Z15, Z7
+	VBROADCASTSS (R12)(DX*4), Z16
+	VFMADD231PS  Z16, Z14, Z8
+	VFMADD231PS  Z16, Z15, Z9
+	VBROADCASTSS (R13), Z16
+	VFMADD231PS  Z16, Z14, Z10
+	VFMADD231PS  Z16, Z15, Z11
+	VBROADCASTSS (R13)(DX*1), Z16
+	VFMADD231PS  Z16, Z14, Z12
+	VFMADD231PS  Z16, Z15, Z13
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z14
+	VMOVUPS      64(R9)(R11*1), Z15
+	VBROADCASTSS (R12), Z16
+	VFMADD231PS  Z16, Z14, Z0
+	VFMADD231PS  Z16, Z15, Z1
+	VBROADCASTSS (R12)(DX*1), Z16
+	VFMADD231PS  Z16, Z14, Z2
+	VFMADD231PS  Z16, Z15, Z3
+	VBROADCASTSS (R12)(DX*2), Z16
+	VFMADD231PS  Z16, Z14, Z4
+	VFMADD231PS  Z16, Z15, Z5
+	VBROADCASTSS (R12)(BX*1), Z16
+	VFMADD231PS  Z16, Z14, Z6
+	VFMADD231PS  Z16, Z15, Z7
+	VBROADCASTSS (R12)(DX*4), Z16
+	VFMADD231PS  Z16, Z14, Z8
+	VFMADD231PS  Z16, Z15, Z9
+	VBROADCASTSS (R13), Z16
+	VFMADD231PS  Z16, Z14, Z10
+	VFMADD231PS  Z16, Z15, Z11
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z7, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z8, (DI)
+	VMOVUPS Z9, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z10, (DI)
+	VMOVUPS Z11, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z12, (DI)
+	VMOVUPS Z13, 64(DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles8x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles8x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles8x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles8x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -5440,7 +8446,7 @@ tile:
 	VPXORD  Z13, Z13, Z13
 	VPXORD  Z14, Z14, Z14
 	VPXORD  Z15, Z15, Z15
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -5471,81 +8477,159 @@ tile:
 	VMOVUPS 64(DI), Z15
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z16
-	VMOVUPS      64(R10), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z18, Z16, Z0
-	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS (R11)(DX*1), Z18
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z16
+	VMOVUPS      64(R9)(R11*1), Z17
+	VBROADCASTSS (R12)(DX*1), Z18
 	VFMADD231PS  Z18, Z16, Z2
 	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS (R11)(DX*2), Z18
+	VBROADCASTSS (R12)(DX*2), Z18
 	VFMADD231PS  Z18, Z16, Z4
 	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS (R11)(BX*1), Z18
+	VBROADCASTSS (R12)(BX*1), Z18
 	VFMADD231PS  Z18, Z16, Z6
 	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS (R11)(DX*4), Z18
+	VBROADCASTSS (R12)(DX*4), Z18
 	VFMADD231PS  Z18, Z16, Z8
 	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS (R12), Z18
+	VBROADCASTSS (R13), Z18
 	VFMADD231PS  Z18, Z16, Z10
 	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R13)(DX*1), Z18
 	VFMADD231PS  Z18, Z16, Z12
 	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R13)(DX*2), Z18
 	VFMADD231PS  Z18, Z16, Z14
 	VFMADD231PS  Z18, Z17, Z15
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	VMOVUPS      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	VMOVUPS      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	VMOVUPS      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
-	VMOVUPS      Z7, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	VMOVUPS      Z9, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z10, (DI)
-	VMOVUPS      Z11, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z12, (DI)
-	VMOVUPS      Z13, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z14, (DI)
-	VMOVUPS      Z15, 64(DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z16
+	VMOVUPS      64(R9)(R11*1), Z17
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z18, Z16, Z0
+	VFMADD231PS  Z18, Z17, Z1
+	VBROADCASTSS (R12)(DX*1), Z18
+	VFMADD231PS  Z18, Z16, Z2
+	VFMADD231PS  Z18, Z17, Z3
+	VBROADCASTSS (R12)(DX*2), Z18
+	VFMADD231PS  Z18, Z16, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS (R12)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z6
+	VFMADD231PS  Z18, Z17, Z7
+	VBROADCASTSS (R12)(DX*4), Z18
+	VFMADD231PS  Z18, Z16, Z8
+	VFMADD231PS  Z18, Z17, Z9
+	VBROADCASTSS (R13), Z18
+	VFMADD231PS  Z18, Z16, Z10
+	VFMADD231PS  Z18, Z17, Z11
+	VBROADCASTSS (R13)(DX*1), Z18
+	VFMADD231PS  Z18, Z16, Z12
+	VFMADD231PS  Z18, Z17, Z13
+	VBROADCASTSS (R13)(DX*2), Z18
+	VFMADD231PS  Z18, Z16, Z14
+	VFMADD231PS  Z18, Z17, Z15
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z16
+	VMOVUPS      64(R9)(R11*1), Z17
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z18, Z16, Z0
+	VFMADD231PS  Z18, Z17, Z1
+	VBROADCASTSS (R12)(DX*1), Z18
+	VFMADD231PS  Z18, Z16, Z2
+	VFMADD231PS  Z18, Z17, Z3
+	VBROADCASTSS (R12)(DX*2), Z18
+	VFMADD231PS  Z18, Z16, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS (R12)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z6
+	VFMADD231PS  Z18, Z17, Z7
+	VBROADCASTSS (R12)(DX*4), Z18
+	VFMADD231PS  Z18, Z16, Z8
+	VFMADD231PS  Z18, Z17, Z9
+	VBROADCASTSS (R13), Z18
+	VFMADD231PS  Z18, Z16, Z10
+	VFMADD231PS  Z18, Z17, Z11
+	VBROADCASTSS (R13)(DX*1), Z18
+	VFMADD231PS  Z18, Z16, Z12
+	VFMADD231PS  Z18, Z17, Z13
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z7, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z8, (DI)
+	VMOVUPS Z9, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z10, (DI)
+	VMOVUPS Z11, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z12, (DI)
+	VMOVUPS Z13, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z14, (DI)
+	VMOVUPS Z15, 64(DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles9x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles9x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles9x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles9x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -5571,7 +8655,7 @@ tile:
 	VPXORD  Z15, Z15, Z15
 	VPXORD  Z16, Z16, Z16
 	VPXORD  Z17, Z17, Z17
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -5605,87 +8689,171 @@ tile:
 	VMOVUPS 64(DI), Z17
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z18
-	VMOVUPS      64(R10), Z19
-	VBROADCASTSS (R11), Z20
-	VFMADD231PS  Z20, Z18, Z0
-	VFMADD231PS  Z20, Z19, Z1
-	VBROADCASTSS (R11)(DX*1), Z20
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z18
+	VMOVUPS      64(R9)(R11*1), Z19
+	VBROADCASTSS (R12)(DX*1), Z20
 	VFMADD231PS  Z20, Z18, Z2
 	VFMADD231PS  Z20, Z19, Z3
-	VBROADCASTSS (R11)(DX*2), Z20
+	VBROADCASTSS (R12)(DX*2), Z20
 	VFMADD231PS  Z20, Z18, Z4
 	VFMADD231PS  Z20, Z19, Z5
-	VBROADCASTSS (R11)(BX*1), Z20
+	VBROADCASTSS (R12)(BX*1), Z20
 	VFMADD231PS  Z20, Z18, Z6
 	VFMADD231PS  Z20, Z19, Z7
-	VBROADCASTSS (R11)(DX*4), Z20
+	VBROADCASTSS (R12)(DX*4), Z20
 	VFMADD231PS  Z20, Z18, Z8
 	VFMADD231PS  Z20, Z19, Z9
-	VBROADCASTSS (R12), Z20
+	VBROADCASTSS (R13), Z20
 	VFMADD231PS  Z20, Z18, Z10
 	VFMADD231PS  Z20, Z19, Z11
-	VBROADCASTSS (R12)(DX*1), Z20
+	VBROADCASTSS (R13)(DX*1), Z20
 	VFMADD231PS  Z20, Z18, Z12
 	VFMADD231PS  Z20, Z19, Z13
-	VBROADCASTSS (R12)(DX*2), Z20
+	VBROADCASTSS (R13)(DX*2), Z20
 	VFMADD231PS  Z20, Z18, Z14
 	VFMADD231PS  Z20, Z19, Z15
-	VBROADCASTSS (R12)(BX*1), Z20
+	VBROADCASTSS (R13)(BX*1), Z20
 	VFMADD231PS  Z20, Z18, Z16
 	VFMADD231PS  Z20, Z19, Z17
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	VMOVUPS      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	VMOVUPS      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	VMOVUPS      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
-	VMOVUPS      Z7, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	VMOVUPS      Z9, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z10, (DI)
-	VMOVUPS      Z11, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z12, (DI)
-	VMOVUPS      Z13, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z14, (DI)
-	VMOVUPS      Z15, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z16, (DI)
-	VMOVUPS      Z17, 64(DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z18
+	VMOVUPS      64(R9)(R11*1), Z19
+	VBROADCASTSS (R12), Z20
+	VFMADD231PS  Z20, Z18, Z0
+	VFMADD231PS  Z20, Z19, Z1
+	VBROADCASTSS (R12)(DX*1), Z20
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z3
+	VBROADCASTSS (R12)(DX*2), Z20
+	VFMADD231PS  Z20, Z18, Z4
+	VFMADD231PS  Z20, Z19, Z5
+	VBROADCASTSS (R12)(BX*1), Z20
+	VFMADD231PS  Z20, Z18, Z6
+	VFMADD231PS  Z20, Z19, Z7
+	VBROADCASTSS (R12)(DX*4), Z20
+	VFMADD231PS  Z20, Z18, Z8
+	VFMADD231PS  Z20, Z19, Z9
+	VBROADCASTSS (R13), Z20
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z11
+	VBROADCASTSS (R13)(DX*1), Z20
+	VFMADD231PS  Z20, Z18, Z12
+	VFMADD231PS  Z20, Z19, Z13
+	VBROADCASTSS (R13)(DX*2), Z20
+	VFMADD231PS  Z20, Z18, Z14
+	VFMADD231PS  Z20, Z19, Z15
+	VBROADCASTSS (R13)(BX*1), Z20
+	VFMADD231PS  Z20, Z18, Z16
+	VFMADD231PS  Z20, Z19, Z17
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z18
+	VMOVUPS      64(R9)(R11*1), Z19
+	VBROADCASTSS (R12), Z20
+	VFMADD231PS  Z20, Z18, Z0
+	VFMADD231PS  Z20, Z19, Z1
+	VBROADCASTSS (R12)(DX*1), Z20
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z3
+	VBROADCASTSS (R12)(DX*2), Z20
+	VFMADD231PS  Z20, Z18, Z4
+	VFMADD231PS  Z20, Z19, Z5
+	VBROADCASTSS (R12)(BX*1), Z20
+	VFMADD231PS  Z20, Z18, Z6
+	VFMADD231PS  Z20, Z19, Z7
+	VBROADCASTSS (R12)(DX*4), Z20
+	VFMADD231PS  Z20, Z18, Z8
+	VFMADD231PS  Z20, Z19, Z9
+	VBROADCASTSS (R13), Z20
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z11
+	VBROADCASTSS (R13)(DX*1), Z20
+	VFMADD231PS  Z20, Z18, Z12
+	VFMADD231PS  Z20, Z19, Z13
+	VBROADCASTSS (R13)(DX*2), Z20
+	VFMADD231PS  Z20, Z18, Z14
+	VFMADD231PS  Z20, Z19, Z15
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z7, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z8, (DI)
+	VMOVUPS Z9, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z10, (DI)
+	VMOVUPS Z11, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z12, (DI)
+	VMOVUPS Z13, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z14, (DI)
+	VMOVUPS Z15, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z16, (DI)
+	VMOVUPS Z17, 64(DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles10x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles10x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles10x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles10x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -5713,7 +8881,7 @@ tile:
 	VPXORD  Z17, Z17, Z17
 	VPXORD  Z18, Z18, Z18
 	VPXORD  Z19, Z19, Z19
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -5750,93 +8918,183 @@ tile:
 	VMOVUPS 64(DI), Z19
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z20
-	VMOVUPS      64(R10), Z21
-	VBROADCASTSS (R11), Z22
-	VFMADD231PS  Z22, Z20, Z0
-	VFMADD231PS  Z22, Z21, Z1
-	VBROADCASTSS (R11)(DX*1), Z22
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z20
+	VMOVUPS      64(R9)(R11*1), Z21
+	VBROADCASTSS (R12)(DX*1), Z22
 	VFMADD231PS  Z22, Z20, Z2
 	VFMADD231PS  Z22, Z21, Z3
-	VBROADCASTSS (R11)(DX*2), Z22
+	VBROADCASTSS (R12)(DX*2), Z22
 	VFMADD231PS  Z22, Z20, Z4
 	VFMADD231PS  Z22, Z21, Z5
-	VBROADCASTSS (R11)(BX*1), Z22
+	VBROADCASTSS (R12)(BX*1), Z22
 	VFMADD231PS  Z22, Z20, Z6
 	VFMADD231PS  Z22, Z21, Z7
-	VBROADCASTSS (R11)(DX*4), Z22
+	VBROADCASTSS (R12)(DX*4), Z22
 	VFMADD231PS  Z22, Z20, Z8
 	VFMADD231PS  Z22, Z21, Z9
-	VBROADCASTSS (R12), Z22
+	VBROADCASTSS (R13), Z22
 	VFMADD231PS  Z22, Z20, Z10
 	VFMADD231PS  Z22, Z21, Z11
-	VBROADCASTSS (R12)(DX*1), Z22
+	VBROADCASTSS (R13)(DX*1), Z22
 	VFMADD231PS  Z22, Z20, Z12
 	VFMADD231PS  Z22, Z21, Z13
-	VBROADCASTSS (R12)(DX*2), Z22
+	VBROADCASTSS (R13)(DX*2), Z22
 	VFMADD231PS  Z22, Z20, Z14
 	VFMADD231PS  Z22, Z21, Z15
-	VBROADCASTSS (R12)(BX*1), Z22
+	VBROADCASTSS (R13)(BX*1), Z22
 	VFMADD231PS  Z22, Z20, Z16
 	VFMADD231PS  Z22, Z21, Z17
-	VBROADCASTSS (R12)(DX*4), Z22
+	VBROADCASTSS (R13)(DX*4), Z22
 	VFMADD231PS  Z22, Z20, Z18
 	VFMADD231PS  Z22, Z21, Z19
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	VMOVUPS      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	VMOVUPS      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	VMOVUPS      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
-	VMOVUPS      Z7, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	VMOVUPS      Z9, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z10, (DI)
-	VMOVUPS      Z11, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z12, (DI)
-	VMOVUPS      Z13, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z14, (DI)
-	VMOVUPS      Z15, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z16, (DI)
-	VMOVUPS      Z17, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z18, (DI)
-	VMOVUPS      Z19, 64(DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z20
+	VMOVUPS      64(R9)(R11*1), Z21
+	VBROADCASTSS (R12), Z22
+	VFMADD231PS  Z22, Z20, Z0
+	VFMADD231PS  Z22, Z21, Z1
+	VBROADCASTSS (R12)(DX*1), Z22
+	VFMADD231PS  Z22, Z20, Z2
+	VFMADD231PS  Z22, Z21, Z3
+	VBROADCASTSS (R12)(DX*2), Z22
+	VFMADD231PS  Z22, Z20, Z4
+	VFMADD231PS  Z22, Z21, Z5
+	VBROADCASTSS (R12)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z6
+	VFMADD231PS  Z22, Z21, Z7
+	VBROADCASTSS (R12)(DX*4), Z22
+	VFMADD231PS  Z22, Z20, Z8
+	VFMADD231PS  Z22, Z21, Z9
+	VBROADCASTSS (R13), Z22
+	VFMADD231PS  Z22, Z20, Z10
+	VFMADD231PS  Z22, Z21, Z11
+	VBROADCASTSS (R13)(DX*1), Z22
+	VFMADD231PS  Z22, Z20, Z12
+	VFMADD231PS  Z22, Z21, Z13
+	VBROADCASTSS (R13)(DX*2), Z22
+	VFMADD231PS  Z22, Z20, Z14
+	VFMADD231PS  Z22, Z21, Z15
+	VBROADCASTSS (R13)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z16
+	VFMADD231PS  Z22, Z21, Z17
+	VBROADCASTSS (R13)(DX*4), Z22
+	VFMADD231PS  Z22, Z20, Z18
+	VFMADD231PS  Z22, Z21, Z19
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z20
+	VMOVUPS      64(R9)(R11*1), Z21
+	VBROADCASTSS (R12), Z22
+	VFMADD231PS  Z22, Z20, Z0
+	VFMADD231PS  Z22, Z21, Z1
+	VBROADCASTSS (R12)(DX*1), Z22
+	VFMADD231PS  Z22, Z20, Z2
+	VFMADD231PS  Z22, Z21, Z3
+	VBROADCASTSS (R12)(DX*2), Z22
+	VFMADD231PS  Z22, Z20, Z4
+	VFMADD231PS  Z22, Z21, Z5
+	VBROADCASTSS (R12)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z6
+	VFMADD231PS  Z22, Z21, Z7
+	VBROADCASTSS (R12)(DX*4), Z22
+	VFMADD231PS  Z22, Z20, Z8
+	VFMADD231PS  Z22, Z21, Z9
+	VBROADCASTSS (R13), Z22
+	VFMADD231PS  Z22, Z20, Z10
+	VFMADD231PS  Z22, Z21, Z11
+	VBROADCASTSS (R13)(DX*1), Z22
+	VFMADD231PS  Z22, Z20, Z12
+	VFMADD231PS  Z22, Z21, Z13
+	VBROADCASTSS (R13)(DX*2), Z22
+	VFMADD231PS  Z22, Z20, Z14
+	VFMADD231PS  Z22, Z21, Z15
+	VBROADCASTSS (R13)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z16
+	VFMADD231PS  Z22, Z21, Z17
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z7, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z8, (DI)
+	VMOVUPS Z9, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z10, (DI)
+	VMOVUPS Z11, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z12, (DI)
+	VMOVUPS Z13, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z14, (DI)
+	VMOVUPS Z15, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z16, (DI)
+	VMOVUPS Z17, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z18, (DI)
+	VMOVUPS Z19, 64(DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles11x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles11x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles11x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles11x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -5866,7 +9124,7 @@ tile:
 	VPXORD  Z19, Z19, Z19
 	VPXORD  Z20, Z20, Z20
 	VPXORD  Z21, Z21, Z21
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -5906,99 +9164,195 @@ tile:
 	VMOVUPS 64(DI), Z21
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z22
-	VMOVUPS      64(R10), Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z24, Z22, Z0
-	VFMADD231PS  Z24, Z23, Z1
-	VBROADCASTSS (R11)(DX*1), Z24
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z22
+	VMOVUPS      64(R9)(R11*1), Z23
+	VBROADCASTSS (R12)(DX*1), Z24
 	VFMADD231PS  Z24, Z22, Z2
 	VFMADD231PS  Z24, Z23, Z3
-	VBROADCASTSS (R11)(DX*2), Z24
+	VBROADCASTSS (R12)(DX*2), Z24
 	VFMADD231PS  Z24, Z22, Z4
 	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS (R11)(BX*1), Z24
+	VBROADCASTSS (R12)(BX*1), Z24
 	VFMADD231PS  Z24, Z22, Z6
 	VFMADD231PS  Z24, Z23, Z7
-	VBROADCASTSS (R11)(DX*4), Z24
+	VBROADCASTSS (R12)(DX*4), Z24
 	VFMADD231PS  Z24, Z22, Z8
 	VFMADD231PS  Z24, Z23, Z9
-	VBROADCASTSS (R12), Z24
+	VBROADCASTSS (R13), Z24
 	VFMADD231PS  Z24, Z22, Z10
 	VFMADD231PS  Z24, Z23, Z11
-	VBROADCASTSS (R12)(DX*1), Z24
+	VBROADCASTSS (R13)(DX*1), Z24
 	VFMADD231PS  Z24, Z22, Z12
 	VFMADD231PS  Z24, Z23, Z13
-	VBROADCASTSS (R12)(DX*2), Z24
+	VBROADCASTSS (R13)(DX*2), Z24
 	VFMADD231PS  Z24, Z22, Z14
 	VFMADD231PS  Z24, Z23, Z15
-	VBROADCASTSS (R12)(BX*1), Z24
+	VBROADCASTSS (R13)(BX*1), Z24
 	VFMADD231PS  Z24, Z22, Z16
 	VFMADD231PS  Z24, Z23, Z17
-	VBROADCASTSS (R12)(DX*4), Z24
+	VBROADCASTSS (R13)(DX*4), Z24
 	VFMADD231PS  Z24, Z22, Z18
 	VFMADD231PS  Z24, Z23, Z19
-	VBROADCASTSS (R12)(SI*1), Z24
+	VBROADCASTSS (R13)(SI*1), Z24
 	VFMADD231PS  Z24, Z22, Z20
 	VFMADD231PS  Z24, Z23, Z21
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	VMOVUPS      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	VMOVUPS      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	VMOVUPS      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
-	VMOVUPS      Z7, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	VMOVUPS      Z9, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z10, (DI)
-	VMOVUPS      Z11, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z12, (DI)
-	VMOVUPS      Z13, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z14, (DI)
-	VMOVUPS      Z15, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z16, (DI)
-	VMOVUPS      Z17, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z18, (DI)
-	VMOVUPS      Z19, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z20, (DI)
-	VMOVUPS      Z21, 64(DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z22
+	VMOVUPS      64(R9)(R11*1), Z23
+	VBROADCASTSS (R12), Z24
+	VFMADD231PS  Z24, Z22, Z0
+	VFMADD231PS  Z24, Z23, Z1
+	VBROADCASTSS (R12)(DX*1), Z24
+	VFMADD231PS  Z24, Z22, Z2
+	VFMADD231PS  Z24, Z23, Z3
+	VBROADCASTSS (R12)(DX*2), Z24
+	VFMADD231PS  Z24, Z22, Z4
+	VFMADD231PS  Z24, Z23, Z5
+	VBROADCASTSS (R12)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z6
+	VFMADD231PS  Z24, Z23, Z7
+	VBROADCASTSS (R12)(DX*4), Z24
+	VFMADD231PS  Z24, Z22, Z8
+	VFMADD231PS  Z24, Z23, Z9
+	VBROADCASTSS (R13), Z24
+	VFMADD231PS  Z24, Z22, Z10
+	VFMADD231PS  Z24, Z23, Z11
+	VBROADCASTSS (R13)(DX*1), Z24
+	VFMADD231PS  Z24, Z22, Z12
+	VFMADD231PS  Z24, Z23, Z13
+	VBROADCASTSS (R13)(DX*2), Z24
+	VFMADD231PS  Z24, Z22, Z14
+	VFMADD231PS  Z24, Z23, Z15
+	VBROADCASTSS (R13)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z16
+	VFMADD231PS  Z24, Z23, Z17
+	VBROADCASTSS (R13)(DX*4), Z24
+	VFMADD231PS  Z24, Z22, Z18
+	VFMADD231PS  Z24, Z23, Z19
+	VBROADCASTSS (R13)(SI*1), Z24
+	VFMADD231PS  Z24, Z22, Z20
+	VFMADD231PS  Z24, Z23, Z21
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z22
+	VMOVUPS      64(R9)(R11*1), Z23
+	VBROADCASTSS (R12), Z24
+	VFMADD231PS  Z24, Z22, Z0
+	VFMADD231PS  Z24, Z23, Z1
+	VBROADCASTSS (R12)(DX*1), Z24
+	VFMADD231PS  Z24, Z22, Z2
+	VFMADD231PS  Z24, Z23, Z3
+	VBROADCASTSS (R12)(DX*2), Z24
+	VFMADD231PS  Z24, Z22, Z4
+	VFMADD231PS  Z24, Z23, Z5
+	VBROADCASTSS (R12)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z6
+	VFMADD231PS  Z24, Z23, Z7
+	VBROADCASTSS (R12)(DX*4), Z24
+	VFMADD231PS  Z24, Z22, Z8
+	VFMADD231PS  Z24, Z23, Z9
+	VBROADCASTSS (R13), Z24
+	VFMADD231PS  Z24, Z22, Z10
+	VFMADD231PS  Z24, Z23, Z11
+	VBROADCASTSS (R13)(DX*1), Z24
+	VFMADD231PS  Z24, Z22, Z12
+	VFMADD231PS  Z24, Z23, Z13
+	VBROADCASTSS (R13)(DX*2), Z24
+	VFMADD231PS  Z24, Z22, Z14
+	VFMADD231PS  Z24, Z23, Z15
+	VBROADCASTSS (R13)(BX*1), Z24
+	VFMADD231PS  Z24, Z22, Z16
+	VFMADD231PS  Z24, Z23, Z17
+	VBROADCASTSS (R13)(DX*4), Z24
+	VFMADD231PS  Z24, Z22, Z18
+	VFMADD231PS  Z24, Z23, Z19
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z7, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z8, (DI)
+	VMOVUPS Z9, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z10, (DI)
+	VMOVUPS Z11, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z12, (DI)
+	VMOVUPS Z13, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z14, (DI)
+	VMOVUPS Z15, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z16, (DI)
+	VMOVUPS Z17, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z18, (DI)
+	VMOVUPS Z19, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z20, (DI)
+	VMOVUPS Z21, 64(DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles12x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles12x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles12x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles12x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -6030,7 +9384,7 @@ tile:
 	VPXORD  Z21, Z21, Z21
 	VPXORD  Z22, Z22, Z22
 	VPXORD  Z23, Z23, Z23
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -6073,105 +9427,207 @@ tile:
 	VMOVUPS 64(DI), Z23
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z24
-	VMOVUPS      64(R10), Z25
-	VBROADCASTSS (R11), Z26
-	VFMADD231PS  Z26, Z24, Z0
-	VFMADD231PS  Z26, Z25, Z1
-	VBROADCASTSS (R11)(DX*1), Z26
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z24
+	VMOVUPS      64(R9)(R11*1), Z25
+	VBROADCASTSS (R12)(DX*1), Z26
 	VFMADD231PS  Z26, Z24, Z2
 	VFMADD231PS  Z26, Z25, Z3
-	VBROADCASTSS (R11)(DX*2), Z26
+	VBROADCASTSS (R12)(DX*2), Z26
 	VFMADD231PS  Z26, Z24, Z4
 	VFMADD231PS  Z26, Z25, Z5
-	VBROADCASTSS (R11)(BX*1), Z26
+	VBROADCASTSS (R12)(BX*1), Z26
 	VFMADD231PS  Z26, Z24, Z6
 	VFMADD231PS  Z26, Z25, Z7
-	VBROADCASTSS (R11)(DX*4), Z26
+	VBROADCASTSS (R12)(DX*4), Z26
 	VFMADD231PS  Z26, Z24, Z8
 	VFMADD231PS  Z26, Z25, Z9
-	VBROADCASTSS (R12), Z26
+	VBROADCASTSS (R13), Z26
 	VFMADD231PS  Z26, Z24, Z10
 	VFMADD231PS  Z26, Z25, Z11
-	VBROADCASTSS (R12)(DX*1), Z26
+	VBROADCASTSS (R13)(DX*1), Z26
 	VFMADD231PS  Z26, Z24, Z12
 	VFMADD231PS  Z26, Z25, Z13
-	VBROADCASTSS (R12)(DX*2), Z26
+	VBROADCASTSS (R13)(DX*2), Z26
 	VFMADD231PS  Z26, Z24, Z14
 	VFMADD231PS  Z26, Z25, Z15
-	VBROADCASTSS (R12)(BX*1), Z26
+	VBROADCASTSS (R13)(BX*1), Z26
 	VFMADD231PS  Z26, Z24, Z16
 	VFMADD231PS  Z26, Z25, Z17
-	VBROADCASTSS (R12)(DX*4), Z26
+	VBROADCASTSS (R13)(DX*4), Z26
 	VFMADD231PS  Z26, Z24, Z18
 	VFMADD231PS  Z26, Z25, Z19
-	VBROADCASTSS (R12)(SI*1), Z26
+	VBROADCASTSS (R13)(SI*1), Z26
 	VFMADD231PS  Z26, Z24, Z20
 	VFMADD231PS  Z26, Z25, Z21
-	VBROADCASTSS (R12)(BX*2), Z26
+	VBROADCASTSS (R13)(BX*2), Z26
 	VFMADD231PS  Z26, Z24, Z22
 	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	VMOVUPS      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	VMOVUPS      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	VMOVUPS      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
-	VMOVUPS      Z7, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	VMOVUPS      Z9, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z10, (DI)
-	VMOVUPS      Z11, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z12, (DI)
-	VMOVUPS      Z13, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z14, (DI)
-	VMOVUPS      Z15, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z16, (DI)
-	VMOVUPS      Z17, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z18, (DI)
-	VMOVUPS      Z19, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z20, (DI)
-	VMOVUPS      Z21, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z22, (DI)
-	VMOVUPS      Z23, 64(DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z24
+	VMOVUPS      64(R9)(R11*1), Z25
+	VBROADCASTSS (R12), Z26
+	VFMADD231PS  Z26, Z24, Z0
+	VFMADD231PS  Z26, Z25, Z1
+	VBROADCASTSS (R12)(DX*1), Z26
+	VFMADD231PS  Z26, Z24, Z2
+	VFMADD231PS  Z26, Z25, Z3
+	VBROADCASTSS (R12)(DX*2), Z26
+	VFMADD231PS  Z26, Z24, Z4
+	VFMADD231PS  Z26, Z25, Z5
+	VBROADCASTSS (R12)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z6
+	VFMADD231PS  Z26, Z25, Z7
+	VBROADCASTSS (R12)(DX*4), Z26
+	VFMADD231PS  Z26, Z24, Z8
+	VFMADD231PS  Z26, Z25, Z9
+	VBROADCASTSS (R13), Z26
+	VFMADD231PS  Z26, Z24, Z10
+	VFMADD231PS  Z26, Z25, Z11
+	VBROADCASTSS (R13)(DX*1), Z26
+	VFMADD231PS  Z26, Z24, Z12
+	VFMADD231PS  Z26, Z25, Z13
+	VBROADCASTSS (R13)(DX*2), Z26
+	VFMADD231PS  Z26, Z24, Z14
+	VFMADD231PS  Z26, Z25, Z15
+	VBROADCASTSS (R13)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z16
+	VFMADD231PS  Z26, Z25, Z17
+	VBROADCASTSS (R13)(DX*4), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z19
+	VBROADCASTSS (R13)(SI*1), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z21
+	VBROADCASTSS (R13)(BX*2), Z26
+	VFMADD231PS  Z26, Z24, Z22
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z24
+	VMOVUPS      64(R9)(R11*1), Z25
+	VBROADCASTSS (R12), Z26
+	VFMADD231PS  Z26, Z24, Z0
+	VFMADD231PS  Z26, Z25, Z1
+	VBROADCASTSS (R12)(DX*1), Z26
+	VFMADD231PS  Z26, Z24, Z2
+	VFMADD231PS  Z26, Z25, Z3
+	VBROADCASTSS (R12)(DX*2), Z26
+	VFMADD231PS  Z26, Z24, Z4
+	VFMADD231PS  Z26, Z25, Z5
+	VBROADCASTSS (R12)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z6
+	VFMADD231PS  Z26, Z25, Z7
+	VBROADCASTSS (R12)(DX*4), Z26
+	VFMADD231PS  Z26, Z24, Z8
+	VFMADD231PS  Z26, Z25, Z9
+	VBROADCASTSS (R13), Z26
+	VFMADD231PS  Z26, Z24, Z10
+	VFMADD231PS  Z26, Z25, Z11
+	VBROADCASTSS (R13)(DX*1), Z26
+	VFMADD231PS  Z26, Z24, Z12
+	VFMADD231PS  Z26, Z25, Z13
+	VBROADCASTSS (R13)(DX*2), Z26
+	VFMADD231PS  Z26, Z24, Z14
+	VFMADD231PS  Z26, Z25, Z15
+	VBROADCASTSS (R13)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z16
+	VFMADD231PS  Z26, Z25, Z17
+	VBROADCASTSS (R13)(DX*4), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z19
+	VBROADCASTSS (R13)(SI*1), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z21
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z7, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z8, (DI)
+	VMOVUPS Z9, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z10, (DI)
+	VMOVUPS Z11, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z12, (DI)
+	VMOVUPS Z13, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z14, (DI)
+	VMOVUPS Z15, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z16, (DI)
+	VMOVUPS Z17, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z18, (DI)
+	VMOVUPS Z19, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z20, (DI)
+	VMOVUPS Z21, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z22, (DI)
+	VMOVUPS Z23, 64(DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles13x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles13x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles13x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles13x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -6206,7 +9662,7 @@ tile:
 	VPXORD  Z23, Z23, Z23
 	VPXORD  Z24, Z24, Z24
 	VPXORD  Z25, Z25, Z25
-	MOVQ    add+88(FP), R8
+	MOVQ    add+104(FP), R8
 	TESTQ   R8, R8
 	JE      start
 	MOVQ    dst+0(FP), R8
@@ -6252,111 +9708,219 @@ tile:
 	VMOVUPS 64(R8), Z25
 
 start:
-	MOVQ src+24(FP), R8
-	MOVQ offsets+64(FP), R9
-	MOVQ n+72(FP), R10
-	MOVQ weights+80(FP), R11
-	ADDQ (AX), R8
+	MOVQ  src+24(FP), R8
+	MOVQ  terms+64(FP), R9
+	MOVQ  weights+96(FP), R10
+	ADDQ  (AX), R8
+	MOVQ  first+72(FP), R11
+	TESTQ R11, R11
+	JE    nofirst
 
-term:
-	MOVQ         (R9), R12
-	ADDQ         R8, R12
-	LEAQ         (R12)(SI*1), R13
-	VMOVUPS      (R11), Z26
-	VMOVUPS      64(R11), Z27
-	VBROADCASTSS (R12), Z28
-	VFMADD231PS  Z28, Z26, Z0
-	VFMADD231PS  Z28, Z27, Z1
-	VBROADCASTSS (R12)(DX*1), Z28
+first:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPS      (R10)(R12*1), Z26
+	VMOVUPS      64(R10)(R12*1), Z27
+	VBROADCASTSS (R13)(DX*1), Z28
 	VFMADD231PS  Z28, Z26, Z2
 	VFMADD231PS  Z28, Z27, Z3
-	VBROADCASTSS (R12)(DX*2), Z28
+	VBROADCASTSS (R13)(DX*2), Z28
 	VFMADD231PS  Z28, Z26, Z4
 	VFMADD231PS  Z28, Z27, Z5
-	VBROADCASTSS (R12)(BX*1), Z28
+	VBROADCASTSS (R13)(BX*1), Z28
 	VFMADD231PS  Z28, Z26, Z6
 	VFMADD231PS  Z28, Z27, Z7
-	VBROADCASTSS (R12)(DX*4), Z28
+	VBROADCASTSS (R13)(DX*4), Z28
 	VFMADD231PS  Z28, Z26, Z8
 	VFMADD231PS  Z28, Z27, Z9
-	VBROADCASTSS (R13), Z28
+	VBROADCASTSS (R14), Z28
 	VFMADD231PS  Z28, Z26, Z10
 	VFMADD231PS  Z28, Z27, Z11
-	VBROADCASTSS (R13)(DX*1), Z28
+	VBROADCASTSS (R14)(DX*1), Z28
 	VFMADD231PS  Z28, Z26, Z12
 	VFMADD231PS  Z28, Z27, Z13
-	VBROADCASTSS (R13)(DX*2), Z28
+	VBROADCASTSS (R14)(DX*2), Z28
 	VFMADD231PS  Z28, Z26, Z14
 	VFMADD231PS  Z28, Z27, Z15
-	VBROADCASTSS (R13)(BX*1), Z28
+	VBROADCASTSS (R14)(BX*1), Z28
 	VFMADD231PS  Z28, Z26, Z16
 	VFMADD231PS  Z28, Z27, Z17
-	VBROADCASTSS (R13)(DX*4), Z28
+	VBROADCASTSS (R14)(DX*4), Z28
 	VFMADD231PS  Z28, Z26, Z18
 	VFMADD231PS  Z28, Z27, Z19
-	VBROADCASTSS (R13)(SI*1), Z28
+	VBROADCASTSS (R14)(SI*1), Z28
 	VFMADD231PS  Z28, Z26, Z20
 	VFMADD231PS  Z28, Z27, Z21
-	VBROADCASTSS (R13)(BX*2), Z28
+	VBROADCASTSS (R14)(BX*2), Z28
 	VFMADD231PS  Z28, Z26, Z22
 	VFMADD231PS  Z28, Z27, Z23
-	VBROADCASTSS (R13)(DI*1), Z28
+	VBROADCASTSS (R14)(DI*1), Z28
 	VFMADD231PS  Z28, Z26, Z24
 	VFMADD231PS  Z28, Z27, Z25
-	ADDQ         $0x08, R9
-	ADDQ         $0x80, R11
-	DECQ         R10
-	JNE          term
-	MOVQ         dst+0(FP), R8
-	MOVQ         pitch+8(FP), R9
-	ADDQ         8(AX), R8
-	VMOVUPS      Z0, (R8)
-	VMOVUPS      Z1, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	VMOVUPS      Z3, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z6, (R8)
-	VMOVUPS      Z7, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	VMOVUPS      Z9, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z10, (R8)
-	VMOVUPS      Z11, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z12, (R8)
-	VMOVUPS      Z13, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z14, (R8)
-	VMOVUPS      Z15, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z16, (R8)
-	VMOVUPS      Z17, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z18, (R8)
-	VMOVUPS      Z19, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z20, (R8)
-	VMOVUPS      Z21, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z22, (R8)
-	VMOVUPS      Z23, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z24, (R8)
-	VMOVUPS      Z25, 64(R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R11
+	TESTQ R11, R11
+	JE    nowhole
+
+whole:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPS      (R10)(R12*1), Z26
+	VMOVUPS      64(R10)(R12*1), Z27
+	VBROADCASTSS (R13), Z28
+	VFMADD231PS  Z28, Z26, Z0
+	VFMADD231PS  Z28, Z27, Z1
+	VBROADCASTSS (R13)(DX*1), Z28
+	VFMADD231PS  Z28, Z26, Z2
+	VFMADD231PS  Z28, Z27, Z3
+	VBROADCASTSS (R13)(DX*2), Z28
+	VFMADD231PS  Z28, Z26, Z4
+	VFMADD231PS  Z28, Z27, Z5
+	VBROADCASTSS (R13)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z6
+	VFMADD231PS  Z28, Z27, Z7
+	VBROADCASTSS (R13)(DX*4), Z28
+	VFMADD231PS  Z28, Z26, Z8
+	VFMADD231PS  Z28, Z27, Z9
+	VBROADCASTSS (R14), Z28
+	VFMADD231PS  Z28, Z26, Z10
+	VFMADD231PS  Z28, Z27, Z11
+	VBROADCASTSS (R14)(DX*1), Z28
+	VFMADD231PS  Z28, Z26, Z12
+	VFMADD231PS  Z28, Z27, Z13
+	VBROADCASTSS (R14)(DX*2), Z28
+	VFMADD231PS  Z28, Z26, Z14
+	VFMADD231PS  Z28, Z27, Z15
+	VBROADCASTSS (R14)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z16
+	VFMADD231PS  Z28, Z27, Z17
+	VBROADCASTSS (R14)(DX*4), Z28
+	VFMADD231PS  Z28, Z26, Z18
+	VFMADD231PS  Z28, Z27, Z19
+	VBROADCASTSS (R14)(SI*1), Z28
+	VFMADD231PS  Z28, Z26, Z20
+	VFMADD231PS  Z28, Z27, Z21
+	VBROADCASTSS (R14)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z22
+	VFMADD231PS  Z28, Z27, Z23
+	VBROADCASTSS (R14)(DI*1), Z28
+	VFMADD231PS  Z28, Z26, Z24
+	VFMADD231PS  Z28, Z27, Z25
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R11
+	TESTQ R11, R11
+	JE    nolast
+
+last:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPS      (R10)(R12*1), Z26
+	VMOVUPS      64(R10)(R12*1), Z27
+	VBROADCASTSS (R13), Z28
+	VFMADD231PS  Z28, Z26, Z0
+	VFMADD231PS  Z28, Z27, Z1
+	VBROADCASTSS (R13)(DX*1), Z28
+	VFMADD231PS  Z28, Z26, Z2
+	VFMADD231PS  Z28, Z27, Z3
+	VBROADCASTSS (R13)(DX*2), Z28
+	VFMADD231PS  Z28, Z26, Z4
+	VFMADD231PS  Z28, Z27, Z5
+	VBROADCASTSS (R13)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z6
+	VFMADD231PS  Z28, Z27, Z7
+	VBROADCASTSS (R13)(DX*4), Z28
+	VFMADD231PS  Z28, Z26, Z8
+	VFMADD231PS  Z28, Z27, Z9
+	VBROADCASTSS (R14), Z28
+	VFMADD231PS  Z28, Z26, Z10
+	VFMADD231PS  Z28, Z27, Z11
+	VBROADCASTSS (R14)(DX*1), Z28
+	VFMADD231PS  Z28, Z26, Z12
+	VFMADD231PS  Z28, Z27, Z13
+	VBROADCASTSS (R14)(DX*2), Z28
+	VFMADD231PS  Z28, Z26, Z14
+	VFMADD231PS  Z28, Z27, Z15
+	VBROADCASTSS (R14)(BX*1), Z28
+	VFMADD231PS  Z28, Z26, Z16
+	VFMADD231PS  Z28, Z27, Z17
+	VBROADCASTSS (R14)(DX*4), Z28
+	VFMADD231PS  Z28, Z26, Z18
+	VFMADD231PS  Z28, Z27, Z19
+	VBROADCASTSS (R14)(SI*1), Z28
+	VFMADD231PS  Z28, Z26, Z20
+	VFMADD231PS  Z28, Z27, Z21
+	VBROADCASTSS (R14)(BX*2), Z28
+	VFMADD231PS  Z28, Z26, Z22
+	VFMADD231PS  Z28, Z27, Z23
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R8
+	MOVQ    pitch+8(FP), R9
+	ADDQ    8(AX), R8
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z2, (R8)
+	VMOVUPS Z3, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z4, (R8)
+	VMOVUPS Z5, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z6, (R8)
+	VMOVUPS Z7, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z8, (R8)
+	VMOVUPS Z9, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z10, (R8)
+	VMOVUPS Z11, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z12, (R8)
+	VMOVUPS Z13, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z14, (R8)
+	VMOVUPS Z15, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z16, (R8)
+	VMOVUPS Z17, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z18, (R8)
+	VMOVUPS Z19, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z20, (R8)
+	VMOVUPS Z21, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z22, (R8)
+	VMOVUPS Z23, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z24, (R8)
+	VMOVUPS Z25, 64(R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles14x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles14x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles14x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles14x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -6393,7 +9957,7 @@ tile:
 	VPXORD  Z25, Z25, Z25
 	VPXORD  Z26, Z26, Z26
 	VPXORD  Z27, Z27, Z27
-	MOVQ    add+88(FP), R8
+	MOVQ    add+104(FP), R8
 	TESTQ   R8, R8
 	JE      start
 	MOVQ    dst+0(FP), R8
@@ -6442,117 +10006,231 @@ tile:
 	VMOVUPS 64(R8), Z27
 
 start:
-	MOVQ src+24(FP), R8
-	MOVQ offsets+64(FP), R9
-	MOVQ n+72(FP), R10
-	MOVQ weights+80(FP), R11
-	ADDQ (AX), R8
+	MOVQ  src+24(FP), R8
+	MOVQ  terms+64(FP), R9
+	MOVQ  weights+96(FP), R10
+	ADDQ  (AX), R8
+	MOVQ  first+72(FP), R11
+	TESTQ R11, R11
+	JE    nofirst
 
-term:
-	MOVQ         (R9), R12
-	ADDQ         R8, R12
-	LEAQ         (R12)(SI*1), R13
-	VMOVUPS      (R11), Z28
-	VMOVUPS      64(R11), Z29
-	VBROADCASTSS (R12), Z30
-	VFMADD231PS  Z30, Z28, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS (R12)(DX*1), Z30
+first:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPS      (R10)(R12*1), Z28
+	VMOVUPS      64(R10)(R12*1), Z29
+	VBROADCASTSS (R13)(DX*1), Z30
 	VFMADD231PS  Z30, Z28, Z2
 	VFMADD231PS  Z30, Z29, Z3
-	VBROADCASTSS (R12)(DX*2), Z30
+	VBROADCASTSS (R13)(DX*2), Z30
 	VFMADD231PS  Z30, Z28, Z4
 	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS (R12)(BX*1), Z30
+	VBROADCASTSS (R13)(BX*1), Z30
 	VFMADD231PS  Z30, Z28, Z6
 	VFMADD231PS  Z30, Z29, Z7
-	VBROADCASTSS (R12)(DX*4), Z30
+	VBROADCASTSS (R13)(DX*4), Z30
 	VFMADD231PS  Z30, Z28, Z8
 	VFMADD231PS  Z30, Z29, Z9
-	VBROADCASTSS (R13), Z30
+	VBROADCASTSS (R14), Z30
 	VFMADD231PS  Z30, Z28, Z10
 	VFMADD231PS  Z30, Z29, Z11
-	VBROADCASTSS (R13)(DX*1), Z30
+	VBROADCASTSS (R14)(DX*1), Z30
 	VFMADD231PS  Z30, Z28, Z12
 	VFMADD231PS  Z30, Z29, Z13
-	VBROADCASTSS (R13)(DX*2), Z30
+	VBROADCASTSS (R14)(DX*2), Z30
 	VFMADD231PS  Z30, Z28, Z14
 	VFMADD231PS  Z30, Z29, Z15
-	VBROADCASTSS (R13)(BX*1), Z30
+	VBROADCASTSS (R14)(BX*1), Z30
 	VFMADD231PS  Z30, Z28, Z16
 	VFMADD231PS  Z30, Z29, Z17
-	VBROADCASTSS (R13)(DX*4), Z30
+	VBROADCASTSS (R14)(DX*4), Z30
 	VFMADD231PS  Z30, Z28, Z18
 	VFMADD231PS  Z30, Z29, Z19
-	VBROADCASTSS (R13)(SI*1), Z30
+	VBROADCASTSS (R14)(SI*1), Z30
 	VFMADD231PS  Z30, Z28, Z20
 	VFMADD231PS  Z30, Z29, Z21
-	VBROADCASTSS (R13)(BX*2), Z30
+	VBROADCASTSS (R14)(BX*2), Z30
 	VFMADD231PS  Z30, Z28, Z22
 	VFMADD231PS  Z30, Z29, Z23
-	VBROADCASTSS (R13)(DI*1), Z30
+	VBROADCASTSS (R14)(DI*1), Z30
 	VFMADD231PS  Z30, Z28, Z24
 	VFMADD231PS  Z30, Z29, Z25
-	VBROADCASTSS (R13)(DX*8), Z30
+	VBROADCASTSS (R14)(DX*8), Z30
 	VFMADD231PS  Z30, Z28, Z26
 	VFMADD231PS  Z30, Z29, Z27
-	ADDQ         $0x08, R9
-	ADDQ         $0x80, R11
-	DECQ         R10
-	JNE          term
-	MOVQ         dst+0(FP), R8
-	MOVQ         pitch+8(FP), R9
-	ADDQ         8(AX), R8
-	VMOVUPS      Z0, (R8)
-	VMOVUPS      Z1, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	VMOVUPS      Z3, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z6, (R8)
-	VMOVUPS      Z7, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	VMOVUPS      Z9, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z10, (R8)
-	VMOVUPS      Z11, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z12, (R8)
-	VMOVUPS      Z13, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z14, (R8)
-	VMOVUPS      Z15, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z16, (R8)
-	VMOVUPS      Z17, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z18, (R8)
-	VMOVUPS      Z19, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z20, (R8)
-	VMOVUPS      Z21, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z22, (R8)
-	VMOVUPS      Z23, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z24, (R8)
-	VMOVUPS      Z25, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z26, (R8)
-	VMOVUPS      Z27, 64(R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R11
+	TESTQ R11, R11
+	JE    nowhole
+
+whole:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPS      (R10)(R12*1), Z28
+	VMOVUPS      64(R10)(R12*1), Z29
+	VBROADCASTSS (R13), Z30
+	VFMADD231PS  Z30, Z28, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (R13)(DX*1), Z30
+	VFMADD231PS  Z30, Z28, Z2
+	VFMADD231PS  Z30, Z29, Z3
+	VBROADCASTSS (R13)(DX*2), Z30
+	VFMADD231PS  Z30, Z28, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (R13)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z6
+	VFMADD231PS  Z30, Z29, Z7
+	VBROADCASTSS (R13)(DX*4), Z30
+	VFMADD231PS  Z30, Z28, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R14), Z30
+	VFMADD231PS  Z30, Z28, Z10
+	VFMADD231PS  Z30, Z29, Z11
+	VBROADCASTSS (R14)(DX*1), Z30
+	VFMADD231PS  Z30, Z28, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	VBROADCASTSS (R14)(DX*2), Z30
+	VFMADD231PS  Z30, Z28, Z14
+	VFMADD231PS  Z30, Z29, Z15
+	VBROADCASTSS (R14)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z16
+	VFMADD231PS  Z30, Z29, Z17
+	VBROADCASTSS (R14)(DX*4), Z30
+	VFMADD231PS  Z30, Z28, Z18
+	VFMADD231PS  Z30, Z29, Z19
+	VBROADCASTSS (R14)(SI*1), Z30
+	VFMADD231PS  Z30, Z28, Z20
+	VFMADD231PS  Z30, Z29, Z21
+	VBROADCASTSS (R14)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z22
+	VFMADD231PS  Z30, Z29, Z23
+	VBROADCASTSS (R14)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z24
+	VFMADD231PS  Z30, Z29, Z25
+	VBROADCASTSS (R14)(DX*8), Z30
+	VFMADD231PS  Z30, Z28, Z26
+	VFMADD231PS  Z30, Z29, Z27
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R11
+	TESTQ R11, R11
+	JE    nolast
+
+last:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPS      (R10)(R12*1), Z28
+	VMOVUPS      64(R10)(R12*1), Z29
+	VBROADCASTSS (R13), Z30
+	VFMADD231PS  Z30, Z28, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (R13)(DX*1), Z30
+	VFMADD231PS  Z30, Z28, Z2
+	VFMADD231PS  Z30, Z29, Z3
+	VBROADCASTSS (R13)(DX*2), Z30
+	VFMADD231PS  Z30, Z28, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (R13)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z6
+	VFMADD231PS  Z30, Z29, Z7
+	VBROADCASTSS (R13)(DX*4), Z30
+	VFMADD231PS  Z30, Z28, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R14), Z30
+	VFMADD231PS  Z30, Z28, Z10
+	VFMADD231PS  Z30, Z29, Z11
+	VBROADCASTSS (R14)(DX*1), Z30
+	VFMADD231PS  Z30, Z28, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	VBROADCASTSS (R14)(DX*2), Z30
+	VFMADD231PS  Z30, Z28, Z14
+	VFMADD231PS  Z30, Z29, Z15
+	VBROADCASTSS (R14)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z16
+	VFMADD231PS  Z30, Z29, Z17
+	VBROADCASTSS (R14)(DX*4), Z30
+	VFMADD231PS  Z30, Z28, Z18
+	VFMADD231PS  Z30, Z29, Z19
+	VBROADCASTSS (R14)(SI*1), Z30
+	VFMADD231PS  Z30, Z28, Z20
+	VFMADD231PS  Z30, Z29, Z21
+	VBROADCASTSS (R14)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z22
+	VFMADD231PS  Z30, Z29, Z23
+	VBROADCASTSS (R14)(DI*1), Z30
+	VFMADD231PS  Z30, Z28, Z24
+	VFMADD231PS  Z30, Z29, Z25
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R8
+	MOVQ    pitch+8(FP), R9
+	ADDQ    8(AX), R8
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z2, (R8)
+	VMOVUPS Z3, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z4, (R8)
+	VMOVUPS Z5, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z6, (R8)
+	VMOVUPS Z7, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z8, (R8)
+	VMOVUPS Z9, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z10, (R8)
+	VMOVUPS Z11, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z12, (R8)
+	VMOVUPS Z13, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z14, (R8)
+	VMOVUPS Z15, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z16, (R8)
+	VMOVUPS Z17, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z18, (R8)
+	VMOVUPS Z19, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z20, (R8)
+	VMOVUPS Z21, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z22, (R8)
+	VMOVUPS Z23, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z24, (R8)
+	VMOVUPS Z25, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z26, (R8)
+	VMOVUPS Z27, 64(R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs1x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs1x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs1x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs1x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -6564,7 +10242,7 @@ tile:
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -6580,48 +10258,52 @@ tile:
 	VMOVUPS 64(SI), Z3
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(DX*1), R10
-	VMOVUPS      (R8), Z4
-	VMOVUPS      64(R8), Z5
-	VBROADCASTSS (R9), Z6
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	LEAQ         (R10)(DX*1), R11
+	VMOVUPS      (DI)(R9*1), Z4
+	VMOVUPS      64(DI)(R9*1), Z5
+	VBROADCASTSS (R10), Z6
 	VFMADD231PS  Z6, Z4, Z0
 	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS (R10), Z6
+	VBROADCASTSS (R11), Z6
 	VFMADD231PS  Z6, Z4, Z2
 	VFMADD231PS  Z6, Z5, Z3
-	ADDQ         $0x08, SI
-	ADDQ         $0x80, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPS      Z0, (BX)
-	VMOVUPS      Z1, 64(BX)
-	MOVQ         leap+16(FP), BX
-	MOVQ         dst+0(FP), SI
-	ADDQ         8(AX), SI
-	ADDQ         BX, SI
-	VMOVUPS      Z2, (SI)
-	VMOVUPS      Z3, 64(SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPS Z0, (BX)
+	VMOVUPS Z1, 64(BX)
+	MOVQ    leap+16(FP), BX
+	MOVQ    dst+0(FP), SI
+	ADDQ    8(AX), SI
+	ADDQ    BX, SI
+	VMOVUPS Z2, (SI)
+	VMOVUPS Z3, 64(SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs2x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs2x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs2x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs2x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -6637,7 +10319,7 @@ tile:
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -6659,60 +10341,108 @@ tile:
 	VMOVUPS 64(R8), Z7
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	LEAQ         (R10)(BX*1), R11
-	VMOVUPS      (R9), Z8
-	VMOVUPS      64(R9), Z9
-	VBROADCASTSS (R10), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS (R10)(DX*1), Z10
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Z8
+	VMOVUPS      64(R8)(R10*1), Z9
+	VBROADCASTSS (R11)(DX*1), Z10
 	VFMADD231PS  Z10, Z8, Z2
 	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS (R11), Z10
-	VFMADD231PS  Z10, Z8, Z4
-	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS (R11)(DX*1), Z10
+	VBROADCASTSS (R12)(DX*1), Z10
 	VFMADD231PS  Z10, Z8, Z6
 	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         $0x08, DI
-	ADDQ         $0x80, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPS      Z0, (SI)
-	VMOVUPS      Z1, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z2, (SI)
-	VMOVUPS      Z3, 64(SI)
-	MOVQ         leap+16(FP), SI
-	MOVQ         dst+0(FP), R8
-	ADDQ         8(AX), R8
-	ADDQ         SI, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z6, (R8)
-	VMOVUPS      Z7, 64(R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Z8
+	VMOVUPS      64(R8)(R10*1), Z9
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R11)(DX*1), Z10
+	VFMADD231PS  Z10, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS (R12), Z10
+	VFMADD231PS  Z10, Z8, Z4
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS (R12)(DX*1), Z10
+	VFMADD231PS  Z10, Z8, Z6
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Z8
+	VMOVUPS      64(R8)(R10*1), Z9
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS (R12), Z10
+	VFMADD231PS  Z10, Z8, Z4
+	VFMADD231PS  Z10, Z9, Z5
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	VMOVUPS Z3, 64(SI)
+	MOVQ    leap+16(FP), SI
+	MOVQ    dst+0(FP), R8
+	ADDQ    8(AX), R8
+	ADDQ    SI, R8
+	VMOVUPS Z4, (R8)
+	VMOVUPS Z5, 64(R8)
+	ADDQ    DI, R8
+	VMOVUPS Z6, (R8)
+	VMOVUPS Z7, 64(R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs3x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs3x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs3x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs3x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -6732,7 +10462,7 @@ tile:
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -6760,72 +10490,132 @@ tile:
 	VMOVUPS 64(R8), Z11
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	LEAQ         (R10)(BX*1), R11
-	VMOVUPS      (R9), Z12
-	VMOVUPS      64(R9), Z13
-	VBROADCASTSS (R10), Z14
-	VFMADD231PS  Z14, Z12, Z0
-	VFMADD231PS  Z14, Z13, Z1
-	VBROADCASTSS (R10)(DX*1), Z14
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Z12
+	VMOVUPS      64(R8)(R10*1), Z13
+	VBROADCASTSS (R11)(DX*1), Z14
 	VFMADD231PS  Z14, Z12, Z2
 	VFMADD231PS  Z14, Z13, Z3
-	VBROADCASTSS (R10)(DX*2), Z14
+	VBROADCASTSS (R11)(DX*2), Z14
 	VFMADD231PS  Z14, Z12, Z4
 	VFMADD231PS  Z14, Z13, Z5
-	VBROADCASTSS (R11), Z14
-	VFMADD231PS  Z14, Z12, Z6
-	VFMADD231PS  Z14, Z13, Z7
-	VBROADCASTSS (R11)(DX*1), Z14
+	VBROADCASTSS (R12)(DX*1), Z14
 	VFMADD231PS  Z14, Z12, Z8
 	VFMADD231PS  Z14, Z13, Z9
-	VBROADCASTSS (R11)(DX*2), Z14
+	VBROADCASTSS (R12)(DX*2), Z14
 	VFMADD231PS  Z14, Z12, Z10
 	VFMADD231PS  Z14, Z13, Z11
-	ADDQ         $0x08, DI
-	ADDQ         $0x80, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPS      Z0, (SI)
-	VMOVUPS      Z1, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z2, (SI)
-	VMOVUPS      Z3, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z4, (SI)
-	VMOVUPS      Z5, 64(SI)
-	MOVQ         leap+16(FP), SI
-	MOVQ         dst+0(FP), R8
-	ADDQ         8(AX), R8
-	ADDQ         SI, R8
-	VMOVUPS      Z6, (R8)
-	VMOVUPS      Z7, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z8, (R8)
-	VMOVUPS      Z9, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z10, (R8)
-	VMOVUPS      Z11, 64(R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Z12
+	VMOVUPS      64(R8)(R10*1), Z13
+	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z14, Z12, Z0
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS (R11)(DX*1), Z14
+	VFMADD231PS  Z14, Z12, Z2
+	VFMADD231PS  Z14, Z13, Z3
+	VBROADCASTSS (R11)(DX*2), Z14
+	VFMADD231PS  Z14, Z12, Z4
+	VFMADD231PS  Z14, Z13, Z5
+	VBROADCASTSS (R12), Z14
+	VFMADD231PS  Z14, Z12, Z6
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R12)(DX*1), Z14
+	VFMADD231PS  Z14, Z12, Z8
+	VFMADD231PS  Z14, Z13, Z9
+	VBROADCASTSS (R12)(DX*2), Z14
+	VFMADD231PS  Z14, Z12, Z10
+	VFMADD231PS  Z14, Z13, Z11
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPS      (R8)(R10*1), Z12
+	VMOVUPS      64(R8)(R10*1), Z13
+	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z14, Z12, Z0
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS (R11)(DX*1), Z14
+	VFMADD231PS  Z14, Z12, Z2
+	VFMADD231PS  Z14, Z13, Z3
+	VBROADCASTSS (R12), Z14
+	VFMADD231PS  Z14, Z12, Z6
+	VFMADD231PS  Z14, Z13, Z7
+	VBROADCASTSS (R12)(DX*1), Z14
+	VFMADD231PS  Z14, Z12, Z8
+	VFMADD231PS  Z14, Z13, Z9
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	VMOVUPS Z3, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPS Z4, (SI)
+	VMOVUPS Z5, 64(SI)
+	MOVQ    leap+16(FP), SI
+	MOVQ    dst+0(FP), R8
+	ADDQ    8(AX), R8
+	ADDQ    SI, R8
+	VMOVUPS Z6, (R8)
+	VMOVUPS Z7, 64(R8)
+	ADDQ    DI, R8
+	VMOVUPS Z8, (R8)
+	VMOVUPS Z9, 64(R8)
+	ADDQ    DI, R8
+	VMOVUPS Z10, (R8)
+	VMOVUPS Z11, 64(R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs4x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs4x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs4x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs4x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -6850,7 +10640,7 @@ tile:
 	VPXORD  Z13, Z13, Z13
 	VPXORD  Z14, Z14, Z14
 	VPXORD  Z15, Z15, Z15
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -6884,84 +10674,156 @@ tile:
 	VMOVUPS 64(R9), Z15
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z16
-	VMOVUPS      64(R10), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z18, Z16, Z0
-	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS (R11)(DX*1), Z18
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z16
+	VMOVUPS      64(R9)(R11*1), Z17
+	VBROADCASTSS (R12)(DX*1), Z18
 	VFMADD231PS  Z18, Z16, Z2
 	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS (R11)(DX*2), Z18
+	VBROADCASTSS (R12)(DX*2), Z18
 	VFMADD231PS  Z18, Z16, Z4
 	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS (R11)(BX*1), Z18
+	VBROADCASTSS (R12)(BX*1), Z18
 	VFMADD231PS  Z18, Z16, Z6
 	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z18, Z16, Z8
-	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R13)(DX*1), Z18
 	VFMADD231PS  Z18, Z16, Z10
 	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R13)(DX*2), Z18
 	VFMADD231PS  Z18, Z16, Z12
 	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS (R12)(BX*1), Z18
+	VBROADCASTSS (R13)(BX*1), Z18
 	VFMADD231PS  Z18, Z16, Z14
 	VFMADD231PS  Z18, Z17, Z15
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	VMOVUPS      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	VMOVUPS      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	VMOVUPS      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
-	VMOVUPS      Z7, 64(DI)
-	MOVQ         leap+16(FP), DI
-	MOVQ         dst+0(FP), R9
-	ADDQ         8(AX), R9
-	ADDQ         DI, R9
-	VMOVUPS      Z8, (R9)
-	VMOVUPS      Z9, 64(R9)
-	ADDQ         R8, R9
-	VMOVUPS      Z10, (R9)
-	VMOVUPS      Z11, 64(R9)
-	ADDQ         R8, R9
-	VMOVUPS      Z12, (R9)
-	VMOVUPS      Z13, 64(R9)
-	ADDQ         R8, R9
-	VMOVUPS      Z14, (R9)
-	VMOVUPS      Z15, 64(R9)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z16
+	VMOVUPS      64(R9)(R11*1), Z17
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z18, Z16, Z0
+	VFMADD231PS  Z18, Z17, Z1
+	VBROADCASTSS (R12)(DX*1), Z18
+	VFMADD231PS  Z18, Z16, Z2
+	VFMADD231PS  Z18, Z17, Z3
+	VBROADCASTSS (R12)(DX*2), Z18
+	VFMADD231PS  Z18, Z16, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS (R12)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z6
+	VFMADD231PS  Z18, Z17, Z7
+	VBROADCASTSS (R13), Z18
+	VFMADD231PS  Z18, Z16, Z8
+	VFMADD231PS  Z18, Z17, Z9
+	VBROADCASTSS (R13)(DX*1), Z18
+	VFMADD231PS  Z18, Z16, Z10
+	VFMADD231PS  Z18, Z17, Z11
+	VBROADCASTSS (R13)(DX*2), Z18
+	VFMADD231PS  Z18, Z16, Z12
+	VFMADD231PS  Z18, Z17, Z13
+	VBROADCASTSS (R13)(BX*1), Z18
+	VFMADD231PS  Z18, Z16, Z14
+	VFMADD231PS  Z18, Z17, Z15
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z16
+	VMOVUPS      64(R9)(R11*1), Z17
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z18, Z16, Z0
+	VFMADD231PS  Z18, Z17, Z1
+	VBROADCASTSS (R12)(DX*1), Z18
+	VFMADD231PS  Z18, Z16, Z2
+	VFMADD231PS  Z18, Z17, Z3
+	VBROADCASTSS (R12)(DX*2), Z18
+	VFMADD231PS  Z18, Z16, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS (R13), Z18
+	VFMADD231PS  Z18, Z16, Z8
+	VFMADD231PS  Z18, Z17, Z9
+	VBROADCASTSS (R13)(DX*1), Z18
+	VFMADD231PS  Z18, Z16, Z10
+	VFMADD231PS  Z18, Z17, Z11
+	VBROADCASTSS (R13)(DX*2), Z18
+	VFMADD231PS  Z18, Z16, Z12
+	VFMADD231PS  Z18, Z17, Z13
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z7, 64(DI)
+	MOVQ    leap+16(FP), DI
+	MOVQ    dst+0(FP), R9
+	ADDQ    8(AX), R9
+	ADDQ    DI, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z10, (R9)
+	VMOVUPS Z11, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z14, (R9)
+	VMOVUPS Z15, 64(R9)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs5x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs5x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs5x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs5x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -6990,7 +10852,7 @@ tile:
 	VPXORD  Z17, Z17, Z17
 	VPXORD  Z18, Z18, Z18
 	VPXORD  Z19, Z19, Z19
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -7030,96 +10892,180 @@ tile:
 	VMOVUPS 64(R9), Z19
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPS      (R10), Z20
-	VMOVUPS      64(R10), Z21
-	VBROADCASTSS (R11), Z22
-	VFMADD231PS  Z22, Z20, Z0
-	VFMADD231PS  Z22, Z21, Z1
-	VBROADCASTSS (R11)(DX*1), Z22
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z20
+	VMOVUPS      64(R9)(R11*1), Z21
+	VBROADCASTSS (R12)(DX*1), Z22
 	VFMADD231PS  Z22, Z20, Z2
 	VFMADD231PS  Z22, Z21, Z3
-	VBROADCASTSS (R11)(DX*2), Z22
+	VBROADCASTSS (R12)(DX*2), Z22
 	VFMADD231PS  Z22, Z20, Z4
 	VFMADD231PS  Z22, Z21, Z5
-	VBROADCASTSS (R11)(BX*1), Z22
+	VBROADCASTSS (R12)(BX*1), Z22
 	VFMADD231PS  Z22, Z20, Z6
 	VFMADD231PS  Z22, Z21, Z7
-	VBROADCASTSS (R11)(DX*4), Z22
+	VBROADCASTSS (R12)(DX*4), Z22
 	VFMADD231PS  Z22, Z20, Z8
 	VFMADD231PS  Z22, Z21, Z9
-	VBROADCASTSS (R12), Z22
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-	VBROADCASTSS (R12)(DX*1), Z22
+	VBROADCASTSS (R13)(DX*1), Z22
 	VFMADD231PS  Z22, Z20, Z12
 	VFMADD231PS  Z22, Z21, Z13
-	VBROADCASTSS (R12)(DX*2), Z22
+	VBROADCASTSS (R13)(DX*2), Z22
 	VFMADD231PS  Z22, Z20, Z14
 	VFMADD231PS  Z22, Z21, Z15
-	VBROADCASTSS (R12)(BX*1), Z22
+	VBROADCASTSS (R13)(BX*1), Z22
 	VFMADD231PS  Z22, Z20, Z16
 	VFMADD231PS  Z22, Z21, Z17
-	VBROADCASTSS (R12)(DX*4), Z22
+	VBROADCASTSS (R13)(DX*4), Z22
 	VFMADD231PS  Z22, Z20, Z18
 	VFMADD231PS  Z22, Z21, Z19
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPS      Z0, (DI)
-	VMOVUPS      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	VMOVUPS      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	VMOVUPS      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
-	VMOVUPS      Z7, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	VMOVUPS      Z9, 64(DI)
-	MOVQ         leap+16(FP), DI
-	MOVQ         dst+0(FP), R9
-	ADDQ         8(AX), R9
-	ADDQ         DI, R9
-	VMOVUPS      Z10, (R9)
-	VMOVUPS      Z11, 64(R9)
-	ADDQ         R8, R9
-	VMOVUPS      Z12, (R9)
-	VMOVUPS      Z13, 64(R9)
-	ADDQ         R8, R9
-	VMOVUPS      Z14, (R9)
-	VMOVUPS      Z15, 64(R9)
-	ADDQ         R8, R9
-	VMOVUPS      Z16, (R9)
-	VMOVUPS      Z17, 64(R9)
-	ADDQ         R8, R9
-	VMOVUPS      Z18, (R9)
-	VMOVUPS      Z19, 64(R9)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z20
+	VMOVUPS      64(R9)(R11*1), Z21
+	VBROADCASTSS (R12), Z22
+	VFMADD231PS  Z22, Z20, Z0
+	VFMADD231PS  Z22, Z21, Z1
+	VBROADCASTSS (R12)(DX*1), Z22
+	VFMADD231PS  Z22, Z20, Z2
+	VFMADD231PS  Z22, Z21, Z3
+	VBROADCASTSS (R12)(DX*2), Z22
+	VFMADD231PS  Z22, Z20, Z4
+	VFMADD231PS  Z22, Z21, Z5
+	VBROADCASTSS (R12)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z6
+	VFMADD231PS  Z22, Z21, Z7
+	VBROADCASTSS (R12)(DX*4), Z22
+	VFMADD231PS  Z22, Z20, Z8
+	VFMADD231PS  Z22, Z21, Z9
+	VBROADCASTSS (R13), Z22
+	VFMADD231PS  Z22, Z20, Z10
+	VFMADD231PS  Z22, Z21, Z11
+	VBROADCASTSS (R13)(DX*1), Z22
+	VFMADD231PS  Z22, Z20, Z12
+	VFMADD231PS  Z22, Z21, Z13
+	VBROADCASTSS (R13)(DX*2), Z22
+	VFMADD231PS  Z22, Z20, Z14
+	VFMADD231PS  Z22, Z21, Z15
+	VBROADCASTSS (R13)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z16
+	VFMADD231PS  Z22, Z21, Z17
+	VBROADCASTSS (R13)(DX*4), Z22
+	VFMADD231PS  Z22, Z20, Z18
+	VFMADD231PS  Z22, Z21, Z19
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPS      (R9)(R11*1), Z20
+	VMOVUPS      64(R9)(R11*1), Z21
+	VBROADCASTSS (R12), Z22
+	VFMADD231PS  Z22, Z20, Z0
+	VFMADD231PS  Z22, Z21, Z1
+	VBROADCASTSS (R12)(DX*1), Z22
+	VFMADD231PS  Z22, Z20, Z2
+	VFMADD231PS  Z22, Z21, Z3
+	VBROADCASTSS (R12)(DX*2), Z22
+	VFMADD231PS  Z22, Z20, Z4
+	VFMADD231PS  Z22, Z21, Z5
+	VBROADCASTSS (R12)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z6
+	VFMADD231PS  Z22, Z21, Z7
+	VBROADCASTSS (R13), Z22
+	VFMADD231PS  Z22, Z20, Z10
+	VFMADD231PS  Z22, Z21, Z11
+	VBROADCASTSS (R13)(DX*1), Z22
+	VFMADD231PS  Z22, Z20, Z12
+	VFMADD231PS  Z22, Z21, Z13
+	VBROADCASTSS (R13)(DX*2), Z22
+	VFMADD231PS  Z22, Z20, Z14
+	VFMADD231PS  Z22, Z21, Z15
+	VBROADCASTSS (R13)(BX*1), Z22
+	VFMADD231PS  Z22, Z20, Z16
+	VFMADD231PS  Z22, Z21, Z17
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	VMOVUPS Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	VMOVUPS Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z7, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPS Z8, (DI)
+	VMOVUPS Z9, 64(DI)
+	MOVQ    leap+16(FP), DI
+	MOVQ    dst+0(FP), R9
+	ADDQ    8(AX), R9
+	ADDQ    DI, R9
+	VMOVUPS Z10, (R9)
+	VMOVUPS Z11, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z14, (R9)
+	VMOVUPS Z15, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z16, (R9)
+	VMOVUPS Z17, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPS Z18, (R9)
+	VMOVUPS Z19, 64(R9)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs6x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs6x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs6x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs6x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -7152,7 +11098,7 @@ tile:
 	VPXORD  Z21, Z21, Z21
 	VPXORD  Z22, Z22, Z22
 	VPXORD  Z23, Z23, Z23
-	MOVQ    add+88(FP), R8
+	MOVQ    add+104(FP), R8
 	TESTQ   R8, R8
 	JE      start
 	MOVQ    dst+0(FP), R8
@@ -7198,108 +11144,204 @@ tile:
 	VMOVUPS 64(R10), Z23
 
 start:
-	MOVQ src+24(FP), R8
-	MOVQ offsets+64(FP), R9
-	MOVQ n+72(FP), R10
-	MOVQ weights+80(FP), R11
-	ADDQ (AX), R8
+	MOVQ  src+24(FP), R8
+	MOVQ  terms+64(FP), R9
+	MOVQ  weights+96(FP), R10
+	ADDQ  (AX), R8
+	MOVQ  first+72(FP), R11
+	TESTQ R11, R11
+	JE    nofirst
 
-term:
-	MOVQ         (R9), R12
-	ADDQ         R8, R12
-	LEAQ         (R12)(DI*1), R13
-	VMOVUPS      (R11), Z24
-	VMOVUPS      64(R11), Z25
-	VBROADCASTSS (R12), Z26
-	VFMADD231PS  Z26, Z24, Z0
-	VFMADD231PS  Z26, Z25, Z1
-	VBROADCASTSS (R12)(DX*1), Z26
+first:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPS      (R10)(R12*1), Z24
+	VMOVUPS      64(R10)(R12*1), Z25
+	VBROADCASTSS (R13)(DX*1), Z26
 	VFMADD231PS  Z26, Z24, Z2
 	VFMADD231PS  Z26, Z25, Z3
-	VBROADCASTSS (R12)(DX*2), Z26
+	VBROADCASTSS (R13)(DX*2), Z26
 	VFMADD231PS  Z26, Z24, Z4
 	VFMADD231PS  Z26, Z25, Z5
-	VBROADCASTSS (R12)(BX*1), Z26
+	VBROADCASTSS (R13)(BX*1), Z26
 	VFMADD231PS  Z26, Z24, Z6
 	VFMADD231PS  Z26, Z25, Z7
-	VBROADCASTSS (R12)(DX*4), Z26
+	VBROADCASTSS (R13)(DX*4), Z26
 	VFMADD231PS  Z26, Z24, Z8
 	VFMADD231PS  Z26, Z25, Z9
-	VBROADCASTSS (R12)(SI*1), Z26
+	VBROADCASTSS (R13)(SI*1), Z26
 	VFMADD231PS  Z26, Z24, Z10
 	VFMADD231PS  Z26, Z25, Z11
-	VBROADCASTSS (R13), Z26
-	VFMADD231PS  Z26, Z24, Z12
-	VFMADD231PS  Z26, Z25, Z13
-	VBROADCASTSS (R13)(DX*1), Z26
+	VBROADCASTSS (R14)(DX*1), Z26
 	VFMADD231PS  Z26, Z24, Z14
 	VFMADD231PS  Z26, Z25, Z15
-	VBROADCASTSS (R13)(DX*2), Z26
+	VBROADCASTSS (R14)(DX*2), Z26
 	VFMADD231PS  Z26, Z24, Z16
 	VFMADD231PS  Z26, Z25, Z17
-	VBROADCASTSS (R13)(BX*1), Z26
+	VBROADCASTSS (R14)(BX*1), Z26
 	VFMADD231PS  Z26, Z24, Z18
 	VFMADD231PS  Z26, Z25, Z19
-	VBROADCASTSS (R13)(DX*4), Z26
+	VBROADCASTSS (R14)(DX*4), Z26
 	VFMADD231PS  Z26, Z24, Z20
 	VFMADD231PS  Z26, Z25, Z21
-	VBROADCASTSS (R13)(SI*1), Z26
+	VBROADCASTSS (R14)(SI*1), Z26
 	VFMADD231PS  Z26, Z24, Z22
 	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         $0x08, R9
-	ADDQ         $0x80, R11
-	DECQ         R10
-	JNE          term
-	MOVQ         dst+0(FP), R8
-	MOVQ         pitch+8(FP), R9
-	ADDQ         8(AX), R8
-	VMOVUPS      Z0, (R8)
-	VMOVUPS      Z1, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	VMOVUPS      Z3, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z6, (R8)
-	VMOVUPS      Z7, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	VMOVUPS      Z9, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z10, (R8)
-	VMOVUPS      Z11, 64(R8)
-	MOVQ         leap+16(FP), R8
-	MOVQ         dst+0(FP), R10
-	ADDQ         8(AX), R10
-	ADDQ         R8, R10
-	VMOVUPS      Z12, (R10)
-	VMOVUPS      Z13, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z14, (R10)
-	VMOVUPS      Z15, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z16, (R10)
-	VMOVUPS      Z17, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z18, (R10)
-	VMOVUPS      Z19, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z20, (R10)
-	VMOVUPS      Z21, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z22, (R10)
-	VMOVUPS      Z23, 64(R10)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R11
+	TESTQ R11, R11
+	JE    nowhole
+
+whole:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPS      (R10)(R12*1), Z24
+	VMOVUPS      64(R10)(R12*1), Z25
+	VBROADCASTSS (R13), Z26
+	VFMADD231PS  Z26, Z24, Z0
+	VFMADD231PS  Z26, Z25, Z1
+	VBROADCASTSS (R13)(DX*1), Z26
+	VFMADD231PS  Z26, Z24, Z2
+	VFMADD231PS  Z26, Z25, Z3
+	VBROADCASTSS (R13)(DX*2), Z26
+	VFMADD231PS  Z26, Z24, Z4
+	VFMADD231PS  Z26, Z25, Z5
+	VBROADCASTSS (R13)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z6
+	VFMADD231PS  Z26, Z25, Z7
+	VBROADCASTSS (R13)(DX*4), Z26
+	VFMADD231PS  Z26, Z24, Z8
+	VFMADD231PS  Z26, Z25, Z9
+	VBROADCASTSS (R13)(SI*1), Z26
+	VFMADD231PS  Z26, Z24, Z10
+	VFMADD231PS  Z26, Z25, Z11
+	VBROADCASTSS (R14), Z26
+	VFMADD231PS  Z26, Z24, Z12
+	VFMADD231PS  Z26, Z25, Z13
+	VBROADCASTSS (R14)(DX*1), Z26
+	VFMADD231PS  Z26, Z24, Z14
+	VFMADD231PS  Z26, Z25, Z15
+	VBROADCASTSS (R14)(DX*2), Z26
+	VFMADD231PS  Z26, Z24, Z16
+	VFMADD231PS  Z26, Z25, Z17
+	VBROADCASTSS (R14)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z19
+	VBROADCASTSS (R14)(DX*4), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z21
+	VBROADCASTSS (R14)(SI*1), Z26
+	VFMADD231PS  Z26, Z24, Z22
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R11
+	TESTQ R11, R11
+	JE    nolast
+
+last:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPS      (R10)(R12*1), Z24
+	VMOVUPS      64(R10)(R12*1), Z25
+	VBROADCASTSS (R13), Z26
+	VFMADD231PS  Z26, Z24, Z0
+	VFMADD231PS  Z26, Z25, Z1
+	VBROADCASTSS (R13)(DX*1), Z26
+	VFMADD231PS  Z26, Z24, Z2
+	VFMADD231PS  Z26, Z25, Z3
+	VBROADCASTSS (R13)(DX*2), Z26
+	VFMADD231PS  Z26, Z24, Z4
+	VFMADD231PS  Z26, Z25, Z5
+	VBROADCASTSS (R13)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z6
+	VFMADD231PS  Z26, Z25, Z7
+	VBROADCASTSS (R13)(DX*4), Z26
+	VFMADD231PS  Z26, Z24, Z8
+	VFMADD231PS  Z26, Z25, Z9
+	VBROADCASTSS (R14), Z26
+	VFMADD231PS  Z26, Z24, Z12
+	VFMADD231PS  Z26, Z25, Z13
+	VBROADCASTSS (R14)(DX*1), Z26
+	VFMADD231PS  Z26, Z24, Z14
+	VFMADD231PS  Z26, Z25, Z15
+	VBROADCASTSS (R14)(DX*2), Z26
+	VFMADD231PS  Z26, Z24, Z16
+	VFMADD231PS  Z26, Z25, Z17
+	VBROADCASTSS (R14)(BX*1), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z19
+	VBROADCASTSS (R14)(DX*4), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z21
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R8
+	MOVQ    pitch+8(FP), R9
+	ADDQ    8(AX), R8
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z2, (R8)
+	VMOVUPS Z3, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z4, (R8)
+	VMOVUPS Z5, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z6, (R8)
+	VMOVUPS Z7, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z8, (R8)
+	VMOVUPS Z9, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z10, (R8)
+	VMOVUPS Z11, 64(R8)
+	MOVQ    leap+16(FP), R8
+	MOVQ    dst+0(FP), R10
+	ADDQ    8(AX), R10
+	ADDQ    R8, R10
+	VMOVUPS Z12, (R10)
+	VMOVUPS Z13, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z14, (R10)
+	VMOVUPS Z15, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z16, (R10)
+	VMOVUPS Z17, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z18, (R10)
+	VMOVUPS Z19, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z20, (R10)
+	VMOVUPS Z21, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z22, (R10)
+	VMOVUPS Z23, 64(R10)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs7x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs7x2F32AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs7x2F32AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs7x2F32AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -7336,7 +11378,7 @@ tile:
 	VPXORD  Z25, Z25, Z25
 	VPXORD  Z26, Z26, Z26
 	VPXORD  Z27, Z27, Z27
-	MOVQ    add+88(FP), R8
+	MOVQ    add+104(FP), R8
 	TESTQ   R8, R8
 	JE      start
 	MOVQ    dst+0(FP), R8
@@ -7388,127 +11430,235 @@ tile:
 	VMOVUPS 64(R10), Z27
 
 start:
-	MOVQ src+24(FP), R8
-	MOVQ offsets+64(FP), R9
-	MOVQ n+72(FP), R10
-	MOVQ weights+80(FP), R11
-	ADDQ (AX), R8
+	MOVQ  src+24(FP), R8
+	MOVQ  terms+64(FP), R9
+	MOVQ  weights+96(FP), R10
+	ADDQ  (AX), R8
+	MOVQ  first+72(FP), R11
+	TESTQ R11, R11
+	JE    nofirst
 
-term:
-	MOVQ         (R9), R12
-	ADDQ         R8, R12
-	LEAQ         (R12)(DI*1), R13
-	VMOVUPS      (R11), Z28
-	VMOVUPS      64(R11), Z29
-	VBROADCASTSS (R12), Z30
-	VFMADD231PS  Z30, Z28, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS (R12)(DX*1), Z30
+first:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPS      (R10)(R12*1), Z28
+	VMOVUPS      64(R10)(R12*1), Z29
+	VBROADCASTSS (R13)(DX*1), Z30
 	VFMADD231PS  Z30, Z28, Z2
 	VFMADD231PS  Z30, Z29, Z3
-	VBROADCASTSS (R12)(DX*2), Z30
+	VBROADCASTSS (R13)(DX*2), Z30
 	VFMADD231PS  Z30, Z28, Z4
 	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS (R12)(BX*1), Z30
+	VBROADCASTSS (R13)(BX*1), Z30
 	VFMADD231PS  Z30, Z28, Z6
 	VFMADD231PS  Z30, Z29, Z7
-	VBROADCASTSS (R12)(DX*4), Z30
+	VBROADCASTSS (R13)(DX*4), Z30
 	VFMADD231PS  Z30, Z28, Z8
 	VFMADD231PS  Z30, Z29, Z9
-	VBROADCASTSS (R12)(SI*1), Z30
+	VBROADCASTSS (R13)(SI*1), Z30
 	VFMADD231PS  Z30, Z28, Z10
 	VFMADD231PS  Z30, Z29, Z11
-	VBROADCASTSS (R12)(BX*2), Z30
+	VBROADCASTSS (R13)(BX*2), Z30
 	VFMADD231PS  Z30, Z28, Z12
 	VFMADD231PS  Z30, Z29, Z13
-	VBROADCASTSS (R13), Z30
-	VFMADD231PS  Z30, Z28, Z14
-	VFMADD231PS  Z30, Z29, Z15
-	VBROADCASTSS (R13)(DX*1), Z30
+	VBROADCASTSS (R14)(DX*1), Z30
 	VFMADD231PS  Z30, Z28, Z16
 	VFMADD231PS  Z30, Z29, Z17
-	VBROADCASTSS (R13)(DX*2), Z30
+	VBROADCASTSS (R14)(DX*2), Z30
 	VFMADD231PS  Z30, Z28, Z18
 	VFMADD231PS  Z30, Z29, Z19
-	VBROADCASTSS (R13)(BX*1), Z30
+	VBROADCASTSS (R14)(BX*1), Z30
 	VFMADD231PS  Z30, Z28, Z20
 	VFMADD231PS  Z30, Z29, Z21
-	VBROADCASTSS (R13)(DX*4), Z30
+	VBROADCASTSS (R14)(DX*4), Z30
 	VFMADD231PS  Z30, Z28, Z22
 	VFMADD231PS  Z30, Z29, Z23
-	VBROADCASTSS (R13)(SI*1), Z30
+	VBROADCASTSS (R14)(SI*1), Z30
 	VFMADD231PS  Z30, Z28, Z24
 	VFMADD231PS  Z30, Z29, Z25
-	VBROADCASTSS (R13)(BX*2), Z30
+	VBROADCASTSS (R14)(BX*2), Z30
 	VFMADD231PS  Z30, Z28, Z26
 	VFMADD231PS  Z30, Z29, Z27
-	ADDQ         $0x08, R9
-	ADDQ         $0x80, R11
-	DECQ         R10
-	JNE          term
-	MOVQ         dst+0(FP), R8
-	MOVQ         pitch+8(FP), R9
-	ADDQ         8(AX), R8
-	VMOVUPS      Z0, (R8)
-	VMOVUPS      Z1, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	VMOVUPS      Z3, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z6, (R8)
-	VMOVUPS      Z7, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	VMOVUPS      Z9, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z10, (R8)
-	VMOVUPS      Z11, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z12, (R8)
-	VMOVUPS      Z13, 64(R8)
-	MOVQ         leap+16(FP), R8
-	MOVQ         dst+0(FP), R10
-	ADDQ         8(AX), R10
-	ADDQ         R8, R10
-	VMOVUPS      Z14, (R10)
-	VMOVUPS      Z15, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z16, (R10)
-	VMOVUPS      Z17, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z18, (R10)
-	VMOVUPS      Z19, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z20, (R10)
-	VMOVUPS      Z21, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z22, (R10)
-	VMOVUPS      Z23, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z24, (R10)
-	VMOVUPS      Z25, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPS      Z26, (R10)
-	VMOVUPS      Z27, 64(R10)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R11
+	TESTQ R11, R11
+	JE    nowhole
+
+whole:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPS      (R10)(R12*1), Z28
+	VMOVUPS      64(R10)(R12*1), Z29
+	VBROADCASTSS (R13), Z30
+	VFMADD231PS  Z30, Z28, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (R13)(DX*1), Z30
+	VFMADD231PS  Z30, Z28, Z2
+	VFMADD231PS  Z30, Z29, Z3
+	VBROADCASTSS (R13)(DX*2), Z30
+	VFMADD231PS  Z30, Z28, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (R13)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z6
+	VFMADD231PS  Z30, Z29, Z7
+	VBROADCASTSS (R13)(DX*4), Z30
+	VFMADD231PS  Z30, Z28, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R13)(SI*1), Z30
+	VFMADD231PS  Z30, Z28, Z10
+	VFMADD231PS  Z30, Z29, Z11
+	VBROADCASTSS (R13)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	VBROADCASTSS (R14), Z30
+	VFMADD231PS  Z30, Z28, Z14
+	VFMADD231PS  Z30, Z29, Z15
+	VBROADCASTSS (R14)(DX*1), Z30
+	VFMADD231PS  Z30, Z28, Z16
+	VFMADD231PS  Z30, Z29, Z17
+	VBROADCASTSS (R14)(DX*2), Z30
+	VFMADD231PS  Z30, Z28, Z18
+	VFMADD231PS  Z30, Z29, Z19
+	VBROADCASTSS (R14)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z20
+	VFMADD231PS  Z30, Z29, Z21
+	VBROADCASTSS (R14)(DX*4), Z30
+	VFMADD231PS  Z30, Z28, Z22
+	VFMADD231PS  Z30, Z29, Z23
+	VBROADCASTSS (R14)(SI*1), Z30
+	VFMADD231PS  Z30, Z28, Z24
+	VFMADD231PS  Z30, Z29, Z25
+	VBROADCASTSS (R14)(BX*2), Z30
+	VFMADD231PS  Z30, Z28, Z26
+	VFMADD231PS  Z30, Z29, Z27
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R11
+	TESTQ R11, R11
+	JE    nolast
+
+last:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPS      (R10)(R12*1), Z28
+	VMOVUPS      64(R10)(R12*1), Z29
+	VBROADCASTSS (R13), Z30
+	VFMADD231PS  Z30, Z28, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (R13)(DX*1), Z30
+	VFMADD231PS  Z30, Z28, Z2
+	VFMADD231PS  Z30, Z29, Z3
+	VBROADCASTSS (R13)(DX*2), Z30
+	VFMADD231PS  Z30, Z28, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (R13)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z6
+	VFMADD231PS  Z30, Z29, Z7
+	VBROADCASTSS (R13)(DX*4), Z30
+	VFMADD231PS  Z30, Z28, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R13)(SI*1), Z30
+	VFMADD231PS  Z30, Z28, Z10
+	VFMADD231PS  Z30, Z29, Z11
+	VBROADCASTSS (R14), Z30
+	VFMADD231PS  Z30, Z28, Z14
+	VFMADD231PS  Z30, Z29, Z15
+	VBROADCASTSS (R14)(DX*1), Z30
+	VFMADD231PS  Z30, Z28, Z16
+	VFMADD231PS  Z30, Z29, Z17
+	VBROADCASTSS (R14)(DX*2), Z30
+	VFMADD231PS  Z30, Z28, Z18
+	VFMADD231PS  Z30, Z29, Z19
+	VBROADCASTSS (R14)(BX*1), Z30
+	VFMADD231PS  Z30, Z28, Z20
+	VFMADD231PS  Z30, Z29, Z21
+	VBROADCASTSS (R14)(DX*4), Z30
+	VFMADD231PS  Z30, Z28, Z22
+	VFMADD231PS  Z30, Z29, Z23
+	VBROADCASTSS (R14)(SI*1), Z30
+	VFMADD231PS  Z30, Z28, Z24
+	VFMADD231PS  Z30, Z29, Z25
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R8
+	MOVQ    pitch+8(FP), R9
+	ADDQ    8(AX), R8
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z2, (R8)
+	VMOVUPS Z3, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z4, (R8)
+	VMOVUPS Z5, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z6, (R8)
+	VMOVUPS Z7, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z8, (R8)
+	VMOVUPS Z9, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z10, (R8)
+	VMOVUPS Z11, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPS Z12, (R8)
+	VMOVUPS Z13, 64(R8)
+	MOVQ    leap+16(FP), R8
+	MOVQ    dst+0(FP), R10
+	ADDQ    8(AX), R10
+	ADDQ    R8, R10
+	VMOVUPS Z14, (R10)
+	VMOVUPS Z15, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z16, (R10)
+	VMOVUPS Z17, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z18, (R10)
+	VMOVUPS Z19, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z20, (R10)
+	VMOVUPS Z21, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z22, (R10)
+	VMOVUPS Z23, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z24, (R10)
+	VMOVUPS Z25, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPS Z26, (R10)
+	VMOVUPS Z27, 64(R10)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles1x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles1x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles1x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles1x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
 
 tile:
 	VPXORD  Z0, Z0, Z0
-	MOVQ    add+88(FP), DX
+	MOVQ    add+104(FP), DX
 	TESTQ   DX, DX
 	JE      start
 	MOVQ    dst+0(FP), DX
@@ -7517,35 +11667,39 @@ tile:
 	VMOVUPD (DX), Z0
 
 start:
-	MOVQ src+24(FP), DX
-	MOVQ offsets+64(FP), BX
-	MOVQ n+72(FP), SI
-	MOVQ weights+80(FP), DI
-	ADDQ (AX), DX
+	MOVQ  src+24(FP), DX
+	MOVQ  terms+64(FP), BX
+	MOVQ  weights+96(FP), SI
+	ADDQ  (AX), DX
+	MOVQ  whole+80(FP), DI
+	TESTQ DI, DI
+	JE    nowhole
 
-term:
-	MOVQ         (BX), R8
-	ADDQ         DX, R8
-	VMOVUPD      (DI), Z1
-	VBROADCASTSD (R8), Z2
+whole:
+	MOVQ         (BX), R9
+	MOVQ         8(BX), R8
+	ADDQ         DX, R9
+	VMOVUPD      (SI)(R8*1), Z1
+	VBROADCASTSD (R9), Z2
 	VFMADD231PD  Z2, Z1, Z0
-	ADDQ         $0x08, BX
-	ADDQ         $0x80, DI
-	DECQ         SI
-	JNE          term
-	MOVQ         dst+0(FP), DX
-	MOVQ         pitch+8(FP), BX
-	ADDQ         8(AX), DX
-	VMOVUPD      Z0, (DX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, BX
+	DECQ         DI
+	JNE          whole
+
+nowhole:
+	MOVQ    dst+0(FP), DX
+	MOVQ    pitch+8(FP), BX
+	ADDQ    8(AX), DX
+	VMOVUPD Z0, (DX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles2x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles2x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles2x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles2x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -7553,7 +11707,7 @@ TEXT ·tiles2x1F64AVX512(SB), NOSPLIT, $0-96
 tile:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -7564,39 +11718,75 @@ tile:
 	VMOVUPD (BX), Z1
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  first+72(FP), R8
+	TESTQ R8, R8
+	JE    nofirst
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	VMOVUPD      (R8), Z2
-	VBROADCASTSD (R9), Z3
-	VFMADD231PD  Z3, Z2, Z0
-	VBROADCASTSD (R9)(DX*1), Z3
+first:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Z2
+	VBROADCASTSD (R10)(DX*1), Z3
 	VFMADD231PD  Z3, Z2, Z1
-	ADDQ         $0x08, SI
-	ADDQ         $0x80, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPD      Z0, (BX)
-	ADDQ         SI, BX
-	VMOVUPD      Z1, (BX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
+
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Z2
+	VBROADCASTSD (R10), Z3
+	VFMADD231PD  Z3, Z2, Z0
+	VBROADCASTSD (R10)(DX*1), Z3
+	VFMADD231PD  Z3, Z2, Z1
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R8
+	TESTQ R8, R8
+	JE    nolast
+
+last:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Z2
+	VBROADCASTSD (R10), Z3
+	VFMADD231PD  Z3, Z2, Z0
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPD Z0, (BX)
+	ADDQ    SI, BX
+	VMOVUPD Z1, (BX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles3x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles3x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles3x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles3x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -7605,7 +11795,7 @@ tile:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -7618,43 +11808,83 @@ tile:
 	VMOVUPD (BX), Z2
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  first+72(FP), R8
+	TESTQ R8, R8
+	JE    nofirst
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	VMOVUPD      (R8), Z3
-	VBROADCASTSD (R9), Z4
-	VFMADD231PD  Z4, Z3, Z0
-	VBROADCASTSD (R9)(DX*1), Z4
+first:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Z3
+	VBROADCASTSD (R10)(DX*1), Z4
 	VFMADD231PD  Z4, Z3, Z1
-	VBROADCASTSD (R9)(DX*2), Z4
+	VBROADCASTSD (R10)(DX*2), Z4
 	VFMADD231PD  Z4, Z3, Z2
-	ADDQ         $0x08, SI
-	ADDQ         $0x80, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPD      Z0, (BX)
-	ADDQ         SI, BX
-	VMOVUPD      Z1, (BX)
-	ADDQ         SI, BX
-	VMOVUPD      Z2, (BX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
+
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Z3
+	VBROADCASTSD (R10), Z4
+	VFMADD231PD  Z4, Z3, Z0
+	VBROADCASTSD (R10)(DX*1), Z4
+	VFMADD231PD  Z4, Z3, Z1
+	VBROADCASTSD (R10)(DX*2), Z4
+	VFMADD231PD  Z4, Z3, Z2
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R8
+	TESTQ R8, R8
+	JE    nolast
+
+last:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Z3
+	VBROADCASTSD (R10), Z4
+	VFMADD231PD  Z4, Z3, Z0
+	VBROADCASTSD (R10)(DX*1), Z4
+	VFMADD231PD  Z4, Z3, Z1
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPD Z0, (BX)
+	ADDQ    SI, BX
+	VMOVUPD Z1, (BX)
+	ADDQ    SI, BX
+	VMOVUPD Z2, (BX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles4x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles4x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles4x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles4x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -7665,7 +11895,7 @@ tile:
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -7680,47 +11910,91 @@ tile:
 	VMOVUPD (SI), Z3
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	VMOVUPD      (R9), Z4
-	VBROADCASTSD (R10), Z5
-	VFMADD231PD  Z5, Z4, Z0
-	VBROADCASTSD (R10)(DX*1), Z5
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Z4
+	VBROADCASTSD (R11)(DX*1), Z5
 	VFMADD231PD  Z5, Z4, Z1
-	VBROADCASTSD (R10)(DX*2), Z5
+	VBROADCASTSD (R11)(DX*2), Z5
 	VFMADD231PD  Z5, Z4, Z2
-	VBROADCASTSD (R10)(BX*1), Z5
+	VBROADCASTSD (R11)(BX*1), Z5
 	VFMADD231PD  Z5, Z4, Z3
-	ADDQ         $0x08, DI
-	ADDQ         $0x80, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPD      Z0, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z1, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z2, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z3, (SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Z4
+	VBROADCASTSD (R11), Z5
+	VFMADD231PD  Z5, Z4, Z0
+	VBROADCASTSD (R11)(DX*1), Z5
+	VFMADD231PD  Z5, Z4, Z1
+	VBROADCASTSD (R11)(DX*2), Z5
+	VFMADD231PD  Z5, Z4, Z2
+	VBROADCASTSD (R11)(BX*1), Z5
+	VFMADD231PD  Z5, Z4, Z3
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Z4
+	VBROADCASTSD (R11), Z5
+	VFMADD231PD  Z5, Z4, Z0
+	VBROADCASTSD (R11)(DX*1), Z5
+	VFMADD231PD  Z5, Z4, Z1
+	VBROADCASTSD (R11)(DX*2), Z5
+	VFMADD231PD  Z5, Z4, Z2
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPD Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Z1, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Z2, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Z3, (SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles5x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles5x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles5x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles5x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -7732,7 +12006,7 @@ tile:
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -7749,51 +12023,99 @@ tile:
 	VMOVUPD (SI), Z4
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	VMOVUPD      (R9), Z5
-	VBROADCASTSD (R10), Z6
-	VFMADD231PD  Z6, Z5, Z0
-	VBROADCASTSD (R10)(DX*1), Z6
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Z5
+	VBROADCASTSD (R11)(DX*1), Z6
 	VFMADD231PD  Z6, Z5, Z1
-	VBROADCASTSD (R10)(DX*2), Z6
+	VBROADCASTSD (R11)(DX*2), Z6
 	VFMADD231PD  Z6, Z5, Z2
-	VBROADCASTSD (R10)(BX*1), Z6
+	VBROADCASTSD (R11)(BX*1), Z6
 	VFMADD231PD  Z6, Z5, Z3
-	VBROADCASTSD (R10)(DX*4), Z6
+	VBROADCASTSD (R11)(DX*4), Z6
 	VFMADD231PD  Z6, Z5, Z4
-	ADDQ         $0x08, DI
-	ADDQ         $0x80, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPD      Z0, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z1, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z2, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z3, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z4, (SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Z5
+	VBROADCASTSD (R11), Z6
+	VFMADD231PD  Z6, Z5, Z0
+	VBROADCASTSD (R11)(DX*1), Z6
+	VFMADD231PD  Z6, Z5, Z1
+	VBROADCASTSD (R11)(DX*2), Z6
+	VFMADD231PD  Z6, Z5, Z2
+	VBROADCASTSD (R11)(BX*1), Z6
+	VFMADD231PD  Z6, Z5, Z3
+	VBROADCASTSD (R11)(DX*4), Z6
+	VFMADD231PD  Z6, Z5, Z4
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Z5
+	VBROADCASTSD (R11), Z6
+	VFMADD231PD  Z6, Z5, Z0
+	VBROADCASTSD (R11)(DX*1), Z6
+	VFMADD231PD  Z6, Z5, Z1
+	VBROADCASTSD (R11)(DX*2), Z6
+	VFMADD231PD  Z6, Z5, Z2
+	VBROADCASTSD (R11)(BX*1), Z6
+	VFMADD231PD  Z6, Z5, Z3
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPD Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Z1, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Z2, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Z3, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Z4, (SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles6x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles6x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles6x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles6x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -7807,7 +12129,7 @@ tile:
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -7826,56 +12148,110 @@ tile:
 	VMOVUPD (DI), Z5
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z6
-	VBROADCASTSD (R11), Z7
-	VFMADD231PD  Z7, Z6, Z0
-	VBROADCASTSD (R11)(DX*1), Z7
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z6
+	VBROADCASTSD (R12)(DX*1), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VBROADCASTSD (R11)(DX*2), Z7
+	VBROADCASTSD (R12)(DX*2), Z7
 	VFMADD231PD  Z7, Z6, Z2
-	VBROADCASTSD (R11)(BX*1), Z7
+	VBROADCASTSD (R12)(BX*1), Z7
 	VFMADD231PD  Z7, Z6, Z3
-	VBROADCASTSD (R11)(DX*4), Z7
+	VBROADCASTSD (R12)(DX*4), Z7
 	VFMADD231PD  Z7, Z6, Z4
-	VBROADCASTSD (R12), Z7
+	VBROADCASTSD (R13), Z7
 	VFMADD231PD  Z7, Z6, Z5
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z5, (DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z6
+	VBROADCASTSD (R12), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VBROADCASTSD (R12)(DX*1), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VBROADCASTSD (R12)(DX*2), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	VBROADCASTSD (R12)(BX*1), Z7
+	VFMADD231PD  Z7, Z6, Z3
+	VBROADCASTSD (R12)(DX*4), Z7
+	VFMADD231PD  Z7, Z6, Z4
+	VBROADCASTSD (R13), Z7
+	VFMADD231PD  Z7, Z6, Z5
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z6
+	VBROADCASTSD (R12), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VBROADCASTSD (R12)(DX*1), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VBROADCASTSD (R12)(DX*2), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	VBROADCASTSD (R12)(BX*1), Z7
+	VFMADD231PD  Z7, Z6, Z3
+	VBROADCASTSD (R12)(DX*4), Z7
+	VFMADD231PD  Z7, Z6, Z4
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z5, (DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles7x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles7x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles7x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles7x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -7890,7 +12266,7 @@ tile:
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -7911,60 +12287,118 @@ tile:
 	VMOVUPD (DI), Z6
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z7
-	VBROADCASTSD (R11), Z8
-	VFMADD231PD  Z8, Z7, Z0
-	VBROADCASTSD (R11)(DX*1), Z8
-	VFMADD231PD  Z8, Z7, Z1
-	VBROADCASTSD (R11)(DX*2), Z8
-	VFMADD231PD  Z8, Z7, Z2
-	VBROADCASTSD (R11)(BX*1), Z8
-	VFMADD231PD  Z8, Z7, Z3
-	VBROADCASTSD (R11)(DX*4), Z8
-	VFMADD231PD  Z8, Z7, Z4
-	VBROADCASTSD (R12), Z8
-	VFMADD231PD  Z8, Z7, Z5
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z7
 	VBROADCASTSD (R12)(DX*1), Z8
+	VFMADD231PD  Z8, Z7, Z1
+	VBROADCASTSD (R12)(DX*2), Z8
+	VFMADD231PD  Z8, Z7, Z2
+	VBROADCASTSD (R12)(BX*1), Z8
+	VFMADD231PD  Z8, Z7, Z3
+	VBROADCASTSD (R12)(DX*4), Z8
+	VFMADD231PD  Z8, Z7, Z4
+	VBROADCASTSD (R13), Z8
+	VFMADD231PD  Z8, Z7, Z5
+	VBROADCASTSD (R13)(DX*1), Z8
 	VFMADD231PD  Z8, Z7, Z6
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z6, (DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z7
+	VBROADCASTSD (R12), Z8
+	VFMADD231PD  Z8, Z7, Z0
+	VBROADCASTSD (R12)(DX*1), Z8
+	VFMADD231PD  Z8, Z7, Z1
+	VBROADCASTSD (R12)(DX*2), Z8
+	VFMADD231PD  Z8, Z7, Z2
+	VBROADCASTSD (R12)(BX*1), Z8
+	VFMADD231PD  Z8, Z7, Z3
+	VBROADCASTSD (R12)(DX*4), Z8
+	VFMADD231PD  Z8, Z7, Z4
+	VBROADCASTSD (R13), Z8
+	VFMADD231PD  Z8, Z7, Z5
+	VBROADCASTSD (R13)(DX*1), Z8
+	VFMADD231PD  Z8, Z7, Z6
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z7
+	VBROADCASTSD (R12), Z8
+	VFMADD231PD  Z8, Z7, Z0
+	VBROADCASTSD (R12)(DX*1), Z8
+	VFMADD231PD  Z8, Z7, Z1
+	VBROADCASTSD (R12)(DX*2), Z8
+	VFMADD231PD  Z8, Z7, Z2
+	VBROADCASTSD (R12)(BX*1), Z8
+	VFMADD231PD  Z8, Z7, Z3
+	VBROADCASTSD (R12)(DX*4), Z8
+	VFMADD231PD  Z8, Z7, Z4
+	VBROADCASTSD (R13), Z8
+	VFMADD231PD  Z8, Z7, Z5
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z5, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z6, (DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles8x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles8x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles8x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles8x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -7980,7 +12414,7 @@ tile:
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -8003,64 +12437,126 @@ tile:
 	VMOVUPD (DI), Z7
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z8
-	VBROADCASTSD (R11), Z9
-	VFMADD231PD  Z9, Z8, Z0
-	VBROADCASTSD (R11)(DX*1), Z9
-	VFMADD231PD  Z9, Z8, Z1
-	VBROADCASTSD (R11)(DX*2), Z9
-	VFMADD231PD  Z9, Z8, Z2
-	VBROADCASTSD (R11)(BX*1), Z9
-	VFMADD231PD  Z9, Z8, Z3
-	VBROADCASTSD (R11)(DX*4), Z9
-	VFMADD231PD  Z9, Z8, Z4
-	VBROADCASTSD (R12), Z9
-	VFMADD231PD  Z9, Z8, Z5
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z8
 	VBROADCASTSD (R12)(DX*1), Z9
-	VFMADD231PD  Z9, Z8, Z6
+	VFMADD231PD  Z9, Z8, Z1
 	VBROADCASTSD (R12)(DX*2), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VBROADCASTSD (R12)(BX*1), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	VBROADCASTSD (R12)(DX*4), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VBROADCASTSD (R13), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VBROADCASTSD (R13)(DX*1), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VBROADCASTSD (R13)(DX*2), Z9
 	VFMADD231PD  Z9, Z8, Z7
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z6, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z7, (DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z8
+	VBROADCASTSD (R12), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VBROADCASTSD (R12)(DX*1), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VBROADCASTSD (R12)(DX*2), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VBROADCASTSD (R12)(BX*1), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	VBROADCASTSD (R12)(DX*4), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VBROADCASTSD (R13), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VBROADCASTSD (R13)(DX*1), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VBROADCASTSD (R13)(DX*2), Z9
+	VFMADD231PD  Z9, Z8, Z7
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z8
+	VBROADCASTSD (R12), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VBROADCASTSD (R12)(DX*1), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VBROADCASTSD (R12)(DX*2), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VBROADCASTSD (R12)(BX*1), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	VBROADCASTSD (R12)(DX*4), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VBROADCASTSD (R13), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VBROADCASTSD (R13)(DX*1), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z5, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z6, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z7, (DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles9x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles9x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles9x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles9x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -8077,7 +12573,7 @@ tile:
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -8102,68 +12598,134 @@ tile:
 	VMOVUPD (DI), Z8
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z9
-	VBROADCASTSD (R11), Z10
-	VFMADD231PD  Z10, Z9, Z0
-	VBROADCASTSD (R11)(DX*1), Z10
-	VFMADD231PD  Z10, Z9, Z1
-	VBROADCASTSD (R11)(DX*2), Z10
-	VFMADD231PD  Z10, Z9, Z2
-	VBROADCASTSD (R11)(BX*1), Z10
-	VFMADD231PD  Z10, Z9, Z3
-	VBROADCASTSD (R11)(DX*4), Z10
-	VFMADD231PD  Z10, Z9, Z4
-	VBROADCASTSD (R12), Z10
-	VFMADD231PD  Z10, Z9, Z5
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z9
 	VBROADCASTSD (R12)(DX*1), Z10
-	VFMADD231PD  Z10, Z9, Z6
+	VFMADD231PD  Z10, Z9, Z1
 	VBROADCASTSD (R12)(DX*2), Z10
-	VFMADD231PD  Z10, Z9, Z7
+	VFMADD231PD  Z10, Z9, Z2
 	VBROADCASTSD (R12)(BX*1), Z10
+	VFMADD231PD  Z10, Z9, Z3
+	VBROADCASTSD (R12)(DX*4), Z10
+	VFMADD231PD  Z10, Z9, Z4
+	VBROADCASTSD (R13), Z10
+	VFMADD231PD  Z10, Z9, Z5
+	VBROADCASTSD (R13)(DX*1), Z10
+	VFMADD231PD  Z10, Z9, Z6
+	VBROADCASTSD (R13)(DX*2), Z10
+	VFMADD231PD  Z10, Z9, Z7
+	VBROADCASTSD (R13)(BX*1), Z10
 	VFMADD231PD  Z10, Z9, Z8
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z6, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z7, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z8, (DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z9
+	VBROADCASTSD (R12), Z10
+	VFMADD231PD  Z10, Z9, Z0
+	VBROADCASTSD (R12)(DX*1), Z10
+	VFMADD231PD  Z10, Z9, Z1
+	VBROADCASTSD (R12)(DX*2), Z10
+	VFMADD231PD  Z10, Z9, Z2
+	VBROADCASTSD (R12)(BX*1), Z10
+	VFMADD231PD  Z10, Z9, Z3
+	VBROADCASTSD (R12)(DX*4), Z10
+	VFMADD231PD  Z10, Z9, Z4
+	VBROADCASTSD (R13), Z10
+	VFMADD231PD  Z10, Z9, Z5
+	VBROADCASTSD (R13)(DX*1), Z10
+	VFMADD231PD  Z10, Z9, Z6
+	VBROADCASTSD (R13)(DX*2), Z10
+	VFMADD231PD  Z10, Z9, Z7
+	VBROADCASTSD (R13)(BX*1), Z10
+	VFMADD231PD  Z10, Z9, Z8
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z9
+	VBROADCASTSD (R12), Z10
+	VFMADD231PD  Z10, Z9, Z0
+	VBROADCASTSD (R12)(DX*1), Z10
+	VFMADD231PD  Z10, Z9, Z1
+	VBROADCASTSD (R12)(DX*2), Z10
+	VFMADD231PD  Z10, Z9, Z2
+	VBROADCASTSD (R12)(BX*1), Z10
+	VFMADD231PD  Z10, Z9, Z3
+	VBROADCASTSD (R12)(DX*4), Z10
+	VFMADD231PD  Z10, Z9, Z4
+	VBROADCASTSD (R13), Z10
+	VFMADD231PD  Z10, Z9, Z5
+	VBROADCASTSD (R13)(DX*1), Z10
+	VFMADD231PD  Z10, Z9, Z6
+	VBROADCASTSD (R13)(DX*2), Z10
+	VFMADD231PD  Z10, Z9, Z7
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z5, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z6, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z7, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z8, (DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles10x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles10x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles10x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles10x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -8181,7 +12743,7 @@ tile:
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -8208,72 +12770,142 @@ tile:
 	VMOVUPD (DI), Z9
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z10
-	VBROADCASTSD (R11), Z11
-	VFMADD231PD  Z11, Z10, Z0
-	VBROADCASTSD (R11)(DX*1), Z11
-	VFMADD231PD  Z11, Z10, Z1
-	VBROADCASTSD (R11)(DX*2), Z11
-	VFMADD231PD  Z11, Z10, Z2
-	VBROADCASTSD (R11)(BX*1), Z11
-	VFMADD231PD  Z11, Z10, Z3
-	VBROADCASTSD (R11)(DX*4), Z11
-	VFMADD231PD  Z11, Z10, Z4
-	VBROADCASTSD (R12), Z11
-	VFMADD231PD  Z11, Z10, Z5
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z10
 	VBROADCASTSD (R12)(DX*1), Z11
-	VFMADD231PD  Z11, Z10, Z6
+	VFMADD231PD  Z11, Z10, Z1
 	VBROADCASTSD (R12)(DX*2), Z11
-	VFMADD231PD  Z11, Z10, Z7
+	VFMADD231PD  Z11, Z10, Z2
 	VBROADCASTSD (R12)(BX*1), Z11
-	VFMADD231PD  Z11, Z10, Z8
+	VFMADD231PD  Z11, Z10, Z3
 	VBROADCASTSD (R12)(DX*4), Z11
+	VFMADD231PD  Z11, Z10, Z4
+	VBROADCASTSD (R13), Z11
+	VFMADD231PD  Z11, Z10, Z5
+	VBROADCASTSD (R13)(DX*1), Z11
+	VFMADD231PD  Z11, Z10, Z6
+	VBROADCASTSD (R13)(DX*2), Z11
+	VFMADD231PD  Z11, Z10, Z7
+	VBROADCASTSD (R13)(BX*1), Z11
+	VFMADD231PD  Z11, Z10, Z8
+	VBROADCASTSD (R13)(DX*4), Z11
 	VFMADD231PD  Z11, Z10, Z9
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z6, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z7, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z9, (DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z10
+	VBROADCASTSD (R12), Z11
+	VFMADD231PD  Z11, Z10, Z0
+	VBROADCASTSD (R12)(DX*1), Z11
+	VFMADD231PD  Z11, Z10, Z1
+	VBROADCASTSD (R12)(DX*2), Z11
+	VFMADD231PD  Z11, Z10, Z2
+	VBROADCASTSD (R12)(BX*1), Z11
+	VFMADD231PD  Z11, Z10, Z3
+	VBROADCASTSD (R12)(DX*4), Z11
+	VFMADD231PD  Z11, Z10, Z4
+	VBROADCASTSD (R13), Z11
+	VFMADD231PD  Z11, Z10, Z5
+	VBROADCASTSD (R13)(DX*1), Z11
+	VFMADD231PD  Z11, Z10, Z6
+	VBROADCASTSD (R13)(DX*2), Z11
+	VFMADD231PD  Z11, Z10, Z7
+	VBROADCASTSD (R13)(BX*1), Z11
+	VFMADD231PD  Z11, Z10, Z8
+	VBROADCASTSD (R13)(DX*4), Z11
+	VFMADD231PD  Z11, Z10, Z9
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z10
+	VBROADCASTSD (R12), Z11
+	VFMADD231PD  Z11, Z10, Z0
+	VBROADCASTSD (R12)(DX*1), Z11
+	VFMADD231PD  Z11, Z10, Z1
+	VBROADCASTSD (R12)(DX*2), Z11
+	VFMADD231PD  Z11, Z10, Z2
+	VBROADCASTSD (R12)(BX*1), Z11
+	VFMADD231PD  Z11, Z10, Z3
+	VBROADCASTSD (R12)(DX*4), Z11
+	VFMADD231PD  Z11, Z10, Z4
+	VBROADCASTSD (R13), Z11
+	VFMADD231PD  Z11, Z10, Z5
+	VBROADCASTSD (R13)(DX*1), Z11
+	VFMADD231PD  Z11, Z10, Z6
+	VBROADCASTSD (R13)(DX*2), Z11
+	VFMADD231PD  Z11, Z10, Z7
+	VBROADCASTSD (R13)(BX*1), Z11
+	VFMADD231PD  Z11, Z10, Z8
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z5, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z6, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z7, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z8, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z9, (DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles11x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles11x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles11x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles11x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -8292,7 +12924,7 @@ tile:
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -8321,76 +12953,150 @@ tile:
 	VMOVUPD (DI), Z10
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z11
-	VBROADCASTSD (R11), Z12
-	VFMADD231PD  Z12, Z11, Z0
-	VBROADCASTSD (R11)(DX*1), Z12
-	VFMADD231PD  Z12, Z11, Z1
-	VBROADCASTSD (R11)(DX*2), Z12
-	VFMADD231PD  Z12, Z11, Z2
-	VBROADCASTSD (R11)(BX*1), Z12
-	VFMADD231PD  Z12, Z11, Z3
-	VBROADCASTSD (R11)(DX*4), Z12
-	VFMADD231PD  Z12, Z11, Z4
-	VBROADCASTSD (R12), Z12
-	VFMADD231PD  Z12, Z11, Z5
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z11
 	VBROADCASTSD (R12)(DX*1), Z12
-	VFMADD231PD  Z12, Z11, Z6
+	VFMADD231PD  Z12, Z11, Z1
 	VBROADCASTSD (R12)(DX*2), Z12
-	VFMADD231PD  Z12, Z11, Z7
+	VFMADD231PD  Z12, Z11, Z2
 	VBROADCASTSD (R12)(BX*1), Z12
-	VFMADD231PD  Z12, Z11, Z8
+	VFMADD231PD  Z12, Z11, Z3
 	VBROADCASTSD (R12)(DX*4), Z12
+	VFMADD231PD  Z12, Z11, Z4
+	VBROADCASTSD (R13), Z12
+	VFMADD231PD  Z12, Z11, Z5
+	VBROADCASTSD (R13)(DX*1), Z12
+	VFMADD231PD  Z12, Z11, Z6
+	VBROADCASTSD (R13)(DX*2), Z12
+	VFMADD231PD  Z12, Z11, Z7
+	VBROADCASTSD (R13)(BX*1), Z12
+	VFMADD231PD  Z12, Z11, Z8
+	VBROADCASTSD (R13)(DX*4), Z12
 	VFMADD231PD  Z12, Z11, Z9
-	VBROADCASTSD (R12)(SI*1), Z12
+	VBROADCASTSD (R13)(SI*1), Z12
 	VFMADD231PD  Z12, Z11, Z10
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z6, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z7, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z9, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z10, (DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z11
+	VBROADCASTSD (R12), Z12
+	VFMADD231PD  Z12, Z11, Z0
+	VBROADCASTSD (R12)(DX*1), Z12
+	VFMADD231PD  Z12, Z11, Z1
+	VBROADCASTSD (R12)(DX*2), Z12
+	VFMADD231PD  Z12, Z11, Z2
+	VBROADCASTSD (R12)(BX*1), Z12
+	VFMADD231PD  Z12, Z11, Z3
+	VBROADCASTSD (R12)(DX*4), Z12
+	VFMADD231PD  Z12, Z11, Z4
+	VBROADCASTSD (R13), Z12
+	VFMADD231PD  Z12, Z11, Z5
+	VBROADCASTSD (R13)(DX*1), Z12
+	VFMADD231PD  Z12, Z11, Z6
+	VBROADCASTSD (R13)(DX*2), Z12
+	VFMADD231PD  Z12, Z11, Z7
+	VBROADCASTSD (R13)(BX*1), Z12
+	VFMADD231PD  Z12, Z11, Z8
+	VBROADCASTSD (R13)(DX*4), Z12
+	VFMADD231PD  Z12, Z11, Z9
+	VBROADCASTSD (R13)(SI*1), Z12
+	VFMADD231PD  Z12, Z11, Z10
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z11
+	VBROADCASTSD (R12), Z12
+	VFMADD231PD  Z12, Z11, Z0
+	VBROADCASTSD (R12)(DX*1), Z12
+	VFMADD231PD  Z12, Z11, Z1
+	VBROADCASTSD (R12)(DX*2), Z12
+	VFMADD231PD  Z12, Z11, Z2
+	VBROADCASTSD (R12)(BX*1), Z12
+	VFMADD231PD  Z12, Z11, Z3
+	VBROADCASTSD (R12)(DX*4), Z12
+	VFMADD231PD  Z12, Z11, Z4
+	VBROADCASTSD (R13), Z12
+	VFMADD231PD  Z12, Z11, Z5
+	VBROADCASTSD (R13)(DX*1), Z12
+	VFMADD231PD  Z12, Z11, Z6
+	VBROADCASTSD (R13)(DX*2), Z12
+	VFMADD231PD  Z12, Z11, Z7
+	VBROADCASTSD (R13)(BX*1), Z12
+	VFMADD231PD  Z12, Z11, Z8
+	VBROADCASTSD (R13)(DX*4), Z12
+	VFMADD231PD  Z12, Z11, Z9
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z5, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z6, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z7, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z8, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z9, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z10, (DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles12x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles12x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles12x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles12x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -8410,7 +13116,7 @@ tile:
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -8441,80 +13147,158 @@ tile:
 	VMOVUPD (DI), Z11
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z12
-	VBROADCASTSD (R11), Z13
-	VFMADD231PD  Z13, Z12, Z0
-	VBROADCASTSD (R11)(DX*1), Z13
-	VFMADD231PD  Z13, Z12, Z1
-	VBROADCASTSD (R11)(DX*2), Z13
-	VFMADD231PD  Z13, Z12, Z2
-	VBROADCASTSD (R11)(BX*1), Z13
-	VFMADD231PD  Z13, Z12, Z3
-	VBROADCASTSD (R11)(DX*4), Z13
-	VFMADD231PD  Z13, Z12, Z4
-	VBROADCASTSD (R12), Z13
-	VFMADD231PD  Z13, Z12, Z5
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z12
 	VBROADCASTSD (R12)(DX*1), Z13
-	VFMADD231PD  Z13, Z12, Z6
+	VFMADD231PD  Z13, Z12, Z1
 	VBROADCASTSD (R12)(DX*2), Z13
-	VFMADD231PD  Z13, Z12, Z7
+	VFMADD231PD  Z13, Z12, Z2
 	VBROADCASTSD (R12)(BX*1), Z13
-	VFMADD231PD  Z13, Z12, Z8
+	VFMADD231PD  Z13, Z12, Z3
 	VBROADCASTSD (R12)(DX*4), Z13
+	VFMADD231PD  Z13, Z12, Z4
+	VBROADCASTSD (R13), Z13
+	VFMADD231PD  Z13, Z12, Z5
+	VBROADCASTSD (R13)(DX*1), Z13
+	VFMADD231PD  Z13, Z12, Z6
+	VBROADCASTSD (R13)(DX*2), Z13
+	VFMADD231PD  Z13, Z12, Z7
+	VBROADCASTSD (R13)(BX*1), Z13
+	VFMADD231PD  Z13, Z12, Z8
+	VBROADCASTSD (R13)(DX*4), Z13
 	VFMADD231PD  Z13, Z12, Z9
-	VBROADCASTSD (R12)(SI*1), Z13
+	VBROADCASTSD (R13)(SI*1), Z13
 	VFMADD231PD  Z13, Z12, Z10
-	VBROADCASTSD (R12)(BX*2), Z13
+	VBROADCASTSD (R13)(BX*2), Z13
 	VFMADD231PD  Z13, Z12, Z11
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z6, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z7, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z9, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z10, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z11, (DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z12
+	VBROADCASTSD (R12), Z13
+	VFMADD231PD  Z13, Z12, Z0
+	VBROADCASTSD (R12)(DX*1), Z13
+	VFMADD231PD  Z13, Z12, Z1
+	VBROADCASTSD (R12)(DX*2), Z13
+	VFMADD231PD  Z13, Z12, Z2
+	VBROADCASTSD (R12)(BX*1), Z13
+	VFMADD231PD  Z13, Z12, Z3
+	VBROADCASTSD (R12)(DX*4), Z13
+	VFMADD231PD  Z13, Z12, Z4
+	VBROADCASTSD (R13), Z13
+	VFMADD231PD  Z13, Z12, Z5
+	VBROADCASTSD (R13)(DX*1), Z13
+	VFMADD231PD  Z13, Z12, Z6
+	VBROADCASTSD (R13)(DX*2), Z13
+	VFMADD231PD  Z13, Z12, Z7
+	VBROADCASTSD (R13)(BX*1), Z13
+	VFMADD231PD  Z13, Z12, Z8
+	VBROADCASTSD (R13)(DX*4), Z13
+	VFMADD231PD  Z13, Z12, Z9
+	VBROADCASTSD (R13)(SI*1), Z13
+	VFMADD231PD  Z13, Z12, Z10
+	VBROADCASTSD (R13)(BX*2), Z13
+	VFMADD231PD  Z13, Z12, Z11
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z12
+	VBROADCASTSD (R12), Z13
+	VFMADD231PD  Z13, Z12, Z0
+	VBROADCASTSD (R12)(DX*1), Z13
+	VFMADD231PD  Z13, Z12, Z1
+	VBROADCASTSD (R12)(DX*2), Z13
+	VFMADD231PD  Z13, Z12, Z2
+	VBROADCASTSD (R12)(BX*1), Z13
+	VFMADD231PD  Z13, Z12, Z3
+	VBROADCASTSD (R12)(DX*4), Z13
+	VFMADD231PD  Z13, Z12, Z4
+	VBROADCASTSD (R13), Z13
+	VFMADD231PD  Z13, Z12, Z5
+	VBROADCASTSD (R13)(DX*1), Z13
+	VFMADD231PD  Z13, Z12, Z6
+	VBROADCASTSD (R13)(DX*2), Z13
+	VFMADD231PD  Z13, Z12, Z7
+	VBROADCASTSD (R13)(BX*1), Z13
+	VFMADD231PD  Z13, Z12, Z8
+	VBROADCASTSD (R13)(DX*4), Z13
+	VFMADD231PD  Z13, Z12, Z9
+	VBROADCASTSD (R13)(SI*1), Z13
+	VFMADD231PD  Z13, Z12, Z10
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z5, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z6, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z7, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z8, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z9, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z10, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z11, (DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles13x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles13x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles13x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles13x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -8536,7 +13320,7 @@ tile:
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
-	MOVQ    add+88(FP), R8
+	MOVQ    add+104(FP), R8
 	TESTQ   R8, R8
 	JE      start
 	MOVQ    dst+0(FP), R8
@@ -8569,84 +13353,166 @@ tile:
 	VMOVUPD (R8), Z12
 
 start:
-	MOVQ src+24(FP), R8
-	MOVQ offsets+64(FP), R9
-	MOVQ n+72(FP), R10
-	MOVQ weights+80(FP), R11
-	ADDQ (AX), R8
+	MOVQ  src+24(FP), R8
+	MOVQ  terms+64(FP), R9
+	MOVQ  weights+96(FP), R10
+	ADDQ  (AX), R8
+	MOVQ  first+72(FP), R11
+	TESTQ R11, R11
+	JE    nofirst
 
-term:
-	MOVQ         (R9), R12
-	ADDQ         R8, R12
-	LEAQ         (R12)(SI*1), R13
-	VMOVUPD      (R11), Z13
-	VBROADCASTSD (R12), Z14
-	VFMADD231PD  Z14, Z13, Z0
-	VBROADCASTSD (R12)(DX*1), Z14
-	VFMADD231PD  Z14, Z13, Z1
-	VBROADCASTSD (R12)(DX*2), Z14
-	VFMADD231PD  Z14, Z13, Z2
-	VBROADCASTSD (R12)(BX*1), Z14
-	VFMADD231PD  Z14, Z13, Z3
-	VBROADCASTSD (R12)(DX*4), Z14
-	VFMADD231PD  Z14, Z13, Z4
-	VBROADCASTSD (R13), Z14
-	VFMADD231PD  Z14, Z13, Z5
+first:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPD      (R10)(R12*1), Z13
 	VBROADCASTSD (R13)(DX*1), Z14
-	VFMADD231PD  Z14, Z13, Z6
+	VFMADD231PD  Z14, Z13, Z1
 	VBROADCASTSD (R13)(DX*2), Z14
-	VFMADD231PD  Z14, Z13, Z7
+	VFMADD231PD  Z14, Z13, Z2
 	VBROADCASTSD (R13)(BX*1), Z14
-	VFMADD231PD  Z14, Z13, Z8
+	VFMADD231PD  Z14, Z13, Z3
 	VBROADCASTSD (R13)(DX*4), Z14
+	VFMADD231PD  Z14, Z13, Z4
+	VBROADCASTSD (R14), Z14
+	VFMADD231PD  Z14, Z13, Z5
+	VBROADCASTSD (R14)(DX*1), Z14
+	VFMADD231PD  Z14, Z13, Z6
+	VBROADCASTSD (R14)(DX*2), Z14
+	VFMADD231PD  Z14, Z13, Z7
+	VBROADCASTSD (R14)(BX*1), Z14
+	VFMADD231PD  Z14, Z13, Z8
+	VBROADCASTSD (R14)(DX*4), Z14
 	VFMADD231PD  Z14, Z13, Z9
-	VBROADCASTSD (R13)(SI*1), Z14
+	VBROADCASTSD (R14)(SI*1), Z14
 	VFMADD231PD  Z14, Z13, Z10
-	VBROADCASTSD (R13)(BX*2), Z14
+	VBROADCASTSD (R14)(BX*2), Z14
 	VFMADD231PD  Z14, Z13, Z11
-	VBROADCASTSD (R13)(DI*1), Z14
+	VBROADCASTSD (R14)(DI*1), Z14
 	VFMADD231PD  Z14, Z13, Z12
-	ADDQ         $0x08, R9
-	ADDQ         $0x80, R11
-	DECQ         R10
-	JNE          term
-	MOVQ         dst+0(FP), R8
-	MOVQ         pitch+8(FP), R9
-	ADDQ         8(AX), R8
-	VMOVUPD      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z3, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z4, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z5, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z6, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z7, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z8, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z9, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z10, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z11, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z12, (R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R11
+	TESTQ R11, R11
+	JE    nowhole
+
+whole:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPD      (R10)(R12*1), Z13
+	VBROADCASTSD (R13), Z14
+	VFMADD231PD  Z14, Z13, Z0
+	VBROADCASTSD (R13)(DX*1), Z14
+	VFMADD231PD  Z14, Z13, Z1
+	VBROADCASTSD (R13)(DX*2), Z14
+	VFMADD231PD  Z14, Z13, Z2
+	VBROADCASTSD (R13)(BX*1), Z14
+	VFMADD231PD  Z14, Z13, Z3
+	VBROADCASTSD (R13)(DX*4), Z14
+	VFMADD231PD  Z14, Z13, Z4
+	VBROADCASTSD (R14), Z14
+	VFMADD231PD  Z14, Z13, Z5
+	VBROADCASTSD (R14)(DX*1), Z14
+	VFMADD231PD  Z14, Z13, Z6
+	VBROADCASTSD (R14)(DX*2), Z14
+	VFMADD231PD  Z14, Z13, Z7
+	VBROADCASTSD (R14)(BX*1), Z14
+	VFMADD231PD  Z14, Z13, Z8
+	VBROADCASTSD (R14)(DX*4), Z14
+	VFMADD231PD  Z14, Z13, Z9
+	VBROADCASTSD (R14)(SI*1), Z14
+	VFMADD231PD  Z14, Z13, Z10
+	VBROADCASTSD (R14)(BX*2), Z14
+	VFMADD231PD  Z14, Z13, Z11
+	VBROADCASTSD (R14)(DI*1), Z14
+	VFMADD231PD  Z14, Z13, Z12
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R11
+	TESTQ R11, R11
+	JE    nolast
+
+last:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPD      (R10)(R12*1), Z13
+	VBROADCASTSD (R13), Z14
+	VFMADD231PD  Z14, Z13, Z0
+	VBROADCASTSD (R13)(DX*1), Z14
+	VFMADD231PD  Z14, Z13, Z1
+	VBROADCASTSD (R13)(DX*2), Z14
+	VFMADD231PD  Z14, Z13, Z2
+	VBROADCASTSD (R13)(BX*1), Z14
+	VFMADD231PD  Z14, Z13, Z3
+	VBROADCASTSD (R13)(DX*4), Z14
+	VFMADD231PD  Z14, Z13, Z4
+	VBROADCASTSD (R14), Z14
+	VFMADD231PD  Z14, Z13, Z5
+	VBROADCASTSD (R14)(DX*1), Z14
+	VFMADD231PD  Z14, Z13, Z6
+	VBROADCASTSD (R14)(DX*2), Z14
+	VFMADD231PD  Z14, Z13, Z7
+	VBROADCASTSD (R14)(BX*1), Z14
+	VFMADD231PD  Z14, Z13, Z8
+	VBROADCASTSD (R14)(DX*4), Z14
+	VFMADD231PD  Z14, Z13, Z9
+	VBROADCASTSD (R14)(SI*1), Z14
+	VFMADD231PD  Z14, Z13, Z10
+	VBROADCASTSD (R14)(BX*2), Z14
+	VFMADD231PD  Z14, Z13, Z11
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R8
+	MOVQ    pitch+8(FP), R9
+	ADDQ    8(AX), R8
+	VMOVUPD Z0, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z1, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z2, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z3, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z4, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z5, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z6, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z7, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z8, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z9, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z10, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z11, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z12, (R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles14x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles14x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles14x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles14x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -8669,7 +13535,7 @@ tile:
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
-	MOVQ    add+88(FP), R8
+	MOVQ    add+104(FP), R8
 	TESTQ   R8, R8
 	JE      start
 	MOVQ    dst+0(FP), R8
@@ -8704,88 +13570,174 @@ tile:
 	VMOVUPD (R8), Z13
 
 start:
-	MOVQ src+24(FP), R8
-	MOVQ offsets+64(FP), R9
-	MOVQ n+72(FP), R10
-	MOVQ weights+80(FP), R11
-	ADDQ (AX), R8
+	MOVQ  src+24(FP), R8
+	MOVQ  terms+64(FP), R9
+	MOVQ  weights+96(FP), R10
+	ADDQ  (AX), R8
+	MOVQ  first+72(FP), R11
+	TESTQ R11, R11
+	JE    nofirst
 
-term:
-	MOVQ         (R9), R12
-	ADDQ         R8, R12
-	LEAQ         (R12)(SI*1), R13
-	VMOVUPD      (R11), Z14
-	VBROADCASTSD (R12), Z15
-	VFMADD231PD  Z15, Z14, Z0
-	VBROADCASTSD (R12)(DX*1), Z15
-	VFMADD231PD  Z15, Z14, Z1
-	VBROADCASTSD (R12)(DX*2), Z15
-	VFMADD231PD  Z15, Z14, Z2
-	VBROADCASTSD (R12)(BX*1), Z15
-	VFMADD231PD  Z15, Z14, Z3
-	VBROADCASTSD (R12)(DX*4), Z15
-	VFMADD231PD  Z15, Z14, Z4
-	VBROADCASTSD (R13), Z15
-	VFMADD231PD  Z15, Z14, Z5
+first:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPD      (R10)(R12*1), Z14
 	VBROADCASTSD (R13)(DX*1), Z15
-	VFMADD231PD  Z15, Z14, Z6
+	VFMADD231PD  Z15, Z14, Z1
 	VBROADCASTSD (R13)(DX*2), Z15
-	VFMADD231PD  Z15, Z14, Z7
+	VFMADD231PD  Z15, Z14, Z2
 	VBROADCASTSD (R13)(BX*1), Z15
-	VFMADD231PD  Z15, Z14, Z8
+	VFMADD231PD  Z15, Z14, Z3
 	VBROADCASTSD (R13)(DX*4), Z15
+	VFMADD231PD  Z15, Z14, Z4
+	VBROADCASTSD (R14), Z15
+	VFMADD231PD  Z15, Z14, Z5
+	VBROADCASTSD (R14)(DX*1), Z15
+	VFMADD231PD  Z15, Z14, Z6
+	VBROADCASTSD (R14)(DX*2), Z15
+	VFMADD231PD  Z15, Z14, Z7
+	VBROADCASTSD (R14)(BX*1), Z15
+	VFMADD231PD  Z15, Z14, Z8
+	VBROADCASTSD (R14)(DX*4), Z15
 	VFMADD231PD  Z15, Z14, Z9
-	VBROADCASTSD (R13)(SI*1), Z15
+	VBROADCASTSD (R14)(SI*1), Z15
 	VFMADD231PD  Z15, Z14, Z10
-	VBROADCASTSD (R13)(BX*2), Z15
+	VBROADCASTSD (R14)(BX*2), Z15
 	VFMADD231PD  Z15, Z14, Z11
-	VBROADCASTSD (R13)(DI*1), Z15
+	VBROADCASTSD (R14)(DI*1), Z15
 	VFMADD231PD  Z15, Z14, Z12
-	VBROADCASTSD (R13)(DX*8), Z15
+	VBROADCASTSD (R14)(DX*8), Z15
 	VFMADD231PD  Z15, Z14, Z13
-	ADDQ         $0x08, R9
-	ADDQ         $0x80, R11
-	DECQ         R10
-	JNE          term
-	MOVQ         dst+0(FP), R8
-	MOVQ         pitch+8(FP), R9
-	ADDQ         8(AX), R8
-	VMOVUPD      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z3, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z4, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z5, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z6, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z7, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z8, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z9, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z10, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z11, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z12, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z13, (R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R11
+	TESTQ R11, R11
+	JE    nowhole
+
+whole:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPD      (R10)(R12*1), Z14
+	VBROADCASTSD (R13), Z15
+	VFMADD231PD  Z15, Z14, Z0
+	VBROADCASTSD (R13)(DX*1), Z15
+	VFMADD231PD  Z15, Z14, Z1
+	VBROADCASTSD (R13)(DX*2), Z15
+	VFMADD231PD  Z15, Z14, Z2
+	VBROADCASTSD (R13)(BX*1), Z15
+	VFMADD231PD  Z15, Z14, Z3
+	VBROADCASTSD (R13)(DX*4), Z15
+	VFMADD231PD  Z15, Z14, Z4
+	VBROADCASTSD (R14), Z15
+	VFMADD231PD  Z15, Z14, Z5
+	VBROADCASTSD (R14)(DX*1), Z15
+	VFMADD231PD  Z15, Z14, Z6
+	VBROADCASTSD (R14)(DX*2), Z15
+	VFMADD231PD  Z15, Z14, Z7
+	VBROADCASTSD (R14)(BX*1), Z15
+	VFMADD231PD  Z15, Z14, Z8
+	VBROADCASTSD (R14)(DX*4), Z15
+	VFMADD231PD  Z15, Z14, Z9
+	VBROADCASTSD (R14)(SI*1), Z15
+	VFMADD231PD  Z15, Z14, Z10
+	VBROADCASTSD (R14)(BX*2), Z15
+	VFMADD231PD  Z15, Z14, Z11
+	VBROADCASTSD (R14)(DI*1), Z15
+	VFMADD231PD  Z15, Z14, Z12
+	VBROADCASTSD (R14)(DX*8), Z15
+	VFMADD231PD  Z15, Z14, Z13
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R11
+	TESTQ R11, R11
+	JE    nolast
+
+last:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPD      (R10)(R12*1), Z14
+	VBROADCASTSD (R13), Z15
+	VFMADD231PD  Z15, Z14, Z0
+	VBROADCASTSD (R13)(DX*1), Z15
+	VFMADD231PD  Z15, Z14, Z1
+	VBROADCASTSD (R13)(DX*2), Z15
+	VFMADD231PD  Z15, Z14, Z2
+	VBROADCASTSD (R13)(BX*1), Z15
+	VFMADD231PD  Z15, Z14, Z3
+	VBROADCASTSD (R13)(DX*4), Z15
+	VFMADD231PD  Z15, Z14, Z4
+	VBROADCASTSD (R14), Z15
+	VFMADD231PD  Z15, Z14, Z5
+	VBROADCASTSD (R14)(DX*1), Z15
+	VFMADD231PD  Z15, Z14, Z6
+	VBROADCASTSD (R14)(DX*2), Z15
+	VFMADD231PD  Z15, Z14, Z7
+	VBROADCASTSD (R14)(BX*1), Z15
+	VFMADD231PD  Z15, Z14, Z8
+	VBROADCASTSD (R14)(DX*4), Z15
+	VFMADD231PD  Z15, Z14, Z9
+	VBROADCASTSD (R14)(SI*1), Z15
+	VFMADD231PD  Z15, Z14, Z10
+	VBROADCASTSD (R14)(BX*2), Z15
+	VFMADD231PD  Z15, Z14, Z11
+	VBROADCASTSD (R14)(DI*1), Z15
+	VFMADD231PD  Z15, Z14, Z12
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R8
+	MOVQ    pitch+8(FP), R9
+	ADDQ    8(AX), R8
+	VMOVUPD Z0, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z1, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z2, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z3, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z4, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z5, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z6, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z7, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z8, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z9, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z10, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z11, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z12, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z13, (R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs1x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs1x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs1x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs1x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -8795,7 +13747,7 @@ TEXT ·pairs1x1F64AVX512(SB), NOSPLIT, $0-96
 tile:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -8809,43 +13761,47 @@ tile:
 	VMOVUPD (SI), Z1
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(DX*1), R10
-	VMOVUPD      (R8), Z2
-	VBROADCASTSD (R9), Z3
-	VFMADD231PD  Z3, Z2, Z0
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	LEAQ         (R10)(DX*1), R11
+	VMOVUPD      (DI)(R9*1), Z2
 	VBROADCASTSD (R10), Z3
+	VFMADD231PD  Z3, Z2, Z0
+	VBROADCASTSD (R11), Z3
 	VFMADD231PD  Z3, Z2, Z1
-	ADDQ         $0x08, SI
-	ADDQ         $0x80, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPD      Z0, (BX)
-	MOVQ         leap+16(FP), BX
-	MOVQ         dst+0(FP), SI
-	ADDQ         8(AX), SI
-	ADDQ         BX, SI
-	VMOVUPD      Z1, (SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPD Z0, (BX)
+	MOVQ    leap+16(FP), BX
+	MOVQ    dst+0(FP), SI
+	ADDQ    8(AX), SI
+	ADDQ    BX, SI
+	VMOVUPD Z1, (SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs2x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs2x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs2x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs2x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -8857,7 +13813,7 @@ tile:
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -8875,51 +13831,93 @@ tile:
 	VMOVUPD (R8), Z3
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	LEAQ         (R10)(BX*1), R11
-	VMOVUPD      (R9), Z4
-	VBROADCASTSD (R10), Z5
-	VFMADD231PD  Z5, Z4, Z0
-	VBROADCASTSD (R10)(DX*1), Z5
-	VFMADD231PD  Z5, Z4, Z1
-	VBROADCASTSD (R11), Z5
-	VFMADD231PD  Z5, Z4, Z2
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Z4
 	VBROADCASTSD (R11)(DX*1), Z5
+	VFMADD231PD  Z5, Z4, Z1
+	VBROADCASTSD (R12)(DX*1), Z5
 	VFMADD231PD  Z5, Z4, Z3
-	ADDQ         $0x08, DI
-	ADDQ         $0x80, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPD      Z0, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z1, (SI)
-	MOVQ         leap+16(FP), SI
-	MOVQ         dst+0(FP), R8
-	ADDQ         8(AX), R8
-	ADDQ         SI, R8
-	VMOVUPD      Z2, (R8)
-	ADDQ         DI, R8
-	VMOVUPD      Z3, (R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Z4
+	VBROADCASTSD (R11), Z5
+	VFMADD231PD  Z5, Z4, Z0
+	VBROADCASTSD (R11)(DX*1), Z5
+	VFMADD231PD  Z5, Z4, Z1
+	VBROADCASTSD (R12), Z5
+	VFMADD231PD  Z5, Z4, Z2
+	VBROADCASTSD (R12)(DX*1), Z5
+	VFMADD231PD  Z5, Z4, Z3
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Z4
+	VBROADCASTSD (R11), Z5
+	VFMADD231PD  Z5, Z4, Z0
+	VBROADCASTSD (R12), Z5
+	VFMADD231PD  Z5, Z4, Z2
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPD Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Z1, (SI)
+	MOVQ    leap+16(FP), SI
+	MOVQ    dst+0(FP), R8
+	ADDQ    8(AX), R8
+	ADDQ    SI, R8
+	VMOVUPD Z2, (R8)
+	ADDQ    DI, R8
+	VMOVUPD Z3, (R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs3x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs3x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs3x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs3x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -8933,7 +13931,7 @@ tile:
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -8955,59 +13953,109 @@ tile:
 	VMOVUPD (R8), Z5
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	LEAQ         (R10)(BX*1), R11
-	VMOVUPD      (R9), Z6
-	VBROADCASTSD (R10), Z7
-	VFMADD231PD  Z7, Z6, Z0
-	VBROADCASTSD (R10)(DX*1), Z7
-	VFMADD231PD  Z7, Z6, Z1
-	VBROADCASTSD (R10)(DX*2), Z7
-	VFMADD231PD  Z7, Z6, Z2
-	VBROADCASTSD (R11), Z7
-	VFMADD231PD  Z7, Z6, Z3
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Z6
 	VBROADCASTSD (R11)(DX*1), Z7
-	VFMADD231PD  Z7, Z6, Z4
+	VFMADD231PD  Z7, Z6, Z1
 	VBROADCASTSD (R11)(DX*2), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	VBROADCASTSD (R12)(DX*1), Z7
+	VFMADD231PD  Z7, Z6, Z4
+	VBROADCASTSD (R12)(DX*2), Z7
 	VFMADD231PD  Z7, Z6, Z5
-	ADDQ         $0x08, DI
-	ADDQ         $0x80, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPD      Z0, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z1, (SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z2, (SI)
-	MOVQ         leap+16(FP), SI
-	MOVQ         dst+0(FP), R8
-	ADDQ         8(AX), R8
-	ADDQ         SI, R8
-	VMOVUPD      Z3, (R8)
-	ADDQ         DI, R8
-	VMOVUPD      Z4, (R8)
-	ADDQ         DI, R8
-	VMOVUPD      Z5, (R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Z6
+	VBROADCASTSD (R11), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VBROADCASTSD (R11)(DX*1), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VBROADCASTSD (R11)(DX*2), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	VBROADCASTSD (R12), Z7
+	VFMADD231PD  Z7, Z6, Z3
+	VBROADCASTSD (R12)(DX*1), Z7
+	VFMADD231PD  Z7, Z6, Z4
+	VBROADCASTSD (R12)(DX*2), Z7
+	VFMADD231PD  Z7, Z6, Z5
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Z6
+	VBROADCASTSD (R11), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VBROADCASTSD (R11)(DX*1), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VBROADCASTSD (R12), Z7
+	VFMADD231PD  Z7, Z6, Z3
+	VBROADCASTSD (R12)(DX*1), Z7
+	VFMADD231PD  Z7, Z6, Z4
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPD Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Z1, (SI)
+	ADDQ    DI, SI
+	VMOVUPD Z2, (SI)
+	MOVQ    leap+16(FP), SI
+	MOVQ    dst+0(FP), R8
+	ADDQ    8(AX), R8
+	ADDQ    SI, R8
+	VMOVUPD Z3, (R8)
+	ADDQ    DI, R8
+	VMOVUPD Z4, (R8)
+	ADDQ    DI, R8
+	VMOVUPD Z5, (R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs4x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs4x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs4x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs4x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -9024,7 +14072,7 @@ tile:
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -9050,67 +14098,125 @@ tile:
 	VMOVUPD (R9), Z7
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z8
-	VBROADCASTSD (R11), Z9
-	VFMADD231PD  Z9, Z8, Z0
-	VBROADCASTSD (R11)(DX*1), Z9
-	VFMADD231PD  Z9, Z8, Z1
-	VBROADCASTSD (R11)(DX*2), Z9
-	VFMADD231PD  Z9, Z8, Z2
-	VBROADCASTSD (R11)(BX*1), Z9
-	VFMADD231PD  Z9, Z8, Z3
-	VBROADCASTSD (R12), Z9
-	VFMADD231PD  Z9, Z8, Z4
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z8
 	VBROADCASTSD (R12)(DX*1), Z9
-	VFMADD231PD  Z9, Z8, Z5
+	VFMADD231PD  Z9, Z8, Z1
 	VBROADCASTSD (R12)(DX*2), Z9
-	VFMADD231PD  Z9, Z8, Z6
+	VFMADD231PD  Z9, Z8, Z2
 	VBROADCASTSD (R12)(BX*1), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	VBROADCASTSD (R13)(DX*1), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VBROADCASTSD (R13)(DX*2), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VBROADCASTSD (R13)(BX*1), Z9
 	VFMADD231PD  Z9, Z8, Z7
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z3, (DI)
-	MOVQ         leap+16(FP), DI
-	MOVQ         dst+0(FP), R9
-	ADDQ         8(AX), R9
-	ADDQ         DI, R9
-	VMOVUPD      Z4, (R9)
-	ADDQ         R8, R9
-	VMOVUPD      Z5, (R9)
-	ADDQ         R8, R9
-	VMOVUPD      Z6, (R9)
-	ADDQ         R8, R9
-	VMOVUPD      Z7, (R9)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z8
+	VBROADCASTSD (R12), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VBROADCASTSD (R12)(DX*1), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VBROADCASTSD (R12)(DX*2), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VBROADCASTSD (R12)(BX*1), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	VBROADCASTSD (R13), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VBROADCASTSD (R13)(DX*1), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VBROADCASTSD (R13)(DX*2), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VBROADCASTSD (R13)(BX*1), Z9
+	VFMADD231PD  Z9, Z8, Z7
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z8
+	VBROADCASTSD (R12), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VBROADCASTSD (R12)(DX*1), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VBROADCASTSD (R12)(DX*2), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VBROADCASTSD (R13), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VBROADCASTSD (R13)(DX*1), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VBROADCASTSD (R13)(DX*2), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z3, (DI)
+	MOVQ    leap+16(FP), DI
+	MOVQ    dst+0(FP), R9
+	ADDQ    8(AX), R9
+	ADDQ    DI, R9
+	VMOVUPD Z4, (R9)
+	ADDQ    R8, R9
+	VMOVUPD Z5, (R9)
+	ADDQ    R8, R9
+	VMOVUPD Z6, (R9)
+	ADDQ    R8, R9
+	VMOVUPD Z7, (R9)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs5x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs5x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs5x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs5x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -9129,7 +14235,7 @@ tile:
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -9159,75 +14265,141 @@ tile:
 	VMOVUPD (R9), Z9
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z10
-	VBROADCASTSD (R11), Z11
-	VFMADD231PD  Z11, Z10, Z0
-	VBROADCASTSD (R11)(DX*1), Z11
-	VFMADD231PD  Z11, Z10, Z1
-	VBROADCASTSD (R11)(DX*2), Z11
-	VFMADD231PD  Z11, Z10, Z2
-	VBROADCASTSD (R11)(BX*1), Z11
-	VFMADD231PD  Z11, Z10, Z3
-	VBROADCASTSD (R11)(DX*4), Z11
-	VFMADD231PD  Z11, Z10, Z4
-	VBROADCASTSD (R12), Z11
-	VFMADD231PD  Z11, Z10, Z5
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z10
 	VBROADCASTSD (R12)(DX*1), Z11
-	VFMADD231PD  Z11, Z10, Z6
+	VFMADD231PD  Z11, Z10, Z1
 	VBROADCASTSD (R12)(DX*2), Z11
-	VFMADD231PD  Z11, Z10, Z7
+	VFMADD231PD  Z11, Z10, Z2
 	VBROADCASTSD (R12)(BX*1), Z11
-	VFMADD231PD  Z11, Z10, Z8
+	VFMADD231PD  Z11, Z10, Z3
 	VBROADCASTSD (R12)(DX*4), Z11
+	VFMADD231PD  Z11, Z10, Z4
+	VBROADCASTSD (R13)(DX*1), Z11
+	VFMADD231PD  Z11, Z10, Z6
+	VBROADCASTSD (R13)(DX*2), Z11
+	VFMADD231PD  Z11, Z10, Z7
+	VBROADCASTSD (R13)(BX*1), Z11
+	VFMADD231PD  Z11, Z10, Z8
+	VBROADCASTSD (R13)(DX*4), Z11
 	VFMADD231PD  Z11, Z10, Z9
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	MOVQ         leap+16(FP), DI
-	MOVQ         dst+0(FP), R9
-	ADDQ         8(AX), R9
-	ADDQ         DI, R9
-	VMOVUPD      Z5, (R9)
-	ADDQ         R8, R9
-	VMOVUPD      Z6, (R9)
-	ADDQ         R8, R9
-	VMOVUPD      Z7, (R9)
-	ADDQ         R8, R9
-	VMOVUPD      Z8, (R9)
-	ADDQ         R8, R9
-	VMOVUPD      Z9, (R9)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z10
+	VBROADCASTSD (R12), Z11
+	VFMADD231PD  Z11, Z10, Z0
+	VBROADCASTSD (R12)(DX*1), Z11
+	VFMADD231PD  Z11, Z10, Z1
+	VBROADCASTSD (R12)(DX*2), Z11
+	VFMADD231PD  Z11, Z10, Z2
+	VBROADCASTSD (R12)(BX*1), Z11
+	VFMADD231PD  Z11, Z10, Z3
+	VBROADCASTSD (R12)(DX*4), Z11
+	VFMADD231PD  Z11, Z10, Z4
+	VBROADCASTSD (R13), Z11
+	VFMADD231PD  Z11, Z10, Z5
+	VBROADCASTSD (R13)(DX*1), Z11
+	VFMADD231PD  Z11, Z10, Z6
+	VBROADCASTSD (R13)(DX*2), Z11
+	VFMADD231PD  Z11, Z10, Z7
+	VBROADCASTSD (R13)(BX*1), Z11
+	VFMADD231PD  Z11, Z10, Z8
+	VBROADCASTSD (R13)(DX*4), Z11
+	VFMADD231PD  Z11, Z10, Z9
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z10
+	VBROADCASTSD (R12), Z11
+	VFMADD231PD  Z11, Z10, Z0
+	VBROADCASTSD (R12)(DX*1), Z11
+	VFMADD231PD  Z11, Z10, Z1
+	VBROADCASTSD (R12)(DX*2), Z11
+	VFMADD231PD  Z11, Z10, Z2
+	VBROADCASTSD (R12)(BX*1), Z11
+	VFMADD231PD  Z11, Z10, Z3
+	VBROADCASTSD (R13), Z11
+	VFMADD231PD  Z11, Z10, Z5
+	VBROADCASTSD (R13)(DX*1), Z11
+	VFMADD231PD  Z11, Z10, Z6
+	VBROADCASTSD (R13)(DX*2), Z11
+	VFMADD231PD  Z11, Z10, Z7
+	VBROADCASTSD (R13)(BX*1), Z11
+	VFMADD231PD  Z11, Z10, Z8
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	MOVQ    leap+16(FP), DI
+	MOVQ    dst+0(FP), R9
+	ADDQ    8(AX), R9
+	ADDQ    DI, R9
+	VMOVUPD Z5, (R9)
+	ADDQ    R8, R9
+	VMOVUPD Z6, (R9)
+	ADDQ    R8, R9
+	VMOVUPD Z7, (R9)
+	ADDQ    R8, R9
+	VMOVUPD Z8, (R9)
+	ADDQ    R8, R9
+	VMOVUPD Z9, (R9)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs6x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs6x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs6x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs6x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -9248,7 +14420,7 @@ tile:
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	MOVQ    add+88(FP), R8
+	MOVQ    add+104(FP), R8
 	TESTQ   R8, R8
 	JE      start
 	MOVQ    dst+0(FP), R8
@@ -9282,83 +14454,157 @@ tile:
 	VMOVUPD (R10), Z11
 
 start:
-	MOVQ src+24(FP), R8
-	MOVQ offsets+64(FP), R9
-	MOVQ n+72(FP), R10
-	MOVQ weights+80(FP), R11
-	ADDQ (AX), R8
+	MOVQ  src+24(FP), R8
+	MOVQ  terms+64(FP), R9
+	MOVQ  weights+96(FP), R10
+	ADDQ  (AX), R8
+	MOVQ  first+72(FP), R11
+	TESTQ R11, R11
+	JE    nofirst
 
-term:
-	MOVQ         (R9), R12
-	ADDQ         R8, R12
-	LEAQ         (R12)(DI*1), R13
-	VMOVUPD      (R11), Z12
-	VBROADCASTSD (R12), Z13
-	VFMADD231PD  Z13, Z12, Z0
-	VBROADCASTSD (R12)(DX*1), Z13
-	VFMADD231PD  Z13, Z12, Z1
-	VBROADCASTSD (R12)(DX*2), Z13
-	VFMADD231PD  Z13, Z12, Z2
-	VBROADCASTSD (R12)(BX*1), Z13
-	VFMADD231PD  Z13, Z12, Z3
-	VBROADCASTSD (R12)(DX*4), Z13
-	VFMADD231PD  Z13, Z12, Z4
-	VBROADCASTSD (R12)(SI*1), Z13
-	VFMADD231PD  Z13, Z12, Z5
-	VBROADCASTSD (R13), Z13
-	VFMADD231PD  Z13, Z12, Z6
+first:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPD      (R10)(R12*1), Z12
 	VBROADCASTSD (R13)(DX*1), Z13
-	VFMADD231PD  Z13, Z12, Z7
+	VFMADD231PD  Z13, Z12, Z1
 	VBROADCASTSD (R13)(DX*2), Z13
-	VFMADD231PD  Z13, Z12, Z8
+	VFMADD231PD  Z13, Z12, Z2
 	VBROADCASTSD (R13)(BX*1), Z13
-	VFMADD231PD  Z13, Z12, Z9
+	VFMADD231PD  Z13, Z12, Z3
 	VBROADCASTSD (R13)(DX*4), Z13
-	VFMADD231PD  Z13, Z12, Z10
+	VFMADD231PD  Z13, Z12, Z4
 	VBROADCASTSD (R13)(SI*1), Z13
+	VFMADD231PD  Z13, Z12, Z5
+	VBROADCASTSD (R14)(DX*1), Z13
+	VFMADD231PD  Z13, Z12, Z7
+	VBROADCASTSD (R14)(DX*2), Z13
+	VFMADD231PD  Z13, Z12, Z8
+	VBROADCASTSD (R14)(BX*1), Z13
+	VFMADD231PD  Z13, Z12, Z9
+	VBROADCASTSD (R14)(DX*4), Z13
+	VFMADD231PD  Z13, Z12, Z10
+	VBROADCASTSD (R14)(SI*1), Z13
 	VFMADD231PD  Z13, Z12, Z11
-	ADDQ         $0x08, R9
-	ADDQ         $0x80, R11
-	DECQ         R10
-	JNE          term
-	MOVQ         dst+0(FP), R8
-	MOVQ         pitch+8(FP), R9
-	ADDQ         8(AX), R8
-	VMOVUPD      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z3, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z4, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z5, (R8)
-	MOVQ         leap+16(FP), R8
-	MOVQ         dst+0(FP), R10
-	ADDQ         8(AX), R10
-	ADDQ         R8, R10
-	VMOVUPD      Z6, (R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z7, (R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z8, (R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z9, (R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z10, (R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z11, (R10)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R11
+	TESTQ R11, R11
+	JE    nowhole
+
+whole:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPD      (R10)(R12*1), Z12
+	VBROADCASTSD (R13), Z13
+	VFMADD231PD  Z13, Z12, Z0
+	VBROADCASTSD (R13)(DX*1), Z13
+	VFMADD231PD  Z13, Z12, Z1
+	VBROADCASTSD (R13)(DX*2), Z13
+	VFMADD231PD  Z13, Z12, Z2
+	VBROADCASTSD (R13)(BX*1), Z13
+	VFMADD231PD  Z13, Z12, Z3
+	VBROADCASTSD (R13)(DX*4), Z13
+	VFMADD231PD  Z13, Z12, Z4
+	VBROADCASTSD (R13)(SI*1), Z13
+	VFMADD231PD  Z13, Z12, Z5
+	VBROADCASTSD (R14), Z13
+	VFMADD231PD  Z13, Z12, Z6
+	VBROADCASTSD (R14)(DX*1), Z13
+	VFMADD231PD  Z13, Z12, Z7
+	VBROADCASTSD (R14)(DX*2), Z13
+	VFMADD231PD  Z13, Z12, Z8
+	VBROADCASTSD (R14)(BX*1), Z13
+	VFMADD231PD  Z13, Z12, Z9
+	VBROADCASTSD (R14)(DX*4), Z13
+	VFMADD231PD  Z13, Z12, Z10
+	VBROADCASTSD (R14)(SI*1), Z13
+	VFMADD231PD  Z13, Z12, Z11
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R11
+	TESTQ R11, R11
+	JE    nolast
+
+last:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPD      (R10)(R12*1), Z12
+	VBROADCASTSD (R13), Z13
+	VFMADD231PD  Z13, Z12, Z0
+	VBROADCASTSD (R13)(DX*1), Z13
+	VFMADD231PD  Z13, Z12, Z1
+	VBROADCASTSD (R13)(DX*2), Z13
+	VFMADD231PD  Z13, Z12, Z2
+	VBROADCASTSD (R13)(BX*1), Z13
+	VFMADD231PD  Z13, Z12, Z3
+	VBROADCASTSD (R13)(DX*4), Z13
+	VFMADD231PD  Z13, Z12, Z4
+	VBROADCASTSD (R14), Z13
+	VFMADD231PD  Z13, Z12, Z6
+	VBROADCASTSD (R14)(DX*1), Z13
+	VFMADD231PD  Z13, Z12, Z7
+	VBROADCASTSD (R14)(DX*2), Z13
+	VFMADD231PD  Z13, Z12, Z8
+	VBROADCASTSD (R14)(BX*1), Z13
+	VFMADD231PD  Z13, Z12, Z9
+	VBROADCASTSD (R14)(DX*4), Z13
+	VFMADD231PD  Z13, Z12, Z10
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R8
+	MOVQ    pitch+8(FP), R9
+	ADDQ    8(AX), R8
+	VMOVUPD Z0, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z1, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z2, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z3, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z4, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z5, (R8)
+	MOVQ    leap+16(FP), R8
+	MOVQ    dst+0(FP), R10
+	ADDQ    8(AX), R10
+	ADDQ    R8, R10
+	VMOVUPD Z6, (R10)
+	ADDQ    R9, R10
+	VMOVUPD Z7, (R10)
+	ADDQ    R9, R10
+	VMOVUPD Z8, (R10)
+	ADDQ    R9, R10
+	VMOVUPD Z9, (R10)
+	ADDQ    R9, R10
+	VMOVUPD Z10, (R10)
+	ADDQ    R9, R10
+	VMOVUPD Z11, (R10)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs7x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs7x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs7x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs7x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -9381,7 +14627,7 @@ tile:
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
-	MOVQ    add+88(FP), R8
+	MOVQ    add+104(FP), R8
 	TESTQ   R8, R8
 	JE      start
 	MOVQ    dst+0(FP), R8
@@ -9419,91 +14665,173 @@ tile:
 	VMOVUPD (R10), Z13
 
 start:
-	MOVQ src+24(FP), R8
-	MOVQ offsets+64(FP), R9
-	MOVQ n+72(FP), R10
-	MOVQ weights+80(FP), R11
-	ADDQ (AX), R8
+	MOVQ  src+24(FP), R8
+	MOVQ  terms+64(FP), R9
+	MOVQ  weights+96(FP), R10
+	ADDQ  (AX), R8
+	MOVQ  first+72(FP), R11
+	TESTQ R11, R11
+	JE    nofirst
 
-term:
-	MOVQ         (R9), R12
-	ADDQ         R8, R12
-	LEAQ         (R12)(DI*1), R13
-	VMOVUPD      (R11), Z14
-	VBROADCASTSD (R12), Z15
-	VFMADD231PD  Z15, Z14, Z0
-	VBROADCASTSD (R12)(DX*1), Z15
-	VFMADD231PD  Z15, Z14, Z1
-	VBROADCASTSD (R12)(DX*2), Z15
-	VFMADD231PD  Z15, Z14, Z2
-	VBROADCASTSD (R12)(BX*1), Z15
-	VFMADD231PD  Z15, Z14, Z3
-	VBROADCASTSD (R12)(DX*4), Z15
-	VFMADD231PD  Z15, Z14, Z4
-	VBROADCASTSD (R12)(SI*1), Z15
-	VFMADD231PD  Z15, Z14, Z5
-	VBROADCASTSD (R12)(BX*2), Z15
-	VFMADD231PD  Z15, Z14, Z6
-	VBROADCASTSD (R13), Z15
-	VFMADD231PD  Z15, Z14, Z7
+first:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPD      (R10)(R12*1), Z14
 	VBROADCASTSD (R13)(DX*1), Z15
-	VFMADD231PD  Z15, Z14, Z8
+	VFMADD231PD  Z15, Z14, Z1
 	VBROADCASTSD (R13)(DX*2), Z15
-	VFMADD231PD  Z15, Z14, Z9
+	VFMADD231PD  Z15, Z14, Z2
 	VBROADCASTSD (R13)(BX*1), Z15
-	VFMADD231PD  Z15, Z14, Z10
+	VFMADD231PD  Z15, Z14, Z3
 	VBROADCASTSD (R13)(DX*4), Z15
-	VFMADD231PD  Z15, Z14, Z11
+	VFMADD231PD  Z15, Z14, Z4
 	VBROADCASTSD (R13)(SI*1), Z15
-	VFMADD231PD  Z15, Z14, Z12
+	VFMADD231PD  Z15, Z14, Z5
 	VBROADCASTSD (R13)(BX*2), Z15
+	VFMADD231PD  Z15, Z14, Z6
+	VBROADCASTSD (R14)(DX*1), Z15
+	VFMADD231PD  Z15, Z14, Z8
+	VBROADCASTSD (R14)(DX*2), Z15
+	VFMADD231PD  Z15, Z14, Z9
+	VBROADCASTSD (R14)(BX*1), Z15
+	VFMADD231PD  Z15, Z14, Z10
+	VBROADCASTSD (R14)(DX*4), Z15
+	VFMADD231PD  Z15, Z14, Z11
+	VBROADCASTSD (R14)(SI*1), Z15
+	VFMADD231PD  Z15, Z14, Z12
+	VBROADCASTSD (R14)(BX*2), Z15
 	VFMADD231PD  Z15, Z14, Z13
-	ADDQ         $0x08, R9
-	ADDQ         $0x80, R11
-	DECQ         R10
-	JNE          term
-	MOVQ         dst+0(FP), R8
-	MOVQ         pitch+8(FP), R9
-	ADDQ         8(AX), R8
-	VMOVUPD      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z3, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z4, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z5, (R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z6, (R8)
-	MOVQ         leap+16(FP), R8
-	MOVQ         dst+0(FP), R10
-	ADDQ         8(AX), R10
-	ADDQ         R8, R10
-	VMOVUPD      Z7, (R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z8, (R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z9, (R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z10, (R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z11, (R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z12, (R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z13, (R10)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R11
+	TESTQ R11, R11
+	JE    nowhole
+
+whole:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPD      (R10)(R12*1), Z14
+	VBROADCASTSD (R13), Z15
+	VFMADD231PD  Z15, Z14, Z0
+	VBROADCASTSD (R13)(DX*1), Z15
+	VFMADD231PD  Z15, Z14, Z1
+	VBROADCASTSD (R13)(DX*2), Z15
+	VFMADD231PD  Z15, Z14, Z2
+	VBROADCASTSD (R13)(BX*1), Z15
+	VFMADD231PD  Z15, Z14, Z3
+	VBROADCASTSD (R13)(DX*4), Z15
+	VFMADD231PD  Z15, Z14, Z4
+	VBROADCASTSD (R13)(SI*1), Z15
+	VFMADD231PD  Z15, Z14, Z5
+	VBROADCASTSD (R13)(BX*2), Z15
+	VFMADD231PD  Z15, Z14, Z6
+	VBROADCASTSD (R14), Z15
+	VFMADD231PD  Z15, Z14, Z7
+	VBROADCASTSD (R14)(DX*1), Z15
+	VFMADD231PD  Z15, Z14, Z8
+	VBROADCASTSD (R14)(DX*2), Z15
+	VFMADD231PD  Z15, Z14, Z9
+	VBROADCASTSD (R14)(BX*1), Z15
+	VFMADD231PD  Z15, Z14, Z10
+	VBROADCASTSD (R14)(DX*4), Z15
+	VFMADD231PD  Z15, Z14, Z11
+	VBROADCASTSD (R14)(SI*1), Z15
+	VFMADD231PD  Z15, Z14, Z12
+	VBROADCASTSD (R14)(BX*2), Z15
+	VFMADD231PD  Z15, Z14, Z13
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R11
+	TESTQ R11, R11
+	JE    nolast
+
+last:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPD      (R10)(R12*1), Z14
+	VBROADCASTSD (R13), Z15
+	VFMADD231PD  Z15, Z14, Z0
+	VBROADCASTSD (R13)(DX*1), Z15
+	VFMADD231PD  Z15, Z14, Z1
+	VBROADCASTSD (R13)(DX*2), Z15
+	VFMADD231PD  Z15, Z14, Z2
+	VBROADCASTSD (R13)(BX*1), Z15
+	VFMADD231PD  Z15, Z14, Z3
+	VBROADCASTSD (R13)(DX*4), Z15
+	VFMADD231PD  Z15, Z14, Z4
+	VBROADCASTSD (R13)(SI*1), Z15
+	VFMADD231PD  Z15, Z14, Z5
+	VBROADCASTSD (R14), Z15
+	VFMADD231PD  Z15, Z14, Z7
+	VBROADCASTSD (R14)(DX*1), Z15
+	VFMADD231PD  Z15, Z14, Z8
+	VBROADCASTSD (R14)(DX*2), Z15
+	VFMADD231PD  Z15, Z14, Z9
+	VBROADCASTSD (R14)(BX*1), Z15
+	VFMADD231PD  Z15, Z14, Z10
+	VBROADCASTSD (R14)(DX*4), Z15
+	VFMADD231PD  Z15, Z14, Z11
+	VBROADCASTSD (R14)(SI*1), Z15
+	VFMADD231PD  Z15, Z14, Z12
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R8
+	MOVQ    pitch+8(FP), R9
+	ADDQ    8(AX), R8
+	VMOVUPD Z0, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z1, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z2, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z3, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z4, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z5, (R8)
+	ADDQ    R9, R8
+	VMOVUPD Z6, (R8)
+	MOVQ    leap+16(FP), R8
+	MOVQ    dst+0(FP), R10
+	ADDQ    8(AX), R10
+	ADDQ    R8, R10
+	VMOVUPD Z7, (R10)
+	ADDQ    R9, R10
+	VMOVUPD Z8, (R10)
+	ADDQ    R9, R10
+	VMOVUPD Z9, (R10)
+	ADDQ    R9, R10
+	VMOVUPD Z10, (R10)
+	ADDQ    R9, R10
+	VMOVUPD Z11, (R10)
+	ADDQ    R9, R10
+	VMOVUPD Z12, (R10)
+	ADDQ    R9, R10
+	VMOVUPD Z13, (R10)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs8x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs8x1F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs8x1F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs8x1F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -9529,7 +14857,7 @@ tile:
 	VPXORD  Z13, Z13, Z13
 	VPXORD  Z14, Z14, Z14
 	VPXORD  Z15, Z15, Z15
-	MOVQ    add+88(FP), R9
+	MOVQ    add+104(FP), R9
 	TESTQ   R9, R9
 	JE      start
 	MOVQ    dst+0(FP), R9
@@ -9571,99 +14899,189 @@ tile:
 	VMOVUPD (R11), Z15
 
 start:
-	MOVQ src+24(FP), R9
-	MOVQ offsets+64(FP), R10
-	MOVQ n+72(FP), R11
-	MOVQ weights+80(FP), R12
-	ADDQ (AX), R9
+	MOVQ  src+24(FP), R9
+	MOVQ  terms+64(FP), R10
+	MOVQ  weights+96(FP), R11
+	ADDQ  (AX), R9
+	MOVQ  first+72(FP), R12
+	TESTQ R12, R12
+	JE    nofirst
 
-term:
-	MOVQ         (R10), R13
-	ADDQ         R9, R13
-	LEAQ         (R13)(R8*1), R14
-	VMOVUPD      (R12), Z16
-	VBROADCASTSD (R13), Z17
-	VFMADD231PD  Z17, Z16, Z0
-	VBROADCASTSD (R13)(DX*1), Z17
-	VFMADD231PD  Z17, Z16, Z1
-	VBROADCASTSD (R13)(DX*2), Z17
-	VFMADD231PD  Z17, Z16, Z2
-	VBROADCASTSD (R13)(BX*1), Z17
-	VFMADD231PD  Z17, Z16, Z3
-	VBROADCASTSD (R13)(DX*4), Z17
-	VFMADD231PD  Z17, Z16, Z4
-	VBROADCASTSD (R13)(SI*1), Z17
-	VFMADD231PD  Z17, Z16, Z5
-	VBROADCASTSD (R13)(BX*2), Z17
-	VFMADD231PD  Z17, Z16, Z6
-	VBROADCASTSD (R13)(DI*1), Z17
-	VFMADD231PD  Z17, Z16, Z7
-	VBROADCASTSD (R14), Z17
-	VFMADD231PD  Z17, Z16, Z8
+first:
+	MOVQ         (R10), R14
+	MOVQ         8(R10), R13
+	ADDQ         R9, R14
+	LEAQ         (R14)(R8*1), R15
+	VMOVUPD      (R11)(R13*1), Z16
 	VBROADCASTSD (R14)(DX*1), Z17
-	VFMADD231PD  Z17, Z16, Z9
+	VFMADD231PD  Z17, Z16, Z1
 	VBROADCASTSD (R14)(DX*2), Z17
-	VFMADD231PD  Z17, Z16, Z10
+	VFMADD231PD  Z17, Z16, Z2
 	VBROADCASTSD (R14)(BX*1), Z17
-	VFMADD231PD  Z17, Z16, Z11
+	VFMADD231PD  Z17, Z16, Z3
 	VBROADCASTSD (R14)(DX*4), Z17
-	VFMADD231PD  Z17, Z16, Z12
+	VFMADD231PD  Z17, Z16, Z4
 	VBROADCASTSD (R14)(SI*1), Z17
-	VFMADD231PD  Z17, Z16, Z13
+	VFMADD231PD  Z17, Z16, Z5
 	VBROADCASTSD (R14)(BX*2), Z17
-	VFMADD231PD  Z17, Z16, Z14
+	VFMADD231PD  Z17, Z16, Z6
 	VBROADCASTSD (R14)(DI*1), Z17
+	VFMADD231PD  Z17, Z16, Z7
+	VBROADCASTSD (R15)(DX*1), Z17
+	VFMADD231PD  Z17, Z16, Z9
+	VBROADCASTSD (R15)(DX*2), Z17
+	VFMADD231PD  Z17, Z16, Z10
+	VBROADCASTSD (R15)(BX*1), Z17
+	VFMADD231PD  Z17, Z16, Z11
+	VBROADCASTSD (R15)(DX*4), Z17
+	VFMADD231PD  Z17, Z16, Z12
+	VBROADCASTSD (R15)(SI*1), Z17
+	VFMADD231PD  Z17, Z16, Z13
+	VBROADCASTSD (R15)(BX*2), Z17
+	VFMADD231PD  Z17, Z16, Z14
+	VBROADCASTSD (R15)(DI*1), Z17
 	VFMADD231PD  Z17, Z16, Z15
-	ADDQ         $0x08, R10
-	ADDQ         $0x80, R12
-	DECQ         R11
-	JNE          term
-	MOVQ         dst+0(FP), R9
-	MOVQ         pitch+8(FP), R10
-	ADDQ         8(AX), R9
-	VMOVUPD      Z0, (R9)
-	ADDQ         R10, R9
-	VMOVUPD      Z1, (R9)
-	ADDQ         R10, R9
-	VMOVUPD      Z2, (R9)
-	ADDQ         R10, R9
-	VMOVUPD      Z3, (R9)
-	ADDQ         R10, R9
-	VMOVUPD      Z4, (R9)
-	ADDQ         R10, R9
-	VMOVUPD      Z5, (R9)
-	ADDQ         R10, R9
-	VMOVUPD      Z6, (R9)
-	ADDQ         R10, R9
-	VMOVUPD      Z7, (R9)
-	MOVQ         leap+16(FP), R9
-	MOVQ         dst+0(FP), R11
-	ADDQ         8(AX), R11
-	ADDQ         R9, R11
-	VMOVUPD      Z8, (R11)
-	ADDQ         R10, R11
-	VMOVUPD      Z9, (R11)
-	ADDQ         R10, R11
-	VMOVUPD      Z10, (R11)
-	ADDQ         R10, R11
-	VMOVUPD      Z11, (R11)
-	ADDQ         R10, R11
-	VMOVUPD      Z12, (R11)
-	ADDQ         R10, R11
-	VMOVUPD      Z13, (R11)
-	ADDQ         R10, R11
-	VMOVUPD      Z14, (R11)
-	ADDQ         R10, R11
-	VMOVUPD      Z15, (R11)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R10
+	DECQ         R12
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R12
+	TESTQ R12, R12
+	JE    nowhole
+
+whole:
+	MOVQ         (R10), R14
+	MOVQ         8(R10), R13
+	ADDQ         R9, R14
+	LEAQ         (R14)(R8*1), R15
+	VMOVUPD      (R11)(R13*1), Z16
+	VBROADCASTSD (R14), Z17
+	VFMADD231PD  Z17, Z16, Z0
+	VBROADCASTSD (R14)(DX*1), Z17
+	VFMADD231PD  Z17, Z16, Z1
+	VBROADCASTSD (R14)(DX*2), Z17
+	VFMADD231PD  Z17, Z16, Z2
+	VBROADCASTSD (R14)(BX*1), Z17
+	VFMADD231PD  Z17, Z16, Z3
+	VBROADCASTSD (R14)(DX*4), Z17
+	VFMADD231PD  Z17, Z16, Z4
+	VBROADCASTSD (R14)(SI*1), Z17
+	VFMADD231PD  Z17, Z16, Z5
+	VBROADCASTSD (R14)(BX*2), Z17
+	VFMADD231PD  Z17, Z16, Z6
+	VBROADCASTSD (R14)(DI*1), Z17
+	VFMADD231PD  Z17, Z16, Z7
+	VBROADCASTSD (R15), Z17
+	VFMADD231PD  Z17, Z16, Z8
+	VBROADCASTSD (R15)(DX*1), Z17
+	VFMADD231PD  Z17, Z16, Z9
+	VBROADCASTSD (R15)(DX*2), Z17
+	VFMADD231PD  Z17, Z16, Z10
+	VBROADCASTSD (R15)(BX*1), Z17
+	VFMADD231PD  Z17, Z16, Z11
+	VBROADCASTSD (R15)(DX*4), Z17
+	VFMADD231PD  Z17, Z16, Z12
+	VBROADCASTSD (R15)(SI*1), Z17
+	VFMADD231PD  Z17, Z16, Z13
+	VBROADCASTSD (R15)(BX*2), Z17
+	VFMADD231PD  Z17, Z16, Z14
+	VBROADCASTSD (R15)(DI*1), Z17
+	VFMADD231PD  Z17, Z16, Z15
+	ADDQ         $0x10, R10
+	DECQ         R12
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R12
+	TESTQ R12, R12
+	JE    nolast
+
+last:
+	MOVQ         (R10), R14
+	MOVQ         8(R10), R13
+	ADDQ         R9, R14
+	LEAQ         (R14)(R8*1), R15
+	VMOVUPD      (R11)(R13*1), Z16
+	VBROADCASTSD (R14), Z17
+	VFMADD231PD  Z17, Z16, Z0
+	VBROADCASTSD (R14)(DX*1), Z17
+	VFMADD231PD  Z17, Z16, Z1
+	VBROADCASTSD (R14)(DX*2), Z17
+	VFMADD231PD  Z17, Z16, Z2
+	VBROADCASTSD (R14)(BX*1), Z17
+	VFMADD231PD  Z17, Z16, Z3
+	VBROADCASTSD (R14)(DX*4), Z17
+	VFMADD231PD  Z17, Z16, Z4
+	VBROADCASTSD (R14)(SI*1), Z17
+	VFMADD231PD  Z17, Z16, Z5
+	VBROADCASTSD (R14)(BX*2), Z17
+	VFMADD231PD  Z17, Z16, Z6
+	VBROADCASTSD (R15), Z17
+	VFMADD231PD  Z17, Z16, Z8
+	VBROADCASTSD (R15)(DX*1), Z17
+	VFMADD231PD  Z17, Z16, Z9
+	VBROADCASTSD (R15)(DX*2), Z17
+	VFMADD231PD  Z17, Z16, Z10
+	VBROADCASTSD (R15)(BX*1), Z17
+	VFMADD231PD  Z17, Z16, Z11
+	VBROADCASTSD (R15)(DX*4), Z17
+	VFMADD231PD  Z17, Z16, Z12
+	VBROADCASTSD (R15)(SI*1), Z17
+	VFMADD231PD  Z17, Z16, Z13
+	VBROADCASTSD (R15)(BX*2), Z17
+	VFMADD231PD  Z17, Z16, Z14
+	ADDQ         $0x10, R10
+	DECQ         R12
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R9
+	MOVQ    pitch+8(FP), R10
+	ADDQ    8(AX), R9
+	VMOVUPD Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPD Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPD Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPD Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPD Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPD Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPD Z6, (R9)
+	ADDQ    R10, R9
+	VMOVUPD Z7, (R9)
+	MOVQ    leap+16(FP), R9
+	MOVQ    dst+0(FP), R11
+	ADDQ    8(AX), R11
+	ADDQ    R9, R11
+	VMOVUPD Z8, (R11)
+	ADDQ    R10, R11
+	VMOVUPD Z9, (R11)
+	ADDQ    R10, R11
+	VMOVUPD Z10, (R11)
+	ADDQ    R10, R11
+	VMOVUPD Z11, (R11)
+	ADDQ    R10, R11
+	VMOVUPD Z12, (R11)
+	ADDQ    R10, R11
+	VMOVUPD Z13, (R11)
+	ADDQ    R10, R11
+	VMOVUPD Z14, (R11)
+	ADDQ    R10, R11
+	VMOVUPD Z15, (R11)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles1x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles1x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles1x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles1x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -9671,7 +15089,7 @@ TEXT ·tiles1x2F64AVX512(SB), NOSPLIT, $0-96
 tile:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
-	MOVQ    add+88(FP), DX
+	MOVQ    add+104(FP), DX
 	TESTQ   DX, DX
 	JE      start
 	MOVQ    dst+0(FP), DX
@@ -9681,38 +15099,42 @@ tile:
 	VMOVUPD 64(DX), Z1
 
 start:
-	MOVQ src+24(FP), DX
-	MOVQ offsets+64(FP), BX
-	MOVQ n+72(FP), SI
-	MOVQ weights+80(FP), DI
-	ADDQ (AX), DX
+	MOVQ  src+24(FP), DX
+	MOVQ  terms+64(FP), BX
+	MOVQ  weights+96(FP), SI
+	ADDQ  (AX), DX
+	MOVQ  whole+80(FP), DI
+	TESTQ DI, DI
+	JE    nowhole
 
-term:
-	MOVQ         (BX), R8
-	ADDQ         DX, R8
-	VMOVUPD      (DI), Z2
-	VMOVUPD      64(DI), Z3
-	VBROADCASTSD (R8), Z4
+whole:
+	MOVQ         (BX), R9
+	MOVQ         8(BX), R8
+	ADDQ         DX, R9
+	VMOVUPD      (SI)(R8*1), Z2
+	VMOVUPD      64(SI)(R8*1), Z3
+	VBROADCASTSD (R9), Z4
 	VFMADD231PD  Z4, Z2, Z0
 	VFMADD231PD  Z4, Z3, Z1
-	ADDQ         $0x08, BX
-	ADDQ         $0x80, DI
-	DECQ         SI
-	JNE          term
-	MOVQ         dst+0(FP), DX
-	MOVQ         pitch+8(FP), BX
-	ADDQ         8(AX), DX
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, BX
+	DECQ         DI
+	JNE          whole
+
+nowhole:
+	MOVQ    dst+0(FP), DX
+	MOVQ    pitch+8(FP), BX
+	ADDQ    8(AX), DX
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles2x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles2x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles2x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles2x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -9722,7 +15144,7 @@ tile:
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -9735,44 +15157,84 @@ tile:
 	VMOVUPD 64(BX), Z3
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  first+72(FP), R8
+	TESTQ R8, R8
+	JE    nofirst
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	VMOVUPD      (R8), Z4
-	VMOVUPD      64(R8), Z5
-	VBROADCASTSD (R9), Z6
-	VFMADD231PD  Z6, Z4, Z0
-	VFMADD231PD  Z6, Z5, Z1
-	VBROADCASTSD (R9)(DX*1), Z6
+first:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Z4
+	VMOVUPD      64(DI)(R9*1), Z5
+	VBROADCASTSD (R10)(DX*1), Z6
 	VFMADD231PD  Z6, Z4, Z2
 	VFMADD231PD  Z6, Z5, Z3
-	ADDQ         $0x08, SI
-	ADDQ         $0x80, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPD      Z0, (BX)
-	VMOVUPD      Z1, 64(BX)
-	ADDQ         SI, BX
-	VMOVUPD      Z2, (BX)
-	VMOVUPD      Z3, 64(BX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
+
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Z4
+	VMOVUPD      64(DI)(R9*1), Z5
+	VBROADCASTSD (R10), Z6
+	VFMADD231PD  Z6, Z4, Z0
+	VFMADD231PD  Z6, Z5, Z1
+	VBROADCASTSD (R10)(DX*1), Z6
+	VFMADD231PD  Z6, Z4, Z2
+	VFMADD231PD  Z6, Z5, Z3
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R8
+	TESTQ R8, R8
+	JE    nolast
+
+last:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Z4
+	VMOVUPD      64(DI)(R9*1), Z5
+	VBROADCASTSD (R10), Z6
+	VFMADD231PD  Z6, Z4, Z0
+	VFMADD231PD  Z6, Z5, Z1
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	ADDQ    SI, BX
+	VMOVUPD Z2, (BX)
+	VMOVUPD Z3, 64(BX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles3x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles3x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles3x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles3x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -9784,7 +15246,7 @@ tile:
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -9800,50 +15262,96 @@ tile:
 	VMOVUPD 64(BX), Z5
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  first+72(FP), R8
+	TESTQ R8, R8
+	JE    nofirst
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	VMOVUPD      (R8), Z6
-	VMOVUPD      64(R8), Z7
-	VBROADCASTSD (R9), Z8
-	VFMADD231PD  Z8, Z6, Z0
-	VFMADD231PD  Z8, Z7, Z1
-	VBROADCASTSD (R9)(DX*1), Z8
+first:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Z6
+	VMOVUPD      64(DI)(R9*1), Z7
+	VBROADCASTSD (R10)(DX*1), Z8
 	VFMADD231PD  Z8, Z6, Z2
 	VFMADD231PD  Z8, Z7, Z3
-	VBROADCASTSD (R9)(DX*2), Z8
+	VBROADCASTSD (R10)(DX*2), Z8
 	VFMADD231PD  Z8, Z6, Z4
 	VFMADD231PD  Z8, Z7, Z5
-	ADDQ         $0x08, SI
-	ADDQ         $0x80, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPD      Z0, (BX)
-	VMOVUPD      Z1, 64(BX)
-	ADDQ         SI, BX
-	VMOVUPD      Z2, (BX)
-	VMOVUPD      Z3, 64(BX)
-	ADDQ         SI, BX
-	VMOVUPD      Z4, (BX)
-	VMOVUPD      Z5, 64(BX)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
+
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Z6
+	VMOVUPD      64(DI)(R9*1), Z7
+	VBROADCASTSD (R10), Z8
+	VFMADD231PD  Z8, Z6, Z0
+	VFMADD231PD  Z8, Z7, Z1
+	VBROADCASTSD (R10)(DX*1), Z8
+	VFMADD231PD  Z8, Z6, Z2
+	VFMADD231PD  Z8, Z7, Z3
+	VBROADCASTSD (R10)(DX*2), Z8
+	VFMADD231PD  Z8, Z6, Z4
+	VFMADD231PD  Z8, Z7, Z5
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R8
+	TESTQ R8, R8
+	JE    nolast
+
+last:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	VMOVUPD      (DI)(R9*1), Z6
+	VMOVUPD      64(DI)(R9*1), Z7
+	VBROADCASTSD (R10), Z8
+	VFMADD231PD  Z8, Z6, Z0
+	VFMADD231PD  Z8, Z7, Z1
+	VBROADCASTSD (R10)(DX*1), Z8
+	VFMADD231PD  Z8, Z6, Z2
+	VFMADD231PD  Z8, Z7, Z3
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	ADDQ    SI, BX
+	VMOVUPD Z2, (BX)
+	VMOVUPD Z3, 64(BX)
+	ADDQ    SI, BX
+	VMOVUPD Z4, (BX)
+	VMOVUPD Z5, 64(BX)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles4x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles4x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles4x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles4x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -9858,7 +15366,7 @@ tile:
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -9877,56 +15385,108 @@ tile:
 	VMOVUPD 64(SI), Z7
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	VMOVUPD      (R9), Z8
-	VMOVUPD      64(R9), Z9
-	VBROADCASTSD (R10), Z10
-	VFMADD231PD  Z10, Z8, Z0
-	VFMADD231PD  Z10, Z9, Z1
-	VBROADCASTSD (R10)(DX*1), Z10
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Z8
+	VMOVUPD      64(R8)(R10*1), Z9
+	VBROADCASTSD (R11)(DX*1), Z10
 	VFMADD231PD  Z10, Z8, Z2
 	VFMADD231PD  Z10, Z9, Z3
-	VBROADCASTSD (R10)(DX*2), Z10
+	VBROADCASTSD (R11)(DX*2), Z10
 	VFMADD231PD  Z10, Z8, Z4
 	VFMADD231PD  Z10, Z9, Z5
-	VBROADCASTSD (R10)(BX*1), Z10
+	VBROADCASTSD (R11)(BX*1), Z10
 	VFMADD231PD  Z10, Z8, Z6
 	VFMADD231PD  Z10, Z9, Z7
-	ADDQ         $0x08, DI
-	ADDQ         $0x80, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPD      Z0, (SI)
-	VMOVUPD      Z1, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z2, (SI)
-	VMOVUPD      Z3, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z4, (SI)
-	VMOVUPD      Z5, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z6, (SI)
-	VMOVUPD      Z7, 64(SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Z8
+	VMOVUPD      64(R8)(R10*1), Z9
+	VBROADCASTSD (R11), Z10
+	VFMADD231PD  Z10, Z8, Z0
+	VFMADD231PD  Z10, Z9, Z1
+	VBROADCASTSD (R11)(DX*1), Z10
+	VFMADD231PD  Z10, Z8, Z2
+	VFMADD231PD  Z10, Z9, Z3
+	VBROADCASTSD (R11)(DX*2), Z10
+	VFMADD231PD  Z10, Z8, Z4
+	VFMADD231PD  Z10, Z9, Z5
+	VBROADCASTSD (R11)(BX*1), Z10
+	VFMADD231PD  Z10, Z8, Z6
+	VFMADD231PD  Z10, Z9, Z7
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Z8
+	VMOVUPD      64(R8)(R10*1), Z9
+	VBROADCASTSD (R11), Z10
+	VFMADD231PD  Z10, Z8, Z0
+	VFMADD231PD  Z10, Z9, Z1
+	VBROADCASTSD (R11)(DX*1), Z10
+	VFMADD231PD  Z10, Z8, Z2
+	VFMADD231PD  Z10, Z9, Z3
+	VBROADCASTSD (R11)(DX*2), Z10
+	VFMADD231PD  Z10, Z8, Z4
+	VFMADD231PD  Z10, Z9, Z5
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPD Z0, (SI)
+	VMOVUPD Z1, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPD Z2, (SI)
+	VMOVUPD Z3, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPD Z4, (SI)
+	VMOVUPD Z5, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPD Z6, (SI)
+	VMOVUPD Z7, 64(SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles5x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles5x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles5x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles5x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -9943,7 +15503,7 @@ tile:
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
 	VPXORD  Z9, Z9, Z9
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -9965,62 +15525,120 @@ tile:
 	VMOVUPD 64(SI), Z9
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	VMOVUPD      (R9), Z10
-	VMOVUPD      64(R9), Z11
-	VBROADCASTSD (R10), Z12
-	VFMADD231PD  Z12, Z10, Z0
-	VFMADD231PD  Z12, Z11, Z1
-	VBROADCASTSD (R10)(DX*1), Z12
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Z10
+	VMOVUPD      64(R8)(R10*1), Z11
+	VBROADCASTSD (R11)(DX*1), Z12
 	VFMADD231PD  Z12, Z10, Z2
 	VFMADD231PD  Z12, Z11, Z3
-	VBROADCASTSD (R10)(DX*2), Z12
+	VBROADCASTSD (R11)(DX*2), Z12
 	VFMADD231PD  Z12, Z10, Z4
 	VFMADD231PD  Z12, Z11, Z5
-	VBROADCASTSD (R10)(BX*1), Z12
+	VBROADCASTSD (R11)(BX*1), Z12
 	VFMADD231PD  Z12, Z10, Z6
 	VFMADD231PD  Z12, Z11, Z7
-	VBROADCASTSD (R10)(DX*4), Z12
+	VBROADCASTSD (R11)(DX*4), Z12
 	VFMADD231PD  Z12, Z10, Z8
 	VFMADD231PD  Z12, Z11, Z9
-	ADDQ         $0x08, DI
-	ADDQ         $0x80, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPD      Z0, (SI)
-	VMOVUPD      Z1, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z2, (SI)
-	VMOVUPD      Z3, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z4, (SI)
-	VMOVUPD      Z5, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z6, (SI)
-	VMOVUPD      Z7, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z8, (SI)
-	VMOVUPD      Z9, 64(SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Z10
+	VMOVUPD      64(R8)(R10*1), Z11
+	VBROADCASTSD (R11), Z12
+	VFMADD231PD  Z12, Z10, Z0
+	VFMADD231PD  Z12, Z11, Z1
+	VBROADCASTSD (R11)(DX*1), Z12
+	VFMADD231PD  Z12, Z10, Z2
+	VFMADD231PD  Z12, Z11, Z3
+	VBROADCASTSD (R11)(DX*2), Z12
+	VFMADD231PD  Z12, Z10, Z4
+	VFMADD231PD  Z12, Z11, Z5
+	VBROADCASTSD (R11)(BX*1), Z12
+	VFMADD231PD  Z12, Z10, Z6
+	VFMADD231PD  Z12, Z11, Z7
+	VBROADCASTSD (R11)(DX*4), Z12
+	VFMADD231PD  Z12, Z10, Z8
+	VFMADD231PD  Z12, Z11, Z9
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	VMOVUPD      (R8)(R10*1), Z10
+	VMOVUPD      64(R8)(R10*1), Z11
+	VBROADCASTSD (R11), Z12
+	VFMADD231PD  Z12, Z10, Z0
+	VFMADD231PD  Z12, Z11, Z1
+	VBROADCASTSD (R11)(DX*1), Z12
+	VFMADD231PD  Z12, Z10, Z2
+	VFMADD231PD  Z12, Z11, Z3
+	VBROADCASTSD (R11)(DX*2), Z12
+	VFMADD231PD  Z12, Z10, Z4
+	VFMADD231PD  Z12, Z11, Z5
+	VBROADCASTSD (R11)(BX*1), Z12
+	VFMADD231PD  Z12, Z10, Z6
+	VFMADD231PD  Z12, Z11, Z7
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPD Z0, (SI)
+	VMOVUPD Z1, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPD Z2, (SI)
+	VMOVUPD Z3, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPD Z4, (SI)
+	VMOVUPD Z5, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPD Z6, (SI)
+	VMOVUPD Z7, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPD Z8, (SI)
+	VMOVUPD Z9, 64(SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles6x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles6x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles6x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles6x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -10040,7 +15658,7 @@ tile:
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -10065,69 +15683,135 @@ tile:
 	VMOVUPD 64(DI), Z11
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z12
-	VMOVUPD      64(R10), Z13
-	VBROADCASTSD (R11), Z14
-	VFMADD231PD  Z14, Z12, Z0
-	VFMADD231PD  Z14, Z13, Z1
-	VBROADCASTSD (R11)(DX*1), Z14
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z12
+	VMOVUPD      64(R9)(R11*1), Z13
+	VBROADCASTSD (R12)(DX*1), Z14
 	VFMADD231PD  Z14, Z12, Z2
 	VFMADD231PD  Z14, Z13, Z3
-	VBROADCASTSD (R11)(DX*2), Z14
+	VBROADCASTSD (R12)(DX*2), Z14
 	VFMADD231PD  Z14, Z12, Z4
 	VFMADD231PD  Z14, Z13, Z5
-	VBROADCASTSD (R11)(BX*1), Z14
+	VBROADCASTSD (R12)(BX*1), Z14
 	VFMADD231PD  Z14, Z12, Z6
 	VFMADD231PD  Z14, Z13, Z7
-	VBROADCASTSD (R11)(DX*4), Z14
+	VBROADCASTSD (R12)(DX*4), Z14
 	VFMADD231PD  Z14, Z12, Z8
 	VFMADD231PD  Z14, Z13, Z9
-	VBROADCASTSD (R12), Z14
+	VBROADCASTSD (R13), Z14
 	VFMADD231PD  Z14, Z12, Z10
 	VFMADD231PD  Z14, Z13, Z11
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	VMOVUPD      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	VMOVUPD      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	VMOVUPD      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z6, (DI)
-	VMOVUPD      Z7, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z8, (DI)
-	VMOVUPD      Z9, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z10, (DI)
-	VMOVUPD      Z11, 64(DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z12
+	VMOVUPD      64(R9)(R11*1), Z13
+	VBROADCASTSD (R12), Z14
+	VFMADD231PD  Z14, Z12, Z0
+	VFMADD231PD  Z14, Z13, Z1
+	VBROADCASTSD (R12)(DX*1), Z14
+	VFMADD231PD  Z14, Z12, Z2
+	VFMADD231PD  Z14, Z13, Z3
+	VBROADCASTSD (R12)(DX*2), Z14
+	VFMADD231PD  Z14, Z12, Z4
+	VFMADD231PD  Z14, Z13, Z5
+	VBROADCASTSD (R12)(BX*1), Z14
+	VFMADD231PD  Z14, Z12, Z6
+	VFMADD231PD  Z14, Z13, Z7
+	VBROADCASTSD (R12)(DX*4), Z14
+	VFMADD231PD  Z14, Z12, Z8
+	VFMADD231PD  Z14, Z13, Z9
+	VBROADCASTSD (R13), Z14
+	VFMADD231PD  Z14, Z12, Z10
+	VFMADD231PD  Z14, Z13, Z11
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z12
+	VMOVUPD      64(R9)(R11*1), Z13
+	VBROADCASTSD (R12), Z14
+	VFMADD231PD  Z14, Z12, Z0
+	VFMADD231PD  Z14, Z13, Z1
+	VBROADCASTSD (R12)(DX*1), Z14
+	VFMADD231PD  Z14, Z12, Z2
+	VFMADD231PD  Z14, Z13, Z3
+	VBROADCASTSD (R12)(DX*2), Z14
+	VFMADD231PD  Z14, Z12, Z4
+	VFMADD231PD  Z14, Z13, Z5
+	VBROADCASTSD (R12)(BX*1), Z14
+	VFMADD231PD  Z14, Z12, Z6
+	VFMADD231PD  Z14, Z13, Z7
+	VBROADCASTSD (R12)(DX*4), Z14
+	VFMADD231PD  Z14, Z12, Z8
+	VFMADD231PD  Z14, Z13, Z9
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	VMOVUPD Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	VMOVUPD Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z6, (DI)
+	VMOVUPD Z7, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z8, (DI)
+	VMOVUPD Z9, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z10, (DI)
+	VMOVUPD Z11, 64(DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles7x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles7x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles7x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles7x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -10149,7 +15833,7 @@ tile:
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -10177,75 +15861,147 @@ tile:
 	VMOVUPD 64(DI), Z13
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z14
-	VMOVUPD      64(R10), Z15
-	VBROADCASTSD (R11), Z16
-	VFMADD231PD  Z16, Z14, Z0
-	VFMADD231PD  Z16, Z15, Z1
-	VBROADCASTSD (R11)(DX*1), Z16
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z14
+	VMOVUPD      64(R9)(R11*1), Z15
+	VBROADCASTSD (R12)(DX*1), Z16
 	VFMADD231PD  Z16, Z14, Z2
 	VFMADD231PD  Z16, Z15, Z3
-	VBROADCASTSD (R11)(DX*2), Z16
+	VBROADCASTSD (R12)(DX*2), Z16
 	VFMADD231PD  Z16, Z14, Z4
 	VFMADD231PD  Z16, Z15, Z5
-	VBROADCASTSD (R11)(BX*1), Z16
+	VBROADCASTSD (R12)(BX*1), Z16
 	VFMADD231PD  Z16, Z14, Z6
 	VFMADD231PD  Z16, Z15, Z7
-	VBROADCASTSD (R11)(DX*4), Z16
+	VBROADCASTSD (R12)(DX*4), Z16
 	VFMADD231PD  Z16, Z14, Z8
 	VFMADD231PD  Z16, Z15, Z9
-	VBROADCASTSD (R12), Z16
+	VBROADCASTSD (R13), Z16
 	VFMADD231PD  Z16, Z14, Z10
 	VFMADD231PD  Z16, Z15, Z11
-	VBROADCASTSD (R12)(DX*1), Z16
+	VBROADCASTSD (R13)(DX*1), Z16
 	VFMADD231PD  Z16, Z14, Z12
 	VFMADD231PD  Z16, Z15, Z13
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	VMOVUPD      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	VMOVUPD      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	VMOVUPD      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z6, (DI)
-	VMOVUPD      Z7, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z8, (DI)
-	VMOVUPD      Z9, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z10, (DI)
-	VMOVUPD      Z11, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z12, (DI)
-	VMOVUPD      Z13, 64(DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z14
+	VMOVUPD      64(R9)(R11*1), Z15
+	VBROADCASTSD (R12), Z16
+	VFMADD231PD  Z16, Z14, Z0
+	VFMADD231PD  Z16, Z15, Z1
+	VBROADCASTSD (R12)(DX*1), Z16
+	VFMADD231PD  Z16, Z14, Z2
+	VFMADD231PD  Z16, Z15, Z3
+	VBROADCASTSD (R12)(DX*2), Z16
+	VFMADD231PD  Z16, Z14, Z4
+	VFMADD231PD  Z16, Z15, Z5
+	VBROADCASTSD (R12)(BX*1), Z16
+	VFMADD231PD  Z16, Z14, Z6
+	VFMADD231PD  Z16, Z15, Z7
+	VBROADCASTSD (R12)(DX*4), Z16
+	VFMADD231PD  Z16, Z14, Z8
+	VFMADD231PD  Z16, Z15, Z9
+	VBROADCASTSD (R13), Z16
+	VFMADD231PD  Z16, Z14, Z10
+	VFMADD231PD  Z16, Z15, Z11
+	VBROADCASTSD (R13)(DX*1), Z16
+	VFMADD231PD  Z16, Z14, Z12
+	VFMADD231PD  Z16, Z15, Z13
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z14
+	VMOVUPD      64(R9)(R11*1), Z15
+	VBROADCASTSD (R12), Z16
+	VFMADD231PD  Z16, Z14, Z0
+	VFMADD231PD  Z16, Z15, Z1
+	VBROADCASTSD (R12)(DX*1), Z16
+	VFMADD231PD  Z16, Z14, Z2
+	VFMADD231PD  Z16, Z15, Z3
+	VBROADCASTSD (R12)(DX*2), Z16
+	VFMADD231PD  Z16, Z14, Z4
+	VFMADD231PD  Z16, Z15, Z5
+	VBROADCASTSD (R12)(BX*1), Z16
+	VFMADD231PD  Z16, Z14, Z6
+	VFMADD231PD  Z16, Z15, Z7
+	VBROADCASTSD (R12)(DX*4), Z16
+	VFMADD231PD  Z16, Z14, Z8
+	VFMADD231PD  Z16, Z15, Z9
+	VBROADCASTSD (R13), Z16
+	VFMADD231PD  Z16, Z14, Z10
+	VFMADD231PD  Z16, Z15, Z11
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	VMOVUPD Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	VMOVUPD Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z6, (DI)
+	VMOVUPD Z7, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z8, (DI)
+	VMOVUPD Z9, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z10, (DI)
+	VMOVUPD Z11, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z12, (DI)
+	VMOVUPD Z13, 64(DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles8x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles8x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles8x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles8x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -10269,7 +16025,7 @@ tile:
 	VPXORD  Z13, Z13, Z13
 	VPXORD  Z14, Z14, Z14
 	VPXORD  Z15, Z15, Z15
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -10300,81 +16056,159 @@ tile:
 	VMOVUPD 64(DI), Z15
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z16
-	VMOVUPD      64(R10), Z17
-	VBROADCASTSD (R11), Z18
-	VFMADD231PD  Z18, Z16, Z0
-	VFMADD231PD  Z18, Z17, Z1
-	VBROADCASTSD (R11)(DX*1), Z18
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z16
+	VMOVUPD      64(R9)(R11*1), Z17
+	VBROADCASTSD (R12)(DX*1), Z18
 	VFMADD231PD  Z18, Z16, Z2
 	VFMADD231PD  Z18, Z17, Z3
-	VBROADCASTSD (R11)(DX*2), Z18
+	VBROADCASTSD (R12)(DX*2), Z18
 	VFMADD231PD  Z18, Z16, Z4
 	VFMADD231PD  Z18, Z17, Z5
-	VBROADCASTSD (R11)(BX*1), Z18
+	VBROADCASTSD (R12)(BX*1), Z18
 	VFMADD231PD  Z18, Z16, Z6
 	VFMADD231PD  Z18, Z17, Z7
-	VBROADCASTSD (R11)(DX*4), Z18
+	VBROADCASTSD (R12)(DX*4), Z18
 	VFMADD231PD  Z18, Z16, Z8
 	VFMADD231PD  Z18, Z17, Z9
-	VBROADCASTSD (R12), Z18
+	VBROADCASTSD (R13), Z18
 	VFMADD231PD  Z18, Z16, Z10
 	VFMADD231PD  Z18, Z17, Z11
-	VBROADCASTSD (R12)(DX*1), Z18
+	VBROADCASTSD (R13)(DX*1), Z18
 	VFMADD231PD  Z18, Z16, Z12
 	VFMADD231PD  Z18, Z17, Z13
-	VBROADCASTSD (R12)(DX*2), Z18
+	VBROADCASTSD (R13)(DX*2), Z18
 	VFMADD231PD  Z18, Z16, Z14
 	VFMADD231PD  Z18, Z17, Z15
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	VMOVUPD      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	VMOVUPD      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	VMOVUPD      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z6, (DI)
-	VMOVUPD      Z7, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z8, (DI)
-	VMOVUPD      Z9, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z10, (DI)
-	VMOVUPD      Z11, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z12, (DI)
-	VMOVUPD      Z13, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z14, (DI)
-	VMOVUPD      Z15, 64(DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z16
+	VMOVUPD      64(R9)(R11*1), Z17
+	VBROADCASTSD (R12), Z18
+	VFMADD231PD  Z18, Z16, Z0
+	VFMADD231PD  Z18, Z17, Z1
+	VBROADCASTSD (R12)(DX*1), Z18
+	VFMADD231PD  Z18, Z16, Z2
+	VFMADD231PD  Z18, Z17, Z3
+	VBROADCASTSD (R12)(DX*2), Z18
+	VFMADD231PD  Z18, Z16, Z4
+	VFMADD231PD  Z18, Z17, Z5
+	VBROADCASTSD (R12)(BX*1), Z18
+	VFMADD231PD  Z18, Z16, Z6
+	VFMADD231PD  Z18, Z17, Z7
+	VBROADCASTSD (R12)(DX*4), Z18
+	VFMADD231PD  Z18, Z16, Z8
+	VFMADD231PD  Z18, Z17, Z9
+	VBROADCASTSD (R13), Z18
+	VFMADD231PD  Z18, Z16, Z10
+	VFMADD231PD  Z18, Z17, Z11
+	VBROADCASTSD (R13)(DX*1), Z18
+	VFMADD231PD  Z18, Z16, Z12
+	VFMADD231PD  Z18, Z17, Z13
+	VBROADCASTSD (R13)(DX*2), Z18
+	VFMADD231PD  Z18, Z16, Z14
+	VFMADD231PD  Z18, Z17, Z15
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z16
+	VMOVUPD      64(R9)(R11*1), Z17
+	VBROADCASTSD (R12), Z18
+	VFMADD231PD  Z18, Z16, Z0
+	VFMADD231PD  Z18, Z17, Z1
+	VBROADCASTSD (R12)(DX*1), Z18
+	VFMADD231PD  Z18, Z16, Z2
+	VFMADD231PD  Z18, Z17, Z3
+	VBROADCASTSD (R12)(DX*2), Z18
+	VFMADD231PD  Z18, Z16, Z4
+	VFMADD231PD  Z18, Z17, Z5
+	VBROADCASTSD (R12)(BX*1), Z18
+	VFMADD231PD  Z18, Z16, Z6
+	VFMADD231PD  Z18, Z17, Z7
+	VBROADCASTSD (R12)(DX*4), Z18
+	VFMADD231PD  Z18, Z16, Z8
+	VFMADD231PD  Z18, Z17, Z9
+	VBROADCASTSD (R13), Z18
+	VFMADD231PD  Z18, Z16, Z10
+	VFMADD231PD  Z18, Z17, Z11
+	VBROADCASTSD (R13)(DX*1), Z18
+	VFMADD231PD  Z18, Z16, Z12
+	VFMADD231PD  Z18, Z17, Z13
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	VMOVUPD Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	VMOVUPD Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z6, (DI)
+	VMOVUPD Z7, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z8, (DI)
+	VMOVUPD Z9, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z10, (DI)
+	VMOVUPD Z11, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z12, (DI)
+	VMOVUPD Z13, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z14, (DI)
+	VMOVUPD Z15, 64(DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles9x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles9x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles9x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles9x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -10400,7 +16234,7 @@ tile:
 	VPXORD  Z15, Z15, Z15
 	VPXORD  Z16, Z16, Z16
 	VPXORD  Z17, Z17, Z17
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -10434,87 +16268,171 @@ tile:
 	VMOVUPD 64(DI), Z17
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z18
-	VMOVUPD      64(R10), Z19
-	VBROADCASTSD (R11), Z20
-	VFMADD231PD  Z20, Z18, Z0
-	VFMADD231PD  Z20, Z19, Z1
-	VBROADCASTSD (R11)(DX*1), Z20
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z18
+	VMOVUPD      64(R9)(R11*1), Z19
+	VBROADCASTSD (R12)(DX*1), Z20
 	VFMADD231PD  Z20, Z18, Z2
 	VFMADD231PD  Z20, Z19, Z3
-	VBROADCASTSD (R11)(DX*2), Z20
+	VBROADCASTSD (R12)(DX*2), Z20
 	VFMADD231PD  Z20, Z18, Z4
 	VFMADD231PD  Z20, Z19, Z5
-	VBROADCASTSD (R11)(BX*1), Z20
+	VBROADCASTSD (R12)(BX*1), Z20
 	VFMADD231PD  Z20, Z18, Z6
 	VFMADD231PD  Z20, Z19, Z7
-	VBROADCASTSD (R11)(DX*4), Z20
+	VBROADCASTSD (R12)(DX*4), Z20
 	VFMADD231PD  Z20, Z18, Z8
 	VFMADD231PD  Z20, Z19, Z9
-	VBROADCASTSD (R12), Z20
+	VBROADCASTSD (R13), Z20
 	VFMADD231PD  Z20, Z18, Z10
 	VFMADD231PD  Z20, Z19, Z11
-	VBROADCASTSD (R12)(DX*1), Z20
+	VBROADCASTSD (R13)(DX*1), Z20
 	VFMADD231PD  Z20, Z18, Z12
 	VFMADD231PD  Z20, Z19, Z13
-	VBROADCASTSD (R12)(DX*2), Z20
+	VBROADCASTSD (R13)(DX*2), Z20
 	VFMADD231PD  Z20, Z18, Z14
 	VFMADD231PD  Z20, Z19, Z15
-	VBROADCASTSD (R12)(BX*1), Z20
+	VBROADCASTSD (R13)(BX*1), Z20
 	VFMADD231PD  Z20, Z18, Z16
 	VFMADD231PD  Z20, Z19, Z17
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	VMOVUPD      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	VMOVUPD      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	VMOVUPD      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z6, (DI)
-	VMOVUPD      Z7, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z8, (DI)
-	VMOVUPD      Z9, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z10, (DI)
-	VMOVUPD      Z11, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z12, (DI)
-	VMOVUPD      Z13, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z14, (DI)
-	VMOVUPD      Z15, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z16, (DI)
-	VMOVUPD      Z17, 64(DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z18
+	VMOVUPD      64(R9)(R11*1), Z19
+	VBROADCASTSD (R12), Z20
+	VFMADD231PD  Z20, Z18, Z0
+	VFMADD231PD  Z20, Z19, Z1
+	VBROADCASTSD (R12)(DX*1), Z20
+	VFMADD231PD  Z20, Z18, Z2
+	VFMADD231PD  Z20, Z19, Z3
+	VBROADCASTSD (R12)(DX*2), Z20
+	VFMADD231PD  Z20, Z18, Z4
+	VFMADD231PD  Z20, Z19, Z5
+	VBROADCASTSD (R12)(BX*1), Z20
+	VFMADD231PD  Z20, Z18, Z6
+	VFMADD231PD  Z20, Z19, Z7
+	VBROADCASTSD (R12)(DX*4), Z20
+	VFMADD231PD  Z20, Z18, Z8
+	VFMADD231PD  Z20, Z19, Z9
+	VBROADCASTSD (R13), Z20
+	VFMADD231PD  Z20, Z18, Z10
+	VFMADD231PD  Z20, Z19, Z11
+	VBROADCASTSD (R13)(DX*1), Z20
+	VFMADD231PD  Z20, Z18, Z12
+	VFMADD231PD  Z20, Z19, Z13
+	VBROADCASTSD (R13)(DX*2), Z20
+	VFMADD231PD  Z20, Z18, Z14
+	VFMADD231PD  Z20, Z19, Z15
+	VBROADCASTSD (R13)(BX*1), Z20
+	VFMADD231PD  Z20, Z18, Z16
+	VFMADD231PD  Z20, Z19, Z17
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z18
+	VMOVUPD      64(R9)(R11*1), Z19
+	VBROADCASTSD (R12), Z20
+	VFMADD231PD  Z20, Z18, Z0
+	VFMADD231PD  Z20, Z19, Z1
+	VBROADCASTSD (R12)(DX*1), Z20
+	VFMADD231PD  Z20, Z18, Z2
+	VFMADD231PD  Z20, Z19, Z3
+	VBROADCASTSD (R12)(DX*2), Z20
+	VFMADD231PD  Z20, Z18, Z4
+	VFMADD231PD  Z20, Z19, Z5
+	VBROADCASTSD (R12)(BX*1), Z20
+	VFMADD231PD  Z20, Z18, Z6
+	VFMADD231PD  Z20, Z19, Z7
+	VBROADCASTSD (R12)(DX*4), Z20
+	VFMADD231PD  Z20, Z18, Z8
+	VFMADD231PD  Z20, Z19, Z9
+	VBROADCASTSD (R13), Z20
+	VFMADD231PD  Z20, Z18, Z10
+	VFMADD231PD  Z20, Z19, Z11
+	VBROADCASTSD (R13)(DX*1), Z20
+	VFMADD231PD  Z20, Z18, Z12
+	VFMADD231PD  Z20, Z19, Z13
+	VBROADCASTSD (R13)(DX*2), Z20
+	VFMADD231PD  Z20, Z18, Z14
+	VFMADD231PD  Z20, Z19, Z15
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	VMOVUPD Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	VMOVUPD Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z6, (DI)
+	VMOVUPD Z7, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z8, (DI)
+	VMOVUPD Z9, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z10, (DI)
+	VMOVUPD Z11, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z12, (DI)
+	VMOVUPD Z13, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z14, (DI)
+	VMOVUPD Z15, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z16, (DI)
+	VMOVUPD Z17, 64(DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles10x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles10x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles10x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles10x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -10542,7 +16460,7 @@ tile:
 	VPXORD  Z17, Z17, Z17
 	VPXORD  Z18, Z18, Z18
 	VPXORD  Z19, Z19, Z19
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -10579,93 +16497,183 @@ tile:
 	VMOVUPD 64(DI), Z19
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z20
-	VMOVUPD      64(R10), Z21
-	VBROADCASTSD (R11), Z22
-	VFMADD231PD  Z22, Z20, Z0
-	VFMADD231PD  Z22, Z21, Z1
-	VBROADCASTSD (R11)(DX*1), Z22
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z20
+	VMOVUPD      64(R9)(R11*1), Z21
+	VBROADCASTSD (R12)(DX*1), Z22
 	VFMADD231PD  Z22, Z20, Z2
 	VFMADD231PD  Z22, Z21, Z3
-	VBROADCASTSD (R11)(DX*2), Z22
+	VBROADCASTSD (R12)(DX*2), Z22
 	VFMADD231PD  Z22, Z20, Z4
 	VFMADD231PD  Z22, Z21, Z5
-	VBROADCASTSD (R11)(BX*1), Z22
+	VBROADCASTSD (R12)(BX*1), Z22
 	VFMADD231PD  Z22, Z20, Z6
 	VFMADD231PD  Z22, Z21, Z7
-	VBROADCASTSD (R11)(DX*4), Z22
+	VBROADCASTSD (R12)(DX*4), Z22
 	VFMADD231PD  Z22, Z20, Z8
 	VFMADD231PD  Z22, Z21, Z9
-	VBROADCASTSD (R12), Z22
+	VBROADCASTSD (R13), Z22
 	VFMADD231PD  Z22, Z20, Z10
 	VFMADD231PD  Z22, Z21, Z11
-	VBROADCASTSD (R12)(DX*1), Z22
+	VBROADCASTSD (R13)(DX*1), Z22
 	VFMADD231PD  Z22, Z20, Z12
 	VFMADD231PD  Z22, Z21, Z13
-	VBROADCASTSD (R12)(DX*2), Z22
+	VBROADCASTSD (R13)(DX*2), Z22
 	VFMADD231PD  Z22, Z20, Z14
 	VFMADD231PD  Z22, Z21, Z15
-	VBROADCASTSD (R12)(BX*1), Z22
+	VBROADCASTSD (R13)(BX*1), Z22
 	VFMADD231PD  Z22, Z20, Z16
 	VFMADD231PD  Z22, Z21, Z17
-	VBROADCASTSD (R12)(DX*4), Z22
+	VBROADCASTSD (R13)(DX*4), Z22
 	VFMADD231PD  Z22, Z20, Z18
 	VFMADD231PD  Z22, Z21, Z19
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	VMOVUPD      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	VMOVUPD      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	VMOVUPD      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z6, (DI)
-	VMOVUPD      Z7, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z8, (DI)
-	VMOVUPD      Z9, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z10, (DI)
-	VMOVUPD      Z11, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z12, (DI)
-	VMOVUPD      Z13, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z14, (DI)
-	VMOVUPD      Z15, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z16, (DI)
-	VMOVUPD      Z17, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z18, (DI)
-	VMOVUPD      Z19, 64(DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z20
+	VMOVUPD      64(R9)(R11*1), Z21
+	VBROADCASTSD (R12), Z22
+	VFMADD231PD  Z22, Z20, Z0
+	VFMADD231PD  Z22, Z21, Z1
+	VBROADCASTSD (R12)(DX*1), Z22
+	VFMADD231PD  Z22, Z20, Z2
+	VFMADD231PD  Z22, Z21, Z3
+	VBROADCASTSD (R12)(DX*2), Z22
+	VFMADD231PD  Z22, Z20, Z4
+	VFMADD231PD  Z22, Z21, Z5
+	VBROADCASTSD (R12)(BX*1), Z22
+	VFMADD231PD  Z22, Z20, Z6
+	VFMADD231PD  Z22, Z21, Z7
+	VBROADCASTSD (R12)(DX*4), Z22
+	VFMADD231PD  Z22, Z20, Z8
+	VFMADD231PD  Z22, Z21, Z9
+	VBROADCASTSD (R13), Z22
+	VFMADD231PD  Z22, Z20, Z10
+	VFMADD231PD  Z22, Z21, Z11
+	VBROADCASTSD (R13)(DX*1), Z22
+	VFMADD231PD  Z22, Z20, Z12
+	VFMADD231PD  Z22, Z21, Z13
+	VBROADCASTSD (R13)(DX*2), Z22
+	VFMADD231PD  Z22, Z20, Z14
+	VFMADD231PD  Z22, Z21, Z15
+	VBROADCASTSD (R13)(BX*1), Z22
+	VFMADD231PD  Z22, Z20, Z16
+	VFMADD231PD  Z22, Z21, Z17
+	VBROADCASTSD (R13)(DX*4), Z22
+	VFMADD231PD  Z22, Z20, Z18
+	VFMADD231PD  Z22, Z21, Z19
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z20
+	VMOVUPD      64(R9)(R11*1), Z21
+	VBROADCASTSD (R12), Z22
+	VFMADD231PD  Z22, Z20, Z0
+	VFMADD231PD  Z22, Z21, Z1
+	VBROADCASTSD (R12)(DX*1), Z22
+	VFMADD231PD  Z22, Z20, Z2
+	VFMADD231PD  Z22, Z21, Z3
+	VBROADCASTSD (R12)(DX*2), Z22
+	VFMADD231PD  Z22, Z20, Z4
+	VFMADD231PD  Z22, Z21, Z5
+	VBROADCASTSD (R12)(BX*1), Z22
+	VFMADD231PD  Z22, Z20, Z6
+	VFMADD231PD  Z22, Z21, Z7
+	VBROADCASTSD (R12)(DX*4), Z22
+	VFMADD231PD  Z22, Z20, Z8
+	VFMADD231PD  Z22, Z21, Z9
+	VBROADCASTSD (R13), Z22
+	VFMADD231PD  Z22, Z20, Z10
+	VFMADD231PD  Z22, Z21, Z11
+	VBROADCASTSD (R13)(DX*1), Z22
+	VFMADD231PD  Z22, Z20, Z12
+	VFMADD231PD  Z22, Z21, Z13
+	VBROADCASTSD (R13)(DX*2), Z22
+	VFMADD231PD  Z22, Z20, Z14
+	VFMADD231PD  Z22, Z21, Z15
+	VBROADCASTSD (R13)(BX*1), Z22
+	VFMADD231PD  Z22, Z20, Z16
+	VFMADD231PD  Z22, Z21, Z17
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	VMOVUPD Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	VMOVUPD Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z6, (DI)
+	VMOVUPD Z7, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z8, (DI)
+	VMOVUPD Z9, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z10, (DI)
+	VMOVUPD Z11, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z12, (DI)
+	VMOVUPD Z13, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z14, (DI)
+	VMOVUPD Z15, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z16, (DI)
+	VMOVUPD Z17, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z18, (DI)
+	VMOVUPD Z19, 64(DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles11x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles11x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles11x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles11x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -10695,7 +16703,7 @@ tile:
 	VPXORD  Z19, Z19, Z19
 	VPXORD  Z20, Z20, Z20
 	VPXORD  Z21, Z21, Z21
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -10735,99 +16743,195 @@ tile:
 	VMOVUPD 64(DI), Z21
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z22
-	VMOVUPD      64(R10), Z23
-	VBROADCASTSD (R11), Z24
-	VFMADD231PD  Z24, Z22, Z0
-	VFMADD231PD  Z24, Z23, Z1
-	VBROADCASTSD (R11)(DX*1), Z24
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z22
+	VMOVUPD      64(R9)(R11*1), Z23
+	VBROADCASTSD (R12)(DX*1), Z24
 	VFMADD231PD  Z24, Z22, Z2
 	VFMADD231PD  Z24, Z23, Z3
-	VBROADCASTSD (R11)(DX*2), Z24
+	VBROADCASTSD (R12)(DX*2), Z24
 	VFMADD231PD  Z24, Z22, Z4
 	VFMADD231PD  Z24, Z23, Z5
-	VBROADCASTSD (R11)(BX*1), Z24
+	VBROADCASTSD (R12)(BX*1), Z24
 	VFMADD231PD  Z24, Z22, Z6
 	VFMADD231PD  Z24, Z23, Z7
-	VBROADCASTSD (R11)(DX*4), Z24
+	VBROADCASTSD (R12)(DX*4), Z24
 	VFMADD231PD  Z24, Z22, Z8
 	VFMADD231PD  Z24, Z23, Z9
-	VBROADCASTSD (R12), Z24
+	VBROADCASTSD (R13), Z24
 	VFMADD231PD  Z24, Z22, Z10
 	VFMADD231PD  Z24, Z23, Z11
-	VBROADCASTSD (R12)(DX*1), Z24
+	VBROADCASTSD (R13)(DX*1), Z24
 	VFMADD231PD  Z24, Z22, Z12
 	VFMADD231PD  Z24, Z23, Z13
-	VBROADCASTSD (R12)(DX*2), Z24
+	VBROADCASTSD (R13)(DX*2), Z24
 	VFMADD231PD  Z24, Z22, Z14
 	VFMADD231PD  Z24, Z23, Z15
-	VBROADCASTSD (R12)(BX*1), Z24
+	VBROADCASTSD (R13)(BX*1), Z24
 	VFMADD231PD  Z24, Z22, Z16
 	VFMADD231PD  Z24, Z23, Z17
-	VBROADCASTSD (R12)(DX*4), Z24
+	VBROADCASTSD (R13)(DX*4), Z24
 	VFMADD231PD  Z24, Z22, Z18
 	VFMADD231PD  Z24, Z23, Z19
-	VBROADCASTSD (R12)(SI*1), Z24
+	VBROADCASTSD (R13)(SI*1), Z24
 	VFMADD231PD  Z24, Z22, Z20
 	VFMADD231PD  Z24, Z23, Z21
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	VMOVUPD      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	VMOVUPD      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	VMOVUPD      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z6, (DI)
-	VMOVUPD      Z7, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z8, (DI)
-	VMOVUPD      Z9, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z10, (DI)
-	VMOVUPD      Z11, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z12, (DI)
-	VMOVUPD      Z13, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z14, (DI)
-	VMOVUPD      Z15, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z16, (DI)
-	VMOVUPD      Z17, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z18, (DI)
-	VMOVUPD      Z19, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z20, (DI)
-	VMOVUPD      Z21, 64(DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z22
+	VMOVUPD      64(R9)(R11*1), Z23
+	VBROADCASTSD (R12), Z24
+	VFMADD231PD  Z24, Z22, Z0
+	VFMADD231PD  Z24, Z23, Z1
+	VBROADCASTSD (R12)(DX*1), Z24
+	VFMADD231PD  Z24, Z22, Z2
+	VFMADD231PD  Z24, Z23, Z3
+	VBROADCASTSD (R12)(DX*2), Z24
+	VFMADD231PD  Z24, Z22, Z4
+	VFMADD231PD  Z24, Z23, Z5
+	VBROADCASTSD (R12)(BX*1), Z24
+	VFMADD231PD  Z24, Z22, Z6
+	VFMADD231PD  Z24, Z23, Z7
+	VBROADCASTSD (R12)(DX*4), Z24
+	VFMADD231PD  Z24, Z22, Z8
+	VFMADD231PD  Z24, Z23, Z9
+	VBROADCASTSD (R13), Z24
+	VFMADD231PD  Z24, Z22, Z10
+	VFMADD231PD  Z24, Z23, Z11
+	VBROADCASTSD (R13)(DX*1), Z24
+	VFMADD231PD  Z24, Z22, Z12
+	VFMADD231PD  Z24, Z23, Z13
+	VBROADCASTSD (R13)(DX*2), Z24
+	VFMADD231PD  Z24, Z22, Z14
+	VFMADD231PD  Z24, Z23, Z15
+	VBROADCASTSD (R13)(BX*1), Z24
+	VFMADD231PD  Z24, Z22, Z16
+	VFMADD231PD  Z24, Z23, Z17
+	VBROADCASTSD (R13)(DX*4), Z24
+	VFMADD231PD  Z24, Z22, Z18
+	VFMADD231PD  Z24, Z23, Z19
+	VBROADCASTSD (R13)(SI*1), Z24
+	VFMADD231PD  Z24, Z22, Z20
+	VFMADD231PD  Z24, Z23, Z21
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z22
+	VMOVUPD      64(R9)(R11*1), Z23
+	VBROADCASTSD (R12), Z24
+	VFMADD231PD  Z24, Z22, Z0
+	VFMADD231PD  Z24, Z23, Z1
+	VBROADCASTSD (R12)(DX*1), Z24
+	VFMADD231PD  Z24, Z22, Z2
+	VFMADD231PD  Z24, Z23, Z3
+	VBROADCASTSD (R12)(DX*2), Z24
+	VFMADD231PD  Z24, Z22, Z4
+	VFMADD231PD  Z24, Z23, Z5
+	VBROADCASTSD (R12)(BX*1), Z24
+	VFMADD231PD  Z24, Z22, Z6
+	VFMADD231PD  Z24, Z23, Z7
+	VBROADCASTSD (R12)(DX*4), Z24
+	VFMADD231PD  Z24, Z22, Z8
+	VFMADD231PD  Z24, Z23, Z9
+	VBROADCASTSD (R13), Z24
+	VFMADD231PD  Z24, Z22, Z10
+	VFMADD231PD  Z24, Z23, Z11
+	VBROADCASTSD (R13)(DX*1), Z24
+	VFMADD231PD  Z24, Z22, Z12
+	VFMADD231PD  Z24, Z23, Z13
+	VBROADCASTSD (R13)(DX*2), Z24
+	VFMADD231PD  Z24, Z22, Z14
+	VFMADD231PD  Z24, Z23, Z15
+	VBROADCASTSD (R13)(BX*1), Z24
+	VFMADD231PD  Z24, Z22, Z16
+	VFMADD231PD  Z24, Z23, Z17
+	VBROADCASTSD (R13)(DX*4), Z24
+	VFMADD231PD  Z24, Z22, Z18
+	VFMADD231PD  Z24, Z23, Z19
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	VMOVUPD Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	VMOVUPD Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z6, (DI)
+	VMOVUPD Z7, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z8, (DI)
+	VMOVUPD Z9, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z10, (DI)
+	VMOVUPD Z11, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z12, (DI)
+	VMOVUPD Z13, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z14, (DI)
+	VMOVUPD Z15, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z16, (DI)
+	VMOVUPD Z17, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z18, (DI)
+	VMOVUPD Z19, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z20, (DI)
+	VMOVUPD Z21, 64(DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles12x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles12x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles12x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles12x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -10859,7 +16963,7 @@ tile:
 	VPXORD  Z21, Z21, Z21
 	VPXORD  Z22, Z22, Z22
 	VPXORD  Z23, Z23, Z23
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -10902,105 +17006,207 @@ tile:
 	VMOVUPD 64(DI), Z23
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z24
-	VMOVUPD      64(R10), Z25
-	VBROADCASTSD (R11), Z26
-	VFMADD231PD  Z26, Z24, Z0
-	VFMADD231PD  Z26, Z25, Z1
-	VBROADCASTSD (R11)(DX*1), Z26
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z24
+	VMOVUPD      64(R9)(R11*1), Z25
+	VBROADCASTSD (R12)(DX*1), Z26
 	VFMADD231PD  Z26, Z24, Z2
 	VFMADD231PD  Z26, Z25, Z3
-	VBROADCASTSD (R11)(DX*2), Z26
+	VBROADCASTSD (R12)(DX*2), Z26
 	VFMADD231PD  Z26, Z24, Z4
 	VFMADD231PD  Z26, Z25, Z5
-	VBROADCASTSD (R11)(BX*1), Z26
+	VBROADCASTSD (R12)(BX*1), Z26
 	VFMADD231PD  Z26, Z24, Z6
 	VFMADD231PD  Z26, Z25, Z7
-	VBROADCASTSD (R11)(DX*4), Z26
+	VBROADCASTSD (R12)(DX*4), Z26
 	VFMADD231PD  Z26, Z24, Z8
 	VFMADD231PD  Z26, Z25, Z9
-	VBROADCASTSD (R12), Z26
+	VBROADCASTSD (R13), Z26
 	VFMADD231PD  Z26, Z24, Z10
 	VFMADD231PD  Z26, Z25, Z11
-	VBROADCASTSD (R12)(DX*1), Z26
+	VBROADCASTSD (R13)(DX*1), Z26
 	VFMADD231PD  Z26, Z24, Z12
 	VFMADD231PD  Z26, Z25, Z13
-	VBROADCASTSD (R12)(DX*2), Z26
+	VBROADCASTSD (R13)(DX*2), Z26
 	VFMADD231PD  Z26, Z24, Z14
 	VFMADD231PD  Z26, Z25, Z15
-	VBROADCASTSD (R12)(BX*1), Z26
+	VBROADCASTSD (R13)(BX*1), Z26
 	VFMADD231PD  Z26, Z24, Z16
 	VFMADD231PD  Z26, Z25, Z17
-	VBROADCASTSD (R12)(DX*4), Z26
+	VBROADCASTSD (R13)(DX*4), Z26
 	VFMADD231PD  Z26, Z24, Z18
 	VFMADD231PD  Z26, Z25, Z19
-	VBROADCASTSD (R12)(SI*1), Z26
+	VBROADCASTSD (R13)(SI*1), Z26
 	VFMADD231PD  Z26, Z24, Z20
 	VFMADD231PD  Z26, Z25, Z21
-	VBROADCASTSD (R12)(BX*2), Z26
+	VBROADCASTSD (R13)(BX*2), Z26
 	VFMADD231PD  Z26, Z24, Z22
 	VFMADD231PD  Z26, Z25, Z23
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	VMOVUPD      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	VMOVUPD      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	VMOVUPD      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z6, (DI)
-	VMOVUPD      Z7, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z8, (DI)
-	VMOVUPD      Z9, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z10, (DI)
-	VMOVUPD      Z11, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z12, (DI)
-	VMOVUPD      Z13, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z14, (DI)
-	VMOVUPD      Z15, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z16, (DI)
-	VMOVUPD      Z17, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z18, (DI)
-	VMOVUPD      Z19, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z20, (DI)
-	VMOVUPD      Z21, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z22, (DI)
-	VMOVUPD      Z23, 64(DI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z24
+	VMOVUPD      64(R9)(R11*1), Z25
+	VBROADCASTSD (R12), Z26
+	VFMADD231PD  Z26, Z24, Z0
+	VFMADD231PD  Z26, Z25, Z1
+	VBROADCASTSD (R12)(DX*1), Z26
+	VFMADD231PD  Z26, Z24, Z2
+	VFMADD231PD  Z26, Z25, Z3
+	VBROADCASTSD (R12)(DX*2), Z26
+	VFMADD231PD  Z26, Z24, Z4
+	VFMADD231PD  Z26, Z25, Z5
+	VBROADCASTSD (R12)(BX*1), Z26
+	VFMADD231PD  Z26, Z24, Z6
+	VFMADD231PD  Z26, Z25, Z7
+	VBROADCASTSD (R12)(DX*4), Z26
+	VFMADD231PD  Z26, Z24, Z8
+	VFMADD231PD  Z26, Z25, Z9
+	VBROADCASTSD (R13), Z26
+	VFMADD231PD  Z26, Z24, Z10
+	VFMADD231PD  Z26, Z25, Z11
+	VBROADCASTSD (R13)(DX*1), Z26
+	VFMADD231PD  Z26, Z24, Z12
+	VFMADD231PD  Z26, Z25, Z13
+	VBROADCASTSD (R13)(DX*2), Z26
+	VFMADD231PD  Z26, Z24, Z14
+	VFMADD231PD  Z26, Z25, Z15
+	VBROADCASTSD (R13)(BX*1), Z26
+	VFMADD231PD  Z26, Z24, Z16
+	VFMADD231PD  Z26, Z25, Z17
+	VBROADCASTSD (R13)(DX*4), Z26
+	VFMADD231PD  Z26, Z24, Z18
+	VFMADD231PD  Z26, Z25, Z19
+	VBROADCASTSD (R13)(SI*1), Z26
+	VFMADD231PD  Z26, Z24, Z20
+	VFMADD231PD  Z26, Z25, Z21
+	VBROADCASTSD (R13)(BX*2), Z26
+	VFMADD231PD  Z26, Z24, Z22
+	VFMADD231PD  Z26, Z25, Z23
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z24
+	VMOVUPD      64(R9)(R11*1), Z25
+	VBROADCASTSD (R12), Z26
+	VFMADD231PD  Z26, Z24, Z0
+	VFMADD231PD  Z26, Z25, Z1
+	VBROADCASTSD (R12)(DX*1), Z26
+	VFMADD231PD  Z26, Z24, Z2
+	VFMADD231PD  Z26, Z25, Z3
+	VBROADCASTSD (R12)(DX*2), Z26
+	VFMADD231PD  Z26, Z24, Z4
+	VFMADD231PD  Z26, Z25, Z5
+	VBROADCASTSD (R12)(BX*1), Z26
+	VFMADD231PD  Z26, Z24, Z6
+	VFMADD231PD  Z26, Z25, Z7
+	VBROADCASTSD (R12)(DX*4), Z26
+	VFMADD231PD  Z26, Z24, Z8
+	VFMADD231PD  Z26, Z25, Z9
+	VBROADCASTSD (R13), Z26
+	VFMADD231PD  Z26, Z24, Z10
+	VFMADD231PD  Z26, Z25, Z11
+	VBROADCASTSD (R13)(DX*1), Z26
+	VFMADD231PD  Z26, Z24, Z12
+	VFMADD231PD  Z26, Z25, Z13
+	VBROADCASTSD (R13)(DX*2), Z26
+	VFMADD231PD  Z26, Z24, Z14
+	VFMADD231PD  Z26, Z25, Z15
+	VBROADCASTSD (R13)(BX*1), Z26
+	VFMADD231PD  Z26, Z24, Z16
+	VFMADD231PD  Z26, Z25, Z17
+	VBROADCASTSD (R13)(DX*4), Z26
+	VFMADD231PD  Z26, Z24, Z18
+	VFMADD231PD  Z26, Z25, Z19
+	VBROADCASTSD (R13)(SI*1), Z26
+	VFMADD231PD  Z26, Z24, Z20
+	VFMADD231PD  Z26, Z25, Z21
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	VMOVUPD Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	VMOVUPD Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z6, (DI)
+	VMOVUPD Z7, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z8, (DI)
+	VMOVUPD Z9, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z10, (DI)
+	VMOVUPD Z11, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z12, (DI)
+	VMOVUPD Z13, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z14, (DI)
+	VMOVUPD Z15, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z16, (DI)
+	VMOVUPD Z17, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z18, (DI)
+	VMOVUPD Z19, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z20, (DI)
+	VMOVUPD Z21, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z22, (DI)
+	VMOVUPD Z23, 64(DI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles13x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles13x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles13x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles13x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -11035,7 +17241,7 @@ tile:
 	VPXORD  Z23, Z23, Z23
 	VPXORD  Z24, Z24, Z24
 	VPXORD  Z25, Z25, Z25
-	MOVQ    add+88(FP), R8
+	MOVQ    add+104(FP), R8
 	TESTQ   R8, R8
 	JE      start
 	MOVQ    dst+0(FP), R8
@@ -11081,111 +17287,219 @@ tile:
 	VMOVUPD 64(R8), Z25
 
 start:
-	MOVQ src+24(FP), R8
-	MOVQ offsets+64(FP), R9
-	MOVQ n+72(FP), R10
-	MOVQ weights+80(FP), R11
-	ADDQ (AX), R8
+	MOVQ  src+24(FP), R8
+	MOVQ  terms+64(FP), R9
+	MOVQ  weights+96(FP), R10
+	ADDQ  (AX), R8
+	MOVQ  first+72(FP), R11
+	TESTQ R11, R11
+	JE    nofirst
 
-term:
-	MOVQ         (R9), R12
-	ADDQ         R8, R12
-	LEAQ         (R12)(SI*1), R13
-	VMOVUPD      (R11), Z26
-	VMOVUPD      64(R11), Z27
-	VBROADCASTSD (R12), Z28
-	VFMADD231PD  Z28, Z26, Z0
-	VFMADD231PD  Z28, Z27, Z1
-	VBROADCASTSD (R12)(DX*1), Z28
+first:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPD      (R10)(R12*1), Z26
+	VMOVUPD      64(R10)(R12*1), Z27
+	VBROADCASTSD (R13)(DX*1), Z28
 	VFMADD231PD  Z28, Z26, Z2
 	VFMADD231PD  Z28, Z27, Z3
-	VBROADCASTSD (R12)(DX*2), Z28
+	VBROADCASTSD (R13)(DX*2), Z28
 	VFMADD231PD  Z28, Z26, Z4
 	VFMADD231PD  Z28, Z27, Z5
-	VBROADCASTSD (R12)(BX*1), Z28
+	VBROADCASTSD (R13)(BX*1), Z28
 	VFMADD231PD  Z28, Z26, Z6
 	VFMADD231PD  Z28, Z27, Z7
-	VBROADCASTSD (R12)(DX*4), Z28
+	VBROADCASTSD (R13)(DX*4), Z28
 	VFMADD231PD  Z28, Z26, Z8
 	VFMADD231PD  Z28, Z27, Z9
-	VBROADCASTSD (R13), Z28
+	VBROADCASTSD (R14), Z28
 	VFMADD231PD  Z28, Z26, Z10
 	VFMADD231PD  Z28, Z27, Z11
-	VBROADCASTSD (R13)(DX*1), Z28
+	VBROADCASTSD (R14)(DX*1), Z28
 	VFMADD231PD  Z28, Z26, Z12
 	VFMADD231PD  Z28, Z27, Z13
-	VBROADCASTSD (R13)(DX*2), Z28
+	VBROADCASTSD (R14)(DX*2), Z28
 	VFMADD231PD  Z28, Z26, Z14
 	VFMADD231PD  Z28, Z27, Z15
-	VBROADCASTSD (R13)(BX*1), Z28
+	VBROADCASTSD (R14)(BX*1), Z28
 	VFMADD231PD  Z28, Z26, Z16
 	VFMADD231PD  Z28, Z27, Z17
-	VBROADCASTSD (R13)(DX*4), Z28
+	VBROADCASTSD (R14)(DX*4), Z28
 	VFMADD231PD  Z28, Z26, Z18
 	VFMADD231PD  Z28, Z27, Z19
-	VBROADCASTSD (R13)(SI*1), Z28
+	VBROADCASTSD (R14)(SI*1), Z28
 	VFMADD231PD  Z28, Z26, Z20
 	VFMADD231PD  Z28, Z27, Z21
-	VBROADCASTSD (R13)(BX*2), Z28
+	VBROADCASTSD (R14)(BX*2), Z28
 	VFMADD231PD  Z28, Z26, Z22
 	VFMADD231PD  Z28, Z27, Z23
-	VBROADCASTSD (R13)(DI*1), Z28
+	VBROADCASTSD (R14)(DI*1), Z28
 	VFMADD231PD  Z28, Z26, Z24
 	VFMADD231PD  Z28, Z27, Z25
-	ADDQ         $0x08, R9
-	ADDQ         $0x80, R11
-	DECQ         R10
-	JNE          term
-	MOVQ         dst+0(FP), R8
-	MOVQ         pitch+8(FP), R9
-	ADDQ         8(AX), R8
-	VMOVUPD      Z0, (R8)
-	VMOVUPD      Z1, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z2, (R8)
-	VMOVUPD      Z3, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z4, (R8)
-	VMOVUPD      Z5, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z6, (R8)
-	VMOVUPD      Z7, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z8, (R8)
-	VMOVUPD      Z9, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z10, (R8)
-	VMOVUPD      Z11, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z12, (R8)
-	VMOVUPD      Z13, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z14, (R8)
-	VMOVUPD      Z15, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z16, (R8)
-	VMOVUPD      Z17, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z18, (R8)
-	VMOVUPD      Z19, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z20, (R8)
-	VMOVUPD      Z21, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z22, (R8)
-	VMOVUPD      Z23, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z24, (R8)
-	VMOVUPD      Z25, 64(R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R11
+	TESTQ R11, R11
+	JE    nowhole
+
+whole:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPD      (R10)(R12*1), Z26
+	VMOVUPD      64(R10)(R12*1), Z27
+	VBROADCASTSD (R13), Z28
+	VFMADD231PD  Z28, Z26, Z0
+	VFMADD231PD  Z28, Z27, Z1
+	VBROADCASTSD (R13)(DX*1), Z28
+	VFMADD231PD  Z28, Z26, Z2
+	VFMADD231PD  Z28, Z27, Z3
+	VBROADCASTSD (R13)(DX*2), Z28
+	VFMADD231PD  Z28, Z26, Z4
+	VFMADD231PD  Z28, Z27, Z5
+	VBROADCASTSD (R13)(BX*1), Z28
+	VFMADD231PD  Z28, Z26, Z6
+	VFMADD231PD  Z28, Z27, Z7
+	VBROADCASTSD (R13)(DX*4), Z28
+	VFMADD231PD  Z28, Z26, Z8
+	VFMADD231PD  Z28, Z27, Z9
+	VBROADCASTSD (R14), Z28
+	VFMADD231PD  Z28, Z26, Z10
+	VFMADD231PD  Z28, Z27, Z11
+	VBROADCASTSD (R14)(DX*1), Z28
+	VFMADD231PD  Z28, Z26, Z12
+	VFMADD231PD  Z28, Z27, Z13
+	VBROADCASTSD (R14)(DX*2), Z28
+	VFMADD231PD  Z28, Z26, Z14
+	VFMADD231PD  Z28, Z27, Z15
+	VBROADCASTSD (R14)(BX*1), Z28
+	VFMADD231PD  Z28, Z26, Z16
+	VFMADD231PD  Z28, Z27, Z17
+	VBROADCASTSD (R14)(DX*4), Z28
+	VFMADD231PD  Z28, Z26, Z18
+	VFMADD231PD  Z28, Z27, Z19
+	VBROADCASTSD (R14)(SI*1), Z28
+	VFMADD231PD  Z28, Z26, Z20
+	VFMADD231PD  Z28, Z27, Z21
+	VBROADCASTSD (R14)(BX*2), Z28
+	VFMADD231PD  Z28, Z26, Z22
+	VFMADD231PD  Z28, Z27, Z23
+	VBROADCASTSD (R14)(DI*1), Z28
+	VFMADD231PD  Z28, Z26, Z24
+	VFMADD231PD  Z28, Z27, Z25
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R11
+	TESTQ R11, R11
+	JE    nolast
+
+last:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPD      (R10)(R12*1), Z26
+	VMOVUPD      64(R10)(R12*1), Z27
+	VBROADCASTSD (R13), Z28
+	VFMADD231PD  Z28, Z26, Z0
+	VFMADD231PD  Z28, Z27, Z1
+	VBROADCASTSD (R13)(DX*1), Z28
+	VFMADD231PD  Z28, Z26, Z2
+	VFMADD231PD  Z28, Z27, Z3
+	VBROADCASTSD (R13)(DX*2), Z28
+	VFMADD231PD  Z28, Z26, Z4
+	VFMADD231PD  Z28, Z27, Z5
+	VBROADCASTSD (R13)(BX*1), Z28
+	VFMADD231PD  Z28, Z26, Z6
+	VFMADD231PD  Z28, Z27, Z7
+	VBROADCASTSD (R13)(DX*4), Z28
+	VFMADD231PD  Z28, Z26, Z8
+	VFMADD231PD  Z28, Z27, Z9
+	VBROADCASTSD (R14), Z28
+	VFMADD231PD  Z28, Z26, Z10
+	VFMADD231PD  Z28, Z27, Z11
+	VBROADCASTSD (R14)(DX*1), Z28
+	VFMADD231PD  Z28, Z26, Z12
+	VFMADD231PD  Z28, Z27, Z13
+	VBROADCASTSD (R14)(DX*2), Z28
+	VFMADD231PD  Z28, Z26, Z14
+	VFMADD231PD  Z28, Z27, Z15
+	VBROADCASTSD (R14)(BX*1), Z28
+	VFMADD231PD  Z28, Z26, Z16
+	VFMADD231PD  Z28, Z27, Z17
+	VBROADCASTSD (R14)(DX*4), Z28
+	VFMADD231PD  Z28, Z26, Z18
+	VFMADD231PD  Z28, Z27, Z19
+	VBROADCASTSD (R14)(SI*1), Z28
+	VFMADD231PD  Z28, Z26, Z20
+	VFMADD231PD  Z28, Z27, Z21
+	VBROADCASTSD (R14)(BX*2), Z28
+	VFMADD231PD  Z28, Z26, Z22
+	VFMADD231PD  Z28, Z27, Z23
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R8
+	MOVQ    pitch+8(FP), R9
+	ADDQ    8(AX), R8
+	VMOVUPD Z0, (R8)
+	VMOVUPD Z1, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z2, (R8)
+	VMOVUPD Z3, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z4, (R8)
+	VMOVUPD Z5, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z6, (R8)
+	VMOVUPD Z7, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z8, (R8)
+	VMOVUPD Z9, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z10, (R8)
+	VMOVUPD Z11, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z12, (R8)
+	VMOVUPD Z13, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z14, (R8)
+	VMOVUPD Z15, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z16, (R8)
+	VMOVUPD Z17, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z18, (R8)
+	VMOVUPD Z19, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z20, (R8)
+	VMOVUPD Z21, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z22, (R8)
+	VMOVUPD Z23, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z24, (R8)
+	VMOVUPD Z25, 64(R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func tiles14x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func tiles14x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·tiles14x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tiles14x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -11222,7 +17536,7 @@ tile:
 	VPXORD  Z25, Z25, Z25
 	VPXORD  Z26, Z26, Z26
 	VPXORD  Z27, Z27, Z27
-	MOVQ    add+88(FP), R8
+	MOVQ    add+104(FP), R8
 	TESTQ   R8, R8
 	JE      start
 	MOVQ    dst+0(FP), R8
@@ -11271,117 +17585,231 @@ tile:
 	VMOVUPD 64(R8), Z27
 
 start:
-	MOVQ src+24(FP), R8
-	MOVQ offsets+64(FP), R9
-	MOVQ n+72(FP), R10
-	MOVQ weights+80(FP), R11
-	ADDQ (AX), R8
+	MOVQ  src+24(FP), R8
+	MOVQ  terms+64(FP), R9
+	MOVQ  weights+96(FP), R10
+	ADDQ  (AX), R8
+	MOVQ  first+72(FP), R11
+	TESTQ R11, R11
+	JE    nofirst
 
-term:
-	MOVQ         (R9), R12
-	ADDQ         R8, R12
-	LEAQ         (R12)(SI*1), R13
-	VMOVUPD      (R11), Z28
-	VMOVUPD      64(R11), Z29
-	VBROADCASTSD (R12), Z30
-	VFMADD231PD  Z30, Z28, Z0
-	VFMADD231PD  Z30, Z29, Z1
-	VBROADCASTSD (R12)(DX*1), Z30
+first:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPD      (R10)(R12*1), Z28
+	VMOVUPD      64(R10)(R12*1), Z29
+	VBROADCASTSD (R13)(DX*1), Z30
 	VFMADD231PD  Z30, Z28, Z2
 	VFMADD231PD  Z30, Z29, Z3
-	VBROADCASTSD (R12)(DX*2), Z30
+	VBROADCASTSD (R13)(DX*2), Z30
 	VFMADD231PD  Z30, Z28, Z4
 	VFMADD231PD  Z30, Z29, Z5
-	VBROADCASTSD (R12)(BX*1), Z30
+	VBROADCASTSD (R13)(BX*1), Z30
 	VFMADD231PD  Z30, Z28, Z6
 	VFMADD231PD  Z30, Z29, Z7
-	VBROADCASTSD (R12)(DX*4), Z30
+	VBROADCASTSD (R13)(DX*4), Z30
 	VFMADD231PD  Z30, Z28, Z8
 	VFMADD231PD  Z30, Z29, Z9
-	VBROADCASTSD (R13), Z30
+	VBROADCASTSD (R14), Z30
 	VFMADD231PD  Z30, Z28, Z10
 	VFMADD231PD  Z30, Z29, Z11
-	VBROADCASTSD (R13)(DX*1), Z30
+	VBROADCASTSD (R14)(DX*1), Z30
 	VFMADD231PD  Z30, Z28, Z12
 	VFMADD231PD  Z30, Z29, Z13
-	VBROADCASTSD (R13)(DX*2), Z30
+	VBROADCASTSD (R14)(DX*2), Z30
 	VFMADD231PD  Z30, Z28, Z14
 	VFMADD231PD  Z30, Z29, Z15
-	VBROADCASTSD (R13)(BX*1), Z30
+	VBROADCASTSD (R14)(BX*1), Z30
 	VFMADD231PD  Z30, Z28, Z16
 	VFMADD231PD  Z30, Z29, Z17
-	VBROADCASTSD (R13)(DX*4), Z30
+	VBROADCASTSD (R14)(DX*4), Z30
 	VFMADD231PD  Z30, Z28, Z18
 	VFMADD231PD  Z30, Z29, Z19
-	VBROADCASTSD (R13)(SI*1), Z30
+	VBROADCASTSD (R14)(SI*1), Z30
 	VFMADD231PD  Z30, Z28, Z20
 	VFMADD231PD  Z30, Z29, Z21
-	VBROADCASTSD (R13)(BX*2), Z30
+	VBROADCASTSD (R14)(BX*2), Z30
 	VFMADD231PD  Z30, Z28, Z22
 	VFMADD231PD  Z30, Z29, Z23
-	VBROADCASTSD (R13)(DI*1), Z30
+	VBROADCASTSD (R14)(DI*1), Z30
 	VFMADD231PD  Z30, Z28, Z24
 	VFMADD231PD  Z30, Z29, Z25
-	VBROADCASTSD (R13)(DX*8), Z30
+	VBROADCASTSD (R14)(DX*8), Z30
 	VFMADD231PD  Z30, Z28, Z26
 	VFMADD231PD  Z30, Z29, Z27
-	ADDQ         $0x08, R9
-	ADDQ         $0x80, R11
-	DECQ         R10
-	JNE          term
-	MOVQ         dst+0(FP), R8
-	MOVQ         pitch+8(FP), R9
-	ADDQ         8(AX), R8
-	VMOVUPD      Z0, (R8)
-	VMOVUPD      Z1, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z2, (R8)
-	VMOVUPD      Z3, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z4, (R8)
-	VMOVUPD      Z5, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z6, (R8)
-	VMOVUPD      Z7, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z8, (R8)
-	VMOVUPD      Z9, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z10, (R8)
-	VMOVUPD      Z11, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z12, (R8)
-	VMOVUPD      Z13, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z14, (R8)
-	VMOVUPD      Z15, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z16, (R8)
-	VMOVUPD      Z17, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z18, (R8)
-	VMOVUPD      Z19, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z20, (R8)
-	VMOVUPD      Z21, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z22, (R8)
-	VMOVUPD      Z23, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z24, (R8)
-	VMOVUPD      Z25, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z26, (R8)
-	VMOVUPD      Z27, 64(R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R11
+	TESTQ R11, R11
+	JE    nowhole
+
+whole:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPD      (R10)(R12*1), Z28
+	VMOVUPD      64(R10)(R12*1), Z29
+	VBROADCASTSD (R13), Z30
+	VFMADD231PD  Z30, Z28, Z0
+	VFMADD231PD  Z30, Z29, Z1
+	VBROADCASTSD (R13)(DX*1), Z30
+	VFMADD231PD  Z30, Z28, Z2
+	VFMADD231PD  Z30, Z29, Z3
+	VBROADCASTSD (R13)(DX*2), Z30
+	VFMADD231PD  Z30, Z28, Z4
+	VFMADD231PD  Z30, Z29, Z5
+	VBROADCASTSD (R13)(BX*1), Z30
+	VFMADD231PD  Z30, Z28, Z6
+	VFMADD231PD  Z30, Z29, Z7
+	VBROADCASTSD (R13)(DX*4), Z30
+	VFMADD231PD  Z30, Z28, Z8
+	VFMADD231PD  Z30, Z29, Z9
+	VBROADCASTSD (R14), Z30
+	VFMADD231PD  Z30, Z28, Z10
+	VFMADD231PD  Z30, Z29, Z11
+	VBROADCASTSD (R14)(DX*1), Z30
+	VFMADD231PD  Z30, Z28, Z12
+	VFMADD231PD  Z30, Z29, Z13
+	VBROADCASTSD (R14)(DX*2), Z30
+	VFMADD231PD  Z30, Z28, Z14
+	VFMADD231PD  Z30, Z29, Z15
+	VBROADCASTSD (R14)(BX*1), Z30
+	VFMADD231PD  Z30, Z28, Z16
+	VFMADD231PD  Z30, Z29, Z17
+	VBROADCASTSD (R14)(DX*4), Z30
+	VFMADD231PD  Z30, Z28, Z18
+	VFMADD231PD  Z30, Z29, Z19
+	VBROADCASTSD (R14)(SI*1), Z30
+	VFMADD231PD  Z30, Z28, Z20
+	VFMADD231PD  Z30, Z29, Z21
+	VBROADCASTSD (R14)(BX*2), Z30
+	VFMADD231PD  Z30, Z28, Z22
+	VFMADD231PD  Z30, Z29, Z23
+	VBROADCASTSD (R14)(DI*1), Z30
+	VFMADD231PD  Z30, Z28, Z24
+	VFMADD231PD  Z30, Z29, Z25
+	VBROADCASTSD (R14)(DX*8), Z30
+	VFMADD231PD  Z30, Z28, Z26
+	VFMADD231PD  Z30, Z29, Z27
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R11
+	TESTQ R11, R11
+	JE    nolast
+
+last:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(SI*1), R14
+	VMOVUPD      (R10)(R12*1), Z28
+	VMOVUPD      64(R10)(R12*1), Z29
+	VBROADCASTSD (R13), Z30
+	VFMADD231PD  Z30, Z28, Z0
+	VFMADD231PD  Z30, Z29, Z1
+	VBROADCASTSD (R13)(DX*1), Z30
+	VFMADD231PD  Z30, Z28, Z2
+	VFMADD231PD  Z30, Z29, Z3
+	VBROADCASTSD (R13)(DX*2), Z30
+	VFMADD231PD  Z30, Z28, Z4
+	VFMADD231PD  Z30, Z29, Z5
+	VBROADCASTSD (R13)(BX*1), Z30
+	VFMADD231PD  Z30, Z28, Z6
+	VFMADD231PD  Z30, Z29, Z7
+	VBROADCASTSD (R13)(DX*4), Z30
+	VFMADD231PD  Z30, Z28, Z8
+	VFMADD231PD  Z30, Z29, Z9
+	VBROADCASTSD (R14), Z30
+	VFMADD231PD  Z30, Z28, Z10
+	VFMADD231PD  Z30, Z29, Z11
+	VBROADCASTSD (R14)(DX*1), Z30
+	VFMADD231PD  Z30, Z28, Z12
+	VFMADD231PD  Z30, Z29, Z13
+	VBROADCASTSD (R14)(DX*2), Z30
+	VFMADD231PD  Z30, Z28, Z14
+	VFMADD231PD  Z30, Z29, Z15
+	VBROADCASTSD (R14)(BX*1), Z30
+	VFMADD231PD  Z30, Z28, Z16
+	VFMADD231PD  Z30, Z29, Z17
+	VBROADCASTSD (R14)(DX*4), Z30
+	VFMADD231PD  Z30, Z28, Z18
+	VFMADD231PD  Z30, Z29, Z19
+	VBROADCASTSD (R14)(SI*1), Z30
+	VFMADD231PD  Z30, Z28, Z20
+	VFMADD231PD  Z30, Z29, Z21
+	VBROADCASTSD (R14)(BX*2), Z30
+	VFMADD231PD  Z30, Z28, Z22
+	VFMADD231PD  Z30, Z29, Z23
+	VBROADCASTSD (R14)(DI*1), Z30
+	VFMADD231PD  Z30, Z28, Z24
+	VFMADD231PD  Z30, Z29, Z25
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R8
+	MOVQ    pitch+8(FP), R9
+	ADDQ    8(AX), R8
+	VMOVUPD Z0, (R8)
+	VMOVUPD Z1, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z2, (R8)
+	VMOVUPD Z3, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z4, (R8)
+	VMOVUPD Z5, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z6, (R8)
+	VMOVUPD Z7, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z8, (R8)
+	VMOVUPD Z9, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z10, (R8)
+	VMOVUPD Z11, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z12, (R8)
+	VMOVUPD Z13, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z14, (R8)
+	VMOVUPD Z15, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z16, (R8)
+	VMOVUPD Z17, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z18, (R8)
+	VMOVUPD Z19, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z20, (R8)
+	VMOVUPD Z21, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z22, (R8)
+	VMOVUPD Z23, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z24, (R8)
+	VMOVUPD Z25, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z26, (R8)
+	VMOVUPD Z27, 64(R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs1x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs1x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs1x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs1x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -11393,7 +17821,7 @@ tile:
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
-	MOVQ    add+88(FP), BX
+	MOVQ    add+104(FP), BX
 	TESTQ   BX, BX
 	JE      start
 	MOVQ    dst+0(FP), BX
@@ -11409,48 +17837,52 @@ tile:
 	VMOVUPD 64(SI), Z3
 
 start:
-	MOVQ src+24(FP), BX
-	MOVQ offsets+64(FP), SI
-	MOVQ n+72(FP), DI
-	MOVQ weights+80(FP), R8
-	ADDQ (AX), BX
+	MOVQ  src+24(FP), BX
+	MOVQ  terms+64(FP), SI
+	MOVQ  weights+96(FP), DI
+	ADDQ  (AX), BX
+	MOVQ  whole+80(FP), R8
+	TESTQ R8, R8
+	JE    nowhole
 
-term:
-	MOVQ         (SI), R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(DX*1), R10
-	VMOVUPD      (R8), Z4
-	VMOVUPD      64(R8), Z5
-	VBROADCASTSD (R9), Z6
+whole:
+	MOVQ         (SI), R10
+	MOVQ         8(SI), R9
+	ADDQ         BX, R10
+	LEAQ         (R10)(DX*1), R11
+	VMOVUPD      (DI)(R9*1), Z4
+	VMOVUPD      64(DI)(R9*1), Z5
+	VBROADCASTSD (R10), Z6
 	VFMADD231PD  Z6, Z4, Z0
 	VFMADD231PD  Z6, Z5, Z1
-	VBROADCASTSD (R10), Z6
+	VBROADCASTSD (R11), Z6
 	VFMADD231PD  Z6, Z4, Z2
 	VFMADD231PD  Z6, Z5, Z3
-	ADDQ         $0x08, SI
-	ADDQ         $0x80, R8
-	DECQ         DI
-	JNE          term
-	MOVQ         dst+0(FP), BX
-	MOVQ         pitch+8(FP), SI
-	ADDQ         8(AX), BX
-	VMOVUPD      Z0, (BX)
-	VMOVUPD      Z1, 64(BX)
-	MOVQ         leap+16(FP), BX
-	MOVQ         dst+0(FP), SI
-	ADDQ         8(AX), SI
-	ADDQ         BX, SI
-	VMOVUPD      Z2, (SI)
-	VMOVUPD      Z3, 64(SI)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, SI
+	DECQ         R8
+	JNE          whole
+
+nowhole:
+	MOVQ    dst+0(FP), BX
+	MOVQ    pitch+8(FP), SI
+	ADDQ    8(AX), BX
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	MOVQ    leap+16(FP), BX
+	MOVQ    dst+0(FP), SI
+	ADDQ    8(AX), SI
+	ADDQ    BX, SI
+	VMOVUPD Z2, (SI)
+	VMOVUPD Z3, 64(SI)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs2x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs2x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs2x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs2x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -11466,7 +17898,7 @@ tile:
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -11488,60 +17920,108 @@ tile:
 	VMOVUPD 64(R8), Z7
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	LEAQ         (R10)(BX*1), R11
-	VMOVUPD      (R9), Z8
-	VMOVUPD      64(R9), Z9
-	VBROADCASTSD (R10), Z10
-	VFMADD231PD  Z10, Z8, Z0
-	VFMADD231PD  Z10, Z9, Z1
-	VBROADCASTSD (R10)(DX*1), Z10
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Z8
+	VMOVUPD      64(R8)(R10*1), Z9
+	VBROADCASTSD (R11)(DX*1), Z10
 	VFMADD231PD  Z10, Z8, Z2
 	VFMADD231PD  Z10, Z9, Z3
-	VBROADCASTSD (R11), Z10
-	VFMADD231PD  Z10, Z8, Z4
-	VFMADD231PD  Z10, Z9, Z5
-	VBROADCASTSD (R11)(DX*1), Z10
+	VBROADCASTSD (R12)(DX*1), Z10
 	VFMADD231PD  Z10, Z8, Z6
 	VFMADD231PD  Z10, Z9, Z7
-	ADDQ         $0x08, DI
-	ADDQ         $0x80, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPD      Z0, (SI)
-	VMOVUPD      Z1, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z2, (SI)
-	VMOVUPD      Z3, 64(SI)
-	MOVQ         leap+16(FP), SI
-	MOVQ         dst+0(FP), R8
-	ADDQ         8(AX), R8
-	ADDQ         SI, R8
-	VMOVUPD      Z4, (R8)
-	VMOVUPD      Z5, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPD      Z6, (R8)
-	VMOVUPD      Z7, 64(R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Z8
+	VMOVUPD      64(R8)(R10*1), Z9
+	VBROADCASTSD (R11), Z10
+	VFMADD231PD  Z10, Z8, Z0
+	VFMADD231PD  Z10, Z9, Z1
+	VBROADCASTSD (R11)(DX*1), Z10
+	VFMADD231PD  Z10, Z8, Z2
+	VFMADD231PD  Z10, Z9, Z3
+	VBROADCASTSD (R12), Z10
+	VFMADD231PD  Z10, Z8, Z4
+	VFMADD231PD  Z10, Z9, Z5
+	VBROADCASTSD (R12)(DX*1), Z10
+	VFMADD231PD  Z10, Z8, Z6
+	VFMADD231PD  Z10, Z9, Z7
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Z8
+	VMOVUPD      64(R8)(R10*1), Z9
+	VBROADCASTSD (R11), Z10
+	VFMADD231PD  Z10, Z8, Z0
+	VFMADD231PD  Z10, Z9, Z1
+	VBROADCASTSD (R12), Z10
+	VFMADD231PD  Z10, Z8, Z4
+	VFMADD231PD  Z10, Z9, Z5
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPD Z0, (SI)
+	VMOVUPD Z1, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPD Z2, (SI)
+	VMOVUPD Z3, 64(SI)
+	MOVQ    leap+16(FP), SI
+	MOVQ    dst+0(FP), R8
+	ADDQ    8(AX), R8
+	ADDQ    SI, R8
+	VMOVUPD Z4, (R8)
+	VMOVUPD Z5, 64(R8)
+	ADDQ    DI, R8
+	VMOVUPD Z6, (R8)
+	VMOVUPD Z7, 64(R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs3x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs3x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs3x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs3x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -11561,7 +18041,7 @@ tile:
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	MOVQ    add+88(FP), SI
+	MOVQ    add+104(FP), SI
 	TESTQ   SI, SI
 	JE      start
 	MOVQ    dst+0(FP), SI
@@ -11589,72 +18069,132 @@ tile:
 	VMOVUPD 64(R8), Z11
 
 start:
-	MOVQ src+24(FP), SI
-	MOVQ offsets+64(FP), DI
-	MOVQ n+72(FP), R8
-	MOVQ weights+80(FP), R9
-	ADDQ (AX), SI
+	MOVQ  src+24(FP), SI
+	MOVQ  terms+64(FP), DI
+	MOVQ  weights+96(FP), R8
+	ADDQ  (AX), SI
+	MOVQ  first+72(FP), R9
+	TESTQ R9, R9
+	JE    nofirst
 
-term:
-	MOVQ         (DI), R10
-	ADDQ         SI, R10
-	LEAQ         (R10)(BX*1), R11
-	VMOVUPD      (R9), Z12
-	VMOVUPD      64(R9), Z13
-	VBROADCASTSD (R10), Z14
-	VFMADD231PD  Z14, Z12, Z0
-	VFMADD231PD  Z14, Z13, Z1
-	VBROADCASTSD (R10)(DX*1), Z14
+first:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Z12
+	VMOVUPD      64(R8)(R10*1), Z13
+	VBROADCASTSD (R11)(DX*1), Z14
 	VFMADD231PD  Z14, Z12, Z2
 	VFMADD231PD  Z14, Z13, Z3
-	VBROADCASTSD (R10)(DX*2), Z14
+	VBROADCASTSD (R11)(DX*2), Z14
 	VFMADD231PD  Z14, Z12, Z4
 	VFMADD231PD  Z14, Z13, Z5
-	VBROADCASTSD (R11), Z14
-	VFMADD231PD  Z14, Z12, Z6
-	VFMADD231PD  Z14, Z13, Z7
-	VBROADCASTSD (R11)(DX*1), Z14
+	VBROADCASTSD (R12)(DX*1), Z14
 	VFMADD231PD  Z14, Z12, Z8
 	VFMADD231PD  Z14, Z13, Z9
-	VBROADCASTSD (R11)(DX*2), Z14
+	VBROADCASTSD (R12)(DX*2), Z14
 	VFMADD231PD  Z14, Z12, Z10
 	VFMADD231PD  Z14, Z13, Z11
-	ADDQ         $0x08, DI
-	ADDQ         $0x80, R9
-	DECQ         R8
-	JNE          term
-	MOVQ         dst+0(FP), SI
-	MOVQ         pitch+8(FP), DI
-	ADDQ         8(AX), SI
-	VMOVUPD      Z0, (SI)
-	VMOVUPD      Z1, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z2, (SI)
-	VMOVUPD      Z3, 64(SI)
-	ADDQ         DI, SI
-	VMOVUPD      Z4, (SI)
-	VMOVUPD      Z5, 64(SI)
-	MOVQ         leap+16(FP), SI
-	MOVQ         dst+0(FP), R8
-	ADDQ         8(AX), R8
-	ADDQ         SI, R8
-	VMOVUPD      Z6, (R8)
-	VMOVUPD      Z7, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPD      Z8, (R8)
-	VMOVUPD      Z9, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPD      Z10, (R8)
-	VMOVUPD      Z11, 64(R8)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R9
+	TESTQ R9, R9
+	JE    nowhole
+
+whole:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Z12
+	VMOVUPD      64(R8)(R10*1), Z13
+	VBROADCASTSD (R11), Z14
+	VFMADD231PD  Z14, Z12, Z0
+	VFMADD231PD  Z14, Z13, Z1
+	VBROADCASTSD (R11)(DX*1), Z14
+	VFMADD231PD  Z14, Z12, Z2
+	VFMADD231PD  Z14, Z13, Z3
+	VBROADCASTSD (R11)(DX*2), Z14
+	VFMADD231PD  Z14, Z12, Z4
+	VFMADD231PD  Z14, Z13, Z5
+	VBROADCASTSD (R12), Z14
+	VFMADD231PD  Z14, Z12, Z6
+	VFMADD231PD  Z14, Z13, Z7
+	VBROADCASTSD (R12)(DX*1), Z14
+	VFMADD231PD  Z14, Z12, Z8
+	VFMADD231PD  Z14, Z13, Z9
+	VBROADCASTSD (R12)(DX*2), Z14
+	VFMADD231PD  Z14, Z12, Z10
+	VFMADD231PD  Z14, Z13, Z11
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R9
+	TESTQ R9, R9
+	JE    nolast
+
+last:
+	MOVQ         (DI), R11
+	MOVQ         8(DI), R10
+	ADDQ         SI, R11
+	LEAQ         (R11)(BX*1), R12
+	VMOVUPD      (R8)(R10*1), Z12
+	VMOVUPD      64(R8)(R10*1), Z13
+	VBROADCASTSD (R11), Z14
+	VFMADD231PD  Z14, Z12, Z0
+	VFMADD231PD  Z14, Z13, Z1
+	VBROADCASTSD (R11)(DX*1), Z14
+	VFMADD231PD  Z14, Z12, Z2
+	VFMADD231PD  Z14, Z13, Z3
+	VBROADCASTSD (R12), Z14
+	VFMADD231PD  Z14, Z12, Z6
+	VFMADD231PD  Z14, Z13, Z7
+	VBROADCASTSD (R12)(DX*1), Z14
+	VFMADD231PD  Z14, Z12, Z8
+	VFMADD231PD  Z14, Z13, Z9
+	ADDQ         $0x10, DI
+	DECQ         R9
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), SI
+	MOVQ    pitch+8(FP), DI
+	ADDQ    8(AX), SI
+	VMOVUPD Z0, (SI)
+	VMOVUPD Z1, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPD Z2, (SI)
+	VMOVUPD Z3, 64(SI)
+	ADDQ    DI, SI
+	VMOVUPD Z4, (SI)
+	VMOVUPD Z5, 64(SI)
+	MOVQ    leap+16(FP), SI
+	MOVQ    dst+0(FP), R8
+	ADDQ    8(AX), R8
+	ADDQ    SI, R8
+	VMOVUPD Z6, (R8)
+	VMOVUPD Z7, 64(R8)
+	ADDQ    DI, R8
+	VMOVUPD Z8, (R8)
+	VMOVUPD Z9, 64(R8)
+	ADDQ    DI, R8
+	VMOVUPD Z10, (R8)
+	VMOVUPD Z11, 64(R8)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs4x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs4x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs4x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs4x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -11679,7 +18219,7 @@ tile:
 	VPXORD  Z13, Z13, Z13
 	VPXORD  Z14, Z14, Z14
 	VPXORD  Z15, Z15, Z15
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -11713,84 +18253,156 @@ tile:
 	VMOVUPD 64(R9), Z15
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z16
-	VMOVUPD      64(R10), Z17
-	VBROADCASTSD (R11), Z18
-	VFMADD231PD  Z18, Z16, Z0
-	VFMADD231PD  Z18, Z17, Z1
-	VBROADCASTSD (R11)(DX*1), Z18
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z16
+	VMOVUPD      64(R9)(R11*1), Z17
+	VBROADCASTSD (R12)(DX*1), Z18
 	VFMADD231PD  Z18, Z16, Z2
 	VFMADD231PD  Z18, Z17, Z3
-	VBROADCASTSD (R11)(DX*2), Z18
+	VBROADCASTSD (R12)(DX*2), Z18
 	VFMADD231PD  Z18, Z16, Z4
 	VFMADD231PD  Z18, Z17, Z5
-	VBROADCASTSD (R11)(BX*1), Z18
+	VBROADCASTSD (R12)(BX*1), Z18
 	VFMADD231PD  Z18, Z16, Z6
 	VFMADD231PD  Z18, Z17, Z7
-	VBROADCASTSD (R12), Z18
-	VFMADD231PD  Z18, Z16, Z8
-	VFMADD231PD  Z18, Z17, Z9
-	VBROADCASTSD (R12)(DX*1), Z18
+	VBROADCASTSD (R13)(DX*1), Z18
 	VFMADD231PD  Z18, Z16, Z10
 	VFMADD231PD  Z18, Z17, Z11
-	VBROADCASTSD (R12)(DX*2), Z18
+	VBROADCASTSD (R13)(DX*2), Z18
 	VFMADD231PD  Z18, Z16, Z12
 	VFMADD231PD  Z18, Z17, Z13
-	VBROADCASTSD (R12)(BX*1), Z18
+	VBROADCASTSD (R13)(BX*1), Z18
 	VFMADD231PD  Z18, Z16, Z14
 	VFMADD231PD  Z18, Z17, Z15
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	VMOVUPD      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	VMOVUPD      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	VMOVUPD      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z6, (DI)
-	VMOVUPD      Z7, 64(DI)
-	MOVQ         leap+16(FP), DI
-	MOVQ         dst+0(FP), R9
-	ADDQ         8(AX), R9
-	ADDQ         DI, R9
-	VMOVUPD      Z8, (R9)
-	VMOVUPD      Z9, 64(R9)
-	ADDQ         R8, R9
-	VMOVUPD      Z10, (R9)
-	VMOVUPD      Z11, 64(R9)
-	ADDQ         R8, R9
-	VMOVUPD      Z12, (R9)
-	VMOVUPD      Z13, 64(R9)
-	ADDQ         R8, R9
-	VMOVUPD      Z14, (R9)
-	VMOVUPD      Z15, 64(R9)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z16
+	VMOVUPD      64(R9)(R11*1), Z17
+	VBROADCASTSD (R12), Z18
+	VFMADD231PD  Z18, Z16, Z0
+	VFMADD231PD  Z18, Z17, Z1
+	VBROADCASTSD (R12)(DX*1), Z18
+	VFMADD231PD  Z18, Z16, Z2
+	VFMADD231PD  Z18, Z17, Z3
+	VBROADCASTSD (R12)(DX*2), Z18
+	VFMADD231PD  Z18, Z16, Z4
+	VFMADD231PD  Z18, Z17, Z5
+	VBROADCASTSD (R12)(BX*1), Z18
+	VFMADD231PD  Z18, Z16, Z6
+	VFMADD231PD  Z18, Z17, Z7
+	VBROADCASTSD (R13), Z18
+	VFMADD231PD  Z18, Z16, Z8
+	VFMADD231PD  Z18, Z17, Z9
+	VBROADCASTSD (R13)(DX*1), Z18
+	VFMADD231PD  Z18, Z16, Z10
+	VFMADD231PD  Z18, Z17, Z11
+	VBROADCASTSD (R13)(DX*2), Z18
+	VFMADD231PD  Z18, Z16, Z12
+	VFMADD231PD  Z18, Z17, Z13
+	VBROADCASTSD (R13)(BX*1), Z18
+	VFMADD231PD  Z18, Z16, Z14
+	VFMADD231PD  Z18, Z17, Z15
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z16
+	VMOVUPD      64(R9)(R11*1), Z17
+	VBROADCASTSD (R12), Z18
+	VFMADD231PD  Z18, Z16, Z0
+	VFMADD231PD  Z18, Z17, Z1
+	VBROADCASTSD (R12)(DX*1), Z18
+	VFMADD231PD  Z18, Z16, Z2
+	VFMADD231PD  Z18, Z17, Z3
+	VBROADCASTSD (R12)(DX*2), Z18
+	VFMADD231PD  Z18, Z16, Z4
+	VFMADD231PD  Z18, Z17, Z5
+	VBROADCASTSD (R13), Z18
+	VFMADD231PD  Z18, Z16, Z8
+	VFMADD231PD  Z18, Z17, Z9
+	VBROADCASTSD (R13)(DX*1), Z18
+	VFMADD231PD  Z18, Z16, Z10
+	VFMADD231PD  Z18, Z17, Z11
+	VBROADCASTSD (R13)(DX*2), Z18
+	VFMADD231PD  Z18, Z16, Z12
+	VFMADD231PD  Z18, Z17, Z13
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	VMOVUPD Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	VMOVUPD Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z6, (DI)
+	VMOVUPD Z7, 64(DI)
+	MOVQ    leap+16(FP), DI
+	MOVQ    dst+0(FP), R9
+	ADDQ    8(AX), R9
+	ADDQ    DI, R9
+	VMOVUPD Z8, (R9)
+	VMOVUPD Z9, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPD Z10, (R9)
+	VMOVUPD Z11, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPD Z12, (R9)
+	VMOVUPD Z13, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPD Z14, (R9)
+	VMOVUPD Z15, 64(R9)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs5x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs5x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs5x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs5x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -11819,7 +18431,7 @@ tile:
 	VPXORD  Z17, Z17, Z17
 	VPXORD  Z18, Z18, Z18
 	VPXORD  Z19, Z19, Z19
-	MOVQ    add+88(FP), DI
+	MOVQ    add+104(FP), DI
 	TESTQ   DI, DI
 	JE      start
 	MOVQ    dst+0(FP), DI
@@ -11859,96 +18471,180 @@ tile:
 	VMOVUPD 64(R9), Z19
 
 start:
-	MOVQ src+24(FP), DI
-	MOVQ offsets+64(FP), R8
-	MOVQ n+72(FP), R9
-	MOVQ weights+80(FP), R10
-	ADDQ (AX), DI
+	MOVQ  src+24(FP), DI
+	MOVQ  terms+64(FP), R8
+	MOVQ  weights+96(FP), R9
+	ADDQ  (AX), DI
+	MOVQ  first+72(FP), R10
+	TESTQ R10, R10
+	JE    nofirst
 
-term:
-	MOVQ         (R8), R11
-	ADDQ         DI, R11
-	LEAQ         (R11)(SI*1), R12
-	VMOVUPD      (R10), Z20
-	VMOVUPD      64(R10), Z21
-	VBROADCASTSD (R11), Z22
-	VFMADD231PD  Z22, Z20, Z0
-	VFMADD231PD  Z22, Z21, Z1
-	VBROADCASTSD (R11)(DX*1), Z22
+first:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z20
+	VMOVUPD      64(R9)(R11*1), Z21
+	VBROADCASTSD (R12)(DX*1), Z22
 	VFMADD231PD  Z22, Z20, Z2
 	VFMADD231PD  Z22, Z21, Z3
-	VBROADCASTSD (R11)(DX*2), Z22
+	VBROADCASTSD (R12)(DX*2), Z22
 	VFMADD231PD  Z22, Z20, Z4
 	VFMADD231PD  Z22, Z21, Z5
-	VBROADCASTSD (R11)(BX*1), Z22
+	VBROADCASTSD (R12)(BX*1), Z22
 	VFMADD231PD  Z22, Z20, Z6
 	VFMADD231PD  Z22, Z21, Z7
-	VBROADCASTSD (R11)(DX*4), Z22
+	VBROADCASTSD (R12)(DX*4), Z22
 	VFMADD231PD  Z22, Z20, Z8
 	VFMADD231PD  Z22, Z21, Z9
-	VBROADCASTSD (R12), Z22
-	VFMADD231PD  Z22, Z20, Z10
-	VFMADD231PD  Z22, Z21, Z11
-	VBROADCASTSD (R12)(DX*1), Z22
+	VBROADCASTSD (R13)(DX*1), Z22
 	VFMADD231PD  Z22, Z20, Z12
 	VFMADD231PD  Z22, Z21, Z13
-	VBROADCASTSD (R12)(DX*2), Z22
+	VBROADCASTSD (R13)(DX*2), Z22
 	VFMADD231PD  Z22, Z20, Z14
 	VFMADD231PD  Z22, Z21, Z15
-	VBROADCASTSD (R12)(BX*1), Z22
+	VBROADCASTSD (R13)(BX*1), Z22
 	VFMADD231PD  Z22, Z20, Z16
 	VFMADD231PD  Z22, Z21, Z17
-	VBROADCASTSD (R12)(DX*4), Z22
+	VBROADCASTSD (R13)(DX*4), Z22
 	VFMADD231PD  Z22, Z20, Z18
 	VFMADD231PD  Z22, Z21, Z19
-	ADDQ         $0x08, R8
-	ADDQ         $0x80, R10
-	DECQ         R9
-	JNE          term
-	MOVQ         dst+0(FP), DI
-	MOVQ         pitch+8(FP), R8
-	ADDQ         8(AX), DI
-	VMOVUPD      Z0, (DI)
-	VMOVUPD      Z1, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z2, (DI)
-	VMOVUPD      Z3, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z4, (DI)
-	VMOVUPD      Z5, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z6, (DI)
-	VMOVUPD      Z7, 64(DI)
-	ADDQ         R8, DI
-	VMOVUPD      Z8, (DI)
-	VMOVUPD      Z9, 64(DI)
-	MOVQ         leap+16(FP), DI
-	MOVQ         dst+0(FP), R9
-	ADDQ         8(AX), R9
-	ADDQ         DI, R9
-	VMOVUPD      Z10, (R9)
-	VMOVUPD      Z11, 64(R9)
-	ADDQ         R8, R9
-	VMOVUPD      Z12, (R9)
-	VMOVUPD      Z13, 64(R9)
-	ADDQ         R8, R9
-	VMOVUPD      Z14, (R9)
-	VMOVUPD      Z15, 64(R9)
-	ADDQ         R8, R9
-	VMOVUPD      Z16, (R9)
-	VMOVUPD      Z17, 64(R9)
-	ADDQ         R8, R9
-	VMOVUPD      Z18, (R9)
-	VMOVUPD      Z19, 64(R9)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R10
+	TESTQ R10, R10
+	JE    nowhole
+
+whole:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z20
+	VMOVUPD      64(R9)(R11*1), Z21
+	VBROADCASTSD (R12), Z22
+	VFMADD231PD  Z22, Z20, Z0
+	VFMADD231PD  Z22, Z21, Z1
+	VBROADCASTSD (R12)(DX*1), Z22
+	VFMADD231PD  Z22, Z20, Z2
+	VFMADD231PD  Z22, Z21, Z3
+	VBROADCASTSD (R12)(DX*2), Z22
+	VFMADD231PD  Z22, Z20, Z4
+	VFMADD231PD  Z22, Z21, Z5
+	VBROADCASTSD (R12)(BX*1), Z22
+	VFMADD231PD  Z22, Z20, Z6
+	VFMADD231PD  Z22, Z21, Z7
+	VBROADCASTSD (R12)(DX*4), Z22
+	VFMADD231PD  Z22, Z20, Z8
+	VFMADD231PD  Z22, Z21, Z9
+	VBROADCASTSD (R13), Z22
+	VFMADD231PD  Z22, Z20, Z10
+	VFMADD231PD  Z22, Z21, Z11
+	VBROADCASTSD (R13)(DX*1), Z22
+	VFMADD231PD  Z22, Z20, Z12
+	VFMADD231PD  Z22, Z21, Z13
+	VBROADCASTSD (R13)(DX*2), Z22
+	VFMADD231PD  Z22, Z20, Z14
+	VFMADD231PD  Z22, Z21, Z15
+	VBROADCASTSD (R13)(BX*1), Z22
+	VFMADD231PD  Z22, Z20, Z16
+	VFMADD231PD  Z22, Z21, Z17
+	VBROADCASTSD (R13)(DX*4), Z22
+	VFMADD231PD  Z22, Z20, Z18
+	VFMADD231PD  Z22, Z21, Z19
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R10
+	TESTQ R10, R10
+	JE    nolast
+
+last:
+	MOVQ         (R8), R12
+	MOVQ         8(R8), R11
+	ADDQ         DI, R12
+	LEAQ         (R12)(SI*1), R13
+	VMOVUPD      (R9)(R11*1), Z20
+	VMOVUPD      64(R9)(R11*1), Z21
+	VBROADCASTSD (R12), Z22
+	VFMADD231PD  Z22, Z20, Z0
+	VFMADD231PD  Z22, Z21, Z1
+	VBROADCASTSD (R12)(DX*1), Z22
+	VFMADD231PD  Z22, Z20, Z2
+	VFMADD231PD  Z22, Z21, Z3
+	VBROADCASTSD (R12)(DX*2), Z22
+	VFMADD231PD  Z22, Z20, Z4
+	VFMADD231PD  Z22, Z21, Z5
+	VBROADCASTSD (R12)(BX*1), Z22
+	VFMADD231PD  Z22, Z20, Z6
+	VFMADD231PD  Z22, Z21, Z7
+	VBROADCASTSD (R13), Z22
+	VFMADD231PD  Z22, Z20, Z10
+	VFMADD231PD  Z22, Z21, Z11
+	VBROADCASTSD (R13)(DX*1), Z22
+	VFMADD231PD  Z22, Z20, Z12
+	VFMADD231PD  Z22, Z21, Z13
+	VBROADCASTSD (R13)(DX*2), Z22
+	VFMADD231PD  Z22, Z20, Z14
+	VFMADD231PD  Z22, Z21, Z15
+	VBROADCASTSD (R13)(BX*1), Z22
+	VFMADD231PD  Z22, Z20, Z16
+	VFMADD231PD  Z22, Z21, Z17
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), DI
+	MOVQ    pitch+8(FP), R8
+	ADDQ    8(AX), DI
+	VMOVUPD Z0, (DI)
+	VMOVUPD Z1, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z2, (DI)
+	VMOVUPD Z3, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z6, (DI)
+	VMOVUPD Z7, 64(DI)
+	ADDQ    R8, DI
+	VMOVUPD Z8, (DI)
+	VMOVUPD Z9, 64(DI)
+	MOVQ    leap+16(FP), DI
+	MOVQ    dst+0(FP), R9
+	ADDQ    8(AX), R9
+	ADDQ    DI, R9
+	VMOVUPD Z10, (R9)
+	VMOVUPD Z11, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPD Z12, (R9)
+	VMOVUPD Z13, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPD Z14, (R9)
+	VMOVUPD Z15, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPD Z16, (R9)
+	VMOVUPD Z17, 64(R9)
+	ADDQ    R8, R9
+	VMOVUPD Z18, (R9)
+	VMOVUPD Z19, 64(R9)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs6x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs6x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs6x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs6x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -11981,7 +18677,7 @@ tile:
 	VPXORD  Z21, Z21, Z21
 	VPXORD  Z22, Z22, Z22
 	VPXORD  Z23, Z23, Z23
-	MOVQ    add+88(FP), R8
+	MOVQ    add+104(FP), R8
 	TESTQ   R8, R8
 	JE      start
 	MOVQ    dst+0(FP), R8
@@ -12027,108 +18723,204 @@ tile:
 	VMOVUPD 64(R10), Z23
 
 start:
-	MOVQ src+24(FP), R8
-	MOVQ offsets+64(FP), R9
-	MOVQ n+72(FP), R10
-	MOVQ weights+80(FP), R11
-	ADDQ (AX), R8
+	MOVQ  src+24(FP), R8
+	MOVQ  terms+64(FP), R9
+	MOVQ  weights+96(FP), R10
+	ADDQ  (AX), R8
+	MOVQ  first+72(FP), R11
+	TESTQ R11, R11
+	JE    nofirst
 
-term:
-	MOVQ         (R9), R12
-	ADDQ         R8, R12
-	LEAQ         (R12)(DI*1), R13
-	VMOVUPD      (R11), Z24
-	VMOVUPD      64(R11), Z25
-	VBROADCASTSD (R12), Z26
-	VFMADD231PD  Z26, Z24, Z0
-	VFMADD231PD  Z26, Z25, Z1
-	VBROADCASTSD (R12)(DX*1), Z26
+first:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPD      (R10)(R12*1), Z24
+	VMOVUPD      64(R10)(R12*1), Z25
+	VBROADCASTSD (R13)(DX*1), Z26
 	VFMADD231PD  Z26, Z24, Z2
 	VFMADD231PD  Z26, Z25, Z3
-	VBROADCASTSD (R12)(DX*2), Z26
+	VBROADCASTSD (R13)(DX*2), Z26
 	VFMADD231PD  Z26, Z24, Z4
 	VFMADD231PD  Z26, Z25, Z5
-	VBROADCASTSD (R12)(BX*1), Z26
+	VBROADCASTSD (R13)(BX*1), Z26
 	VFMADD231PD  Z26, Z24, Z6
 	VFMADD231PD  Z26, Z25, Z7
-	VBROADCASTSD (R12)(DX*4), Z26
+	VBROADCASTSD (R13)(DX*4), Z26
 	VFMADD231PD  Z26, Z24, Z8
 	VFMADD231PD  Z26, Z25, Z9
-	VBROADCASTSD (R12)(SI*1), Z26
+	VBROADCASTSD (R13)(SI*1), Z26
 	VFMADD231PD  Z26, Z24, Z10
 	VFMADD231PD  Z26, Z25, Z11
-	VBROADCASTSD (R13), Z26
-	VFMADD231PD  Z26, Z24, Z12
-	VFMADD231PD  Z26, Z25, Z13
-	VBROADCASTSD (R13)(DX*1), Z26
+	VBROADCASTSD (R14)(DX*1), Z26
 	VFMADD231PD  Z26, Z24, Z14
 	VFMADD231PD  Z26, Z25, Z15
-	VBROADCASTSD (R13)(DX*2), Z26
+	VBROADCASTSD (R14)(DX*2), Z26
 	VFMADD231PD  Z26, Z24, Z16
 	VFMADD231PD  Z26, Z25, Z17
-	VBROADCASTSD (R13)(BX*1), Z26
+	VBROADCASTSD (R14)(BX*1), Z26
 	VFMADD231PD  Z26, Z24, Z18
 	VFMADD231PD  Z26, Z25, Z19
-	VBROADCASTSD (R13)(DX*4), Z26
+	VBROADCASTSD (R14)(DX*4), Z26
 	VFMADD231PD  Z26, Z24, Z20
 	VFMADD231PD  Z26, Z25, Z21
-	VBROADCASTSD (R13)(SI*1), Z26
+	VBROADCASTSD (R14)(SI*1), Z26
 	VFMADD231PD  Z26, Z24, Z22
 	VFMADD231PD  Z26, Z25, Z23
-	ADDQ         $0x08, R9
-	ADDQ         $0x80, R11
-	DECQ         R10
-	JNE          term
-	MOVQ         dst+0(FP), R8
-	MOVQ         pitch+8(FP), R9
-	ADDQ         8(AX), R8
-	VMOVUPD      Z0, (R8)
-	VMOVUPD      Z1, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z2, (R8)
-	VMOVUPD      Z3, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z4, (R8)
-	VMOVUPD      Z5, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z6, (R8)
-	VMOVUPD      Z7, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z8, (R8)
-	VMOVUPD      Z9, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z10, (R8)
-	VMOVUPD      Z11, 64(R8)
-	MOVQ         leap+16(FP), R8
-	MOVQ         dst+0(FP), R10
-	ADDQ         8(AX), R10
-	ADDQ         R8, R10
-	VMOVUPD      Z12, (R10)
-	VMOVUPD      Z13, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z14, (R10)
-	VMOVUPD      Z15, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z16, (R10)
-	VMOVUPD      Z17, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z18, (R10)
-	VMOVUPD      Z19, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z20, (R10)
-	VMOVUPD      Z21, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z22, (R10)
-	VMOVUPD      Z23, 64(R10)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R11
+	TESTQ R11, R11
+	JE    nowhole
+
+whole:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPD      (R10)(R12*1), Z24
+	VMOVUPD      64(R10)(R12*1), Z25
+	VBROADCASTSD (R13), Z26
+	VFMADD231PD  Z26, Z24, Z0
+	VFMADD231PD  Z26, Z25, Z1
+	VBROADCASTSD (R13)(DX*1), Z26
+	VFMADD231PD  Z26, Z24, Z2
+	VFMADD231PD  Z26, Z25, Z3
+	VBROADCASTSD (R13)(DX*2), Z26
+	VFMADD231PD  Z26, Z24, Z4
+	VFMADD231PD  Z26, Z25, Z5
+	VBROADCASTSD (R13)(BX*1), Z26
+	VFMADD231PD  Z26, Z24, Z6
+	VFMADD231PD  Z26, Z25, Z7
+	VBROADCASTSD (R13)(DX*4), Z26
+	VFMADD231PD  Z26, Z24, Z8
+	VFMADD231PD  Z26, Z25, Z9
+	VBROADCASTSD (R13)(SI*1), Z26
+	VFMADD231PD  Z26, Z24, Z10
+	VFMADD231PD  Z26, Z25, Z11
+	VBROADCASTSD (R14), Z26
+	VFMADD231PD  Z26, Z24, Z12
+	VFMADD231PD  Z26, Z25, Z13
+	VBROADCASTSD (R14)(DX*1), Z26
+	VFMADD231PD  Z26, Z24, Z14
+	VFMADD231PD  Z26, Z25, Z15
+	VBROADCASTSD (R14)(DX*2), Z26
+	VFMADD231PD  Z26, Z24, Z16
+	VFMADD231PD  Z26, Z25, Z17
+	VBROADCASTSD (R14)(BX*1), Z26
+	VFMADD231PD  Z26, Z24, Z18
+	VFMADD231PD  Z26, Z25, Z19
+	VBROADCASTSD (R14)(DX*4), Z26
+	VFMADD231PD  Z26, Z24, Z20
+	VFMADD231PD  Z26, Z25, Z21
+	VBROADCASTSD (R14)(SI*1), Z26
+	VFMADD231PD  Z26, Z24, Z22
+	VFMADD231PD  Z26, Z25, Z23
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R11
+	TESTQ R11, R11
+	JE    nolast
+
+last:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPD      (R10)(R12*1), Z24
+	VMOVUPD      64(R10)(R12*1), Z25
+	VBROADCASTSD (R13), Z26
+	VFMADD231PD  Z26, Z24, Z0
+	VFMADD231PD  Z26, Z25, Z1
+	VBROADCASTSD (R13)(DX*1), Z26
+	VFMADD231PD  Z26, Z24, Z2
+	VFMADD231PD  Z26, Z25, Z3
+	VBROADCASTSD (R13)(DX*2), Z26
+	VFMADD231PD  Z26, Z24, Z4
+	VFMADD231PD  Z26, Z25, Z5
+	VBROADCASTSD (R13)(BX*1), Z26
+	VFMADD231PD  Z26, Z24, Z6
+	VFMADD231PD  Z26, Z25, Z7
+	VBROADCASTSD (R13)(DX*4), Z26
+	VFMADD231PD  Z26, Z24, Z8
+	VFMADD231PD  Z26, Z25, Z9
+	VBROADCASTSD (R14), Z26
+	VFMADD231PD  Z26, Z24, Z12
+	VFMADD231PD  Z26, Z25, Z13
+	VBROADCASTSD (R14)(DX*1), Z26
+	VFMADD231PD  Z26, Z24, Z14
+	VFMADD231PD  Z26, Z25, Z15
+	VBROADCASTSD (R14)(DX*2), Z26
+	VFMADD231PD  Z26, Z24, Z16
+	VFMADD231PD  Z26, Z25, Z17
+	VBROADCASTSD (R14)(BX*1), Z26
+	VFMADD231PD  Z26, Z24, Z18
+	VFMADD231PD  Z26, Z25, Z19
+	VBROADCASTSD (R14)(DX*4), Z26
+	VFMADD231PD  Z26, Z24, Z20
+	VFMADD231PD  Z26, Z25, Z21
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R8
+	MOVQ    pitch+8(FP), R9
+	ADDQ    8(AX), R8
+	VMOVUPD Z0, (R8)
+	VMOVUPD Z1, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z2, (R8)
+	VMOVUPD Z3, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z4, (R8)
+	VMOVUPD Z5, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z6, (R8)
+	VMOVUPD Z7, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z8, (R8)
+	VMOVUPD Z9, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z10, (R8)
+	VMOVUPD Z11, 64(R8)
+	MOVQ    leap+16(FP), R8
+	MOVQ    dst+0(FP), R10
+	ADDQ    8(AX), R10
+	ADDQ    R8, R10
+	VMOVUPD Z12, (R10)
+	VMOVUPD Z13, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPD Z14, (R10)
+	VMOVUPD Z15, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPD Z16, (R10)
+	VMOVUPD Z17, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPD Z18, (R10)
+	VMOVUPD Z19, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPD Z20, (R10)
+	VMOVUPD Z21, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPD Z22, (R10)
+	VMOVUPD Z23, 64(R10)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 
-// func pairs7x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)
+// func pairs7x2F64AVX512(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs7x2F64AVX512(SB), NOSPLIT, $0-96
+TEXT ·pairs7x2F64AVX512(SB), NOSPLIT, $0-112
 	MOVQ pieces+48(FP), AX
 	MOVQ count+56(FP), CX
 	MOVQ step+32(FP), DX
@@ -12165,7 +18957,7 @@ tile:
 	VPXORD  Z25, Z25, Z25
 	VPXORD  Z26, Z26, Z26
 	VPXORD  Z27, Z27, Z27
-	MOVQ    add+88(FP), R8
+	MOVQ    add+104(FP), R8
 	TESTQ   R8, R8
 	JE      start
 	MOVQ    dst+0(FP), R8
@@ -12217,114 +19009,222 @@ tile:
 	VMOVUPD 64(R10), Z27
 
 start:
-	MOVQ src+24(FP), R8
-	MOVQ offsets+64(FP), R9
-	MOVQ n+72(FP), R10
-	MOVQ weights+80(FP), R11
-	ADDQ (AX), R8
+	MOVQ  src+24(FP), R8
+	MOVQ  terms+64(FP), R9
+	MOVQ  weights+96(FP), R10
+	ADDQ  (AX), R8
+	MOVQ  first+72(FP), R11
+	TESTQ R11, R11
+	JE    nofirst
 
-term:
-	MOVQ         (R9), R12
-	ADDQ         R8, R12
-	LEAQ         (R12)(DI*1), R13
-	VMOVUPD      (R11), Z28
-	VMOVUPD      64(R11), Z29
-	VBROADCASTSD (R12), Z30
-	VFMADD231PD  Z30, Z28, Z0
-	VFMADD231PD  Z30, Z29, Z1
-	VBROADCASTSD (R12)(DX*1), Z30
+first:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPD      (R10)(R12*1), Z28
+	VMOVUPD      64(R10)(R12*1), Z29
+	VBROADCASTSD (R13)(DX*1), Z30
 	VFMADD231PD  Z30, Z28, Z2
 	VFMADD231PD  Z30, Z29, Z3
-	VBROADCASTSD (R12)(DX*2), Z30
+	VBROADCASTSD (R13)(DX*2), Z30
 	VFMADD231PD  Z30, Z28, Z4
 	VFMADD231PD  Z30, Z29, Z5
-	VBROADCASTSD (R12)(BX*1), Z30
+	VBROADCASTSD (R13)(BX*1), Z30
 	VFMADD231PD  Z30, Z28, Z6
 	VFMADD231PD  Z30, Z29, Z7
-	VBROADCASTSD (R12)(DX*4), Z30
+	VBROADCASTSD (R13)(DX*4), Z30
 	VFMADD231PD  Z30, Z28, Z8
 	VFMADD231PD  Z30, Z29, Z9
-	VBROADCASTSD (R12)(SI*1), Z30
+	VBROADCASTSD (R13)(SI*1), Z30
 	VFMADD231PD  Z30, Z28, Z10
 	VFMADD231PD  Z30, Z29, Z11
-	VBROADCASTSD (R12)(BX*2), Z30
+	VBROADCASTSD (R13)(BX*2), Z30
 	VFMADD231PD  Z30, Z28, Z12
 	VFMADD231PD  Z30, Z29, Z13
-	VBROADCASTSD (R13), Z30
-	VFMADD231PD  Z30, Z28, Z14
-	VFMADD231PD  Z30, Z29, Z15
-	VBROADCASTSD (R13)(DX*1), Z30
+	VBROADCASTSD (R14)(DX*1), Z30
 	VFMADD231PD  Z30, Z28, Z16
 	VFMADD231PD  Z30, Z29, Z17
-	VBROADCASTSD (R13)(DX*2), Z30
+	VBROADCASTSD (R14)(DX*2), Z30
 	VFMADD231PD  Z30, Z28, Z18
 	VFMADD231PD  Z30, Z29, Z19
-	VBROADCASTSD (R13)(BX*1), Z30
+	VBROADCASTSD (R14)(BX*1), Z30
 	VFMADD231PD  Z30, Z28, Z20
 	VFMADD231PD  Z30, Z29, Z21
-	VBROADCASTSD (R13)(DX*4), Z30
+	VBROADCASTSD (R14)(DX*4), Z30
 	VFMADD231PD  Z30, Z28, Z22
 	VFMADD231PD  Z30, Z29, Z23
-	VBROADCASTSD (R13)(SI*1), Z30
+	VBROADCASTSD (R14)(SI*1), Z30
 	VFMADD231PD  Z30, Z28, Z24
 	VFMADD231PD  Z30, Z29, Z25
-	VBROADCASTSD (R13)(BX*2), Z30
+	VBROADCASTSD (R14)(BX*2), Z30
 	VFMADD231PD  Z30, Z28, Z26
 	VFMADD231PD  Z30, Z29, Z27
-	ADDQ         $0x08, R9
-	ADDQ         $0x80, R11
-	DECQ         R10
-	JNE          term
-	MOVQ         dst+0(FP), R8
-	MOVQ         pitch+8(FP), R9
-	ADDQ         8(AX), R8
-	VMOVUPD      Z0, (R8)
-	VMOVUPD      Z1, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z2, (R8)
-	VMOVUPD      Z3, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z4, (R8)
-	VMOVUPD      Z5, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z6, (R8)
-	VMOVUPD      Z7, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z8, (R8)
-	VMOVUPD      Z9, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z10, (R8)
-	VMOVUPD      Z11, 64(R8)
-	ADDQ         R9, R8
-	VMOVUPD      Z12, (R8)
-	VMOVUPD      Z13, 64(R8)
-	MOVQ         leap+16(FP), R8
-	MOVQ         dst+0(FP), R10
-	ADDQ         8(AX), R10
-	ADDQ         R8, R10
-	VMOVUPD      Z14, (R10)
-	VMOVUPD      Z15, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z16, (R10)
-	VMOVUPD      Z17, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z18, (R10)
-	VMOVUPD      Z19, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z20, (R10)
-	VMOVUPD      Z21, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z22, (R10)
-	VMOVUPD      Z23, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z24, (R10)
-	VMOVUPD      Z25, 64(R10)
-	ADDQ         R9, R10
-	VMOVUPD      Z26, (R10)
-	VMOVUPD      Z27, 64(R10)
-	ADDQ         $0x10, AX
-	DECQ         CX
-	JNE          tile
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          first
+
+nofirst:
+	MOVQ  whole+80(FP), R11
+	TESTQ R11, R11
+	JE    nowhole
+
+whole:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPD      (R10)(R12*1), Z28
+	VMOVUPD      64(R10)(R12*1), Z29
+	VBROADCASTSD (R13), Z30
+	VFMADD231PD  Z30, Z28, Z0
+	VFMADD231PD  Z30, Z29, Z1
+	VBROADCASTSD (R13)(DX*1), Z30
+	VFMADD231PD  Z30, Z28, Z2
+	VFMADD231PD  Z30, Z29, Z3
+	VBROADCASTSD (R13)(DX*2), Z30
+	VFMADD231PD  Z30, Z28, Z4
+	VFMADD231PD  Z30, Z29, Z5
+	VBROADCASTSD (R13)(BX*1), Z30
+	VFMADD231PD  Z30, Z28, Z6
+	VFMADD231PD  Z30, Z29, Z7
+	VBROADCASTSD (R13)(DX*4), Z30
+	VFMADD231PD  Z30, Z28, Z8
+	VFMADD231PD  Z30, Z29, Z9
+	VBROADCASTSD (R13)(SI*1), Z30
+	VFMADD231PD  Z30, Z28, Z10
+	VFMADD231PD  Z30, Z29, Z11
+	VBROADCASTSD (R13)(BX*2), Z30
+	VFMADD231PD  Z30, Z28, Z12
+	VFMADD231PD  Z30, Z29, Z13
+	VBROADCASTSD (R14), Z30
+	VFMADD231PD  Z30, Z28, Z14
+	VFMADD231PD  Z30, Z29, Z15
+	VBROADCASTSD (R14)(DX*1), Z30
+	VFMADD231PD  Z30, Z28, Z16
+	VFMADD231PD  Z30, Z29, Z17
+	VBROADCASTSD (R14)(DX*2), Z30
+	VFMADD231PD  Z30, Z28, Z18
+	VFMADD231PD  Z30, Z29, Z19
+	VBROADCASTSD (R14)(BX*1), Z30
+	VFMADD231PD  Z30, Z28, Z20
+	VFMADD231PD  Z30, Z29, Z21
+	VBROADCASTSD (R14)(DX*4), Z30
+	VFMADD231PD  Z30, Z28, Z22
+	VFMADD231PD  Z30, Z29, Z23
+	VBROADCASTSD (R14)(SI*1), Z30
+	VFMADD231PD  Z30, Z28, Z24
+	VFMADD231PD  Z30, Z29, Z25
+	VBROADCASTSD (R14)(BX*2), Z30
+	VFMADD231PD  Z30, Z28, Z26
+	VFMADD231PD  Z30, Z29, Z27
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          whole
+
+nowhole:
+	MOVQ  last+88(FP), R11
+	TESTQ R11, R11
+	JE    nolast
+
+last:
+	MOVQ         (R9), R13
+	MOVQ         8(R9), R12
+	ADDQ         R8, R13
+	LEAQ         (R13)(DI*1), R14
+	VMOVUPD      (R10)(R12*1), Z28
+	VMOVUPD      64(R10)(R12*1), Z29
+	VBROADCASTSD (R13), Z30
+	VFMADD231PD  Z30, Z28, Z0
+	VFMADD231PD  Z30, Z29, Z1
+	VBROADCASTSD (R13)(DX*1), Z30
+	VFMADD231PD  Z30, Z28, Z2
+	VFMADD231PD  Z30, Z29, Z3
+	VBROADCASTSD (R13)(DX*2), Z30
+	VFMADD231PD  Z30, Z28, Z4
+	VFMADD231PD  Z30, Z29, Z5
+	VBROADCASTSD (R13)(BX*1), Z30
+	VFMADD231PD  Z30, Z28, Z6
+	VFMADD231PD  Z30, Z29, Z7
+	VBROADCASTSD (R13)(DX*4), Z30
+	VFMADD231PD  Z30, Z28, Z8
+	VFMADD231PD  Z30, Z29, Z9
+	VBROADCASTSD (R13)(SI*1), Z30
+	VFMADD231PD  Z30, Z28, Z10
+	VFMADD231PD  Z30, Z29, Z11
+	VBROADCASTSD (R14), Z30
+	VFMADD231PD  Z30, Z28, Z14
+	VFMADD231PD  Z30, Z29, Z15
+	VBROADCASTSD (R14)(DX*1), Z30
+	VFMADD231PD  Z30, Z28, Z16
+	VFMADD231PD  Z30, Z29, Z17
+	VBROADCASTSD (R14)(DX*2), Z30
+	VFMADD231PD  Z30, Z28, Z18
+	VFMADD231PD  Z30, Z29, Z19
+	VBROADCASTSD (R14)(BX*1), Z30
+	VFMADD231PD  Z30, Z28, Z20
+	VFMADD231PD  Z30, Z29, Z21
+	VBROADCASTSD (R14)(DX*4), Z30
+	VFMADD231PD  Z30, Z28, Z22
+	VFMADD231PD  Z30, Z29, Z23
+	VBROADCASTSD (R14)(SI*1), Z30
+	VFMADD231PD  Z30, Z28, Z24
+	VFMADD231PD  Z30, Z29, Z25
+	ADDQ         $0x10, R9
+	DECQ         R11
+	JNE          last
+
+nolast:
+	MOVQ    dst+0(FP), R8
+	MOVQ    pitch+8(FP), R9
+	ADDQ    8(AX), R8
+	VMOVUPD Z0, (R8)
+	VMOVUPD Z1, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z2, (R8)
+	VMOVUPD Z3, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z4, (R8)
+	VMOVUPD Z5, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z6, (R8)
+	VMOVUPD Z7, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z8, (R8)
+	VMOVUPD Z9, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z10, (R8)
+	VMOVUPD Z11, 64(R8)
+	ADDQ    R9, R8
+	VMOVUPD Z12, (R8)
+	VMOVUPD Z13, 64(R8)
+	MOVQ    leap+16(FP), R8
+	MOVQ    dst+0(FP), R10
+	ADDQ    8(AX), R10
+	ADDQ    R8, R10
+	VMOVUPD Z14, (R10)
+	VMOVUPD Z15, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPD Z16, (R10)
+	VMOVUPD Z17, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPD Z18, (R10)
+	VMOVUPD Z19, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPD Z20, (R10)
+	VMOVUPD Z21, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPD Z22, (R10)
+	VMOVUPD Z23, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPD Z24, (R10)
+	VMOVUPD Z25, 64(R10)
+	ADDQ    R9, R10
+	VMOVUPD Z26, (R10)
+	VMOVUPD Z27, 64(R10)
+	ADDQ    $0x10, AX
+	DECQ    CX
+	JNE     tile
 	VZEROUPPER
 	RET
 

@@ -185,6 +185,7 @@ func forward[T float](v *convolution, x, weight, out ir.View) {
 	}
 	var l *layout
 	l, s.terms = v.windowsOf(x, out.DType, runtime.GOMAXPROCS(0))
+	s.kernel, s.repeat = placesOf(v.kernel, v.dilation), 1
 	correlate := newCorrelator[T](&s, l)
 	defer correlate.end()
 	l.each(func(data unsafe.Pointer, first, images int) {
@@ -216,6 +217,8 @@ type correlation struct {
 	weight       unsafe.Pointer // [groups, rows, terms], contiguous
 	places       int            // unless 0 it is [groups, terms/places, rows, places]
 	terms        []int          // where they lie in a group's frames, in bytes; nil where there are none
+	kernel       [][]int        // the places along each axis that they are of
+	repeat       int            // terms of a place that follow one another
 	windows      []int          // along each axis
 }
 

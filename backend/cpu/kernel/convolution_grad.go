@@ -123,7 +123,8 @@ func gradInput[T float](v *convolution, g, weight, out ir.View) {
 func (v *convolution) wholeCorrelation(r *residue, f *conv.Frame, lowest []int, w ir.View) (*correlation, *scratch.Block) {
 	s := v.correlationOf(r, w.Ptr)
 	s.depth = v.outs * v.places
-	offsets := offsetsOf(f, r.from(lowest))
+	s.kernel, s.repeat = r.from(lowest), 1
+	offsets := offsetsOf(f, s.kernel)
 	for out := range v.outs {
 		for _, o := range offsets {
 			s.terms = append(s.terms, (out*f.Size+o)*f.Elem)
@@ -154,7 +155,8 @@ func (v *convolution) correlations(list []residue, f *conv.Frame, lowest []int, 
 	for i := range list {
 		r, at := &list[i], unsafe.Add(block.Ptr(), used)
 		sums[i] = v.correlationOf(r, at)
-		for _, o := range offsetsOf(f, r.from(lowest)) {
+		sums[i].kernel, sums[i].repeat = r.from(lowest), v.outs
+		for _, o := range offsetsOf(f, sums[i].kernel) {
 			for out := range v.outs {
 				sums[i].terms = append(sums[i].terms, (out*f.Size+o)*f.Elem)
 			}

@@ -45,6 +45,7 @@ type tiling[T float] struct {
 	stretches int
 	near      int             // blocks of a task
 	cuttings  [2]conv.Cutting // for blocks that need all lanes, and for narrow ones
+	sums      [2][]conv.Terms // of each chunk, for the reaches of each of these
 }
 
 // newTiling returns what computes a correlation over images like l's. End gives back
@@ -52,17 +53,19 @@ type tiling[T float] struct {
 func newTiling[T float](s *correlation, l *layout) *tiling[T] {
 	size := int(unsafe.Sizeof(T(0)))
 	t := &tiling[T]{correlation: s, l: l, level: simd.Active(), size: ir.NumElements(s.windows)}
-	width := s.windows[len(s.windows)-1]
-	starts := l.frame.Rows(s.windows)
 	for i := range t.cuttings {
-		t.cuttings[i] = conv.Cut(t.level, starts, width, size, i == 1)
+		t.cuttings[i] = conv.Cut(t.level, l.frame, s.windows, s.kernel, i == 1)
 	}
 	t.lanes = conv.Lanes(t.level, size)
 	t.blocks = (s.rows + t.lanes - 1) / t.lanes
-	unit := max(1, s.places)
+	unit := 1
+	if s.repeat == 1 { // chunks begin with the first place
+		unit = t.cuttings[0].Places()
+	}
 	most := max(1, tileBytes/(t.lanes*size)/unit) * unit
 	chunks := (s.depth + most - 1) / most
 	t.chunk = ((s.depth+chunks-1)/chunks + unit - 1) / unit * unit
+	t.setTerms()
 	if l.view.Shape[0] == l.images && t.cut(l.images) == 1 {
 		return t
 	}
@@ -77,6 +80,44 @@ func newTiling[T float](s *correlation, l *layout) *tiling[T] {
 	})
 	return t
 }
+
+// setTerms makes the terms of each chunk that pieces need. Where a channel's terms follow
+// one another, those of a chunk lie like the first one's.
+func (t *tiling[T]) setTerms() {
+	row := t.lanes * int(unsafe.Sizeof(T(0)))
+	for i, cut := range t.cuttings {
+		if i == 1 != t.narrow(t.blocks-1) && (i == 1 || t.blocks == 1) {
+			continue // no block is cut so
+		}
+		for p := 0; p < t.depth; p += t.chunk {
+			n := min(t.chunk, t.depth-p)
+			if p > 0 && n == t.chunk && t.repeat == 1 {
+				t.sums[i] = append(t.sums[i], t.sums[i][:len(cut.Reaches)]...)
+				continue
+			}
+			first := p
+			if t.repeat == 1 {
+				first = 0
+			}
+			for _, r := range cut.Reaches {
+				t.sums[i] = append(t.sums[i], r.Terms(t.terms, first, first+n, t.repeat, row))
+			}
+		}
+	}
+}
+
+// chunkOf returns the terms of a chunk for the reaches of a cutting, and how far behind
+// the first chunk's its elements lie.
+func (t *tiling[T]) chunkOf(cutting, first int) (terms []conv.Terms, behind int) {
+	n := len(t.cuttings[cutting].Reaches)
+	if t.repeat == 1 {
+		behind = t.terms[first] - t.terms[0]
+	}
+	return t.sums[cutting][first/t.chunk*n:][:n], behind
+}
+
+// narrow reports whether a block needs only the first half of the lanes.
+func (t *tiling[T]) narrow(block int) bool { return t.rows-block*t.lanes <= t.lanes/2 }
 
 func (t *tiling[T]) end() {
 	if t.packed != nil {
@@ -158,12 +199,13 @@ func (t *tiling[T]) run(data unsafe.Pointer, images int, out unsafe.Pointer) {
 type tally []struct {
 	rows   int
 	paired bool
+	reach  int
 	tiles  []int // for each one where it comes from and where it goes
 }
 
-func (t *tally) add(rows int, paired bool, from, to int) {
+func (t *tally) add(rows int, paired bool, reach, from, to int) {
 	for i := range *t {
-		if k := &(*t)[i]; k.rows == rows && k.paired == paired {
+		if k := &(*t)[i]; k.rows == rows && k.paired == paired && k.reach == reach {
 			k.tiles = append(k.tiles, from, to)
 			return
 		}
@@ -171,8 +213,9 @@ func (t *tally) add(rows int, paired bool, from, to int) {
 	*t = append(*t, struct {
 		rows   int
 		paired bool
+		reach  int
 		tiles  []int
-	}{rows, paired, []int{from, to}})
+	}{rows, paired, reach, []int{from, to}})
 }
 
 // tasks computes tasks [from, to): some blocks of a stretch each.
@@ -187,29 +230,31 @@ func (t *tiling[T]) tasks(from, to int) {
 // A slab is a block of rows of a stretch.
 type slab[T float] struct {
 	conv.Tiles[T]
+	frames unsafe.Pointer // of the group
 	tiles  tally
+	which  int // of the cuttings
 	lo, hi int // windows
 }
 
 // slab returns a block of a stretch.
 func (t *tiling[T]) slab(stretch, group, block int) slab[T] {
 	size := int(unsafe.Sizeof(T(0)))
-	row, narrow := t.lanes*size, t.rows-block*t.lanes <= t.lanes/2
-	cut := &t.cuttings[0]
+	row, narrow, which := t.lanes*size, t.narrow(block), 0
 	if narrow {
-		cut = &t.cuttings[1]
+		which = 1
 	}
+	cut := &t.cuttings[which]
 	n := t.images * len(cut.Groups)
 	first, last := stretch*n/t.stretches, (stretch+1)*n/t.stretches
-	p := slab[T]{lo: t.window(cut, first), hi: t.window(cut, last)}
+	p := slab[T]{frames: unsafe.Add(t.data, group*(t.l.channels/t.groups)*t.l.frame.Size*size), which: which, lo: t.window(cut, first), hi: t.window(cut, last)}
 	for i := first; i < last; i++ {
 		u := i / len(cut.Groups)
 		for _, c := range cut.Groups[i%len(cut.Groups)] {
-			p.tiles.add(c.Count, c.Paired, u*t.l.image()+c.From, (u*t.size+c.Window-p.lo)*row)
+			p.tiles.add(c.Count, c.Paired, c.Reach, u*t.l.image()+c.From, (u*t.size+c.Window-p.lo)*row)
 		}
 	}
 	p.Tiles = conv.Tiles[T]{
-		Level: t.level, Narrow: narrow, Src: unsafe.Add(t.data, group*(t.l.channels/t.groups)*t.l.frame.Size*size),
+		Level: t.level, Narrow: narrow,
 		Step: size, Jump: cut.Jump, Pitch: row, Leap: t.windows[len(t.windows)-1] * row,
 	}
 	return p
@@ -234,7 +279,7 @@ func (t *tiling[T]) compute(stretch, group, b0, b1 int) {
 		end := min(p+t.chunk, t.depth)
 		for i := range slabs {
 			c := &slabs[i]
-			if c.Terms, c.Add = t.terms[p:end], p > 0; t.packed == nil {
+			if c.Add = p > 0; t.packed == nil {
 				c.Weights = to
 				t.pack(to, group, b0+i, p, end)
 			} else {
@@ -244,7 +289,9 @@ func (t *tiling[T]) compute(stretch, group, b0, b1 int) {
 			if block == b1 {
 				block, from, to = b0, end, min(end+t.chunk, t.depth)
 			}
-			c.run(func(i, shares int) { t.ask(group, block, from, to, i, shares) })
+			terms, behind := t.chunkOf(c.which, p)
+			c.Src = unsafe.Add(c.frames, behind)
+			c.run(terms, func(i, shares int) { t.ask(group, block, from, to, i, shares) })
 		}
 	}
 	for i := range slabs {
@@ -252,15 +299,24 @@ func (t *tiling[T]) compute(stretch, group, b0, b1 int) {
 	}
 }
 
-// run computes the tiles, and calls ask now and then, with its turn of so many.
-func (s *slab[T]) run(ask func(i, n int)) {
-	for which, k := range s.tiles {
-		turns := (len(k.tiles)/2 + askTiles - 1) / askTiles
+// run computes the tiles from the terms of their reaches, and calls ask now and then,
+// with its turn of so many.
+func (s *slab[T]) run(terms []conv.Terms, ask func(i, n int)) {
+	most := 0 // of a kind
+	for _, k := range s.tiles {
+		most = max(most, len(k.tiles))
+	}
+	for _, k := range s.tiles {
+		s.Terms = terms[k.reach]
+		asks, turns := len(k.tiles) == most, (len(k.tiles)/2+askTiles-1)/askTiles
 		for i := range turns {
 			s.Run(k.rows, k.paired, k.tiles[2*i*askTiles:min(2*(i+1)*askTiles, len(k.tiles))])
-			if which == 0 {
+			if asks {
 				ask(i, turns)
 			}
+		}
+		if asks {
+			most = -1
 		}
 	}
 }

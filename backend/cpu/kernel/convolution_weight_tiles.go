@@ -25,10 +25,10 @@ type weightTiling[T float] struct {
 	places []int // where the terms lie in a group's frames, in bytes
 	along  direction
 	lanes  int
-	blocks int   // of outputs, in a group
-	slices int   // sums over images that are kept apart
-	ranges int   // of channels, for processors
-	starts []int // of all windows of the images there are, in bytes
+	blocks int         // of outputs, in a group
+	slices int         // sums over images that are kept apart
+	ranges int         // of channels, for processors
+	starts []conv.Term // all windows of the images there are
 	dst    []T
 
 	data, turned unsafe.Pointer // the frames, and g as [groups, blocks, windows, lanes]
@@ -58,11 +58,11 @@ func (s *weightSum[T]) tiles(x ir.View, dst []T) {
 	if procs := runtime.GOMAXPROCS(0); procs > 1 {
 		t.ranges = max(1, min((4*procs+t.slices*all-1)/(t.slices*all), v.channels/2))
 	}
-	t.starts = make([]int, 0, images*v.outSize)
+	t.starts = make([]conv.Term, 0, images*v.outSize)
 	for u := range images {
 		for _, row := range t.x.frame.Rows(v.out) {
 			for i := range v.out[len(v.out)-1] {
-				t.starts = append(t.starts, u*t.x.image()+row+i*size)
+				t.starts = append(t.starts, conv.Term{At: u*t.x.image() + row + i*size, Weight: len(t.starts) * t.lanes * size})
 			}
 		}
 	}
@@ -118,6 +118,7 @@ func (t *weightTiling[T]) run(from, to int) {
 			Level: t.level, Narrow: v.outs-b%t.blocks*t.lanes <= t.lanes/2, Add: t.first > 0,
 			Src: unsafe.Add(t.data, b/t.blocks*v.channels*t.x.frame.Size*size), Step: t.along.step,
 			Dst: unsafe.Pointer(&t.sums[(s*all+b)*t.terms*t.lanes]), Pitch: t.along.terms * row,
+			Weights: unsafe.Add(t.turned, b*t.images*v.outSize*row),
 		}
 		tiles := t.tilesOf(r*v.channels/t.ranges, (r+1)*v.channels/t.ranges)
 		chunks := max(1, ((hi-lo)*row+tileBytes-1)/tileBytes)
@@ -126,7 +127,7 @@ func (t *weightTiling[T]) run(from, to int) {
 			if w0 == w1 {
 				continue
 			}
-			c.Terms, c.Weights = t.starts[w0:w1], unsafe.Add(t.turned, (b*t.images*v.outSize+w0)*row)
+			c.Terms = conv.Terms{List: t.starts[w0:w1]}
 			for _, k := range tiles {
 				c.Run(k.rows, k.paired, k.tiles)
 			}
@@ -149,7 +150,7 @@ func (t *weightTiling[T]) tilesOf(c0, c1 int) (list tally) {
 		at := c0*places + term
 		for i := range n {
 			lo, hi := i*d.count/n, (i+1)*d.count/n
-			list.add(hi-lo, false, t.places[at]+lo*d.step, (at+lo*d.terms)*row)
+			list.add(hi-lo, false, 0, t.places[at]+lo*d.step, (at+lo*d.terms)*row)
 		}
 	}
 	return list

@@ -86,13 +86,14 @@ func tiles(k *wide.Kit, rows, vectors int, paired bool) {
 		t.upper = rows / 2
 		name = fmt.Sprintf("pairs%dx%d%s", t.upper, vectors, k.Suffix())
 		where = "a row's step bytes behind the one before and the second half's jump bytes behind the first's,"
-		apart = " The second half lies leap bytes behind the first."
+		apart = " The second half lies leap bytes behind the first, and what is said of rows is of each half's."
 	}
-	function(k, name, "func(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, offsets *int, n int, weights *byte, add int)",
-		fmt.Sprintf("%s sets count tiles of %d rows of %d vectors, which are pitch bytes apart, to sums over n terms:", name, rows, vectors),
+	function(k, name, "func(dst *byte, pitch int, leap int, src *byte, step int, jump int, pieces *int, count int, terms *int, first int, whole int, last int, weights *byte, add int)",
+		fmt.Sprintf("%s sets count tiles of %d rows of %d vectors, which are pitch bytes apart, to sums over terms:", name, rows, vectors),
 		"of the element of src at the term's offset, "+where,
-		"times the term's vectors of weights, two for each. Unless add is 0 they are added to what is there.",
-		"pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count and n are at",
+		"times the vectors of weights at the term's other offset. Unless add is 0 they are added to what is there.",
+		"The first terms are not for the first row, and the last ones not for the last; a single row has none of",
+		"these. pieces has two numbers for each tile, in bytes: where it lies in src and in dst. count is at",
 		"least 1."+apart)
 	pieces, count := k.Arg("pieces"), k.Arg("count")
 	t.step()
@@ -103,37 +104,62 @@ func tiles(k *wide.Kit, rows, vectors int, paired bool) {
 	sums := make([][]reg.VecVirtual, rows)
 	k.Label("tile")
 	t.start(sums, pieces)
-	from, next, left, weights := k.Arg("src"), k.Arg("offsets"), k.Arg("n"), k.Arg("weights")
+	from, next, weights := k.Arg("src"), k.Arg("terms"), k.Arg("weights")
 	k.ADDQ(operand.Mem{Base: pieces}, from)
-	t.base = [2]reg.GPVirtual{k.GP64(), k.GP64()}
-	w, x := k.Vecs(vectors), k.Vec()
-	k.Label("term")
-	k.MOVQ(operand.Mem{Base: next}, t.base[0])
-	k.ADDQ(from, t.base[0])
-	switch {
-	case paired:
-		k.LEAQ(operand.Mem{Base: t.base[0], Index: jump, Scale: 1}, t.base[1])
-	case rows > t.upper:
-		k.LEAQ(operand.Mem{Base: t.base[0], Index: t.steps[5], Scale: 1}, t.base[1])
-	}
-	for v := range w {
-		k.Move(operand.Mem{Base: weights, Disp: v * k.Bytes()}, w[v])
-	}
-	for r := range rows {
-		k.Broadcast(t.at(r), x)
-		for v := range w {
-			k.FMA(x, w[v], sums[r][v])
+	for _, part := range []string{"first", "whole", "last"} {
+		if part == "whole" || rows > 1 && t.upper > 1 {
+			t.terms(part, sums, from, next, weights, jump)
 		}
 	}
-	k.ADDQ(operand.Imm(8), next)
-	k.ADDQ(operand.Imm(uint64(2*k.Bytes())), weights)
-	k.DECQ(left)
-	k.JNE(operand.LabelRef("term"))
 	t.each(sums, pieces, func(v reg.VecVirtual, m operand.Mem) { k.Move(v, m) })
 	k.ADDQ(operand.Imm(16), pieces)
 	k.DECQ(count)
 	k.JNE(operand.LabelRef("tile"))
 	k.End()
+}
+
+// terms adds up a part of the terms, for the rows that it is for.
+func (t *tile) terms(part string, sums [][]reg.VecVirtual, from, next, weights, jump reg.GPVirtual) {
+	left, at := t.Arg(part), t.GP64()
+	t.TESTQ(left, left)
+	t.JE(operand.LabelRef("no" + part))
+	t.base = [2]reg.GPVirtual{t.GP64(), t.GP64()}
+	w, x := t.Vecs(t.vectors), t.Vec()
+	t.Label(part)
+	t.MOVQ(operand.Mem{Base: next}, t.base[0])
+	t.MOVQ(operand.Mem{Base: next, Disp: 8}, at)
+	t.ADDQ(from, t.base[0])
+	switch {
+	case t.paired:
+		t.LEAQ(operand.Mem{Base: t.base[0], Index: jump, Scale: 1}, t.base[1])
+	case t.rows > t.upper:
+		t.LEAQ(operand.Mem{Base: t.base[0], Index: t.steps[5], Scale: 1}, t.base[1])
+	}
+	for v := range w {
+		t.Move(operand.Mem{Base: weights, Index: at, Scale: 1, Disp: v * t.Bytes()}, w[v])
+	}
+	for r := range t.rows {
+		if !t.takes(part, r) {
+			continue
+		}
+		t.Broadcast(t.at(r), x)
+		for v := range w {
+			t.FMA(x, w[v], sums[r][v])
+		}
+	}
+	t.ADDQ(operand.Imm(16), next)
+	t.DECQ(left)
+	t.JNE(operand.LabelRef(part))
+	t.Label("no" + part)
+}
+
+// takes reports whether a part of the terms is for a row.
+func (t *tile) takes(part string, row int) bool {
+	rows := t.rows
+	if t.paired {
+		row, rows = row%t.upper, t.upper
+	}
+	return part == "whole" || part == "first" && row > 0 || part == "last" && row < rows-1
 }
 
 // start makes a tile's sums what is in dst, or zero.
