@@ -56,6 +56,17 @@ type Op struct {
 	Tags    Tag
 	// EmptyFail: a reduction over no elements is an error.
 	EmptyFail bool
+	// Special: numbers for one operand of an element-wise operator that make it another one.
+	Special []Special
+}
+
+// A Special says that an operator of two operands is Op of the other one where every
+// element of operand Operand is Value. The results are at least as accurate, so a
+// backend may run either; of complex numbers only the operator itself is asked for.
+type Special struct {
+	Operand int
+	Value   float64
+	Op      *Op
 }
 
 // An Operand is a tensor an operator takes.

@@ -86,6 +86,9 @@ func (f *goFile) descriptor(op *schema.Op) {
 	if op.EmptyFail {
 		items = append(items, field("EmptyFail", jen.True()))
 	}
+	if len(op.Special) > 0 {
+		items = append(items, field("Special", jen.Index().Add(irName("Special")).Add(rows(f.specialTable(op)...))))
+	}
 	items = append(items, f.kernels(op)...)
 	if tags := tagSet(op.Tags); tags != nil {
 		items = append(items, field("Tags", tags))
@@ -244,6 +247,19 @@ func bodyTable(op *schema.Op) []jen.Code {
 		out = append(out, jen.Values(
 			field("Init", jen.Lit(v.Init.String())), field("Map", jen.Lit(v.Map.String())),
 			field("Combine", jen.Lit(v.Combine.String())), field("Finish", jen.Lit(v.Finish.String()))))
+	}
+	return out
+}
+
+// specialTable prints the numbers that make op another operator.
+func (f *goFile) specialTable(op *schema.Op) []jen.Code {
+	var out []jen.Code
+	for _, s := range op.Special {
+		other := jen.Op("&").Id(opVar(s.Op))
+		if !f.e.own(s.Op) {
+			other = jen.Qual(f.e.opsOf(s.Op), s.Op.GoName+"Op").Call()
+		}
+		out = append(out, jen.Values(field("Operand", jen.Lit(s.Operand.Operand)), field("Value", jen.Lit(s.Value)), field("Op", other)))
 	}
 	return out
 }

@@ -124,6 +124,7 @@ type Op struct {
 	Switch  *Param // the enum that selects the body, or nil
 
 	Variants  []Variant // Elementwise, Reduction, Scan: one for each name of Switch, or one
+	Special   []Special // Elementwise: numbers that make it another operator
 	EmptyFail bool      // Reduction: no elements is an error
 	View      *Rule
 	Compose   []Block // one, or one for each name of Switch
@@ -169,6 +170,14 @@ type Variant struct {
 	Expr *expr.Expr
 	// Reduction and Scan.
 	Init, Map, Combine, Finish *expr.Expr
+}
+
+// A Special is a number for an operand of an operator of two that makes it Op of the
+// other one.
+type Special struct {
+	Operand *Param
+	Value   float64
+	Op      *Op
 }
 
 // A Rule is a call of a metadata function: a shape rule or a view rule.

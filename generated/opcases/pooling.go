@@ -22,6 +22,7 @@ var adaptiveAvgPool1dCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{2, 3, 7}}, Attrs: []ir.Value{ir.IntValue(3)}},
+		{Shapes: [][]int{{2, 3, 7}}, Attrs: []ir.Value{ir.IntValue(1)}},
 		{Shapes: [][]int{{2, 3, 2}}, Attrs: []ir.Value{ir.IntValue(4)}},
 	},
 	Grad: []bool{true},

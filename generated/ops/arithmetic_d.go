@@ -340,6 +340,11 @@ var powOp = ir.Op{
 	Bodies: []ir.Body{
 		{Expr: "pow(x, y)"},
 	},
+	Special: []ir.Special{
+		{Operand: 1, Value: 1.0, Op: &cloneOp},
+		{Operand: 1, Value: 2.0, Op: &squareOp},
+		{Operand: 1, Value: -1.0, Op: &reciprocalOp},
+	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Pow},
 	CUDA: cuda.Pow,
 	Tags: ir.TagPointwise,

@@ -654,5 +654,5 @@ func OneHotSized(x *core.Tensor, classes int) *core.Tensor {
 }
 
 func oneHotSizedCompose(x *core.Tensor, classes int) *core.Tensor {
-	return Scatter(Zeros(ir.HostJoinInts(x.Shape(), []int{classes}), core.PlacementLike(x)), -1, Unsqueeze(x, -1), core.ScalarTensor(ir.IntScalar(1)))
+	return Scatter(Expand(Zeros([]int{}, core.PlacementLike(x)), ir.HostJoinInts(x.Shape(), []int{classes})), -1, Unsqueeze(x, -1), core.ScalarTensor(ir.IntScalar(1)))
 }

@@ -46,6 +46,9 @@ func AdaptiveAvgPool1d(x *core.Tensor, outputSize int) *core.Tensor {
 }
 
 func adaptiveAvgPool1dCompose(x *core.Tensor, outputSize int) *core.Tensor {
+	if outputSize == 1 {
+		return Mean(WithAxes(x, 2), []int{-1}, true)
+	}
 	return MatMul(WithAxes(x, 2), T(AdaptiveWeights([]int{outputSize, ir.HostSize(x.Shape(), -1)}, ir.HostSize(x.Shape(), -1), outputSize, core.PlacementLike(x))))
 }
 
@@ -92,6 +95,9 @@ func adaptiveAvgPool2dCompose(x *core.Tensor, outputSize []int) *core.Tensor {
 	o := ir.HostFillInts(outputSize, 2)
 	if len(o) != 2 {
 		return Refuse(x, "output_size must be one number or two")
+	}
+	if o[0] == 1 && o[1] == 1 {
+		return Mean(WithAxes(x, 3), []int{-2, -1}, true)
 	}
 	rows := AdaptiveWeights([]int{o[0], ir.HostSize(x.Shape(), -2)}, ir.HostSize(x.Shape(), -2), o[0], core.PlacementLike(x))
 	cols := AdaptiveWeights([]int{o[1], ir.HostSize(x.Shape(), -1)}, ir.HostSize(x.Shape(), -1), o[1], core.PlacementLike(x))

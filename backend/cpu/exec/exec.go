@@ -18,6 +18,11 @@ import (
 // operand of an element-wise call, and must not overlap one otherwise. Errors do
 // not name the operator: the caller does.
 func Run(c *ir.Call) error {
+	if c.Op.Special != nil {
+		if other := special(c); other != nil {
+			c = other
+		}
+	}
 	if c.Flat && runFlat(c) {
 		return nil
 	}
