@@ -1,9 +1,13 @@
 package emit
 
 import (
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/sinter-go/sinter/gen/schema"
+	"github.com/sinter-go/sinter/gen/simd/lane"
+	"github.com/sinter-go/sinter/gen/simd/x86"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/expr"
 )
@@ -57,3 +61,75 @@ func moved(v *expr.Value) bool {
 
 // zero reports whether all bits of a constant are zero.
 func zero(v *expr.Value) bool { return v.Kind == expr.TKind && v.Const.String() == "0" }
+
+// complexProduct returns what g multiplies where it is a product of two of op's operands,
+// or of one and another's conjugate; ok says whether it is.
+func complexProduct(op *schema.Op, g *expr.Graph) (p x86.Product, ok bool) {
+	if !g.T.IsComplex() || g.Root.Op != expr.OpCall || g.Root.Name != "mul" {
+		return p, false
+	}
+	x, y := g.Root.Args[0], g.Root.Args[1]
+	if y.Op == expr.OpCall && y.Name == "conj" {
+		p.Conj, y = true, y.Args[0]
+	}
+	for _, v := range []*expr.Value{x, y} {
+		if v.Op != expr.OpName || v.Kind != expr.TKind || operandIndex(op, v.Name) < 0 {
+			return p, false
+		}
+	}
+	p.X, p.Y, p.Double = operandIndex(op, x.Name), operandIndex(op, y.Name), g.T == ir.Complex128
+	return p, true
+}
+
+// complexParts returns the program of a g that is one part of a complex64, its conjugate
+// or its magnitude: a complex64 is an integer in it. It is nil for others.
+func complexParts(op *schema.Op, g *expr.Graph, isa x86.ISA) *lane.Prog {
+	v := g.Root
+	if g.T != ir.Complex64 || v.Op != expr.OpCall || len(v.Args) != 1 || v.Args[0].Op != expr.OpName || v.Args[0].Kind != expr.TKind {
+		return nil
+	}
+	p := &lane.Prog{}
+	x := p.Arg(operandIndex(op, v.Args[0].Name), lane.I64)
+	first, second := func() lane.V { return p.Narrow(x, lane.I32) }, func() lane.V { return p.Narrow(p.Shr(x, 32), lane.I32) }
+	switch v.Name {
+	case "conj":
+		p.Out(p.Xor(x, p.ConstI(lane.I64, math.MinInt64)))
+	case "real":
+		p.Out(first())
+	case "imag":
+		p.Out(second())
+	case "abs":
+		p.Out(caller(isa, true)(p, "hypot", p.Bits(first(), lane.F32), p.Bits(second(), lane.F32)))
+	default:
+		return nil
+	}
+	return p
+}
+
+// complexLoop returns the name of the assembly of a g that reads the parts of complex
+// numbers beside each other, "" where there is none.
+func (vs *vectors) complexLoop(code *x86.File, op *schema.Op, g *expr.Graph, base string, isa x86.ISA) string {
+	if p := complexParts(op, g, isa); p != nil {
+		if streams(p) {
+			isa = x86.AVX2
+		}
+		name, err := vs.function(base, "", p, isa, code.Loop)
+		if err != nil {
+			vs.e.errs = append(vs.e.errs, err)
+		}
+		return name
+	}
+	p, ok := complexProduct(op, g)
+	if !ok {
+		return ""
+	}
+	if p.Double {
+		isa = x86.AVX2
+	}
+	key := fmt.Sprintf("product %+v %v", p, isa)
+	if vs.functions[key] == "" {
+		vs.functions[key] = base + isa.String()
+		code.Product(base, p, isa)
+	}
+	return vs.functions[key]
+}

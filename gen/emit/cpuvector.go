@@ -154,9 +154,12 @@ func (vs *vectors) lower(code *x86.File, f *goFile, op *schema.Op, variant int, 
 		return entry // the portable loops reported it
 	}
 	inputs := laneInputs(op, g)
-	lowered, each := realGraph(v, g)
 	base := variantName(op, v) + dtypeConst[d]
+	lowered, each := realGraph(v, g)
 	for i, isa := range instructionSets {
+		if entry.loops[i] = vs.complexLoop(code, op, g, base, isa); entry.loops[i] != "" {
+			continue
+		}
 		typed, err := typedLoop(lowered, inputs, isa)
 		if err != nil {
 			entry.reason = err.Error()
@@ -200,7 +203,8 @@ func (vs *vectors) beside(code *x86.File, op *schema.Op, base string, p *lane.Pr
 	if name, err := vs.function(base, "Past", lanes.Neutral(p), isa, code.Stream); err == nil {
 		names["Past"] = name
 	}
-	if p.Weight() > stored || calls(p) || len(p.Args()) == 0 || op.Results[0].DType.IsFloat() {
+	signs := lanes.Signs(p)
+	if p.Weight() > stored && signs == nil || calls(p) || len(p.Args()) == 0 || op.Results[0].DType.IsFloat() {
 		return names
 	}
 	for _, o := range op.Operands() {
@@ -212,7 +216,13 @@ func (vs *vectors) beside(code *x86.File, op *schema.Op, base string, p *lane.Pr
 		if !op.DTypes.Has(d) {
 			continue
 		}
-		if name, err := vs.function(base, dtypeConst[d], lanes.Stored(p, d), isa, code.Loop); err == nil {
+		kind, prog := dtypeConst[d], signs
+		if signs == nil {
+			prog = lanes.Stored(p, d)
+		} else {
+			kind = "Half" // one for both
+		}
+		if name, err := vs.function(base, kind, prog, isa, code.Loop); err == nil {
 			names[dtypeConst[d]] = name
 		}
 	}

@@ -45,7 +45,7 @@ func (e *emitter) vectorReference(vs *vectors) {
 			fmt.Fprintf(&b, "| %s | %d | %d | %d |\n", g.name, all, have, vs.lines[g.name])
 		}
 	}
-	b.WriteString("\n## By operator\n\nComplex dtypes have loops where numbers are added or moved; they are not listed.\n\n| operator | lowered | portable | because there are no lanes for |\n| --- | --- | --- | --- |\n")
+	b.WriteString("\n## By operator\n\nComplex dtypes have loops where numbers are added, moved, or multiplied by each other, and for parts and magnitudes of complex64; they are not listed.\n\n| operator | lowered | portable | because there are no lanes for |\n| --- | --- | --- | --- |\n")
 	for _, g := range e.groups {
 		for _, op := range g.ops {
 			vs.describe(&b, op)

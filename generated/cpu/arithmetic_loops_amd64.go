@@ -41,10 +41,7 @@ func absInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func absFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func absFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func absFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func absFloat32HalfAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func absFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -53,10 +50,7 @@ func absFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func absFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func absFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func absFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func absFloat32HalfAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func absFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -66,6 +60,12 @@ func absFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func absFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func absComplex64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func absComplex64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func addBoolAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -500,10 +500,16 @@ func clampMinFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func copysignFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func copysignFloat32HalfAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func copysignFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func copysignFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func copysignFloat32HalfAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func copysignFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -1070,6 +1076,24 @@ func mulFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index in
 func mulFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func mulComplex64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func mulComplex64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func mulComplex128AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func mulGradXComplex64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func mulGradXComplex64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func mulGradXComplex128AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func nanToNumFloat32PastAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
@@ -1121,10 +1145,7 @@ func negInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func negFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func negFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func negFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func negFloat32HalfAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func negFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -1133,10 +1154,7 @@ func negFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func negFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func negFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func negFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func negFloat32HalfAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func negFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -1509,6 +1527,15 @@ func squareFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index
 
 //go:noescape
 func squareFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squareComplex64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squareComplex64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squareComplex128AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func squareGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -26,19 +26,13 @@ func cloneInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func cloneFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func cloneFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func cloneFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func cloneFloat32HalfAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func cloneFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func cloneFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func cloneFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func cloneFloat32HalfAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func reflectIndexInt64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)

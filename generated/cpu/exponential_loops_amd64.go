@@ -353,7 +353,19 @@ func logitGradXFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func logitGradXFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func rsqrtFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rsqrtFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rsqrtFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func rsqrtFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rsqrtFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func rsqrtFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -365,7 +377,13 @@ func rsqrtFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func rsqrtFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func rsqrtGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func rsqrtGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rsqrtGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func rsqrtGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -15,6 +15,7 @@ var vectors = [][]vector.Loop{
 	arithmeticVectors,
 	bitwiseVectors,
 	comparisonVectors,
+	complexVectors,
 	dataVectors,
 	exponentialVectors,
 	factoryVectors,

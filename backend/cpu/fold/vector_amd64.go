@@ -28,23 +28,26 @@ func vectors(level simd.Level, kind Kind, x ir.DType, l *ir.ReduceLoops) {
 	}
 	switch x {
 	case ir.Float32:
-		use(f32[kind][wide], l, combine32[kind])
+		use(f32[kind], wide, l, combine32[kind])
 		if h := f16[kind][wide]; h[0] != nil {
 			halves.Store(l, &[2]Halves{halvesOf(h[0], combine32[kind]), halvesOf(h[1], combine32[kind])})
 		}
 	case ir.Float64:
-		use(f64[kind][wide], l, combine64[kind])
+		use(f64[kind], wide, l, combine64[kind])
 	case ir.Int64:
 		if kind == Sum {
-			use(i64[wide], l, func(a, b int64) int64 { return a + b })
+			use(i64, wide, l, func(a, b int64) int64 { return a + b })
 		}
+		useExtreme(wide, kind, x, l)
+	case ir.Uint8, ir.Int8, ir.Int16, ir.Int32:
+		useExtreme(wide, kind, x, l)
 	case ir.Complex64:
 		if kind == Sum {
-			use(c64[wide], l, func(a, b complex64) complex64 { return a + b })
+			use(c64, wide, l, func(a, b complex64) complex64 { return a + b })
 		}
 	case ir.Complex128:
 		if kind == Sum {
-			use(c128[wide], l, func(a, b complex128) complex128 { return a + b })
+			use(c128, wide, l, func(a, b complex128) complex128 { return a + b })
 		}
 	}
 }
@@ -93,20 +96,23 @@ var (
 
 const (
 	// fetchAhead is how many bytes before it is used memory is asked for with
-	// AVX-512: the processors do so of themselves only up to the end of a page.
+	// AVX-512, by processors that do so of themselves only up to the end of a page.
 	fetchAhead = 8192
 	// farBytes is how much is folded at once by callers that have more, not all of
 	// it in the nearest cache.
 	farBytes = 32 << 10
 )
 
-// aheadOf returns how far ahead of where it is folded memory is asked for, where so
-// many bytes are folded at once.
-func aheadOf(bytes, ahead int) int {
-	if bytes < farBytes {
-		return 0
+// far returns which of a table's functions fold so many bytes at once, given those that
+// fold few, and how far ahead of where it is folded memory is asked for.
+func far(bytes, wide, ahead int) (which, fetched int) {
+	switch {
+	case bytes < farBytes:
+		return wide, 0
+	case simd.ReadsAhead():
+		return 0, 0
 	}
-	return ahead
+	return wide, ahead
 }
 
 // A room holds the results of blocks: what is given to assembly by way of a
@@ -115,8 +121,10 @@ type room [maxBlocks * 16]byte
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
-// use puts the assembly of v, if there is some, into l.
-func use[T, A any](v vector[T, A], l *ir.ReduceLoops, combine func(a, b A) A) {
+// use puts the assembly of AVX2 and of AVX-512, if there is some, into l: that of index
+// wide, the other at most in addition.
+func use[T, A any](of [2]vector[T, A], wide int, l *ir.ReduceLoops, combine func(a, b A) A) {
+	v := of[wide]
 	if v.lines == nil {
 		return
 	}
@@ -131,16 +139,19 @@ func use[T, A any](v vector[T, A], l *ir.ReduceLoops, combine func(a, b A) A) {
 		*a = combine(before, *a)
 	}
 	l.Lines = func(rows, n, stride int, accs, x unsafe.Pointer, _ []ir.Scalar) {
-		v.lines(rows, n*per, stride, aheadOf(rows*n*per*size, fetchAhead), (*T)(accs), (*T)(x))
+		which, ahead := far(rows*n*per*size, wide, fetchAhead)
+		of[which].lines(rows, n*per, stride, ahead, (*T)(accs), (*T)(x))
 	}
 	l.Blocks = func(count int, acc, x unsafe.Pointer, _ []ir.Scalar) {
 		r, stride := rooms.Get().(*room), Block*per*size
-		v.lines(count, Block*per, stride, aheadOf(count*stride, fetchAhead), (*T)(unsafe.Pointer(r)), (*T)(x))
+		which, ahead := far(count*stride, wide, fetchAhead)
+		of[which].lines(count, Block*per, stride, ahead, (*T)(unsafe.Pointer(r)), (*T)(x))
 		*(*A)(acc) = pairwise(elements[A](count, unsafe.Pointer(r)), combine)
 		rooms.Put(r)
 	}
 	l.Grid = func(rows, n, stride int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-		v.grid(rows, n*per, stride, aheadOf(rows*n*per*size, rows*stride), (*T)(acc), (*T)(x))
+		which, ahead := far(rows*n*per*size, wide, rows*stride)
+		of[which].grid(rows, n*per, stride, ahead, (*T)(acc), (*T)(x))
 	}
 	l.Rows = func(n int, acc, x unsafe.Pointer, _ []ir.Scalar) { v.grid(1, n*per, 0, 0, (*T)(acc), (*T)(x)) }
 	l.Merge = l.Rows

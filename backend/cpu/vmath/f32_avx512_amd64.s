@@ -2171,9 +2171,13 @@ TEXT sinter∕vmath·powF32AVX512(SB), NOSPLIT, $0-0
 
 // rsqrt of f32 lanes.
 TEXT sinter∕vmath·rsqrtF32AVX512(SB), NOSPLIT, $0-0
-	VSQRTPS Z0, Z0
-	VBROADCASTSS lanes<>+256(SB), Z1
-	VDIVPS Z0, Z1, Z0
+	VRSQRT14PS Z0, Z1
+	VMULPS Z1, Z0, Z0
+	VFNMADD213PS.BCST lanes<>+256(SB), Z1, Z0
+	VMULPS.BCST lanes<>+2236(SB), Z1, Z2
+	VFMADD213PS Z1, Z0, Z2
+	VCMPPS $3, Z2, Z2, K1
+	VBLENDMPS Z1, Z2, K1, Z0
 	RET
 
 // sigmoid of f32 lanes.

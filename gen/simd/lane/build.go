@@ -156,6 +156,10 @@ func (p *Prog) MinMag(a, b V) V { return p.same(OpMinMag, isFloat, a, b) }
 // is exact for powers of two, infinities and zeros. AVX2 has no instruction for it.
 func (p *Prog) Recip14(a V) V { return p.same(OpRecip14, isFloat, a) }
 
+// Rsqrt14 is 1/sqrt(a) to 14 bits, as Recip14 is 1/a. It is exact for powers of four,
+// infinities and zeros, and NaN below zero. AVX2 has no instruction for it.
+func (p *Prog) Rsqrt14(a V) V { return p.same(OpRsqrt14, isFloat, a) }
+
 // And is the bits of both.
 func (p *Prog) And(a, b V) V { return p.same(OpAnd, anyType, a, b) }
 

@@ -261,6 +261,8 @@ func step32(n *Node, a, b, c float32) uint64 {
 		r = float32(math.Abs(leastMagnitude(float64(a), float64(b))))
 	case OpRecip14:
 		r = math.Float32frombits(math.Float32bits(1/a) &^ (1<<9 - 1))
+	case OpRsqrt14:
+		r = math.Float32frombits(math.Float32bits(float32(1/math.Sqrt(float64(a)))) &^ (1<<9 - 1))
 	}
 	return uint64(math.Float32bits(r))
 }
@@ -336,6 +338,8 @@ func step64(n *Node, a, b, c float64) uint64 {
 		r = math.Abs(leastMagnitude(a, b))
 	case OpRecip14:
 		r = math.Float64frombits(math.Float64bits(1/a) &^ (1<<38 - 1))
+	case OpRsqrt14:
+		r = math.Float64frombits(math.Float64bits(1/math.Sqrt(a)) &^ (1<<38 - 1))
 	}
 	return math.Float64bits(r)
 }

@@ -117,6 +117,7 @@ const (
 	OpMinAbs
 	OpMinMag
 	OpRecip14
+	OpRsqrt14
 	OpMulU32
 	OpAnd
 	OpOr
@@ -144,7 +145,7 @@ const (
 )
 
 var opNames = [numOps]string{"invalid", "arg", "scalar", "const", "index", "add", "sub", "mul", "div",
-	"fma", "fnma", "fms", "sqrt", "min", "max", "round", "scale2", "getexp", "getmant", "minabs", "minmag", "recip14", "mulu32", "and", "or", "xor", "andnot",
+	"fma", "fnma", "fms", "sqrt", "min", "max", "round", "scale2", "getexp", "getmant", "minabs", "minmag", "recip14", "rsqrt14", "mulu32", "and", "or", "xor", "andnot",
 	"shl", "shr", "sar", "shlv", "shrv", "sarv", "cmp", "select", "ftoi", "ftoitrunc", "itof", "bits",
 	"widen", "narrow", "maskto", "frommask", "lookup", "call"}
 

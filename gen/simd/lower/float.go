@@ -39,8 +39,6 @@ func (l *lowerer) float(fn string, args []lane.V) lane.V {
 		return l.Abs(a)
 	case "sqrt":
 		return l.Sqrt(a)
-	case "rsqrt":
-		return l.rsqrt(a)
 	case "fma":
 		return l.FMA(a, args[1], b)
 	case "truncdiv":
@@ -85,14 +83,6 @@ func (l *lowerer) classify(fn string, a lane.V) lane.V {
 	return l.Cmp(lane.LT, l.Bits(a, t.Int()), l.ConstI(t.Int(), 0))
 }
 
-// rsqrt divides in float64, as num does, where that is wider.
-func (l *lowerer) rsqrt(a lane.V) lane.V {
-	if l.Type(a) == lane.F32 {
-		return l.Narrow(l.Div(l.ConstF64(1), l.Sqrt(l.Widen(a, lane.F64))), lane.F32)
-	}
-	return l.Div(l.ConstF64(1), l.Sqrt(a))
-}
-
 // constantOf returns the value of a constant float.
 func (l *lowerer) constantOf(v lane.V) (float64, bool) {
 	n := l.Node(v)
@@ -134,22 +124,25 @@ func (l *lowerer) greatest(a, b lane.V) lane.V {
 	return l.Select(l.Cmp(lane.UNO, a, b), l.Add(a, b), l.And(l.Max(a, b), l.Max(b, a)))
 }
 
-// rounds is how often a quotient of 53 bits must be taken off a float32 before
+// rounds is how often a quotient of 52 bits must be taken off a float32 before
 // nothing but the remainder by the smallest divisor is left.
 const rounds = 6
 
 // fmod is the remainder of a/b with a's sign, of float32. In float64 each round is
-// exact: the quotient's error leaves 2^-53 of the dividend or less, in units of both
-// operands' last places, of which there are few enough.
+// exact: the quotient's error leaves 2^-52 of the dividend or less, in units of both
+// operands' last places, of which there are few enough. The last quotient may be one
+// too many, or too few by one where the division leaves next to nothing.
 func (l *lowerer) fmod(a, b lane.V) lane.V {
 	x, y := l.Widen(a, lane.F64), l.Widen(b, lane.F64)
 	inf := l.ConstF64(math.Inf(1))
 	size := l.Abs(y)
+	over := l.Div(l.ConstF64(1), size)
 	r := l.Abs(x)
 	for range rounds {
-		r = l.FNMA(l.Round(l.Div(r, size), lane.Trunc), size, r)
+		r = l.FNMA(l.Round(l.Mul(r, over), lane.Trunc), size, r)
 	}
-	r = l.Select(l.Cmp(lane.LT, r, l.ConstF64(0)), l.Add(r, size), r) // the quotient was rounded up
+	r = l.Select(l.Cmp(lane.LT, r, l.ConstF64(0)), l.Add(r, size), r)
+	r = l.Select(l.Cmp(lane.GE, r, size), l.Sub(r, size), r)
 	endless := l.MaskAnd(l.Cmp(lane.EQ, size, inf), l.Cmp(lane.LT, l.Abs(x), inf))
 	r = l.Select(endless, l.Abs(x), r)
 	return l.Narrow(l.CopySign(r, x), lane.F32)

@@ -5,6 +5,43 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
+// Signs returns a program over bits that computes as p does where p does no more to
+// floats than to change their signs, whatever float dtype of 16 bits they are; else nil.
+func Signs(p *lane.Prog) *lane.Prog {
+	q := &lane.Prog{}
+	to := make([]lane.V, p.Len())
+	for i, live := range p.Live() {
+		n := p.Node(lane.V(i))
+		if !live {
+			continue
+		}
+		if n.Type != lane.F32 {
+			return nil
+		}
+		a, b := to[n.Args[0]], to[n.Args[1]]
+		switch {
+		case n.Op == lane.OpArg:
+			to[i] = q.Arg(int(n.Imm), lane.I16)
+		case n.Op == lane.OpConst && n.Imm == 1<<31:
+			to[i] = q.ConstBits(lane.I16, 1<<15)
+		case n.Op == lane.OpAnd:
+			to[i] = q.And(a, b)
+		case n.Op == lane.OpOr:
+			to[i] = q.Or(a, b)
+		case n.Op == lane.OpXor:
+			to[i] = q.Xor(a, b)
+		case n.Op == lane.OpAndNot:
+			to[i] = q.AndNot(a, b)
+		default:
+			return nil
+		}
+	}
+	for _, v := range p.Outs() {
+		q.Out(to[v])
+	}
+	return q
+}
+
 // Stored returns a program that computes as p does, with operands and results that are
 // float32 in p held in memory as a 16-bit float, to which results are rounded.
 func Stored(p *lane.Prog, as ir.DType) *lane.Prog {

@@ -71,7 +71,6 @@ var floatCases = []struct {
 	{"truncdiv(x, y)", num.TruncDiv[float32]},
 	{"sign(x)", func(x, _ float32) float32 { return num.Sign(x) }},
 	{"angle(x)", func(x, _ float32) float32 { return num.Angle(x) }},
-	{"rsqrt(x)", func(x, _ float32) float32 { return num.Rsqrt(x) }},
 	{"copysign(x, y)", num.Copysign[float32]},
 	{"round(x) + ceil(y)", func(x, y float32) float32 { return num.Round(x) + num.Ceil(y) }},
 	{"where(signbit(x), 1, where(isfinite(y), 2, 3))", func(x, y float32) float32 {
@@ -189,6 +188,36 @@ func TestBools(t *testing.T) {
 			x, y := i&1 != 0, i&2 != 0
 			if got := evaluate(p, i&1, i>>1); got > 1 || got == 1 != want(x, y) {
 				t.Errorf("%s of %t and %t = %d", src, x, y, got)
+			}
+		}
+	}
+}
+
+// TestSigns holds the programs that set signs in 16 bits to those that convert.
+func TestSigns(t *testing.T) {
+	for src, want := range map[string]bool{
+		"-x": true, "abs(x)": true, "copysign(x, y)": true, "-abs(x)": true,
+		"x + y": false, "-x*y": false, "max(x, y)": false, "where(x > 0, x, y)": false, "x": true,
+	} {
+		p := program(t, src, ir.Float32)
+		signs := Signs(p)
+		if signs != nil != want {
+			t.Errorf("%s: more than signs %t, want %t", src, signs == nil, !want)
+		}
+		if signs == nil {
+			continue
+		}
+		for _, d := range []ir.DType{ir.Float16, ir.BFloat16} {
+			converted, quiet := Stored(p, d), uint64(0x200)
+			if d == ir.BFloat16 {
+				quiet = 0x40
+			}
+			for x := range uint64(1 << 16) {
+				y := x * 0x9E37 & 0xffff
+				got, want := lane.Eval(signs, x, y)[0], lane.Eval(converted, x, y)[0]
+				if got != want && got|quiet != want { // NaN that was not quiet
+					t.Fatalf("%s of %s %#x and %#x = %#x, want %#x", src, d, x, y, got, want)
+				}
 			}
 		}
 	}

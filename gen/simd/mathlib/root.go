@@ -9,12 +9,22 @@ import (
 
 // roots are the functions that come from roots.
 var roots = slices.Concat(
-	both(Func{Name: "rsqrt", Arity: 1, Method: "square root, division", full: unary(rsqrt)}, 1.5, 1.5),
+	both(Func{Name: "rsqrt", Arity: 1, Method: "root and its rest, or division", full: unary(rsqrt)}, 1.5, 1.5),
 	both(Func{Name: "cbrt", Arity: 1, Method: "Halley's step", full: unary(cbrt)}, 1, 1),
 	both(Func{Name: "hypot", Arity: 2, Method: "square root", full: hypot}, 1, 1.5),
 )
 
-func rsqrt(p prog, x lane.V) lane.V { return p.Div(p.c(1), p.Sqrt(x)) }
+// rsqrt for AVX-512 and float32 makes Newton's step from a root of 14 bits, which gives
+// NaN in place of zero and infinity.
+func rsqrt(p prog, x lane.V) lane.V {
+	if p.set != AVX512 || p.t != lane.F32 {
+		return p.Div(p.c(1), p.Sqrt(x))
+	}
+	y := p.Rsqrt14(x)
+	rest := p.FNMA(p.Mul(x, y), y, p.c(1))
+	better := p.FMA(p.Mul(y, p.c(0.5)), rest, y)
+	return p.Select(p.Cmp(lane.UNO, better, better), y, better)
+}
 
 // double is the program for F64 with the same operations to come.
 func (p prog) double() prog { return prog{p.Prog, lane.F64, p.set} }

@@ -303,6 +303,8 @@ func (s *selector) float(n lane.Node, a, b vreg) vreg {
 		return s.op(f, size, "VGETEXP"+suffix(t), a)
 	case n.Op == lane.OpRecip14:
 		return s.op(f, size, "VRCP14"+suffix(t), a)
+	case n.Op == lane.OpRsqrt14:
+		return s.op(f, size, "VRSQRT14"+suffix(t), a)
 	case n.Op == lane.OpMinAbs:
 		return s.emit(f|fComm, size, "VRANGE"+suffix(t), 2|1<<2, a, b) // least magnitude; its sign
 	case n.Op == lane.OpMinMag:
