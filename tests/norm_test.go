@@ -35,21 +35,27 @@ func TestBatchNormGradients(t *testing.T) {
 		shape   []int
 		reached int // how many of x, weight and bias the loss depends on
 		loss    func(out, mean, variance T) T
+		plain   bool // neither weight nor bias is given
 	}{
-		{"result", []int{3, 2, 4, 5}, 3, func(out, _, _ T) T { return sum(out) }},
-		{"all", []int{3, 2, 4, 5}, 3, func(out, mean, variance T) T { return sum(out, mean, variance) }},
-		{"statistics", []int{3, 2, 4, 5}, 1, func(_, mean, variance T) T { return sum(mean, variance) }},
-		{"small planes", []int{3, 2, 2, 3}, 3, func(out, mean, variance T) T { return sum(out, mean, variance) }},
+		{"result", []int{3, 2, 4, 5}, 3, func(out, _, _ T) T { return sum(out) }, false},
+		{"result, plain", []int{3, 2, 4, 5}, 1, func(out, _, _ T) T { return sum(out) }, true},
+		{"all", []int{3, 2, 4, 5}, 3, func(out, mean, variance T) T { return sum(out, mean, variance) }, false},
+		{"statistics", []int{3, 2, 4, 5}, 1, func(_, mean, variance T) T { return sum(mean, variance) }, false},
+		{"small planes", []int{3, 2, 2, 3}, 3, func(out, mean, variance T) T { return sum(out, mean, variance) }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			random.Seed(1)
 			float64s := tensor.OfType(tensor.Float64)
 			x := tensor.Randn(c.shape, float64s).AddScalar(3).Detach().RequireGrad()
 			weight, bias := tensor.Randn([]int{2}, float64s).RequireGrad(), tensor.Randn([]int{2}, float64s).RequireGrad()
+			options := []tensor.BatchNormTrainOption{tensor.Weight(weight), tensor.Bias(bias)}
+			if c.plain {
+				weight, bias, options = tensor.Ones([]int{2}, float64s), tensor.Zeros([]int{2}, float64s), nil
+			}
 			in := []T{x, weight, bias}[:c.reached]
 			var first, second [2][][]float64
 			for i, norm := range []func() (out, mean, variance T){
-				func() (out, mean, variance T) { return x.BatchNormTrain(tensor.Weight(weight), tensor.Bias(bias)) },
+				func() (out, mean, variance T) { return x.BatchNormTrain(options...) },
 				func() (out, mean, variance T) { return batchNormOf(x, weight, bias) },
 			} {
 				plain, err := tensor.Gradients([]T{c.loss(norm())}, in)

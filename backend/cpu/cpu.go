@@ -117,12 +117,30 @@ func (*Driver) Alloc(dev int, bytes int64) (m device.Memory, err error) {
 			m, err = device.Memory{}, fmt.Errorf("%w: cpu: cannot allocate %d bytes", device.ErrOutOfMemory, bytes)
 		}
 	}()
-	words := make([]uint64, (bytes+7)/8+8)
-	if bytes >= hugeFrom {
-		adviseHuge(words)
+	if bytes < hugeFrom {
+		words := make([]uint64, (bytes+alignment+7)/8)
+		return aligned(unsafe.Pointer(&words[0]), bytes), nil
 	}
-	skip := -uintptr(unsafe.Pointer(&words[0])) & 63
-	return device.Memory{Host: unsafe.Add(unsafe.Pointer(&words[0]), skip), Bytes: bytes}, nil
+	first := untouched(bytes + alignment)
+	adviseHuge(first, bytes+alignment)
+	return aligned(first, bytes), nil
+}
+
+// alignment is what addresses are multiples of.
+const alignment = 64
+
+// aligned returns bytes of memory after p, where there are alignment more.
+func aligned(p unsafe.Pointer, bytes int64) device.Memory {
+	return device.Memory{Host: unsafe.Add(p, -uintptr(p)&(alignment-1)), Bytes: bytes}
+}
+
+// untouched returns so much Go memory as it is: make would clear it, page after page,
+// before large pages can be asked for, where a part was in use before.
+func untouched(bytes int64) unsafe.Pointer {
+	var b strings.Builder
+	b.Grow(int(bytes))
+	b.WriteByte(0)
+	return unsafe.Pointer(unsafe.StringData(b.String()))
 }
 
 // hugeFrom is the size from which memory is asked for in large pages: touching it

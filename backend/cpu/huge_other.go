@@ -2,5 +2,7 @@
 
 package cpu
 
+import "unsafe"
+
 // adviseHuge does nothing: large pages are the system's business.
-func adviseHuge([]uint64) {}
+func adviseHuge(unsafe.Pointer, int64) {}

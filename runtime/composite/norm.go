@@ -28,6 +28,14 @@ func BatchNormTrain(parts, forward normParts, backward normBackward, add product
 	if !images(x, weight, bias) {
 		return parts(x, weight, bias, eps)
 	}
+	if weight == nil {
+		weight = channelwise(x, 1)
+		defer weight.Release()
+	}
+	if bias == nil {
+		bias = channelwise(x, 0)
+		defer bias.Release()
+	}
 	outs := core.Custom(core.Apply{
 		Op: &batchNormOp, In: []*core.Tensor{x, weight, bias},
 		Save: core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(1) | core.SaveOut(2),
@@ -47,24 +55,29 @@ func BatchNormTrain(parts, forward normParts, backward normBackward, add product
 	return outs[0], outs[1], outs[2]
 }
 
+// channelwise returns a tensor of as many values as x has channels.
+func channelwise(x *core.Tensor, value float32) *core.Tensor {
+	n := x.Shape()[1]
+	return core.From(slices.Repeat([]float32{value}, n), []int{n}, core.Placement{Device: x.Device(), DType: x.DType()})
+}
+
 func list(a, b, c *core.Tensor) []*core.Tensor { return []*core.Tensor{a, b, c} }
 
 // minPlane is how many elements an image of one channel has at least, for which the
 // kernels are made: they go over images one after the other.
 const minPlane = 16
 
-// images reports whether x, weight and bias are what the kernels are for: images on
-// the CPU whose statistics, rounded to their dtype, serve to compute the gradient.
+// images reports whether x, weight and bias, where there are these, are what the kernels
+// are for: images on the CPU whose statistics, rounded to their dtype, serve to compute
+// the gradient.
 func images(x, weight, bias *core.Tensor) bool {
-	if weight == nil || bias == nil || core.FirstError(x, weight, bias) != nil || x.Rank() < 3 {
+	if core.FirstError(x, weight, bias) != nil || x.Device().Accelerator() || x.Rank() < 3 {
 		return false
 	}
-	for _, t := range []*core.Tensor{x, weight, bias} {
-		if t.Device().Accelerator() || t.DType() != x.DType() {
+	for _, t := range []*core.Tensor{weight, bias} {
+		if t != nil && (t.Device().Accelerator() || t.DType() != x.DType() || !slices.Equal(t.Shape(), x.Shape()[1:2])) {
 			return false
 		}
 	}
-	channels := x.Shape()[1:2]
-	return (x.DType() == ir.Float32 || x.DType() == ir.Float64) && ir.NumElements(x.Shape()[2:]) >= minPlane &&
-		slices.Equal(weight.Shape(), channels) && slices.Equal(bias.Shape(), channels)
+	return (x.DType() == ir.Float32 || x.DType() == ir.Float64) && ir.NumElements(x.Shape()[2:]) >= minPlane
 }

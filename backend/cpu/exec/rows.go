@@ -22,6 +22,9 @@ const (
 	// Rows are folded in groups of leastGroup elements or more, at most mostGroups.
 	leastGroup = 64 << 10
 	mostGroups = 64
+	// wideBytes is how much of a row is folded at once, where rows are few and used
+	// where they are: processors fetch ahead of long runs only.
+	wideBytes = 64 << 10
 	// tallRows is how many rows are read side by side at least, where there are as
 	// many, and tallBytes what a call of Grid takes of them.
 	tallRows  = 4
@@ -36,6 +39,7 @@ type columns struct {
 	step    int
 	outStep int
 	tiles   int // along the row axis
+	most    int // of them that are folded together
 	block   int // rows that are folded in order before results are merged pairwise
 	span    int // rows of a group: a power of two of blocks
 	direct  bool
@@ -49,6 +53,10 @@ func (r *reduction) runRows(a int) {
 	r.direct = r.x.DType == r.compute && r.step == 1
 	if r.block = block; r.extent >= rowColumns {
 		r.block = wideBlock
+	}
+	r.most = tile.Size / rowColumns
+	if r.count <= r.block && r.loops.Grid != nil && r.direct && len(r.folded.shape) == 1 && r.outStep == 1 && r.out.DType == r.loops.Out {
+		r.most = max(r.most, wideBytes/(rowColumns*r.compute.Size()))
 	}
 	for r.span = r.block; r.span*min(r.extent, tile.Size) < leastGroup || r.count > mostGroups*r.span; {
 		r.span *= 2
@@ -66,7 +74,7 @@ func (r *reduction) runRows(a int) {
 func (r *reduction) rows(lo, hi int) {
 	s := tile.Borrow(2)
 	defer s.Return()
-	t := newTree(r.loops, r.scalars, min(tile.Size, r.extent), r.count/r.block+1)
+	t := newTree(r.loops, r.scalars, min(r.most*rowColumns, r.extent), r.count/r.block+1)
 	defer t.release()
 	for some := 0; lo < hi; lo += some {
 		some = r.beside(lo, hi)
@@ -78,7 +86,7 @@ func (r *reduction) rows(lo, hi int) {
 
 // beside returns how many of the units [lo, hi) are folded together.
 func (r *reduction) beside(lo, hi int) int {
-	return min(hi-lo, r.tiles-lo%r.tiles, tile.Size/rowColumns)
+	return min(hi-lo, r.tiles-lo%r.tiles, r.most)
 }
 
 // unit returns how many columns some units from i on have, all of the same rows, and

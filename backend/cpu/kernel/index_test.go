@@ -64,6 +64,8 @@ func wrapped(dtype ir.DType, v complex128) complex128 {
 		return complex(float64(uint8(int64(real(v)))), 0)
 	case ir.Int8:
 		return complex(float64(int8(int64(real(v)))), 0)
+	case ir.Int16:
+		return complex(float64(int16(int64(real(v)))), 0)
 	}
 	return v
 }

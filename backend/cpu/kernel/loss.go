@@ -5,9 +5,9 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/sinter-go/sinter/backend/cpu/convert"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/rows"
+	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -22,23 +22,29 @@ const (
 // inner], where rows are numbered as the targets are.
 type classLoss[T float] struct {
 	classes, inner int
-	class          []int // of each row; -1 where it counts nothing
-	weight         []T   // by class; nil for ones
+	class          []int     // of each row; -1 where it counts nothing
+	losses         []float64 // of each row, to be set
+	weight         []T       // by class; nil for ones
 	reduction      int
+	memory         *scratch.Block // of class and losses
 }
 
 // classLossOf reads the operands target, by its position, and weight, the last,
-// for an x of a shape. The last two attributes are ignore_index and reduction.
+// for an x of a shape. The last two attributes are ignore_index and reduction. What it
+// returns is to be released.
 func classLossOf[T float](c *ir.Call, shape []int, target int) (*classLoss[T], error) {
 	attrs := c.Attrs[len(c.Attrs)-2:]
 	_, classes, inner := around(shape, min(len(shape)-1, 1))
 	targets := in[int64](c, target, ir.Int64)
-	l := &classLoss[T]{classes: classes, inner: inner, class: make([]int, len(targets)), reduction: int(attrs[1].Int)}
+	n := len(targets)
+	l := &classLoss[T]{classes: classes, inner: inner, reduction: int(attrs[1].Int), memory: scratch.Get(16 * n)}
+	l.class, l.losses = scratch.Slice[int](l.memory, n), unsafe.Slice((*float64)(unsafe.Add(l.memory.Ptr(), 8*n)), n)
 	for i, k := range targets {
 		switch {
 		case k == attrs[0].Int:
 			k = -1
 		case k < 0 || k >= int64(classes):
+			l.release()
 			return nil, fmt.Errorf("target %d at position %v is out of range for %d classes (want 0 to %d)",
 				k, coordinates(c.In[target].Shape, i), classes, classes-1)
 		}
@@ -50,9 +56,16 @@ func classLossOf[T float](c *ir.Call, shape []int, target int) (*classLoss[T], e
 	return l, nil
 }
 
+func (l *classLoss[T]) release() { l.memory.Put() }
+
 // first returns the offset of a row's element of class 0; the others follow at
 // distances of inner.
-func (l *classLoss[T]) first(row int) int { return row/l.inner*l.classes*l.inner + row%l.inner }
+func (l *classLoss[T]) first(row int) int {
+	if l.inner == 1 { // without divisions
+		return row * l.classes
+	}
+	return row/l.inner*l.classes*l.inner + row%l.inner
+}
 
 // weightOf returns the weight of a row, 0 where it counts nothing.
 func (l *classLoss[T]) weightOf(row int) float64 {
@@ -66,26 +79,40 @@ func (l *classLoss[T]) weightOf(row int) float64 {
 	}
 }
 
+// weights returns the sum of the weights of the rows [lo, hi), halves first as sumOf.
+func (l *classLoss[T]) weights(lo, hi int) float64 {
+	if mid := lo + (hi-lo)/2; hi-lo > 256 {
+		return l.weights(lo, mid) + l.weights(mid, hi)
+	}
+	sum, ones := 0.0, 0
+	for i, k := range l.class[lo:hi] {
+		switch {
+		case k < 0:
+		case l.weight == nil:
+			ones++
+		default:
+			sum += l.weightOf(lo + i)
+		}
+	}
+	return sum + float64(ones)
+}
+
 // finish writes the loss, the first result, of the losses of the rows, and the
 // total, the last.
-func (l *classLoss[T]) finish(c *ir.Call, losses []float64) {
+func (l *classLoss[T]) finish(c *ir.Call) {
 	loss, total := tile.TargetOf(c.Out[0], c.Compute), tile.TargetOf(c.Out[len(c.Out)-1], ir.Float64)
 	to, sum := tile.Elements[T](loss), tile.Elements[float64](total)
 	sum[0] = 0
 	switch l.reduction {
 	case reduceNone:
-		for i, v := range losses {
+		for i, v := range l.losses {
 			to[i] = T(v)
 		}
 	case reduceMean:
-		weights := make([]float64, len(losses))
-		for i := range weights {
-			weights[i] = l.weightOf(i)
-		}
-		sum[0] = sumOf(weights)
-		to[0] = T(sumOf(losses) / sum[0])
+		sum[0] = l.weights(0, len(l.losses))
+		to[0] = T(sumOf(l.losses) / sum[0])
 	default:
-		to[0] = T(sumOf(losses))
+		to[0] = T(sumOf(l.losses))
 	}
 	tile.Finish(c.Out[0], loss)
 	tile.Finish(c.Out[len(c.Out)-1], total)
@@ -112,19 +139,21 @@ func crossEntropy[T float](c *ir.Call) error {
 	if err != nil {
 		return err
 	}
+	defer l.release()
 	n := len(l.class)
 	stats, x := tile.TargetOf(c.Out[1], ir.Float64), []T(nil)
-	lse, tops, losses := tile.Elements[float64](stats), make([]T, n), make([]float64, n)
+	lse, tops := tile.Elements[float64](stats), make([]T, n)
 	f := rows.Active[T]()
 	switch {
 	case l.classes == 0 || n == 0:
 		clear(lse)
+		clear(l.losses)
 	case l.inner == 1:
 		eachRows(c.Compute, ir.View{}, c.In[0], l.classes, func(first int, _, x []T) {
 			end := first + len(x)/l.classes
 			f.LogSum(x, l.classes, tops[first:end], lse[first:end])
 			for i := first; i < end; i++ {
-				l.lossOf(i, x[(i-first)*l.classes:], tops, lse, losses)
+				l.lossOf(i, x[(i-first)*l.classes:], tops, lse)
 			}
 		})
 	default:
@@ -132,22 +161,23 @@ func crossEntropy[T float](c *ir.Call) error {
 		eachColumns(n/l.inner, l.classes, l.inner, func(off, first, m int) {
 			f.LogSumColumns(x[off:], l.classes, m, l.inner, tops[first:], lse[first:])
 			for i := first; i < first+m; i++ {
-				l.lossOf(i, x[l.first(i):], tops, lse, losses)
+				l.lossOf(i, x[l.first(i):], tops, lse)
 			}
 		})
 	}
-	l.finish(c, losses)
+	l.finish(c)
 	tile.Finish(c.Out[1], stats)
 	return nil
 }
 
 // lossOf writes a row's loss, where x begins with the row's scores, and turns the
 // logarithm of its sum of exponentials, in lse, into the one of the scores.
-func (l *classLoss[T]) lossOf(row int, x, tops []T, lse, losses []float64) {
+func (l *classLoss[T]) lossOf(row int, x, tops []T, lse []float64) {
 	top, log := float64(tops[row]), lse[row]
 	lse[row] = top + log
+	l.losses[row] = 0
 	if k := l.class[row]; k >= 0 {
-		losses[row] = (top - float64(x[k*l.inner]) + log) * l.weightOf(row)
+		l.losses[row] = (top - float64(x[k*l.inner]) + log) * l.weightOf(row)
 	}
 }
 
@@ -162,28 +192,33 @@ func nll[T float](c *ir.Call) error {
 	if err != nil {
 		return err
 	}
-	score, losses := scores[T](c), make([]float64, len(l.class))
-	for i, k := range l.class {
-		if k >= 0 {
-			losses[i] = -score(l.first(i)+k*l.inner) * l.weightOf(i)
-		}
-	}
-	l.finish(c, losses)
+	defer l.release()
+	l.pick(c.In[0])
+	l.finish(c)
 	return nil
 }
 
-// scores returns what reads elements of the first operand, by their row-major places:
-// few are, so that others need not be converted.
-func scores[T float](c *ir.Call) func(at int) float64 {
-	x := tile.Dense(c.In[0], c.In[0].DType)
-	if x.DType == c.Compute {
-		all := tile.Elements[T](x)
-		return func(at int) float64 { return float64(all[at]) }
+// pick sets the rows' losses by the elements of x at their targets, which are read as
+// they are stored: they are few of a large x.
+func (l *classLoss[T]) pick(x ir.View) {
+	x = tile.Dense(x, x.DType)
+	switch x.DType {
+	case ir.Float16:
+		pickOf(l, tile.Elements[ir.Half](x), func(v ir.Half) float64 { return float64(v.Float32()) })
+	case ir.BFloat16:
+		pickOf(l, tile.Elements[ir.BF16](x), func(v ir.BF16) float64 { return float64(v.Float32()) })
+	case ir.Float32:
+		pickOf(l, tile.Elements[float32](x), func(v float32) float64 { return float64(v) })
+	default:
+		pickOf(l, tile.Elements[float64](x), func(v float64) float64 { return v })
 	}
-	one, load, size := new(T), convert.Between(c.Compute, x.DType), x.DType.Size()
-	return func(at int) float64 {
-		load(1, unsafe.Pointer(one), 1, unsafe.Add(x.Ptr, at*size), 1)
-		return float64(*one)
+}
+
+func pickOf[T float, S any](l *classLoss[T], x []S, value func(S) float64) {
+	for i, k := range l.class {
+		if l.losses[i] = 0; k >= 0 {
+			l.losses[i] = -value(x[l.first(i)+k*l.inner]) * l.weightOf(i)
+		}
 	}
 }
 
@@ -220,6 +255,7 @@ func lossGrad[T float](c *ir.Call, target, total int, share *shares[T]) error {
 	if err != nil {
 		return err
 	}
+	defer l.release()
 	g, sum := in[T](c, 0, c.Compute), in[float64](c, total, ir.Float64)
 	d := tile.TargetOf(c.Out[0], c.Compute)
 	out := tile.Elements[T](d)
@@ -276,9 +312,12 @@ func sumOf(x []float64) float64 {
 	if n := len(x); n > 256 {
 		return sumOf(x[:n/2]) + sumOf(x[n/2:])
 	}
-	sum := 0.0
-	for _, v := range x {
-		sum += v
+	var sums [4]float64 // that need not wait for each other
+	for ; len(x) >= 4; x = x[4:] {
+		sums[0], sums[1], sums[2], sums[3] = sums[0]+x[0], sums[1]+x[1], sums[2]+x[2], sums[3]+x[3]
 	}
-	return sum
+	for i, v := range x {
+		sums[i] += v
+	}
+	return sums[0] + sums[1] + (sums[2] + sums[3])
 }

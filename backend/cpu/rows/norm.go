@@ -66,24 +66,47 @@ func (f *Funcs[T]) longLayerNorm(out, x, weight, bias []T, eps float64) (mean, r
 // RMSNorm writes x*rstd*weight of each row of n elements, where rstd is
 // 1/sqrt(mean(x*x) + eps), and rstd of each row. Weight has n elements, or is nil.
 func (f *Funcs[T]) RMSNorm(out, x, weight, rstds []T, n int, eps float64) {
-	if f.rmsNorm == nil || n == 0 || n > wide {
+	if f.rmsNorm == nil || n == 0 {
 		for i := range rstds {
 			rstds[i] = rmsNorm(out[i*n:(i+1)*n], x[i*n:(i+1)*n], weight, eps)
 		}
 		return
 	}
-	blocks(len(rstds), n, func(lo, rows int) {
-		if weight == nil {
-			f.rmsNorm(rows, n, 1/T(n), T(eps), &out[lo*n], &x[lo*n], &rstds[lo])
-			return
+	if n > wide {
+		for i := range rstds {
+			rstds[i] = f.longRMSNorm(out[i*n:(i+1)*n], x[i*n:(i+1)*n], weight, eps)
 		}
-		f.rmsNormAffine(rows, n, 1/T(n), T(eps), &out[lo*n], &x[lo*n], &weight[0], &rstds[lo])
-	})
+	} else {
+		blocks(len(rstds), n, func(lo, rows int) {
+			if weight == nil {
+				f.rmsNorm(rows, n, 1/T(n), T(eps), &out[lo*n], &x[lo*n], &rstds[lo])
+				return
+			}
+			f.rmsNormAffine(rows, n, 1/T(n), T(eps), &out[lo*n], &x[lo*n], &weight[0], &rstds[lo])
+		})
+	}
 	for i, r := range rstds {
 		if !plain(r) {
 			rstds[i] = rmsNorm(out[i*n:(i+1)*n], x[i*n:(i+1)*n], weight, eps)
 		}
 	}
+}
+
+func (f *Funcs[T]) longRMSNorm(out, x, weight []T, eps float64) (rstd T) {
+	square := 0.0
+	chunks(len(x), call, func(lo, m int) {
+		var s T
+		f.squares(m, 0, 0, &x[lo], &s)
+		square += float64(s)
+	})
+	rstd = T(1 / math.Sqrt(square/float64(len(x))+eps))
+	if weight == nil {
+		chunks(len(x), call, func(lo, m int) { f.normal(m, 0, 0, rstd, &out[lo], &x[lo]) })
+		return rstd
+	}
+	bias := make([]T, exact)
+	chunks(len(x), exact, func(lo, m int) { f.normalAffine(m, 0, 0, rstd, &out[lo], &x[lo], &weight[lo], &bias[0]) })
+	return rstd
 }
 
 // sumOf adds up f of every element of x, halves first: the error grows with the
