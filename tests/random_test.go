@@ -244,3 +244,38 @@ func TestDropoutOfInfinities(t *testing.T) {
 		}
 	}
 }
+
+// TestWholeNumbersDType: factories of whole numbers make the dtype that is asked for,
+// or that of the tensor they are like.
+func TestWholeNumbersDType(t *testing.T) {
+	like := tensor.Zeros([]int{50}, tensor.OfType(tensor.Float64))
+	for _, c := range []struct {
+		name  string
+		apply func(opts ...tensor.CreateOption) T
+		plain tensor.DType
+	}{
+		{"randint", func(opts ...tensor.CreateOption) T { return tensor.Randint([]int{50}, 3, 90, opts...) }, tensor.Int64},
+		{"randint like", func(opts ...tensor.CreateOption) T { return tensor.RandintLike(like, 3, 90, opts...) }, tensor.Float64},
+		{"new randint", func(opts ...tensor.CreateOption) T { return like.NewRandint([]int{50}, 3, 90, opts...) }, tensor.Float64},
+		{"randperm", func(opts ...tensor.CreateOption) T { return tensor.Randperm(50, opts...) }, tensor.Int64},
+	} {
+		random.Seed(3)
+		plain := c.apply()
+		if plain.DType() != c.plain {
+			t.Errorf("%s is of %s, want %s", c.name, plain.DType(), c.plain)
+		}
+		for _, d := range []tensor.DType{tensor.Uint8, tensor.Int32, tensor.Int64, tensor.Float32} {
+			random.Seed(3)
+			x := c.apply(tensor.OfType(d))
+			if x.DType() != d {
+				t.Errorf("%s of %s is of %s", c.name, d, x.DType())
+			}
+			if diff := cmp.Diff(values(t, plain.ToType(tensor.Float64)), values(t, x.ToType(tensor.Float64))); diff != "" {
+				t.Errorf("%s of %s (-without it +got):\n%s", c.name, d, diff)
+			}
+		}
+		if err := c.apply(tensor.RequireGrad(), tensor.OfType(tensor.Int32)).Err(); err == nil {
+			t.Errorf("%s of int32 with a gradient: no error", c.name)
+		}
+	}
+}

@@ -111,7 +111,7 @@ func (o operand) make(dev device.Device) (T, error) {
 	var x T
 	switch {
 	case o.Below > 0:
-		x = tensor.Randint(shape, 0, o.Below, opts...).ToType(dtypes[o.DType]) // which is int64 alone
+		x = tensor.Randint(shape, 0, o.Below, opts...)
 	case o.DType == "complex64":
 		opts[0] = tensor.OfType(tensor.Float32)
 		x = tensor.Complex(tensor.Randn(shape, opts...), tensor.Randn(shape, opts...))

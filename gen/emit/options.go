@@ -84,6 +84,11 @@ func (e *emitter) factories() bool {
 	return slices.ContainsFunc(e.spec.Ops, func(op *schema.Op) bool { return public(op) && op.Factory() })
 }
 
+// fixedFactories reports whether some public factory makes one dtype.
+func (e *emitter) fixedFactories() bool {
+	return slices.ContainsFunc(e.spec.Ops, func(op *schema.Op) bool { return public(op) && op.FixedFactory() })
+}
+
 // optionOps names the options of one operator; creation adds those of factories.
 func optionOps(op *schema.Op) []*schema.Param {
 	var out []*schema.Param
@@ -217,6 +222,24 @@ func (f *goFile) placement() {
 	f.Line()
 }
 
+// conversion prints what gives the results of factories that make one dtype another.
+func (f *goFile) conversion() {
+	f.doc("as returns t, which is of the one dtype that its factory makes, with the dtype that the options say, or else that of another tensor. It takes t over.")
+	dtype := jen.Id("dtype")
+	f.Func().Params(jen.Id("s").Op("*").Id("options")).Id("as").Params(jen.List(jen.Id("t"), jen.Id("like")).Add(tensorType())).Add(tensorType()).Block(
+		dtype.Clone().Op(":=").Id("s").Dot("dtype"),
+		jen.If(dtype.Clone().Op("==").Add(irName("Invalid")).Op("&&").Id("like").Op("!=").Nil()).Block(
+			dtype.Clone().Op("=").Id("like").Dot("DType").Call()),
+		jen.If(dtype.Clone().Op("==").Add(irName("Invalid")).Op("||").Id("t").Dot("Err").Call().Op("!=").Nil().Op("||").Add(dtype.Clone()).Op("==").Id("t").Dot("DType").Call()).Block(
+			jen.Return(jen.Id("t"))),
+		jen.Defer().Id("t").Dot("Release").Call(),
+		jen.Id("out").Op(":=").Add(coreName("Cast")).Call(jen.Id("t"), dtype.Clone()),
+		jen.If(jen.Id("s").Dot("pin").Op("==").Qual(devicePath, "KindCPU")).Block(jen.Return(jen.Id("out"))),
+		jen.Defer().Id("out").Dot("Release").Call(),
+		jen.Return(coreName("Pin").Call(jen.Id("out"), jen.Id("s").Dot("pin"))))
+	f.Line()
+}
+
 // fieldType is the type of an option in the struct that collects them.
 func (e *emitter) fieldType(op *schema.Op, p *schema.Param) code {
 	if p.Type == schema.Scalar {
@@ -306,6 +329,9 @@ func (f *goFile) creationOptions(dtypeDone bool) {
 	f.Type().Id("CreateOption").Interface(jen.Id("option"), jen.Id("createOption").Params())
 	f.Line()
 	f.placement()
+	if f.e.fixedFactories() {
+		f.conversion()
+	}
 	for _, c := range creation {
 		f.Func().Params(jen.Id(c.typ)).Id("createOption").Params().Block()
 		f.Line()

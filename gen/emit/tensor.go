@@ -282,8 +282,8 @@ func (fm *form) body() []jen.Code {
 		body = append(body, pre...)
 		args = append(args, arg)
 	}
+	like := jen.Nil()
 	if op.Factory() {
-		like := jen.Nil()
 		switch {
 		case fm.like:
 			like = jen.Id("x").Dot("Handle").Call()
@@ -297,6 +297,9 @@ func (fm *form) body() []jen.Code {
 		args = append(args, jen.Id("s").Dot("place").Call(like))
 	}
 	call := jen.Qual(fm.e.opsPath(), op.GoName+fm.suffix).Call(args...)
+	if op.FixedFactory() {
+		call = jen.Id("s").Dot("as").Call(call, like.Clone())
+	}
 	return append(body, fm.returns(call)...)
 }
 

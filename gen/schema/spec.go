@@ -153,6 +153,10 @@ func (o *Op) Attrs() []*Param { return o.pick(func(p *Param) bool { return p.Att
 // Factory reports whether the operator takes no tensor.
 func (o *Op) Factory() bool { return o.Tags&ir.TagFactory != 0 }
 
+// FixedFactory reports whether the operator is a factory whose result has one dtype,
+// and has to be converted where another is asked for.
+func (o *Op) FixedFactory() bool { return o.Factory() && o.Results[0].DType != ir.Invalid }
+
 func (o *Op) pick(want func(*Param) bool) []*Param {
 	var out []*Param
 	for _, p := range o.Params {

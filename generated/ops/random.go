@@ -299,7 +299,7 @@ func randCompose(shape []int, seed, offset int, place *core.Placement) *core.Ten
 
 var randintOp = ir.Op{
 	Name:    "randint",
-	Doc:     "returns random int64 numbers uniform from low to before high, which must be greater.",
+	Doc:     "returns random whole numbers uniform from low to before high, which must be greater.",
 	Kind:    ir.Composition,
 	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "low", Kind: ir.AttrInt}, {Name: "high", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
@@ -314,8 +314,8 @@ func RandintOp() *ir.Op {
 	return &randintOp
 }
 
-// Randint returns random int64 numbers uniform from low to before high, which
-// must be greater.
+// Randint returns random whole numbers uniform from low to before high, which
+// must be greater. Without OfType they are int64.
 func Randint(shape []int, low, high, seed, offset int, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {
@@ -439,7 +439,7 @@ func RandomKeys(shape []int, seed, offset int, place *core.Placement) *core.Tens
 
 var randpermOp = ir.Op{
 	Name:    "randperm",
-	Doc:     "returns the numbers 0 to n-1 in random order, as int64.",
+	Doc:     "returns the numbers 0 to n-1 in random order.",
 	Kind:    ir.Composition,
 	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
@@ -454,7 +454,8 @@ func RandpermOp() *ir.Op {
 	return &randpermOp
 }
 
-// Randperm returns the numbers 0 to n-1 in random order, as int64.
+// Randperm returns the numbers 0 to n-1 in random order. Without OfType they
+// are int64.
 func Randperm(n, seed, offset int, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {

@@ -34,6 +34,26 @@ func (s *options) place(like *core.Tensor) *core.Placement {
 	return p
 }
 
+// as returns t, which is of the one dtype that its factory makes, with the
+// dtype that the options say, or else that of another tensor. It takes t
+// over.
+func (s *options) as(t, like *core.Tensor) *core.Tensor {
+	dtype := s.dtype
+	if dtype == ir.Invalid && like != nil {
+		dtype = like.DType()
+	}
+	if dtype == ir.Invalid || t.Err() != nil || dtype == t.DType() {
+		return t
+	}
+	defer t.Release()
+	out := core.Cast(t, dtype)
+	if s.pin == device.KindCPU {
+		return out
+	}
+	defer out.Release()
+	return core.Pin(out, s.pin)
+}
+
 func (DeviceOption) createOption() {}
 
 // A DeviceOption is the option that On makes.

@@ -137,15 +137,15 @@ func (t Tensor) NewRandint(shape []int, low, high int, opts ...CreateOption) Ten
 	if bad := core.FirstError(t.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Randint(slices.Clone(shape), low, high, seed, offset, s.place(t.Handle())))
+	return Wrap(s.as(ops.Randint(slices.Clone(shape), low, high, seed, offset, s.place(t.Handle())), t.Handle()))
 }
 
-// Randint returns random int64 numbers uniform from low to before high, which
-// must be greater.
+// Randint returns random whole numbers uniform from low to before high, which
+// must be greater. Without OfType they are int64.
 func Randint(shape []int, low, high int, opts ...CreateOption) Tensor {
 	s := collect(options{}, opts)
 	seed, offset := random.Next()
-	return Wrap(ops.Randint(slices.Clone(shape), low, high, seed, offset, s.place(nil)))
+	return Wrap(s.as(ops.Randint(slices.Clone(shape), low, high, seed, offset, s.place(nil)), nil))
 }
 
 // RandintLike is Randint with the shape, device and dtype of x.
@@ -155,7 +155,7 @@ func RandintLike(x Tensor, low, high int, opts ...CreateOption) Tensor {
 	if bad := core.FirstError(x.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Randint(x.Handle().Shape(), low, high, seed, offset, s.place(x.Handle())))
+	return Wrap(s.as(ops.Randint(x.Handle().Shape(), low, high, seed, offset, s.place(x.Handle())), x.Handle()))
 }
 
 // NewRandn is Randn with the device and dtype of t.
@@ -185,9 +185,10 @@ func RandnLike(x Tensor, opts ...CreateOption) Tensor {
 	return Wrap(ops.Randn(x.Handle().Shape(), seed, offset, s.place(x.Handle())))
 }
 
-// Randperm returns the numbers 0 to n-1 in random order, as int64.
+// Randperm returns the numbers 0 to n-1 in random order. Without OfType they
+// are int64.
 func Randperm(n int, opts ...CreateOption) Tensor {
 	s := collect(options{}, opts)
 	seed, offset := random.Next()
-	return Wrap(ops.Randperm(n, seed, offset, s.place(nil)))
+	return Wrap(s.as(ops.Randperm(n, seed, offset, s.place(nil)), nil))
 }
