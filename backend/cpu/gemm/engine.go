@@ -74,14 +74,12 @@ type engine struct {
 // columns returns the columns of a panel.
 func (e *engine) columns() int { return 2 * e.lanes }
 
-const kinds = 3 // of engines at a level: for float32, float64 and the rest
+const kinds = 2 // of engines at a level: for float32 and float64
 
 var engines = [simd.AVX512 + 1][kinds]engine{
-	simd.Portable: {vectorless(4), vectorless(8), vectorless(0)},
-	simd.AVX2: {
-		avx2(f32AVX2, 4, 8), avx2(f64AVX2, 8, 4), vectorless(0),
-	},
-	simd.AVX512: {avx512(f32AVX512, 4, 16), avx512(f64AVX512, 8, 8), vectorless(0)},
+	simd.Portable: {vectorless(4), vectorless(8)},
+	simd.AVX2:     {avx2(f32AVX2, 4, 8), avx2(f64AVX2, 8, 4)},
+	simd.AVX512:   {avx512(f32AVX512, 4, 16), avx512(f64AVX512, 8, 8)},
 }
 
 func vectorless(size int) engine {
