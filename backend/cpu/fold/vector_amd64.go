@@ -38,9 +38,6 @@ func vectors(level simd.Level, kind Kind, x ir.DType, l *ir.ReduceLoops) {
 		if kind == Sum {
 			use(i64, wide, l, func(a, b int64) int64 { return a + b })
 		}
-		useExtreme(wide, kind, x, l)
-	case ir.Uint8, ir.Int8, ir.Int16, ir.Int32:
-		useExtreme(wide, kind, x, l)
 	case ir.Complex64:
 		if kind == Sum {
 			use(c64, wide, l, func(a, b complex64) complex64 { return a + b })
@@ -50,6 +47,7 @@ func vectors(level simd.Level, kind Kind, x ir.DType, l *ir.ReduceLoops) {
 			use(c128, wide, l, func(a, b complex128) complex128 { return a + b })
 		}
 	}
+	useExtreme(wide, kind, x, l)
 }
 
 var (
