@@ -58,9 +58,8 @@ func Available() Level { return available }
 var ahead = readsAhead()
 
 // ReadsAhead reports whether the processor fetches what is read in order best by
-// itself, from one page to the next, too: AMD's do. Asking for memory ahead then takes
-// time, in caches up to a quarter, and vectors of 512 bits read no faster than two
-// halves.
+// itself, from one page to the next, too: AMD's do. Asking for memory ahead then only
+// takes time, and vectors of 512 bits read no faster than two halves.
 func ReadsAhead() bool { return ahead }
 
 // Err says why the level that the environment asks for cannot be used: it has no
