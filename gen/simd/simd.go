@@ -17,7 +17,6 @@ import (
 	"github.com/sinter-go/sinter/gen/simd/rows"
 	"github.com/sinter-go/sinter/gen/simd/step"
 	"github.com/sinter-go/sinter/gen/simd/vmath"
-	"github.com/sinter-go/sinter/gen/simd/x86/x86test"
 )
 
 // By is what the files name as their generator.
@@ -35,7 +34,6 @@ var programs = []func(by string) ([]asm.File, error){
 	rows.Files,
 	step.Files,
 	vmath.Files,
-	x86test.Files,
 }
 
 // Files returns all files, with paths below the module's root.

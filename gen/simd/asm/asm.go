@@ -12,13 +12,12 @@ import (
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
+
+	"github.com/sinter-go/sinter/codegen/x86"
 )
 
 // A File is one emitted file.
-type File struct {
-	Path string // below the module's root, slash-separated
-	Data []byte
-}
+type File = x86.Source
 
 // A Unit is one file of assembly and the Go file that declares its functions.
 type Unit struct {
@@ -67,7 +66,7 @@ func (u Unit) Compile(file *ir.File) ([]File, error) {
 		return nil, fmt.Errorf("%s/%s: %w", u.Dir, u.Name, err)
 	}
 	base := u.Dir + "/" + u.Name + "_amd64"
-	return []File{{base + ".s", text}, {base + ".go", stubs}}, nil
+	return []File{{Path: base + ".s", Data: text}, {Path: base + ".go", Data: stubs}}, nil
 }
 
 var (

@@ -9,9 +9,9 @@ import (
 	"go/format"
 	"strings"
 
+	"github.com/sinter-go/sinter/codegen/lane"
+	"github.com/sinter-go/sinter/codegen/x86"
 	"github.com/sinter-go/sinter/gen/simd/asm"
-	"github.com/sinter-go/sinter/gen/simd/lane"
-	"github.com/sinter-go/sinter/gen/simd/x86"
 )
 
 var (

@@ -138,6 +138,7 @@ const (
 	offGroups
 	offLast
 	offAhead
+	offAheadAt
 	offAheadStep
 )
 

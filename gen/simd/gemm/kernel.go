@@ -104,6 +104,9 @@ func (k *kernel) emit() {
 	for i, off := range []int{offA, offC, offSrc, offGroups, offAhead} {
 		k.now[i] = c.AllocLocal(8)
 		c.MOVQ(at(regTile, off), reg.RAX)
+		if i == nowAhead {
+			c.ADDQ(at(regTile, offAheadAt), reg.RAX)
+		}
 		c.MOVQ(reg.RAX, k.now[i])
 	}
 	if k.spreads() {

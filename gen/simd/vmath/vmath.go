@@ -8,10 +8,10 @@ import (
 	"math"
 	"strings"
 
+	"github.com/sinter-go/sinter/codegen/lane"
+	"github.com/sinter-go/sinter/codegen/mathlib"
+	"github.com/sinter-go/sinter/codegen/x86"
 	"github.com/sinter-go/sinter/gen/simd/asm"
-	"github.com/sinter-go/sinter/gen/simd/lane"
-	"github.com/sinter-go/sinter/gen/simd/mathlib"
-	"github.com/sinter-go/sinter/gen/simd/x86"
 )
 
 const (

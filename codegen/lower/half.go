@@ -1,0 +1,82 @@
+package lower
+
+import (
+	"github.com/sinter-go/sinter/codegen/lane"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Signs returns a program over bits that computes as p does where p does no more to
+// floats than to change their signs, whatever float dtype of 16 bits they are; else nil.
+func Signs(p *lane.Prog) *lane.Prog {
+	q := &lane.Prog{}
+	to := make([]lane.V, p.Len())
+	for i, live := range p.Live() {
+		n := p.Node(lane.V(i))
+		if !live {
+			continue
+		}
+		if n.Type != lane.F32 {
+			return nil
+		}
+		a, b := to[n.Args[0]], to[n.Args[1]]
+		switch {
+		case n.Op == lane.OpArg:
+			to[i] = q.Arg(int(n.Imm), lane.I16)
+		case n.Op == lane.OpConst && n.Imm == 1<<31:
+			to[i] = q.ConstBits(lane.I16, 1<<15)
+		case n.Op == lane.OpAnd:
+			to[i] = q.And(a, b)
+		case n.Op == lane.OpOr:
+			to[i] = q.Or(a, b)
+		case n.Op == lane.OpXor:
+			to[i] = q.Xor(a, b)
+		case n.Op == lane.OpAndNot:
+			to[i] = q.AndNot(a, b)
+		default:
+			return nil
+		}
+	}
+	for _, v := range p.Outs() {
+		q.Out(to[v])
+	}
+	return q
+}
+
+// Stored returns a program that computes as p does, with operands and results that are
+// float32 in p held in memory as a 16-bit float, to which results are rounded.
+func Stored(p *lane.Prog, as ir.DType) *lane.Prog {
+	q := &lane.Prog{}
+	args := make([]lane.V, len(p.Args()))
+	for i, t := range p.Args() {
+		switch {
+		case t == lane.Invalid:
+		case t != lane.F32:
+			args[i] = q.Arg(i, t)
+		case as == ir.Float16:
+			args[i] = q.Widen(q.Arg(i, lane.F16), lane.F32)
+		default:
+			args[i] = q.Bits(q.Shl(q.Widen(q.Arg(i, lane.I16), lane.I32), 16), lane.F32)
+		}
+	}
+	for _, v := range q.Inline(p, args...) {
+		switch {
+		case q.Type(v) != lane.F32:
+		case as == ir.Float16:
+			v = q.Narrow(v, lane.F16)
+		default:
+			v = roundBF16(q, v)
+		}
+		q.Out(v)
+	}
+	return q
+}
+
+// roundBF16 rounds to nearest even; NaN becomes quiet.
+func roundBF16(p *lane.Prog, x lane.V) lane.V {
+	c := func(n int64) lane.V { return p.ConstI(lane.I32, n) }
+	bits := p.Bits(x, lane.I32)
+	odd := p.And(p.Shr(bits, 16), c(1))
+	up := p.Add(p.Add(bits, c(0x7fff)), odd)
+	quiet := p.Or(bits, c(0x400000))
+	return p.Narrow(p.Shr(p.Select(p.Cmp(lane.UNO, x, x), quiet, up), 16), lane.I16)
+}
