@@ -40,6 +40,10 @@ type Call struct {
 	Scalars []Scalar // the scalar attributes (int, float, Scalar, bool) in the order of Op.Attrs
 	Attrs   []Value  // every attribute, in the order of Op.Attrs
 	Plans   Plans    // what the device keeps for kernels; nil where it keeps nothing
+
+	// Room is for the one goroutine that runs the call, which lets go of what is in
+	// it when the call is forgotten: it needs no memory of its own for a small call.
+	Room [6]unsafe.Pointer
 }
 
 // Plans keeps, for one device, what kernels prepare once and use in every call of
@@ -58,4 +62,24 @@ func (c *Call) ReducedCount() int64 {
 		n *= int64(c.Space[a])
 	}
 	return n
+}
+
+// Raised returns the call with the result and the first two operands, x and an index
+// into it, as tensors of one axis where one of them has an axis and another none.
+func (c *Call) Raised() *Call {
+	if len(c.In[0].Shape) == len(c.In[1].Shape) {
+		return c
+	}
+	out := *c
+	out.Out = append([]View{c.Out[0].raised()}, c.Out[1:]...)
+	out.In = append([]View{c.In[0].raised(), c.In[1].raised()}, c.In[2:]...)
+	return &out
+}
+
+// raised returns a view without axes as one of one axis.
+func (v View) raised() View {
+	if len(v.Shape) == 0 {
+		v.Shape, v.Strides = []int{1}, []int{1}
+	}
+	return v
 }

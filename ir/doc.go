@@ -61,12 +61,17 @@
 // # Random numbers
 //
 // uniform, normal and random_bits take a seed and an offset and depend on these
-// and the element's index alone. They are words of the Philox 4x32-10 block whose
-// key is the seed, low half first, and whose counter is (index low, index high,
-// offset low, offset high). random_bits is word 0 above word 1. uniform is the
-// high 24 bits of word 0 over 2^24 for float32, the high 53 of words 0 and 1 over
-// 2^53 for float64; normal is the transform of Box and Muller in float64. Bits
-// and uniforms are the same everywhere, normals within the error of log and cos.
+// and the element's index alone. They are words of Philox 4x32-10 blocks whose key is
+// the seed, low half first, and whose counter is (n low, n high, offset low, offset
+// high). uniform for float32 is the high 24 bits over 2^24 of word index%4 of block
+// n = index/4. random_bits is of block n = index/2 word 0 above word 1 for an even
+// index, and word 2 above word 3 for an odd one; uniform for float64 is the high 53 of
+// these bits over 2^53. normal is the transform of Box and Muller of the two words that
+// random_bits of half the index has: the cosine for an even index, the sine for an odd
+// one. Of a complex T uniform has a second draw as its imaginary part, that of the
+// offset's complement, and normal the numbers of index twice and the next over the
+// root of 2. Bits and uniforms are the same everywhere, normals within four units in
+// the last place.
 //
 // # Reductions
 //
@@ -77,6 +82,13 @@
 // dtype alone, so the same call gives the same bits. A scan combines in a grouping
 // of the backend's choice as well. Sums of bools and integers accumulate in int64
 // unless an option names another dtype; 16-bit floats accumulate in float32.
+//
+// # Compositions
+//
+// An operator made of others computes in the dtype that its operands are accumulated
+// in (float32 for 16-bit floats), and rounds each element of its results once. So do
+// gradients, also where they add up what several elements or several parts
+// contribute, but for results that they read: these are as the operator gave them.
 //
 // # Derivatives
 //

@@ -161,10 +161,16 @@ const (
 	ClassReal    = ClassInt | ClassFloat
 	ClassNum     = ClassInt | ClassFloat | ClassComplex
 	ClassAll     = ClassBool | ClassNum
+	ClassIndex   = DTypeSet(1<<Int32 | 1<<Int64)
+	ClassLabel   = ClassIndex | 1<<Uint8
 )
 
 // Classes maps the names a schema uses to their dtypes.
 var Classes = map[string]DTypeSet{
 	"bool": ClassBool, "int": ClassInt, "float": ClassFloat, "complex": ClassComplex,
-	"real": ClassReal, "num": ClassNum, "all": ClassAll,
+	"real": ClassReal, "num": ClassNum, "all": ClassAll, "index": ClassIndex, "label": ClassLabel,
 }
+
+// Positions maps the classes of operands that name places to the dtype these are
+// loaded as.
+var Positions = map[string]DType{"index": Int64, "label": Int64}

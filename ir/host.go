@@ -15,6 +15,7 @@ var HostFuncs = map[string]any{
 	"is_complex":      HostIsComplex,
 	"is_int":          HostIsInt,
 	"is_bool":         HostIsBool,
+	"complex_of":      HostComplexOf,
 	"is_contiguous":   HostIsContiguous,
 	"is_transposed":   HostIsTransposed,
 	"can_view":        HostCanView,
@@ -64,6 +65,17 @@ var HostFuncs = map[string]any{
 	"raised":          HostRaised,
 	"grid_step":       HostGridStep,
 	"grid_start":      HostGridStart,
+	"kron_left":       HostKronLeft,
+	"kron_right":      HostKronRight,
+	"kron_shape":      HostKronShape,
+	"same_padding":    HostSamePadding,
+	"same_extra":      HostSameExtra,
+	"any_reaches":     HostAnyReaches,
+	"transposed_ends": HostTransposedEnds,
+	"adaptive_window": HostAdaptiveWindow,
+	"unpooled":        HostUnpooled,
+	"positive_part":   HostPositivePart,
+	"negative_part":   HostNegativePart,
 }
 
 // HostIsFloat reports whether d is a real floating-point dtype.
@@ -77,6 +89,9 @@ func HostIsInt(d DType) bool { return d.IsInt() }
 
 // HostIsBool reports whether d is bool.
 func HostIsBool(d DType) bool { return d == Bool }
+
+// HostComplexOf returns the complex dtype whose parts hold both of two floats.
+func HostComplexOf(a, b DType) DType { return PromotePair(a, b).Complex() }
 
 // HostIsContiguous reports whether l is row-major without gaps.
 func HostIsContiguous(l Layout) bool { return l.IsContiguous() }

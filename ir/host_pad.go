@@ -1,6 +1,9 @@
 package ir
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // HostPadDim returns the padding list that adds before and after elements to
 // axis dim alone.
@@ -41,6 +44,28 @@ func HostPadNarrow(shape []int, dim, start, length int) []int {
 func HostPadPairs(padding []int, n int) []int {
 	out := make([]int, max(2*n, len(padding)))
 	copy(out, padding)
+	return out
+}
+
+// HostPositivePart returns a padding list without what it removes.
+func HostPositivePart(padding []int) []int {
+	out := make([]int, len(padding))
+	for i, p := range padding {
+		out[i] = max(p, 0)
+	}
+	return out
+}
+
+// HostNegativePart returns a padding list without what it adds, or an empty list
+// where it removes nothing.
+func HostNegativePart(padding []int) []int {
+	if !slices.ContainsFunc(padding, func(p int) bool { return p < 0 }) {
+		return []int{}
+	}
+	out := make([]int, len(padding))
+	for i, p := range padding {
+		out[i] = min(p, 0)
+	}
 	return out
 }
 

@@ -24,15 +24,16 @@ type Promotion uint8
 
 // The promotion rules.
 const (
-	PromoteNone       Promotion = iota // operands must agree; the result has their dtype
+	PromoteNone       Promotion = iota // operands must agree; the result has their dtype; an option may override
 	PromoteArith                       // bool < int < float < complex, three priority groups
-	PromoteArithFloat                  // arith, then bool and integers become the default float
+	PromoteArithFloat                  // arith, then bool and integers become the default float; an option may override
 	PromoteCompare                     // arith to compute; the result is bool
 	PromoteSumAcc                      // arith, then bool and integers become int64; an option may override
 	PromoteToReal                      // operands must agree; a complex result becomes its real dtype
 	PromoteFixed                       // operands are loaded as, and the result is, Op.Fixed
 	PromoteOption                      // the result has the dtype option's dtype; operands must agree
 	PromoteToComplex                   // operands must agree; a float result becomes its complex dtype
+	PromoteFirst                       // the first operand's; others agree, or have no axes and are of no higher category
 )
 
 // An Op describes one operator completely: what it accepts, what it means, and
@@ -76,7 +77,19 @@ type Operand struct {
 	Fixed    DType    // not Invalid: loaded as this dtype and left out of promotion
 	Optional bool     // may be absent
 	Variadic bool     // a list of tensors; only the last operand may be one
+	Number   Number   // which numbers it may be given as
 }
+
+// A Number says which numbers may stand for an operand in a compute dtype that does
+// not hold them (Scalar.Fits).
+type Number uint8
+
+// The kinds of operands that numbers may stand for.
+const (
+	NumberAny   Number = iota // any: the result is right modulo two to the width of integers, and floats overflow
+	NumberInt                 // what integers hold; floats overflow
+	NumberExact               // what the dtype holds: the number itself may be the result
+)
 
 // AttrKind is the type of an attribute.
 type AttrKind uint8
@@ -104,6 +117,7 @@ type Attr struct {
 type Result struct {
 	Name  string
 	DType DType // Invalid: by the operator's promotion rule
+	Acc   bool  // the dtype that 16-bit floats are accumulated in, where promotion gives one of these
 }
 
 // A Body is the meaning of one variant of an operator as expression sources
@@ -130,6 +144,8 @@ const (
 	TagTF32                             // follows the TF32 flags
 	TagFactory                          // takes no tensor; the device comes from options
 	TagHidden                           // emitted for gradients; no public function
+	TagExact                            // a kernel that rounds nothing: results hold elements of operands, or positions
+	TagWrites                           // may write to an operand, as its documentation says
 )
 
 // A KernelFunc runs one call on host memory. Views in the call are valid until
@@ -166,9 +182,12 @@ type ReduceLoops struct {
 	Merge func(n int, acc, b unsafe.Pointer, s []Scalar)
 	// Finish turns n accumulators of count elements each into results.
 	Finish func(n int, out, acc unsafe.Pointer, s []Scalar, count int64)
-	// Prefix is for scans: it folds n consecutive elements of x into the one
-	// accumulator and writes the finished value after each to out.
+	// Scans have one of these two. Prefix folds n consecutive elements of x into the one
+	// accumulator and writes the finished value after each to out; the accumulator
+	// loses nothing that matters, however many there are. Run does so for a run of
+	// elements behind others: what it writes is the accumulator's fold behind before.
 	Prefix func(n int, out, acc, x unsafe.Pointer, s []Scalar)
+	Run    func(n int, out, acc, before, x unsafe.Pointer, s []Scalar)
 
 	// The rest may be nil, and is quicker where it is not.
 

@@ -117,12 +117,21 @@ func (o *Op) computeType(in []TypeOperand, option, def DType) (DType, error) {
 		return o.freeType(option, def), nil
 	}
 	switch o.Promote {
-	case PromoteNone, PromoteToReal, PromoteToComplex, PromoteOption:
+	case PromoteNone:
+		if option != Invalid {
+			return option, nil
+		}
 		return agreedType(in)
+	case PromoteToReal, PromoteToComplex, PromoteOption:
+		return agreedType(in)
+	case PromoteFirst:
+		return firstType(in)
 	}
 	t := Promote(in...)
 	exact := t.Category() <= CategoryInt
 	switch {
+	case o.Promote == PromoteArithFloat && option != Invalid:
+		return option, nil
 	case o.Promote == PromoteArithFloat && exact:
 		return def, nil
 	case o.Promote == PromoteSumAcc && option != Invalid:
@@ -165,6 +174,22 @@ func agreedType(in []TypeOperand) (DType, error) {
 	}
 	for _, o := range in {
 		if o.Wrapped && o.DType.Category() > t.Category() {
+			return Invalid, fmt.Errorf("a number of dtype %v does not fit a tensor of dtype %v", o.DType, t)
+		}
+	}
+	return t, nil
+}
+
+// firstType returns the dtype of the first operand. Others have it, or have no axes
+// and are of no higher category.
+func firstType(in []TypeOperand) (DType, error) {
+	t := in[0].DType
+	for _, o := range in[1:] {
+		switch {
+		case o.DType == t:
+		case o.Rank > 0:
+			return Invalid, fmt.Errorf("operands must have one dtype unless they have no axes, have %v and %v", t, o.DType)
+		case o.DType.Category() > t.Category():
 			return Invalid, fmt.Errorf("a number of dtype %v does not fit a tensor of dtype %v", o.DType, t)
 		}
 	}

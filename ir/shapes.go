@@ -24,6 +24,7 @@ var ShapeRules = map[string]any{
 	"index_select":            IndexSelectShape,
 	"index_add":               IndexAddShape,
 	"nonzero":                 NonzeroShape,
+	"masked_select":           MaskedSelectShape,
 	"sort":                    SortShape,
 	"sort_first":              SortFirstShape,
 	"searchsorted":            SearchsortedShape,
@@ -221,6 +222,18 @@ func NonzeroShape(x []int, n int) ([]int, error) {
 		return nil, shapeErrorf("%d positions in shape %v, which has %d elements", n, x, NumElements(x))
 	}
 	return []int{n, len(x)}, nil
+}
+
+// MaskedSelectShape returns the shape of the n elements of x that a mask of x's
+// shape chooses.
+func MaskedSelectShape(x, mask []int, n int) ([]int, error) {
+	if !slices.Equal(x, mask) {
+		return nil, shapeErrorf("a mask of shape %v for x of shape %v", mask, x)
+	}
+	if n < 0 || n > NumElements(x) {
+		return nil, shapeErrorf("%d elements of shape %v, which has %d", n, x, NumElements(x))
+	}
+	return []int{n}, nil
 }
 
 // MatMulShape returns the shape of a matrix product. A shape of one axis is a

@@ -3,13 +3,13 @@ package ir
 import "slices"
 
 // GatherShape returns index, which must have x's rank and may be no larger
-// along any axis but dim.
+// along any axis but dim. A scalar is as good as a tensor of one axis.
 func GatherShape(x []int, dim int, index []int) ([]int, error) {
 	axis, err := Axis(dim, len(x))
 	if err != nil {
 		return nil, err
 	}
-	if len(index) != len(x) {
+	if max(len(index), 1) != max(len(x), 1) {
 		return nil, shapeErrorf("index must have x's rank: index has shape %v, x %v", index, x)
 	}
 	for a, n := range index {

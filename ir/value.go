@@ -97,6 +97,54 @@ func (s Scalar) Float() float64 { return s.re }
 // Complex returns the scalar as a complex number.
 func (s Scalar) Complex() complex128 { return complex(s.re, s.im) }
 
+// Fits reports whether s can be converted to d without overflow, by PyTorch's rule.
+// Toward integers a fraction is cut off, and an integer of -255 or more stands for
+// its value modulo 256 in uint8. Infinities and NaN fit floats, everything fits
+// bool, and a complex number without imaginary part what its real part does.
+func (s Scalar) Fits(d DType) bool {
+	switch {
+	case d == Bool:
+		return true
+	case d.IsComplex():
+		return fitsFloat(s.re, d.Real()) && fitsFloat(s.im, d.Real())
+	case s.category == CategoryComplex && s.im != 0:
+		return false
+	case d.IsFloat():
+		return fitsFloat(s.re, d)
+	}
+	lo, hi := d.intRange()
+	if s.category > CategoryInt {
+		return s.re >= float64(lo) && (s.re <= float64(hi) && s.re < 1<<63)
+	}
+	if d == Uint8 {
+		lo = -hi
+	}
+	return lo <= s.i && s.i <= hi
+}
+
+// intRange returns the least and the largest integer of d.
+func (d DType) intRange() (lo, hi int64) {
+	if d == Uint8 {
+		return 0, math.MaxUint8
+	}
+	hi = 1<<(8*d.Size()-1) - 1
+	return -hi - 1, hi
+}
+
+// fitsFloat reports whether f is no larger than the finite numbers of d, or none.
+func fitsFloat(f float64, d DType) bool {
+	most := math.MaxFloat64
+	switch d {
+	case Float16:
+		most = 65504
+	case BFloat16:
+		most = 0x1.fep127
+	case Float32:
+		most = math.MaxFloat32
+	}
+	return !(math.Abs(f) > most) || math.IsInf(f, 0)
+}
+
 // DType returns the dtype a tensor made of s alone has: bool, int64, def, or
 // the complex dtype whose parts are def.
 func (s Scalar) DType(def DType) DType {

@@ -30,6 +30,7 @@ var ViewRules = map[string]any{
 	"value_range":  ValueRangeView,
 	"axis":         AxisView,
 	"refuse":       RefuseView,
+	"first_part":   FirstPartView,
 }
 
 // SameView returns l.
@@ -59,18 +60,22 @@ func MostRankView(l Layout, rank int) (Layout, error) {
 	return l, nil
 }
 
-// PaddedAxesView returns l, which padding must suit: pairs of numbers, 0 or
-// more, for at most the given number of l's last axes, none of them more than
-// the axis' extent less short. A negative short sets no bound.
+// PaddedAxesView returns l, which padding must suit: pairs of numbers for at most
+// the given number of l's last axes, none of them more than the axis' extent less
+// short, and where one is negative an element left. A negative short sets no bound.
 func PaddedAxesView(l Layout, padding []int, most, short int) (Layout, error) {
 	most = min(most, len(l.Shape))
-	if len(padding)%2 != 0 || len(padding) > 2*most || slices.ContainsFunc(padding, func(p int) bool { return p < 0 }) {
-		return Layout{}, shapeErrorf("padding %v must hold a pair of numbers, 0 or more, for each of at most the last %d axes of shape %v", padding, most, l.Shape)
+	if len(padding)%2 != 0 || len(padding) > 2*most {
+		return Layout{}, shapeErrorf("padding %v must hold a pair of numbers for each of at most the last %d axes of shape %v", padding, most, l.Shape)
 	}
 	for i, p := range padding {
 		a := len(l.Shape) - 1 - i/2
-		if n := l.Shape[a]; p > 0 && (n == 0 || short >= 0 && p > n-short) {
+		n := l.Shape[a]
+		if p > 0 && (n == 0 || short >= 0 && p > n-short) {
 			return Layout{}, shapeErrorf("padding %d is too much for axis %d of shape %v, want at most %d", p, a, l.Shape, max(n-max(short, 0), 0))
+		}
+		if p < 0 && n+p+padding[i^1] < 1 {
+			return Layout{}, shapeErrorf("padding %v leaves no element along axis %d of shape %v", padding, a, l.Shape)
 		}
 	}
 	return l, nil
@@ -385,6 +390,22 @@ func UnsqueezeView(l Layout, dim int) (Layout, error) {
 	return Layout{slices.Insert(slices.Clone(l.Shape), a, 1), slices.Insert(slices.Clone(l.Strides), a, stride), l.Offset}, nil
 }
 
+// FirstPartView returns the first elements of l along every axis, as many as shape
+// says.
+func FirstPartView(l Layout, shape []int) (Layout, error) {
+	if len(shape) != len(l.Shape) {
+		return Layout{}, shapeErrorf("index must have src's rank: index has shape %v, src %v", shape, l.Shape)
+	}
+	for a, n := range shape {
+		if n > l.Shape[a] {
+			return Layout{}, shapeErrorf("index of shape %v is larger than src of shape %v at axis %d", shape, l.Shape, a)
+		}
+	}
+	out := l.clone()
+	copy(out.Shape, shape)
+	return out.normal(), CheckShape(shape)
+}
+
 // DiagonalView returns the diagonal of the axes dim1 and dim2 as a new last
 // axis. A positive offset moves it along dim2, a negative one along dim1.
 func DiagonalView(l Layout, offset, dim1, dim2 int) (Layout, error) {
@@ -417,8 +438,17 @@ func DiagonalView(l Layout, offset, dim1, dim2 int) (Layout, error) {
 }
 
 // UnfoldView returns windows of size elements along dim, step apart, as a new
-// last axis; the axis dim counts them.
+// last axis; the axis dim counts them. A scalar is one element, which no axis counts.
 func UnfoldView(l Layout, dim, size, step int) (Layout, error) {
+	if len(l.Shape) == 0 {
+		if _, err := Axis(dim, 0); err != nil {
+			return Layout{}, err
+		}
+		if size < 0 || size > 1 || step < 1 {
+			return Layout{}, shapeErrorf("windows of %d elements, %d apart, do not fit the one of a scalar", size, step)
+		}
+		return Layout{Shape: []int{size}, Strides: []int{1}, Offset: l.Offset}.normal(), nil
+	}
 	a, err := ownAxis(dim, l.Shape)
 	if err != nil {
 		return Layout{}, err

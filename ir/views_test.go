@@ -90,7 +90,8 @@ func TestViewRules(t *testing.T) {
 		{"as_strided overflow", of(AsStridedView(m, []int{math.MaxInt / 16}, []int{17}, 0)), nil, nil, "is too large"},
 		{"rank", of(RankView(m, 1)), nil, nil, "want a tensor of rank 1, have shape [3 4]"},
 		{"least rank", of(LeastRankView(m, 3)), nil, nil, "rank 3 or more"},
-		{"padded axes", of(PaddedAxesView(m, []int{1, -1}, 3, 0)), nil, nil, "at most the last 2 axes"},
+		{"padded axes", of(PaddedAxesView(m, []int{1}, 3, 0)), nil, nil, "at most the last 2 axes"},
+		{"padded axes, too little", of(PaddedAxesView(m, []int{-3, -1}, 3, 0)), nil, nil, "padding [-3 -1] leaves no element along axis 1 of shape [3 4]"},
 		{"padded axes, too much", of(PaddedAxesView(m, []int{3, 3, 0, 3}, 3, 1)), nil, nil, "padding 3 is too much for axis 0 of shape [3 4], want at most 2"},
 	}
 	for _, tt := range tests {

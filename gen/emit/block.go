@@ -23,6 +23,7 @@ type block struct {
 	out      []jen.Code
 	temps    int
 	bundles  map[string][]string // a name for several results: their names, "_" where unused
+	looks    bool                // core.Look was printed
 }
 
 // statements prints every statement of b.
@@ -346,12 +347,12 @@ func (p *block) host(v schema.Value) code {
 		if i, _ := p.saved(v.Args[0]); i >= 0 {
 			return jen.Id("grad").Dot("InLayout").Call(jen.Lit(i))
 		}
-		return p.value(v.Args[0]).Dot("Layout").Call()
+		return p.looked(v.Args[0]).Dot("Layout").Call()
 	case "dtype_of":
 		if i, _ := p.saved(v.Args[0]); i >= 0 {
 			return jen.Id("grad").Dot("InDType").Call(jen.Lit(i))
 		}
-		return p.value(v.Args[0]).Dot("DType").Call()
+		return p.looked(v.Args[0]).Dot("DType").Call()
 	case "name":
 		return p.value(v.Args[0]).Dot("String").Call()
 	case "item":
@@ -367,6 +368,17 @@ func (p *block) host(v schema.Value) code {
 	return irName(goFuncName(ir.HostFuncs[v.Name])).Call(p.values(v.Args)...)
 }
 
+// looked prints a tensor whose shape, dtype or layout is asked for. What may carry an
+// error, which is all but a composition's operands, is looked at with core.Look.
+func (p *block) looked(v schema.Value) code {
+	if v.Kind == schema.NameValue && !p.backward &&
+		slices.ContainsFunc(p.op.Operands(), func(o *schema.Param) bool { return o.Name == v.Name }) {
+		return p.value(v)
+	}
+	p.looks = true
+	return coreName("Look").Call(p.value(v))
+}
+
 // goFuncName returns the name of a function declared in a package.
 func goFuncName(fn any) string {
 	full := runtime.FuncForPC(reflect.ValueOf(fn).Pointer()).Name()
@@ -378,7 +390,7 @@ func (p *block) shape(v schema.Value) code {
 	i, result := p.saved(v)
 	switch {
 	case i < 0:
-		return p.value(v).Dot("Shape").Call()
+		return p.looked(v).Dot("Shape").Call()
 	case result:
 		return jen.Id("grad").Dot("OutShape").Call(jen.Lit(i))
 	}

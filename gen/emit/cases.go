@@ -44,6 +44,7 @@ func (e *emitter) casesTest() {
 func (f *goFile) testCase(op *schema.Op) {
 	items := []jen.Code{
 		field("Op", jen.Qual(f.e.opsPath(), op.GoName+"Op").Call()),
+		field("Schema", jen.Lit(f.e.target.Source)),
 		field("Call", f.caller(op, "")),
 	}
 	if hasOut(op) {
@@ -75,6 +76,12 @@ func (f *goFile) testCase(op *schema.Op) {
 		items = append(items, field("Samples", f.samples(op)))
 	}
 	items = append(items, field("Grad", f.grads(op)))
+	if rows := f.benchRows(op); rows != nil {
+		items = append(items, field("Bench", rows))
+	}
+	if f.e.readsRounded(op) {
+		items = append(items, field("Rounded", jen.True()))
+	}
 	f.Var().Id(caseVar(op)).Op("=").Qual(optestPath, "Operator").Add(rows(items...))
 	f.Line()
 }
@@ -152,7 +159,7 @@ func (f *goFile) attrValues(op *schema.Op, given map[string]schema.Literal) code
 			vals = append(vals, irName("IntValue").Call(jen.Qual(pkg, n.value(l.Str))))
 			continue
 		}
-		if p.Type == schema.Ints && l.Ints == nil {
+		if p.Type == schema.Ints && l.Ints == nil && l.Extents == nil {
 			vals = append(vals, irName("IntsValue").Call(jen.Nil()))
 			continue
 		}
@@ -220,7 +227,7 @@ func (f *goFile) samples(op *schema.Op) code {
 func (f *goFile) grads(op *schema.Op) code {
 	var list []jen.Code
 	for i := range op.Operands() {
-		list = append(list, jen.Lit(!op.NoGrad && i < len(op.Grads) && !op.Grads[i].None))
+		list = append(list, jen.Lit(!op.NoGrad && !op.Test.NoGradient && i < len(op.Grads) && !op.Grads[i].None))
 	}
 	return jen.Index().Bool().Values(list...)
 }

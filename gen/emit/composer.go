@@ -16,9 +16,11 @@ import (
 type composer struct {
 	e     *emitter
 	op    *schema.Op
-	dry   bool            // count calls only: mistakes are noted elsewhere
-	calls int             // operators applied
-	free  map[string]bool // names that stand for host floats besides the arguments
+	dry   bool // count calls only: mistakes are noted elsewhere
+	calls int  // operators applied
+	// roundings is how many of these may round what they store as 16-bit floats.
+	roundings int
+	free      map[string]bool // names that stand for host floats besides the arguments
 
 	// placed is set where the expression reads the place of an element, which
 	// no operator over whole tensors does.
@@ -187,6 +189,9 @@ func (c *composer) hostCall(n *expr.Node, args []term) term {
 			}
 			sides = append(sides, s)
 		}
+		if n.Name == "div" && constant(n) { // Go divides whole constants as integers
+			sides[0] = jen.Float64().Call(args[0].code)
+		}
 		return term{sides[0].Op(op.sign).Add(sides[1]), op.kind, false}
 	}
 	switch fn := hostFuncs[n.Name]; {
@@ -202,6 +207,11 @@ func (c *composer) hostCall(n *expr.Node, args []term) term {
 		return term{jen.Qual("math", fn).Call(vals...), floatTerm, true}
 	}
 	return c.tensorCall(n, args)
+}
+
+// constant reports whether n reads no name.
+func constant(n *expr.Node) bool {
+	return n.Op != expr.OpName && !slices.ContainsFunc(n.Args, func(a *expr.Node) bool { return !constant(a) })
 }
 
 func parens(x code, atom bool) code {
@@ -228,6 +238,9 @@ func (c *composer) apply(name string, args ...jen.Code) code {
 		return jen.Null()
 	}
 	op := c.e.standard(c.op, name)
+	if c.e.rounds(op) {
+		c.roundings++
+	}
 	for i := len(args); i < len(op.Params); i++ {
 		args = append(args, c.e.literal(op, op.Params[i], op.Params[i].Default))
 	}

@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sinter-go/sinter/codegen/lane"
+	"github.com/sinter-go/sinter/codegen/x86"
 	"github.com/sinter-go/sinter/gen/schema"
-	"github.com/sinter-go/sinter/gen/simd/lane"
-	"github.com/sinter-go/sinter/gen/simd/x86"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/expr"
 )

@@ -134,7 +134,7 @@ func (w *folder) all(v schema.Variant) {
 	add("Merge", "Merge", w.merge)
 	add("Finish", "End", w.end)
 	if w.op.Kind == ir.Scan {
-		add("Prefix", "Prefix", w.prefix)
+		add("Run", "Run", w.run)
 	}
 	w.fn(w.name+"Loops", []jen.Code{jen.List(jen.Id("acc"), jen.Id("out")).Add(irName("DType"))}, jen.Op("*").Add(irName("ReduceLoops")),
 		jen.Return(jen.Op("&").Add(irName("ReduceLoops")).Add(rows(items...))))
@@ -401,16 +401,22 @@ func (w *folder) end(name string) {
 	w.fn(name, []jen.Code{jen.Id("n").Int(), jen.List(jen.Id("out"), jen.Id("acc")).Add(unsafePointer()), s.Index().Add(irName("Scalar")), count.Int64()}, nil, body...)
 }
 
-func (w *folder) prefix(name string) {
+// run prints the loop of a scan over a run of elements, of which before is what lies
+// ahead: each result is the run's fold so far, behind it.
+func (w *folder) run(name string) {
 	s, pre := w.setup(w.fold.mapped, w.fold.comb, w.fold.finish)
 	i := jen.Id("i")
-	body := append([]jen.Code{jen.List(jen.Id("results"), jen.Id("total"), jen.Id("xs")).Op(":=").List(
-		sliceOf(jen.Id("out"), w.outOf()), jen.Parens(jen.Op("*").Id(w.a.T)).Call(jen.Id("acc")), sliceOf(jen.Id("x"), w.x.T))}, pre...)
+	acc := func(p string) code { return jen.Parens(jen.Op("*").Id(w.a.T)).Call(jen.Id(p)) }
+	body := append([]jen.Code{
+		jen.List(jen.Id("results"), jen.Id("xs")).Op(":=").List(sliceOf(jen.Id("out"), w.outOf()), sliceOf(jen.Id("x"), w.x.T)),
+		jen.List(jen.Id("total"), jen.Id("first")).Op(":=").List(acc("acc"), jen.Op("*").Add(acc("before"))),
+	}, pre...)
 	body = append(body,
 		jen.Id("sum").Op(":=").Op("*").Id("total"),
 		jen.For(i.Clone().Op(":=").Range().Id("results")).Block(
 			jen.Id("sum").Op("=").Add(w.combine(jen.Id("sum"), w.mapOf(jen.Id("xs").Index(i)))),
-			jen.Id("results").Index(i).Op("=").Add(w.finishOf(jen.Id("sum"), jen.Lit(0)))),
+			jen.Id("whole").Op(":=").Add(w.combine(jen.Id("first"), jen.Id("sum"))),
+			jen.Id("results").Index(i).Op("=").Add(w.finishOf(jen.Id("whole"), jen.Lit(0)))),
 		jen.Op("*").Id("total").Op("=").Id("sum"))
-	w.fn(name, []jen.Code{jen.Id("n").Int(), jen.List(jen.Id("out"), jen.Id("acc"), jen.Id("x")).Add(unsafePointer()), s.Index().Add(irName("Scalar"))}, nil, body...)
+	w.fn(name, []jen.Code{jen.Id("n").Int(), jen.List(jen.Id("out"), jen.Id("acc"), jen.Id("before"), jen.Id("x")).Add(unsafePointer()), s.Index().Add(irName("Scalar"))}, nil, body...)
 }

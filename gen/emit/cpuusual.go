@@ -64,5 +64,8 @@ func (w *folder) usualLoops(kind string, x ir.DType, out code) code {
 	if !isIdentity(w.fold.finish, "a") {
 		finish = w.fam.instance(w.name+"End", x)
 	}
+	if w.op.Kind == ir.Scan {
+		return jen.Qual(foldPath, "Scans").Call(jen.Qual(foldPath, kind), dtypeName(x))
+	}
 	return jen.Qual(foldPath, "Loops").Call(jen.Qual(foldPath, kind), dtypeName(x), out, finish)
 }

@@ -9,11 +9,11 @@ import (
 
 	"github.com/dave/jennifer/jen"
 
+	"github.com/sinter-go/sinter/codegen/lane"
+	lanes "github.com/sinter-go/sinter/codegen/lower"
+	"github.com/sinter-go/sinter/codegen/mathlib"
+	"github.com/sinter-go/sinter/codegen/x86"
 	"github.com/sinter-go/sinter/gen/schema"
-	"github.com/sinter-go/sinter/gen/simd/lane"
-	lanes "github.com/sinter-go/sinter/gen/simd/lower"
-	"github.com/sinter-go/sinter/gen/simd/mathlib"
-	"github.com/sinter-go/sinter/gen/simd/x86"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/expr"
 )

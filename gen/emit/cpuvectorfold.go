@@ -5,10 +5,10 @@ import (
 
 	"github.com/dave/jennifer/jen"
 
+	"github.com/sinter-go/sinter/codegen/lane"
+	lanes "github.com/sinter-go/sinter/codegen/lower"
+	"github.com/sinter-go/sinter/codegen/x86"
 	"github.com/sinter-go/sinter/gen/schema"
-	"github.com/sinter-go/sinter/gen/simd/lane"
-	lanes "github.com/sinter-go/sinter/gen/simd/lower"
-	"github.com/sinter-go/sinter/gen/simd/x86"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/expr"
 )
@@ -92,7 +92,11 @@ func foldLoops(code *x86.File, f *goFile, own ownFold, isa x86.ISA) []jen.Code {
 	}
 	var fields []jen.Code
 	for _, loop := range []string{"Fold", "Rows"} {
-		fields = append(fields, field(loop, jen.Id(foldWrapper(f, base+loop+isa.String(), own))))
+		name := foldWrapper(f, base+loop+isa.String(), own)
+		fields = append(fields, field(loop, jen.Id(name)))
+		if loop == "Rows" && own.op.Kind == ir.Scan && isIdentity(own.parts.mapped, own.op.Params[0].Name) {
+			fields = append(fields, field("Merge", jen.Id(name)))
+		}
 	}
 	return fields
 }

@@ -44,6 +44,9 @@ func (e *emitter) entry(b *strings.Builder, op *schema.Op) {
 	fmt.Fprintf(b, "`%s`\n\n", schemaForm(op))
 	fmt.Fprintf(b, "%s %s\n\n", op.GoName, oneLine(op.Doc))
 	fmt.Fprintf(b, "- Dtypes: %s.\n", dtypeWords(op.DTypes))
+	for _, d := range op.Differs {
+		fmt.Fprintf(b, "- Differs from PyTorch for %s: %s.\n", dtypeWords(d.DTypes), d.Why)
+	}
 	fmt.Fprintf(b, "- Gradient: %s.\n", gradWords(op))
 	for _, line := range bodyLines(op) {
 		fmt.Fprintf(b, "- %s\n", line)
@@ -137,6 +140,9 @@ func schemaForm(op *schema.Op) string {
 		}
 		if r.DType != ir.Invalid {
 			s += " " + r.DType.String()
+		}
+		if r.Acc {
+			s += " acc"
 		}
 		results = append(results, s)
 	}
@@ -232,6 +238,7 @@ func tagWords(tags ir.Tag) string {
 		{ir.TagNondeterministic, "May differ from run to run on an accelerator."},
 		{ir.TagSeeded, "Draws from the random state."},
 		{ir.TagSyncs, "Waits for a value on the host."},
+		{ir.TagWrites, "May write to an operand."},
 		{ir.TagTF32, "Follows the TF32 flags."},
 	} {
 		if tags&t.tag != 0 {

@@ -99,6 +99,7 @@ type emitter struct {
 	goNames    map[string]bool       // Go names of fused operators
 	ownFolds   []ownFold             // reductions that package fold has no loops for
 	modules    map[*schema.Op]string // CUDA source of every operator whose device code is emitted
+	rounding   map[*schema.Op]bool   // what rounds has found
 }
 
 // group is one section of the schema, its operators sorted by name.
@@ -110,7 +111,7 @@ type group struct {
 }
 
 func newEmitter(spec *schema.Spec, target Target) *emitter {
-	e := &emitter{spec: spec, target: target, std: spec.Base == nil}
+	e := &emitter{spec: spec, target: target, std: spec.Base == nil, rounding: map[*schema.Op]bool{}}
 	e.kernelDir, e.docsDir = path.Join(target.Dir, "kernels"), path.Join(target.Dir, "docs")
 	if e.std {
 		e.kernelDir, e.docsDir = "kernels", "docs"

@@ -19,7 +19,7 @@ type forwarder struct {
 func (e *emitter) handle() {
 	f := e.goFile(e.spec.Package, "handle.go", "")
 	f.tensorTypes()
-	for _, list := range [][]forwarder{metadataForwarders(), valueForwarders(), movingForwarders()} {
+	for _, list := range [][]forwarder{metadataForwarders(), scopeForwarders(), valueForwarders(), fillForwarders(), movingForwarders()} {
 		f.forwarders(list)
 	}
 	f.done()
@@ -60,7 +60,7 @@ func reservedNames() (methods, funcs []string) {
 	methods = []string{"Handle"}
 	funcs = []string{"Tensor", "Wrap", "Scalar", "DType", "Device", "Element", "Half", "BF16", "BackwardOption", "Retain", "CreateGraph", "WithGradient",
 		"FormatOptions", "TransferOption", "NonBlocking", "ScopeGuard", "DefaultFormat", "Defaults"}
-	for _, list := range [][]forwarder{metadataForwarders(), valueForwarders(), movingForwarders(), gradForwarders()} {
+	for _, list := range [][]forwarder{metadataForwarders(), scopeForwarders(), valueForwarders(), fillForwarders(), movingForwarders(), gradForwarders()} {
 		for _, w := range list {
 			if w.function {
 				funcs = append(funcs, w.name)

@@ -146,7 +146,7 @@ var kindConst = map[ir.BodyKind]string{
 var promoteConst = map[ir.Promotion]string{
 	ir.PromoteNone: "PromoteNone", ir.PromoteArith: "PromoteArith", ir.PromoteArithFloat: "PromoteArithFloat",
 	ir.PromoteCompare: "PromoteCompare", ir.PromoteSumAcc: "PromoteSumAcc", ir.PromoteToReal: "PromoteToReal",
-	ir.PromoteToComplex: "PromoteToComplex", ir.PromoteFixed: "PromoteFixed", ir.PromoteOption: "PromoteOption",
+	ir.PromoteToComplex: "PromoteToComplex", ir.PromoteFirst: "PromoteFirst", ir.PromoteFixed: "PromoteFixed", ir.PromoteOption: "PromoteOption",
 }
 
 var attrConst = map[schema.Type]string{
@@ -159,8 +159,8 @@ var tagNames = []struct {
 	name string
 }{
 	{ir.TagPointwise, "TagPointwise"}, {ir.TagReduction, "TagReduction"}, {ir.TagView, "TagView"},
-	{ir.TagNondeterministic, "TagNondeterministic"}, {ir.TagSeeded, "TagSeeded"}, {ir.TagSyncs, "TagSyncs"},
-	{ir.TagTF32, "TagTF32"}, {ir.TagFactory, "TagFactory"}, {ir.TagHidden, "TagHidden"},
+	{ir.TagNondeterministic, "TagNondeterministic"}, {ir.TagSeeded, "TagSeeded"}, {ir.TagSyncs, "TagSyncs"}, {ir.TagWrites, "TagWrites"},
+	{ir.TagTF32, "TagTF32"}, {ir.TagFactory, "TagFactory"}, {ir.TagHidden, "TagHidden"}, {ir.TagExact, "TagExact"},
 }
 
 func tagSet(tags ir.Tag) code {
@@ -193,6 +193,9 @@ func (f *goFile) operands(op *schema.Op) []jen.Code {
 		if p.Type == schema.TensorList && !p.Parallel {
 			items = append(items, field("Variadic", jen.True()))
 		}
+		if n := op.Number(p); n != ir.NumberAny {
+			items = append(items, field("Number", irName(map[ir.Number]string{ir.NumberInt: "NumberInt", ir.NumberExact: "NumberExact"}[n])))
+		}
 		out = append(out, jen.Values(items...))
 	}
 	return out
@@ -224,6 +227,9 @@ func resultTable(op *schema.Op) []jen.Code {
 		items := []jen.Code{field("Name", jen.Lit(r.Name))}
 		if r.DType != ir.Invalid {
 			items = append(items, field("DType", dtypeName(r.DType)))
+		}
+		if r.Acc {
+			items = append(items, field("Acc", jen.True()))
 		}
 		out = append(out, jen.Values(items...))
 	}

@@ -286,9 +286,10 @@ func (f *goFile) outForm(op *schema.Op) {
 //
 //	func <Name>(<params>) *core.Tensor {
 //		in := []*core.Tensor{<operands>}
-//		if t := core.FirstError(in...); t != nil {
+//		if t := core.Refused(&<name>Op, in...); t != nil {
 //			return t
 //		}
+//		<where it rounds more than once: see widening>
 //		out := <name>Compose(<args>)
 //		core.Composed(&<name>Op, in, out)
 //		return out
@@ -297,10 +298,11 @@ func (f *goFile) composition(op *schema.Op) {
 	name := f.e.funcName(op)
 	f.doc(opDoc(op, name))
 	fn := f.Func().Id(name).Params(f.e.coreParams(op)...).Add(coreResults(op))
+	body := append(f.refusal(op), f.widening(op)...)
 	if f.e.differentiable(op) {
-		fn.Block(f.customBody(op)...)
+		fn.Block(append(body, f.customBody(op)...)...)
 	} else {
-		fn.Block(f.composedBody(op)...)
+		fn.Block(append(body, f.composedBody(op)...)...)
 	}
 	f.Line()
 	f.composeBody(op)
@@ -334,10 +336,6 @@ func (f *goFile) composedBody(op *schema.Op) []jen.Code {
 	in := jen.Nil()
 	if len(op.Operands()) > 0 {
 		in = jen.Id("in")
-		body = append(body,
-			jen.Id("in").Op(":=").Add(operandList(op)),
-			jen.If(jen.Id("t").Op(":=").Add(coreName("FirstError")).Call(jen.Id("in").Op("..."))).Op(";").Id("t").Op("!=").Nil().Block(
-				f.e.returnFailed(op, jen.Id("t"), false)))
 	}
 	define := ":="
 	if len(op.Results) > 1 { // they are named
@@ -351,6 +349,13 @@ func (f *goFile) composedBody(op *schema.Op) []jen.Code {
 		body = append(body, coreName("NoGrad").Call(jen.Func().Params().Block(jen.List(outs...).Op(define).Add(f.composed(op)))))
 	} else {
 		body = append(body, jen.List(outs...).Op(define).Add(f.composed(op)))
+	}
+	if len(op.Results) > 1 && (op.GoCompose != nil || f.e.looks(op)) {
+		end := []jen.Code{jen.Op("&").Id(opVar(op)), in}
+		for _, out := range outs {
+			end = append(end, jen.Op("&").Add(out))
+		}
+		body = append(body[:len(body)-1:len(body)-1], jen.Defer().Add(coreName("Ended")).Call(end...), body[len(body)-1])
 	}
 	named := append([]jen.Code{jen.Op("&").Id(opVar(op)), in}, outs...)
 	if op.Results[0].List {
@@ -371,10 +376,24 @@ func resultName(op *schema.Op, i int) string {
 // on the way where it makes any.
 func (f *goFile) composed(op *schema.Op) code {
 	call := f.composeCall(op)
-	if len(op.Results) > 1 || op.Results[0].List || !makesMore(op) {
+	if len(op.Results) > 1 || op.Results[0].List || !makesMore(op) && !f.e.looks(op) {
 		return call
 	}
 	return coreName("Composing").Call(jen.Func().Params().Add(tensorType()).Block(jen.Return(call)))
+}
+
+// looks reports whether a composition looks into what it has made.
+func (e *emitter) looks(op *schema.Op) bool {
+	if op.GoCompose != nil {
+		return false
+	}
+	for i := range op.Compose {
+		p := &block{e: e, op: op}
+		if p.statements(&op.Compose[i]); p.looks {
+			return true
+		}
+	}
+	return false
 }
 
 // makesMore reports whether a composition may make tensors with memory of their own

@@ -86,14 +86,18 @@ func (f *goFile) backward(op *schema.Op) {
 			shared[n]++
 		}
 	}
-	var body []jen.Code
-	body = append(body, f.e.gradLocals(op, func(n string) bool { return shared[n] > 1 || shared[n] == 1 && len(parts) == 1 })...)
+	narrow := func(_ string, x code) code { return x }
+	if len(parts) == 1 {
+		narrow = parts[0].widen
+	}
+	body := f.e.gradLocals(op, func(n string) bool { return shared[n] > 1 || shared[n] == 1 && len(parts) == 1 }, narrow)
 	for _, part := range parts {
-		own := f.e.gradLocals(op, func(n string) bool { return part.names[n] && shared[n] == 1 && len(parts) > 1 })
+		own := f.e.gradLocals(op, func(n string) bool { return part.names[n] && shared[n] == 1 && len(parts) > 1 }, part.widen)
 		if len(parts) == 1 { // a node is only recorded where some gradient is wanted
 			body = append(body, part.body...)
 			continue
 		}
+		own = append(part.shadows(slices.DeleteFunc(tensorsOf(op), func(n string) bool { return !part.names[n] || shared[n] == 1 })), own...)
 		needs := jen.Id("grad").Dot("Needs").Call(jen.Lit(part.operand))
 		if part.list {
 			body = append(body, append(own, part.body...)...)
@@ -119,17 +123,19 @@ type gradPart struct {
 	names   map[string]bool // what body reads: dy, operands, results, arguments
 	body    []jen.Code      // ends by setting the gradient
 	helper  code            // a function of its own, or nil
+
+	wide    wideness
+	spoiled map[string]bool // what is read wide, if anything is
+	lists   map[string]bool // lists among these
 }
 
-// gradLocals prints the definitions of the wanted names, in a fixed order.
-func (e *emitter) gradLocals(op *schema.Op, want func(name string) bool) []jen.Code {
+// gradLocals prints the definitions of the wanted names, in a fixed order. Tensors are
+// given to widen with their names.
+func (e *emitter) gradLocals(op *schema.Op, want func(name string) bool, widen func(name string, x code) code) []jen.Code {
 	var body []jen.Code
 	for i, r := range op.Results {
-		name := "dy"
-		if len(op.Results) > 1 {
-			name = "dy_" + r.Name
-		}
-		dy := jen.Id("grad").Dot("Dy").Call(jen.Lit(i))
+		name := dyOf(op, r)
+		dy := widen(name, jen.Id("grad").Dot("Dy").Call(jen.Lit(i)))
 		switch {
 		case !want(name):
 		case comparedToNil(op, name):
@@ -145,12 +151,12 @@ func (e *emitter) gradLocals(op *schema.Op, want func(name string) bool) []jen.C
 			if p.Type == schema.TensorList {
 				get = jen.Id("listIn").Call(jen.Id("grad"), jen.Lit(i))
 			}
-			body = append(body, jen.Id(local(p.Name)).Op(":=").Add(get))
+			body = append(body, jen.Id(local(p.Name)).Op(":=").Add(widen(p.Name, get)))
 		}
 	}
 	for i, r := range op.Results {
 		if want(r.Name) {
-			body = append(body, jen.Id(local(r.Name)).Op(":=").Id("grad").Dot("Out").Call(jen.Lit(i)))
+			body = append(body, jen.Id(local(r.Name)).Op(":=").Add(widen(r.Name, jen.Id("grad").Dot("Out").Call(jen.Lit(i)))))
 		}
 	}
 	for _, p := range op.Attrs() {
@@ -183,7 +189,10 @@ func comparesNil(v *schema.Value) bool {
 }
 
 func (e *emitter) gradPart(op *schema.Op, g *schema.Grad) *gradPart {
-	part := &gradPart{operand: g.Operand.Operand, list: g.Operand.Type == schema.TensorList}
+	part := &gradPart{operand: g.Operand.Operand, list: g.Operand.Type == schema.TensorList, spoiled: map[string]bool{}, lists: map[string]bool{}}
+	for _, p := range op.Operands() {
+		part.lists[p.Name] = p.Type == schema.TensorList
+	}
 	switch {
 	case g.Block != nil:
 		e.blockGrad(op, g, part)
@@ -199,7 +208,7 @@ func (e *emitter) gradPart(op *schema.Op, g *schema.Grad) *gradPart {
 // still have the shape and dtype of the broadcast and promoted operands.
 func (e *emitter) set(op *schema.Op, part *gradPart, dx code) code {
 	i := jen.Lit(part.operand)
-	if e.mustFit(op) {
+	if e.mustFit(op) || part.wide != asIs {
 		dx = jen.Id("fit").Call(jen.Id("grad"), i.Clone(), dx)
 	}
 	return jen.Id("grad").Dot("Set").Call(i, dx)
@@ -219,6 +228,9 @@ func (e *emitter) blockGrad(op *schema.Op, g *schema.Grad, part *gradPart) {
 	p := &block{e: e, op: op, backward: true}
 	stmts := p.statements(g.Block)
 	names := reads(g.Block)
+	part.wide = e.wide(op, e.roundings(op, g.Block))
+	e.spoiled(g.Block, part.spoiled)
+	part.onlyTensors(op)
 	if !part.list && len(stmts) == 1 {
 		part.names = names
 		if e.usesPlace(g.Block) {
@@ -239,7 +251,7 @@ func (e *emitter) blockGrad(op *schema.Op, g *schema.Grad, part *gradPart) {
 	if part.list {
 		result = jen.Index().Add(tensorType())
 	}
-	defs := e.gradLocals(op, func(n string) bool { return names[n] })
+	defs := e.gradLocals(op, func(n string) bool { return names[n] }, part.widen)
 	part.helper = jen.Func().Id(name).Params(jen.Id("grad").Op("*").Add(coreName("Grad"))).Add(result).Block(append(defs, stmts...)...)
 	call := jen.Id(name).Call(jen.Id("grad"))
 	if !part.list {
@@ -251,7 +263,7 @@ func (e *emitter) blockGrad(op *schema.Op, g *schema.Grad, part *gradPart) {
 	if part.operand > 0 {
 		at = jen.Lit(part.operand).Op("+").Id("i")
 	}
-	if e.mustFit(op) {
+	if e.mustFit(op) || part.wide != asIs {
 		dx = jen.Id("fit").Call(jen.Id("grad"), at.Clone(), dx)
 	}
 	part.body = []jen.Code{jen.For(jen.List(jen.Id("i"), jen.Id("dx")).Op(":=").Range().Add(call)).Block(
@@ -283,6 +295,7 @@ func (e *emitter) derivedGrad(op *schema.Op, g *schema.Grad, part *gradPart) {
 	compositions := make([]code, len(g.Derived))
 	cheap := true
 	placed := e.placed(op, g)
+	roundings := 0
 	for i, x := range g.Derived {
 		if placed {
 			break
@@ -290,6 +303,7 @@ func (e *emitter) derivedGrad(op *schema.Op, g *schema.Grad, part *gradPart) {
 		c := &composer{e: e, op: op}
 		compositions[i] = c.gradient(x, g.Operand.Operand)
 		cheap = cheap && c.calls <= 1
+		roundings = max(roundings, c.roundings)
 		for _, n := range namesIn(x) {
 			part.names[n] = true
 		}
@@ -297,6 +311,8 @@ func (e *emitter) derivedGrad(op *schema.Op, g *schema.Grad, part *gradPart) {
 			part.names["dy"] = true
 		}
 	}
+	part.spoilAll(op)
+	part.wide = e.wide(op, min(roundings, 1))
 	if len(compositions) == 1 && cheap && !placed {
 		part.body = []jen.Code{e.set(op, part, compositions[0])}
 		return
@@ -307,21 +323,27 @@ func (e *emitter) derivedGrad(op *schema.Op, g *schema.Grad, part *gradPart) {
 		args = append(args, jen.Id(local(p.Name)))
 		part.names[p.Name] = true
 	}
+	part.spoilAll(op)
+	part.wide = e.wide(op, 1)
 	now := e.set(op, part, jen.Id(e.funcName(fused)).Call(args...))
 	if placed {
 		part.body = []jen.Code{now}
 		return
 	}
+	steps := &gradPart{operand: part.operand, wide: e.wide(op, roundings), spoiled: part.spoiled, lists: part.lists}
 	var recorded []jen.Code
+	if steps.wide == always {
+		recorded = steps.shadows(tensorsOf(op))
+	}
 	if len(compositions) == 1 {
-		recorded = []jen.Code{e.set(op, part, compositions[0])}
+		recorded = append(recorded, e.set(op, steps, compositions[0]))
 	} else {
 		var cases []jen.Code
 		for i, c := range compositions {
 			n, pkg := e.enumOf(op, op.Switch)
-			cases = append(cases, jen.Case(jen.Qual(pkg, n.value(op.Switch.Enum[i]))).Block(e.set(op, part, c)))
+			cases = append(cases, jen.Case(jen.Qual(pkg, n.value(op.Switch.Enum[i]))).Block(e.set(op, steps, c)))
 		}
-		recorded = []jen.Code{jen.Switch(jen.Id(local(op.Switch.Name))).Block(cases...)}
+		recorded = append(recorded, jen.Switch(jen.Id(local(op.Switch.Name))).Block(cases...))
 	}
 	part.body = []jen.Code{jen.If(jen.Id("grad").Dot("Recording").Call()).Block(recorded...).Else().Block(now)}
 }

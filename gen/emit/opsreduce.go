@@ -66,12 +66,14 @@ func (e *emitter) reductionGrad(op *schema.Op, part *gradPart) {
 	part.names = e.reductionReads(op)
 	shape, dims := jen.Id("grad").Dot("InShape").Call(jen.Lit(0)), jen.Id("grad").Dot("Dims").Call()
 	kept := func() code { return irName("HostKeptShape").Call(shape.Clone(), dims.Clone()) }
-	c := &composer{e: e, op: op, free: map[string]bool{"count": true}}
-	part.body = []jen.Code{jen.Id("dy").Op(":=").Add(c.apply("reshape", jen.Id("grad").Dot("Dy").Call(jen.Lit(0)), kept()))}
 	bodies := make([][]jen.Code, len(op.Variants))
-	for i, v := range op.Variants {
-		bodies[i] = e.variantGrad(op, part, e.reduceGrad(op, v), c, kept)
+	for range 2 { // whether one of them is computed wide tells on all
+		for i, v := range op.Variants {
+			bodies[i] = e.variantGrad(op, part, e.reduceGrad(op, v), kept)
+		}
 	}
+	dy := part.widen("dy", jen.Id("grad").Dot("Dy").Call(jen.Lit(0)))
+	part.body = []jen.Code{jen.Id("dy").Op(":=").Add((&composer{e: e, op: op}).apply("reshape", dy, kept()))}
 	if op.Switch == nil {
 		part.body = append(part.body, bodies[0]...)
 		return
@@ -87,10 +89,11 @@ func (e *emitter) reductionGrad(op *schema.Op, part *gradPart) {
 
 // variantGrad prints the gradient of one body, from dy with the reduced axes
 // kept.
-func (e *emitter) variantGrad(op *schema.Op, part *gradPart, g *reduceGrad, c *composer, kept func() code) []jen.Code {
+func (e *emitter) variantGrad(op *schema.Op, part *gradPart, g *reduceGrad, kept func() code) []jen.Code {
 	if g.mapped == nil || g.finish == nil {
 		return nil
 	}
+	c := &composer{e: e, op: op, free: map[string]bool{"count": true}}
 	var body []jen.Code
 	shape, dims := jen.Id("grad").Dot("InShape").Call(jen.Lit(0)), jen.Id("grad").Dot("Dims").Call()
 	if g.finish.Uses("count") {
@@ -110,5 +113,11 @@ func (e *emitter) variantGrad(op *schema.Op, part *gradPart, g *reduceGrad, c *c
 	if !g.mapped.Uses(op.Params[0].Name) && !g.extremum {
 		dx = c.apply("expand", dx, shape.Clone())
 	}
+	part.spoiled["dy"] = true
+	for _, n := range namesIn(g.mapped) {
+		part.spoiled[n] = true
+	}
+	part.onlyTensors(op)
+	part.wide = max(part.wide, e.wide(op, c.roundings))
 	return append(body, e.set(op, part, dx))
 }

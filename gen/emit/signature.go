@@ -77,6 +77,9 @@ func (e *emitter) coreType(op *schema.Op, p *schema.Param) code {
 		n, pkg := e.enumOf(op, p)
 		return jen.Qual(pkg, n.goName)
 	}
+	if p.Wide {
+		return jen.Int64()
+	}
 	return plainType(p.Type)
 }
 
@@ -198,6 +201,9 @@ func attrValue(p *schema.Param, v code) code {
 func (e *emitter) attrRead(op *schema.Op, p *schema.Param, v code) code {
 	switch p.Type {
 	case schema.Int:
+		if p.Wide {
+			return v.Dot("Int")
+		}
 		return jen.Int().Call(v.Dot("Int"))
 	case schema.Ints:
 		return v.Dot("Ints")
@@ -221,10 +227,16 @@ func (e *emitter) literal(op *schema.Op, p *schema.Param, l schema.Literal) code
 	case schema.Tensor, schema.TensorList:
 		return jen.Nil()
 	case schema.Int:
+		if l.Extents != nil {
+			return extent(l.Extents[0])
+		}
 		return jen.Lit(int(l.Scalar.Int()))
 	case schema.Ints:
 		if l.Nil {
 			return jen.Nil()
+		}
+		if l.Extents != nil {
+			return extents(l.Extents)
 		}
 		return intList(l.Ints)
 	case schema.Float:

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"maps"
 	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/expr"
 )
 
 // Builtins are the host functions that a HostValue may name besides those of
@@ -62,7 +64,18 @@ func (l *lang) call(e *ast.CallExpr) Value {
 	case "float", "int":
 		return l.conversion(e, id.Name)
 	}
-	return l.mistake(e.Pos(), "unknown operator or host function %q", id.Name)
+	return l.mistake(e.Pos(), "unknown operator or host function %q%s", id.Name, expr.DidYouMean(id.Name, l.callable()))
+}
+
+// callable returns the names that a call may have.
+func (l *lang) callable() []string {
+	names := slices.Concat(Builtins, []string{"float", "int"}, slices.Sorted(maps.Keys(l.vocab.host)))
+	for sp := l.spec; sp != nil; sp = sp.Base {
+		for _, op := range sp.Ops {
+			names = append(names, op.Name)
+		}
+	}
+	return names
 }
 
 // takesTensor reports whether the first argument of a call is a tensor or a

@@ -31,7 +31,16 @@ func (l *loader) test(e *entry) {
 	if e.op.Parallel() {
 		return // reported with its body
 	}
-	keys := l.known(f.val, "test", "domain", "ulp", "avoid", "cases", "samples")
+	keys := l.known(f.val, "test", "domain", "ulp", "avoid", "cases", "samples", "gradient")
+	if k, ok := keys["gradient"]; ok {
+		if s, is := l.text(k.val, "gradient"); is && s != "none" {
+			l.errorf(l.pos(k.val), "gradient: want none, for one that is no derivative on purpose, have %q", s)
+		}
+		if e.op.NoGrad {
+			l.errorf(l.pos(k.val), "gradient: the operator has none to leave out")
+		}
+		t.NoGradient = true
+	}
 	if k, ok := keys["domain"]; ok {
 		l.domains(e, k.val)
 	}

@@ -37,6 +37,7 @@ func (l *loader) describe(e *entry) {
 		l.tags(e.op, f.val)
 	}
 	l.dtypes(e)
+	l.differs(e)
 	if f, ok := e.keys["promote"]; ok {
 		l.promote(e.op, f.val)
 	}
@@ -44,11 +45,11 @@ func (l *loader) describe(e *entry) {
 
 var tagBits = map[string]ir.Tag{
 	"nondeterministic": ir.TagNondeterministic, "syncs": ir.TagSyncs, "tf32": ir.TagTF32, "hidden": ir.TagHidden,
-	"seeded": ir.TagSeeded,
+	"seeded": ir.TagSeeded, "writes": ir.TagWrites, "exact": ir.TagExact,
 }
 
 func (l *loader) tags(op *Op, n *yaml.Node) {
-	flags := map[string]*bool{"no_method": &op.NoMethod, "no_inplace": &op.NoInPlace, "no_out": &op.NoOut}
+	flags := map[string]*bool{"no_method": &op.NoMethod, "no_inplace": &op.NoInPlace, "no_out": &op.NoOut, "rounds_once": &op.RoundsOnce}
 	seen := map[string]bool{}
 	for _, item := range l.list(n, "tags") {
 		name, ok := l.text(item, "tag")
@@ -61,7 +62,7 @@ func (l *loader) tags(op *Op, n *yaml.Node) {
 		case tagBits[name] != 0:
 			op.Tags |= tagBits[name]
 		default:
-			l.errorf(l.pos(item), "unknown tag %q (have nondeterministic, syncs, tf32, seeded, hidden, no_method, no_inplace, no_out)", name)
+			l.errorf(l.pos(item), "unknown tag %q (have nondeterministic, syncs, tf32, seeded, exact, rounds_once, writes, hidden, no_method, no_inplace, no_out)", name)
 		}
 		seen[name] = true
 	}
@@ -76,6 +77,7 @@ func (l *loader) seeded(op *Op, n *yaml.Node) {
 	for _, p := range op.Params {
 		if !p.Option && p.Type == Int {
 			names = append(names, p.Name)
+			p.Wide = p.Name == "seed" || p.Name == "offset"
 		}
 	}
 	if len(names) < 2 || !slices.Equal(names[len(names)-2:], []string{"seed", "offset"}) {
@@ -117,9 +119,12 @@ func (l *loader) dtypes(e *entry) {
 		default:
 			p := op.Params[i]
 			p.DTypes = set
-			if ds := set.List(); len(ds) == 1 {
+			switch ds := set.List(); {
+			case len(ds) == 1:
 				p.Fixed = ds[0]
-			} else {
+			case ir.Positions[k.val.Value] != ir.Invalid:
+				p.Fixed = ir.Positions[k.val.Value]
+			default:
 				free |= set
 			}
 		}
@@ -130,6 +135,25 @@ func (l *loader) dtypes(e *entry) {
 	if op.DTypes == 0 { // every operand is fixed
 		for _, p := range op.Operands() {
 			op.DTypes |= p.DTypes
+		}
+	}
+}
+
+// differs reads the reasons for which dtypes are not treated as PyTorch does.
+func (l *loader) differs(e *entry) {
+	f, ok := e.keys["differs"]
+	if !ok {
+		return
+	}
+	for _, k := range l.fields(f.val, "differs") {
+		set, known := l.dtypeSet(k.key)
+		why, is := l.text(k.val, "differs")
+		switch {
+		case !known || !is:
+		case why == "":
+			l.errorf(l.pos(k.val), "differs: want the reason")
+		default:
+			e.op.Differs = append(e.op.Differs, Difference{set, why})
 		}
 	}
 }
@@ -167,7 +191,7 @@ func (l *loader) dtypeSet(n *yaml.Node) (set ir.DTypeSet, ok bool) {
 		} else if d, err := ir.ParseDType(s); err == nil {
 			set |= ir.SetOf(d)
 		} else {
-			l.errorf(l.pos(item), "dtypes: unknown class or dtype %q (classes are bool, int, float, complex, real, num, all)", s)
+			l.errorf(l.pos(item), "dtypes: unknown class or dtype %q (classes are bool, int, float, complex, real, num, all, index, label)", s)
 			ok = false
 		}
 	}
@@ -176,7 +200,7 @@ func (l *loader) dtypeSet(n *yaml.Node) (set ir.DTypeSet, ok bool) {
 
 var promotions = map[string]ir.Promotion{
 	"none": ir.PromoteNone, "arith": ir.PromoteArith, "arith_float": ir.PromoteArithFloat, "compare": ir.PromoteCompare,
-	"sum_acc": ir.PromoteSumAcc, "to_real": ir.PromoteToReal, "to_complex": ir.PromoteToComplex,
+	"first": ir.PromoteFirst, "sum_acc": ir.PromoteSumAcc, "to_real": ir.PromoteToReal, "to_complex": ir.PromoteToComplex,
 	"option": ir.PromoteOption,
 }
 
@@ -195,7 +219,7 @@ func (l *loader) promote(op *Op, n *yaml.Node) {
 	}
 	p, ok := promotions[s]
 	if !ok {
-		l.errorf(l.pos(n), "promote: unknown rule %q (have none, arith, arith_float, compare, sum_acc, to_real, to_complex, fixed(dtype), option)", s)
+		l.errorf(l.pos(n), "promote: unknown rule %q (have none, first, arith, arith_float, compare, sum_acc, to_real, to_complex, fixed(dtype), option)", s)
 		return
 	}
 	op.Promote = p

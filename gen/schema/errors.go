@@ -53,7 +53,18 @@ type reporter struct {
 }
 
 func (r *reporter) errorf(pos Pos, format string, args ...any) {
-	r.errs = append(r.errs, &Error{Pos: pos, Op: r.op, Msg: fmt.Sprintf(format, args...)})
+	r.errs = append(r.errs, &Error{Pos: pos, Op: r.op, Msg: shortened(fmt.Sprintf(format, args...))})
+}
+
+// longest is how many bytes a message has at most: it may quote what is in the file.
+const longest = 1000
+
+func shortened(msg string) string {
+	if len(msg) <= longest {
+		return msg
+	}
+	head, tail := msg[:longest*3/4], msg[len(msg)-longest/4:]
+	return strings.ToValidUTF8(head, "") + fmt.Sprintf(" ... (%d bytes) ... ", len(msg)-len(head)-len(tail)) + strings.ToValidUTF8(tail, "")
 }
 
 // err returns what was reported, sorted and without repetitions, or nil.

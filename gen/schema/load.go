@@ -153,7 +153,7 @@ func (l *loader) groups(n *yaml.Node) {
 }
 
 // entryKeys are the keys of an operator's entry.
-var entryKeys = []string{"op", "go", "doc", "dtypes", "promote", "shape", "expr", "reduce", "scan", "view", "compose", "kernel", "special", "grad", "tags", "test"}
+var entryKeys = []string{"op", "go", "doc", "dtypes", "differs", "promote", "shape", "expr", "reduce", "scan", "view", "compose", "kernel", "special", "grad", "tags", "test", "bench"}
 
 // declare reads the signature of an entry, so that others can refer to it.
 func (l *loader) declare(g *Group, n *yaml.Node) {
@@ -208,7 +208,7 @@ func (l *loader) operators() {
 		l.spec.Ops = append(l.spec.Ops, e.op)
 	}
 	slices.SortFunc(l.spec.Ops, func(a, b *Op) int { return strings.Compare(a.Name, b.Name) })
-	for _, step := range []func(*entry){l.describe, l.body, l.special, l.grad, l.test} {
+	for _, step := range []func(*entry){l.describe, l.body, l.special, l.grad, l.test, l.bench} {
 		for _, e := range l.entries {
 			l.reporter.op = e.op.Name
 			step(e)

@@ -28,7 +28,7 @@ func features(t *testing.T) *Spec {
 // header is an Op without what has tests of its own.
 func header(op *Op) *Op {
 	h := *op
-	h.Pos, h.Params, h.Grads, h.Variants, h.Compose, h.Test = Pos{}, nil, nil, nil, nil, Test{}
+	h.Pos, h.Params, h.Grads, h.Variants, h.Compose, h.Test, h.Bench = Pos{}, nil, nil, nil, nil, Test{}, nil
 	return &h
 }
 

@@ -208,7 +208,7 @@ func (l *loader) unusedScalars(e *entry, what string, known []string) {
 		switch {
 		case p == op.Switch, slices.Contains(known, p.Name), op.Factory() && i == 0:
 			continue
-		case p.Type == DType && (op.Promote == ir.PromoteOption || op.Promote == ir.PromoteSumAcc):
+		case p.Type == DType && (op.Promote == ir.PromoteOption || op.Promote == ir.PromoteSumAcc || op.Promote == ir.PromoteArithFloat):
 			continue
 		case !slices.ContainsFunc(op.Variants, func(v Variant) bool { return v.uses(p.Name) }):
 			l.errorf(p.Pos, "parameter %q is not used in %s", p.Name, what)

@@ -433,12 +433,12 @@ func (p *sigParser) results() {
 	}
 }
 
-// result reads "Tensor" or "[]Tensor" with an optional dtype.
+// result reads "Tensor" or "[]Tensor" with an optional dtype, or acc.
 func (p *sigParser) result(name string) Result {
 	r := Result{Name: name}
 	r.List = p.got("[]")
 	p.want("Tensor", "as a result")
-	if p.tok != "" && p.tok != "," && p.tok != ")" {
+	if r.Acc = p.got("acc"); !r.Acc && p.tok != "" && p.tok != "," && p.tok != ")" {
 		dt, err := ir.ParseDType(p.tok)
 		if err != nil {
 			p.fail("result %q: %v", name, err)

@@ -88,6 +88,7 @@ type Param struct {
 	Operand  int      // Tensor and TensorList: index among the operands; else -1
 	Written  bool     // Parallel: the kernel writes it
 	Attr     int      // others: index among the attributes; else -1
+	Wide     bool     // Type == Int, and has 64 bits on every platform: a seed
 	Pos      Pos
 }
 
@@ -98,12 +99,15 @@ type Literal struct {
 	Ints   []int
 	Str    string // String, and an Enum's chosen name
 	DType  ir.DType
+
+	Extents []Extent // in a Bench: an Int, or the list of an Ints
 }
 
 // A Result is one result of an operator.
 type Result struct {
 	Name  string   // "out" where the schema names none
 	DType ir.DType // fixed dtype, or Invalid
+	Acc   bool     // of a kernel: float32 where promotion gives a 16-bit float
 	List  bool     // []Tensor
 }
 
@@ -135,7 +139,16 @@ type Op struct {
 	NoGrad                     bool   // not differentiable
 	Tags                       ir.Tag
 	NoMethod, NoInPlace, NoOut bool
+	RoundsOnce                 bool // Composition written in Go: it rounds each element once at most
 	Test                       Test
+	Bench                      []Bench      // of an operator with a public function
+	Differs                    []Difference // from PyTorch, in what dtypes it takes and gives
+}
+
+// A Difference is dtypes that an operator and its counterpart in PyTorch treat otherwise.
+type Difference struct {
+	DTypes ir.DTypeSet
+	Why    string
 }
 
 // Operands returns the tensor parameters in order.
@@ -268,6 +281,8 @@ type Test struct {
 	Avoid   []float64
 	Cases   []Case
 	Samples []Sample
+
+	NoGradient bool // gradients are no derivatives, on purpose, and are not compared with any
 }
 
 // A Case is literal operand values with the expected result.

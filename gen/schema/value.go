@@ -3,10 +3,12 @@ package schema
 import (
 	"go/ast"
 	"go/token"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/expr"
 )
 
 // value checks one expression. A hint is the parameter the value is for: it
@@ -44,6 +46,8 @@ func (l *lang) value1(e ast.Expr, hint *Param) Value {
 		return l.slice(e)
 	case *ast.SelectorExpr:
 		return l.selected(e)
+	case *ast.StarExpr: // x**2 reads as x * *2
+		return l.mistake(e.Pos(), "there is no operator **; write pow(x, y), or x*x")
 	}
 	return l.mistake(e.Pos(), "not part of the tensor language")
 }
@@ -99,7 +103,10 @@ func (l *lang) ident(e *ast.Ident, hint *Param) Value {
 	if hint != nil && hint.Type == Enum {
 		return l.mistake(e.Pos(), "unknown name %q (the enum %s has %s)", e.Name, hint.Name, strings.Join(hint.Enum, ", "))
 	}
-	return l.mistake(e.Pos(), "unknown name %q (have %s)", e.Name, l.have())
+	if c, ok := expr.Constants[e.Name]; ok {
+		return Value{Kind: LiteralValue, Type: Float, Literal: Literal{Scalar: ir.FloatScalar(c)}}
+	}
+	return l.mistake(e.Pos(), "unknown name %q (have %s)%s", e.Name, l.have(), expr.DidYouMean(e.Name, slices.Collect(maps.Keys(l.names))))
 }
 
 // have lists the visible names.
@@ -122,11 +129,11 @@ func (l *lang) unary(e *ast.UnaryExpr) Value {
 		return Value{} // reported already
 	case e.Op == token.SUB && x.Type == Tensor:
 		return l.apply(e.Pos(), "neg", x)
-	case e.Op == token.SUB && x.Kind == LiteralValue && (x.Type == Int || x.Type == Float):
+	case e.Op == token.SUB && x.Kind == LiteralValue && x.Type == Float:
+		x.Literal.Scalar = ir.FloatScalar(-x.Literal.Scalar.Float())
+		return x
+	case e.Op == token.SUB && x.Kind == LiteralValue && x.Type == Int:
 		x.Literal.Scalar, _ = parseNumber(negated(x.Literal.Scalar.String()))
-		if x.Type == Float {
-			x.Literal.Scalar = ir.FloatScalar(x.Literal.Scalar.Float())
-		}
 		return x
 	case e.Op == token.SUB && (x.Type == Int || x.Type == Float), e.Op == token.NOT && x.Type == Bool:
 		return Value{Kind: UnaryValue, Type: x.Type, Name: e.Op.String(), Args: []Value{x}}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/expr"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -139,7 +140,11 @@ func (d *document) known(n *yaml.Node, what string, keys ...string) map[string]f
 	out := map[string]field{}
 	for _, f := range d.fields(n, what) {
 		if !slices.Contains(keys, f.name) {
-			d.errorf(d.pos(f.key), "%s: unknown key %q (have %s)", what, f.name, strings.Join(keys, ", "))
+			if n.Style&yaml.FlowStyle != 0 && strings.ContainsAny(f.name, "()") {
+				d.errorf(d.pos(f.key), "%s: unknown key %q: a comma ends a text between braces; quote the text that has it", what, f.name)
+				continue
+			}
+			d.errorf(d.pos(f.key), "%s: unknown key %q (have %s)%s", what, f.name, strings.Join(keys, ", "), expr.DidYouMean(f.name, keys))
 			continue
 		}
 		out[f.name] = f

@@ -308,7 +308,11 @@ func (c *checker) join(n *Node, args []*Value) (Kind, error) {
 			if a.Op == OpConst {
 				what = literal(a.Const)
 			}
-			return k, errorAt(n, "%s: %s cannot be used as %s", spelling(n.Name), what, c.describe(k))
+			hint := ""
+			if a.Kind == BoolKind && k != BoolKind {
+				hint = "; cast(...) makes 1 or 0 of a bool, and where(condition, a, b) chooses"
+			}
+			return k, errorAt(n, "%s: %s cannot be used as %s%s", spelling(n.Name), what, c.describe(k), hint)
 		}
 		args[i] = v
 	}

@@ -45,7 +45,7 @@ func (c *checker) call(n *Node, args []*Value) (*Value, error) {
 			return c.intern(Value{Op: OpConst, Const: ir.BoolScalar(s.Bool()), Kind: BoolKind}), nil
 		}
 		return result(c.tKind()), nil
-	case drawReal, drawInt:
+	case drawT, drawInt:
 		for i, a := range args {
 			if args[i] = c.convert(a, IntKind); args[i] == nil {
 				return nil, errorAt(n, "%s: seed and offset are integers, not %s", n.Name, c.describe(a.Kind))
@@ -54,10 +54,10 @@ func (c *checker) call(n *Node, args []*Value) (*Value, error) {
 		if f.rule == drawInt {
 			return result(IntKind), nil
 		}
-		if !c.g.T.IsFloat() {
+		if c.classOf(TKind)&f.class == 0 {
 			return nil, errorAt(n, "%s is not defined for %s", n.Name, c.g.T)
 		}
-		return result(c.realKind()), nil
+		return result(TKind), nil
 	case pair:
 		if !c.g.T.IsComplex() {
 			return nil, errorAt(n, "complex is not defined for %s", c.g.T)
@@ -218,7 +218,7 @@ func (c *checker) boolean(n *Node, args []*Value) *Value {
 		return falsehood
 	case "isfinite":
 		return truth
-	case "conj":
+	case "conj", "sign":
 		return args[0]
 	}
 	return logic(n.Name, args...)

@@ -31,7 +31,7 @@ func TestComplexGradients(t *testing.T) {
 	}
 	for _, src := range []string{
 		"x", "x*x*y", "x/y", "y/x", "exp(x)*sin(x)", "sqrt(x)", "rsqrt(x)", "log(x)", "tanh(x*y)", "pow(x, y)", "pow(y, x)", "sigmoid(x)",
-		"acosh(x)", "asinh(x)", "atanh(x)", "acos(x)", "asin(x)", "atan(x)", "cosh(x)", "tan(x)", "cos(x)",
+		"acosh(x)", "asinh(x)", "atanh(x)", "acos(x)", "asin(x)", "atan(x)", "cosh(x)", "sinh(x)", "tan(x)", "cos(x)", "exp2(x)", "expm1(x)", "log1p(x)", "log2(x)", "log10(x)",
 		"abs(x)", "abs(x*x)", "real(x*y)", "imag(x)", "conj(x)*x", "angle(x)", "abs(x)*x", "x/abs(x)", "complex(imag(x), real(x))",
 		"where(abs(x) > 1, x, x*conj(x))", "exp(-abs(x)*abs(x))", "max(real(x), imag(x))*x",
 	} {

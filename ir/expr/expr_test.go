@@ -3,6 +3,7 @@ package expr
 import (
 	"errors"
 	"math"
+	"math/cmplx"
 	"strings"
 	"testing"
 
@@ -62,6 +63,29 @@ func (double) Call(fn string, a []float64) (float64, bool) {
 		return math.FMA(a[0], a[1], a[2]), true
 	}
 	return 0, false
+}
+
+var complexes = map[string]func(complex128) complex128{
+	"sqrt": cmplx.Sqrt, "exp": cmplx.Exp, "log": cmplx.Log, "log10": cmplx.Log10, "sin": cmplx.Sin, "cos": cmplx.Cos, "tan": cmplx.Tan,
+	"asin": cmplx.Asin, "acos": cmplx.Acos, "atan": cmplx.Atan, "sinh": cmplx.Sinh, "cosh": cmplx.Cosh, "tanh": cmplx.Tanh,
+	"asinh": cmplx.Asinh, "acosh": cmplx.Acosh, "atanh": cmplx.Atanh,
+	"rsqrt":   func(x complex128) complex128 { return 1 / cmplx.Sqrt(x) },
+	"sigmoid": func(x complex128) complex128 { return 1 / (1 + cmplx.Exp(-x)) },
+	"exp2":    func(x complex128) complex128 { return cmplx.Pow(2, x) },
+	"expm1":   func(x complex128) complex128 { return cmplx.Exp(x) - 1 },
+	"log1p":   func(x complex128) complex128 { return cmplx.Log(1 + x) },
+	"log2":    func(x complex128) complex128 { return cmplx.Log(x) / math.Ln2 },
+}
+
+func (double) CallComplex(fn string, a []complex128) (complex128, bool) {
+	if fn == "pow" {
+		return cmplx.Pow(a[0], a[1]), true
+	}
+	f, ok := complexes[fn]
+	if !ok {
+		return 0, false
+	}
+	return f(a[0]), true
 }
 
 func (double) Test(fn string, a []float64) bool {
@@ -231,7 +255,7 @@ func TestErrors(t *testing.T) {
 		{"x & y", ir.Float32, 2, "& is not defined for float32"},
 		{"x - y", ir.Bool, 2, "- is not defined for bool"},
 		{"where(x, y, p)", ir.Float32, 0, "where: the condition is float32, not bool"},
-		{"x + (y > 0)", ir.Float32, 2, "+: a bool cannot be used as float32"},
+		{"x + (y > 0)", ir.Float32, 2, "+: a bool cannot be used as float32; cast(...) makes 1 or 0 of a bool, and where(condition, a, b) chooses"},
 		{"x + 0.5", ir.Int16, 2, "+: 0.5 cannot be used as int16"},
 		{"x + 300", ir.Uint8, 2, "+: 300 cannot be used as uint8"},
 		{"x[0]", ir.Float32, 0, "only names, numbers, operators and calls are part of the language"},

@@ -190,7 +190,7 @@ func (l *golang) call(v *Value, args []part) part {
 	case "complex":
 		return part{text: "complex(" + list + ")", prec: precAtom}
 	case "uniform", "normal":
-		return part{text: "num." + goName(v.Name) + "[" + l.typeOf(v.Kind) + "](" + list + ", index)", prec: precAtom}
+		return part{text: "num." + prefixOf(to) + goName(v.Name) + "[" + l.typeOf(v.Kind) + "](" + list + ", index)", prec: precAtom}
 	case "random_bits":
 		return part{text: "num.RandomBits(" + list + ", index)", prec: precAtom}
 	case "abs", "angle":

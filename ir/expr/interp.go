@@ -2,7 +2,6 @@ package expr
 
 import (
 	"fmt"
-	"math"
 	"math/cmplx"
 
 	"github.com/sinter-go/sinter/ir"
@@ -28,6 +27,9 @@ type Arith[F any] interface {
 	// Call computes a function of the language, named as in the schema, or an
 	// operator (add sub mul div rem neg); false means it does not know it.
 	Call(fn string, args []F) (F, bool)
+	// CallComplex computes a function of complex numbers, rounded once; false means it
+	// does not know it.
+	CallComplex(fn string, args []complex128) (complex128, bool)
 	// Test computes a predicate: lt le gt ge eq ne, isnan isinf isfinite signbit.
 	Test(fn string, args []F) bool
 }
@@ -99,13 +101,8 @@ func (in *interp[F]) call(v *Value, args []Number[F]) (Number[F], error) {
 		return Number[F]{Bool: !args[0].Bool}, nil
 	case "int", "cast", "cast_real":
 		return in.convert(args[0], from, in.g.KindDType(v.Kind)), nil
-	case "uniform":
-		if in.g.T == ir.Float32 {
-			return Number[F]{Float: in.a.FromFloat(float64(num.Uniform[float32](args[0].Int, args[1].Int, in.position)))}, nil
-		}
-		return Number[F]{Float: in.a.FromFloat(num.Uniform[float64](args[0].Int, args[1].Int, in.position))}, nil
-	case "normal":
-		return Number[F]{Float: in.a.FromFloat(num.Normal[float64](args[0].Int, args[1].Int, in.position))}, nil
+	case "uniform", "normal":
+		return in.draw(v.Name, args[0].Int, args[1].Int), nil
 	case "random_bits":
 		return Number[F]{Int: num.RandomBits(args[0].Int, args[1].Int, in.position)}, nil
 	case "complex":
@@ -127,6 +124,30 @@ func (in *interp[F]) call(v *Value, args []Number[F]) (Number[F], error) {
 		return in.real(v, args)
 	}
 	return Number[F]{}, fmt.Errorf("internal error: %s of %s", v.Name, from)
+}
+
+// draw returns a random number of the compute dtype. Uniform ones have as many digits as it.
+func (in *interp[F]) draw(fn string, seed, offset int64) Number[F] {
+	if in.g.T.IsComplex() {
+		draw := num.CNormal[complex128]
+		if fn == "uniform" {
+			draw = num.CUniform[complex128]
+			if in.g.T == ir.Complex64 {
+				draw = func(seed, offset, index int64) complex128 {
+					return complex128(num.CUniform[complex64](seed, offset, index))
+				}
+			}
+		}
+		return Number[F]{Complex: draw(seed, offset, in.position)}
+	}
+	f := num.Normal[float64](seed, offset, in.position)
+	if fn == "uniform" {
+		f = num.Uniform[float64](seed, offset, in.position)
+		if in.g.T == ir.Float32 {
+			f = float64(num.Uniform[float32](seed, offset, in.position))
+		}
+	}
+	return Number[F]{Float: in.a.FromFloat(f)}
 }
 
 func (in *interp[F]) convert(n Number[F], from, to ir.DType) Number[F] {
@@ -202,15 +223,6 @@ func (in *interp[F]) angle(f F) F {
 	return zero
 }
 
-var complexFuncs = map[string]func(complex128) complex128{
-	"sqrt": cmplx.Sqrt, "exp": cmplx.Exp, "log": cmplx.Log, "sin": cmplx.Sin, "cos": cmplx.Cos,
-	"asin": cmplx.Asin, "acos": cmplx.Acos, "atan": cmplx.Atan, "sinh": cmplx.Sinh, "cosh": cmplx.Cosh,
-	"asinh": cmplx.Asinh, "acosh": cmplx.Acosh, "atanh": cmplx.Atanh, "conj": cmplx.Conj,
-	"neg":     func(x complex128) complex128 { return -x },
-	"rsqrt":   func(x complex128) complex128 { return 1 / cmplx.Sqrt(x) },
-	"sigmoid": func(x complex128) complex128 { return 1 / (1 + cmplx.Exp(-x)) },
-}
-
 func (in *interp[F]) complex(v *Value, args []Number[F]) (Number[F], error) {
 	x := args[0].Complex
 	var y complex128
@@ -226,8 +238,10 @@ func (in *interp[F]) complex(v *Value, args []Number[F]) (Number[F], error) {
 		return Number[F]{Complex: x * y}, nil
 	case "div":
 		return Number[F]{Complex: x / y}, nil
-	case "pow":
-		return Number[F]{Complex: cmplx.Pow(x, y)}, nil
+	case "neg":
+		return Number[F]{Complex: -x}, nil
+	case "conj":
+		return Number[F]{Complex: cmplx.Conj(x)}, nil
 	case "eq":
 		return Number[F]{Bool: x == y}, nil
 	case "ne":
@@ -247,41 +261,9 @@ func (in *interp[F]) complex(v *Value, args []Number[F]) (Number[F], error) {
 	case "imag":
 		return Number[F]{Float: in.a.FromFloat(imag(x))}, nil
 	}
-	switch v.Name {
-	case "tanh":
-		t, err := in.tanh(x)
-		return Number[F]{Complex: t}, err
-	case "tan":
-		t, err := in.tanh(complex(-imag(x), real(x)))
-		return Number[F]{Complex: complex(imag(t), -real(t))}, err
+	of := []complex128{x, y}[:len(args)]
+	if f, ok := in.a.CallComplex(v.Name, of); ok {
+		return Number[F]{Complex: f}, nil
 	}
-	f := complexFuncs[v.Name]
-	if f == nil {
-		return Number[F]{}, fmt.Errorf("internal error: the interpreter has no complex %s", v.Name)
-	}
-	return Number[F]{Complex: f(x)}, nil
-}
-
-// tanh is computed in the interpreter's arithmetic: the library's loses all digits
-// near the poles.
-func (in *interp[F]) tanh(x complex128) (t complex128, err error) {
-	if cmplx.IsInf(x) || cmplx.IsNaN(x) {
-		return cmplx.Tanh(x), nil
-	}
-	call := func(name string, args ...F) F {
-		f, ok := in.a.Call(name, args)
-		if !ok {
-			err = fmt.Errorf("internal error: the interpreter's arithmetic has no %s", name)
-		}
-		return f
-	}
-	re, im := in.a.FromFloat(real(x)), in.a.FromFloat(imag(x))
-	s, c := call("sin", im), call("cos", im)
-	if size := math.Abs(real(x)); size > 22 { // 1 to the last place
-		decay := call("mul", call("mul", s, c), call("exp", in.a.FromFloat(-2*size)))
-		return complex(math.Copysign(1, real(x)), 4*in.a.ToFloat(decay)), err
-	}
-	sh, ch := call("sinh", re), call("cosh", re)
-	below := call("add", call("mul", sh, sh), call("mul", c, c))
-	return complex(in.a.ToFloat(call("div", call("mul", sh, ch), below)), in.a.ToFloat(call("div", call("mul", s, c), below))), err
+	return Number[F]{}, fmt.Errorf("internal error: the interpreter's arithmetic has no complex %s", v.Name)
 }

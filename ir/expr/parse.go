@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -134,6 +135,8 @@ func (p *parse) node(e ast.Expr) (*Node, error) {
 		return p.operator(fn, int(e.OpPos)-1, e.X, e.Y)
 	case *ast.CallExpr:
 		return p.call(e, pos)
+	case *ast.StarExpr: // x**2 reads as x * *2
+		return nil, &Error{pos, "there is no operator **; write pow(x, y), or x*x"}
 	}
 	return nil, &Error{pos, "only names, numbers, operators and calls are part of the language"}
 }
@@ -191,7 +194,7 @@ func (p *parse) ident(e *ast.Ident, pos int) (*Node, error) {
 		return &Node{Op: OpConst, Value: ir.BoolScalar(e.Name == "true"), Pos: pos}, nil
 	}
 	if !p.known(e.Name) {
-		return nil, &Error{pos, fmt.Sprintf("unknown name %q (have %s)", e.Name, strings.Join(p.names(), ", "))}
+		return nil, &Error{pos, fmt.Sprintf("unknown name %q (have %s)%s", e.Name, strings.Join(p.names(), ", "), DidYouMean(e.Name, p.visible()))}
 	}
 	return &Node{Op: OpName, Name: e.Name, Pos: pos}, nil
 }
@@ -207,6 +210,11 @@ func (p *parse) names() []string {
 	return names
 }
 
+// visible returns all that can be named.
+func (p *parse) visible() []string {
+	return slices.Concat(p.names(), slices.Sorted(maps.Keys(Constants)), typeConstants, []string{"index"})
+}
+
 func (p *parse) known(n string) bool {
 	_, constant := Constants[n]
 	return constant || n == "index" || slices.Contains(typeConstants, n) || slices.Contains(p.names(), n)
@@ -219,7 +227,7 @@ func (p *parse) call(e *ast.CallExpr, pos int) (*Node, error) {
 	}
 	f := functions[id.Name]
 	if f == nil || f.operator {
-		return nil, &Error{pos, fmt.Sprintf("unknown function %q", id.Name)}
+		return nil, &Error{pos, fmt.Sprintf("unknown function %q%s", id.Name, DidYouMean(id.Name, Functions()))}
 	}
 	if len(e.Args) != f.arity {
 		return nil, &Error{pos, fmt.Sprintf("%s takes %d arguments, not %d", id.Name, f.arity, len(e.Args))}

@@ -28,7 +28,7 @@ const (
 	toInt                // conversion to int64
 	toT                  // conversion to the compute dtype
 	pair                 // two reals give a complex
-	drawReal             // seed and offset; a real number
+	drawT                // seed and offset; a number of the compute dtype
 	drawInt              // seed and offset; an int64
 )
 
@@ -80,7 +80,7 @@ var functions = map[string]*function{
 
 	// Order.
 	"abs":  {arity: 1, class: onNum, rule: toReal, diff: []string{"sign(a)"}},
-	"sign": {arity: 1, class: onReal, diff: []string{""}},
+	"sign": {arity: 1, class: onReal | onBool, diff: []string{""}},
 	"min":  {arity: 2, class: onReal | onBool, diff: []string{"where(a == b, 0.5, where(a > b, 0, 1))", "where(a == b, 0.5, where(a < b, 0, 1))"}},
 	"max":  {arity: 2, class: onReal | onBool, diff: []string{"where(a == b, 0.5, where(a < b, 0, 1))", "where(a == b, 0.5, where(a > b, 0, 1))"}},
 	"fmin": {arity: 2, class: onFloat, goName: "FMin", diff: []string{"where(a <= b || isnan(b), 1, 0)", "where(a <= b || isnan(b), 0, 1)"}},
@@ -103,12 +103,12 @@ var functions = map[string]*function{
 	"pow": {arity: 2, class: onNum, analytic: true, diff: []string{
 		"where(b == 0, 0, b*pow(a, b - 1))", "where(a == 0 && real(b) >= 0, 0, pow(a, b)*log(a))"}},
 	"exp":     {arity: 1, class: onFloat | onComplex, diff: []string{"exp(a)"}, analytic: true},
-	"exp2":    {arity: 1, class: onFloat, diff: []string{"exp2(a)*Ln2"}},
-	"expm1":   {arity: 1, class: onFloat, diff: []string{"expm1(a) + 1"}},
+	"exp2":    {arity: 1, class: onFloat | onComplex, diff: []string{"exp2(a)*Ln2"}, analytic: true},
+	"expm1":   {arity: 1, class: onFloat | onComplex, diff: []string{"expm1(a) + 1"}, analytic: true},
 	"log":     {arity: 1, class: onFloat | onComplex, diff: []string{"1/a"}, analytic: true},
-	"log1p":   {arity: 1, class: onFloat, goName: "Log1p", diff: []string{"1/(1 + a)"}},
-	"log2":    {arity: 1, class: onFloat, diff: []string{"Log2E/a"}},
-	"log10":   {arity: 1, class: onFloat, diff: []string{"Log10E/a"}},
+	"log1p":   {arity: 1, class: onFloat | onComplex, goName: "Log1p", diff: []string{"1/(1 + a)"}, analytic: true},
+	"log2":    {arity: 1, class: onFloat | onComplex, diff: []string{"Log2E/a"}, analytic: true},
+	"log10":   {arity: 1, class: onFloat | onComplex, diff: []string{"Log10E/a"}, analytic: true},
 	"sigmoid": {arity: 1, class: onFloat | onComplex, diff: []string{"sigmoid(a)*(1 - sigmoid(a))"}, analytic: true},
 
 	// Trigonometric and hyperbolic.
@@ -124,7 +124,8 @@ var functions = map[string]*function{
 	"asinh": {arity: 1, class: onFloat | onComplex, diff: []string{"1/sqrt(a*a + 1)"}, analytic: true},
 	"acosh": {arity: 1, class: onFloat | onComplex, diff: []string{"1/(sqrt(a - 1)*sqrt(a + 1))"}, analytic: true},
 	"atanh": {arity: 1, class: onFloat | onComplex, diff: []string{"1/(1 - a*a)"}, analytic: true},
-	"atan2": {arity: 2, class: onFloat, diff: []string{"b/(a*a + b*b)", "-a/(a*a + b*b)"}},
+	"atan2": {arity: 2, class: onFloat, diff: []string{
+		"where(a == 0 && b == 0, 0, b/hypot(a, b)/hypot(a, b))", "where(a == 0 && b == 0, 0, -a/hypot(a, b)/hypot(a, b))"}},
 	"hypot": {arity: 2, class: onFloat, diff: []string{"a/hypot(a, b)", "b/hypot(a, b)"}},
 
 	// Special functions.
@@ -150,8 +151,8 @@ var functions = map[string]*function{
 	"complex": {arity: 2, class: onComplex, rule: pair, diff: []string{"?", "?"}},
 
 	// Counter-based random numbers: Philox 4x32-10 of seed, offset and index.
-	"uniform":     {arity: 2, class: onFloat | onInt, rule: drawReal, diff: []string{"", ""}},
-	"normal":      {arity: 2, class: onFloat, rule: drawReal, diff: []string{"", ""}},
+	"uniform":     {arity: 2, class: onFloat | onComplex, rule: drawT, diff: []string{"", ""}},
+	"normal":      {arity: 2, class: onFloat | onComplex, rule: drawT, diff: []string{"", ""}},
 	"random_bits": {arity: 2, class: onAll, rule: drawInt, diff: []string{"", ""}},
 }
 

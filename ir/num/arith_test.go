@@ -135,10 +135,12 @@ func TestUniform(t *testing.T) {
 	const n = 1 << 15
 	var sum, squares, normals, normalSquares float64
 	for i := range int64(n) {
-		w := PhiloxBlock([4]uint32{uint32(i), 0, 7, 0}, [2]uint32{5, 0})
-		if got, want := Uniform[float32](5, 7, i), float32(w[0]/256)/(1<<24); got != want {
+		four := PhiloxBlock([4]uint32{uint32(i / 4), 0, 7, 0}, [2]uint32{5, 0})
+		if got, want := Uniform[float32](5, 7, i), float32(four[i%4]/256)/(1<<24); got != want {
 			t.Fatalf("Uniform[float32](5, 7, %d) = %g, want %g", i, got, want)
 		}
+		two := PhiloxBlock([4]uint32{uint32(i / 2), 0, 7, 0}, [2]uint32{5, 0})
+		w := two[i%2*2:]
 		u := Uniform[float64](5, 7, i)
 		if want := float64((uint64(w[0])<<32+uint64(w[1]))/(1<<11)) / (1 << 53); u != want {
 			t.Fatalf("Uniform[float64](5, 7, %d) = %g, want %g", i, u, want)

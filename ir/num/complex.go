@@ -1,88 +1,82 @@
 package num
 
+// The functions of complex numbers; those of complex64 are computed in complex128 and
+// rounded. Branch cuts are C99's: the sign of a zero part says on which side of a cut a
+// number lies.
+
 import (
 	"math"
 	"math/cmplx"
 )
 
 // CSqrt returns the principal square root.
-func CSqrt[T Complex](x T) T { return T(cmplx.Sqrt(complex128(x))) }
+func CSqrt[T Complex](x T) T { return T(csqrt(complex128(x))) }
 
 // CRsqrt returns 1/sqrt(x).
-func CRsqrt[T Complex](x T) T { return T(1 / cmplx.Sqrt(complex128(x))) }
+func CRsqrt[T Complex](x T) T { return T(1 / csqrt(complex128(x))) }
 
 // CExp returns e^x.
-func CExp[T Complex](x T) T { return T(cmplx.Exp(complex128(x))) }
+func CExp[T Complex](x T) T { return T(cexp(complex128(x))) }
+
+// CExp2 returns 2^x.
+func CExp2[T Complex](x T) T { return T(cexp2(complex128(x))) }
+
+// CExpm1 returns e^x - 1.
+func CExpm1[T Complex](x T) T { return T(cexpm1(complex128(x))) }
 
 // CLog returns the principal logarithm.
 func CLog[T Complex](x T) T { return T(clog(complex128(x))) }
 
-func clog(x complex128) complex128 { return complex(log(cmplx.Abs(x)), cmplx.Phase(x)) }
+// CLog2 returns the principal logarithm to base 2.
+func CLog2[T Complex](x T) T { return T(clog2(complex128(x))) }
+
+// CLog10 returns the principal logarithm to base 10.
+func CLog10[T Complex](x T) T { return T(clog10(complex128(x))) }
+
+// CLog1p returns the principal logarithm of 1 + x.
+func CLog1p[T Complex](x T) T { return T(clog1p(complex128(x))) }
 
 // CPow returns a^b.
 func CPow[T Complex](a, b T) T { return T(cmplx.Pow(complex128(a), complex128(b))) }
 
 // CSigmoid returns 1/(1 + e^-x).
-func CSigmoid[T Complex](x T) T { return T(1 / (1 + cmplx.Exp(-complex128(x)))) }
+func CSigmoid[T Complex](x T) T { return T(csigmoid(complex128(x))) }
 
 // CSin returns the sine.
-func CSin[T Complex](x T) T { return T(cmplx.Sin(complex128(x))) }
+func CSin[T Complex](x T) T { return T(csin(complex128(x))) }
 
 // CCos returns the cosine.
-func CCos[T Complex](x T) T { return T(cmplx.Cos(complex128(x))) }
+func CCos[T Complex](x T) T { return T(ccos(complex128(x))) }
 
 // CTan returns the tangent.
-func CTan[T Complex](x T) T {
-	z := complex128(x)
-	t := ctanh(complex(-imag(z), real(z)))
-	return T(complex(imag(t), -real(t)))
-}
+func CTan[T Complex](x T) T { return T(ctan(complex128(x))) }
 
 // CAsin returns the arcsine.
-func CAsin[T Complex](x T) T { return T(cmplx.Asin(complex128(x))) }
+func CAsin[T Complex](x T) T { return T(casin(complex128(x))) }
 
 // CAcos returns the arccosine.
-func CAcos[T Complex](x T) T { return T(cmplx.Acos(complex128(x))) }
+func CAcos[T Complex](x T) T { return T(cacos(complex128(x))) }
 
 // CAtan returns the arctangent.
-func CAtan[T Complex](x T) T { return T(cmplx.Atan(complex128(x))) }
+func CAtan[T Complex](x T) T { return T(catan(complex128(x))) }
 
 // CSinh returns the hyperbolic sine.
-func CSinh[T Complex](x T) T { return T(cmplx.Sinh(complex128(x))) }
+func CSinh[T Complex](x T) T { return T(csinh(complex128(x))) }
 
 // CCosh returns the hyperbolic cosine.
-func CCosh[T Complex](x T) T { return T(cmplx.Cosh(complex128(x))) }
+func CCosh[T Complex](x T) T { return T(ccosh(complex128(x))) }
 
 // CTanh returns the hyperbolic tangent.
 func CTanh[T Complex](x T) T { return T(ctanh(complex128(x))) }
 
-// ctanh is Kahan's: unlike the library's, its denominator is a sum of squares,
-// which neither cancels near a pole nor overflows.
-func ctanh(z complex128) complex128 {
-	x, y := real(z), imag(z)
-	if y == 0 {
-		return complex(math.Tanh(x), y)
-	}
-	s, c := math.Sincos(y)
-	switch {
-	case math.IsInf(x, 0) && !IsFinite(y):
-		return complex(math.Copysign(1, x), 0)
-	case math.Abs(x) > 22 && IsFinite(y):
-		return complex(math.Copysign(1, x), 4*s*c*math.Exp(-2*math.Abs(x)))
-	}
-	sh, ch := math.Sinh(x), math.Cosh(x)
-	below := c*c + sh*sh
-	return complex(sh*ch/below, s*c/below)
-}
-
 // CAsinh returns the inverse hyperbolic sine.
-func CAsinh[T Complex](x T) T { return T(cmplx.Asinh(complex128(x))) }
+func CAsinh[T Complex](x T) T { return T(casinh(complex128(x))) }
 
 // CAcosh returns the inverse hyperbolic cosine.
-func CAcosh[T Complex](x T) T { return T(cmplx.Acosh(complex128(x))) }
+func CAcosh[T Complex](x T) T { return T(cacosh(complex128(x))) }
 
 // CAtanh returns the inverse hyperbolic tangent.
-func CAtanh[T Complex](x T) T { return T(cmplx.Atanh(complex128(x))) }
+func CAtanh[T Complex](x T) T { return T(catanh(complex128(x))) }
 
 // CAbs returns the modulus.
 func CAbs[R Float, T Complex](x T) R { return R(cmplx.Abs(complex128(x))) }

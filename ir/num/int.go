@@ -139,12 +139,11 @@ func IImag[T Int](T) T { return 0 }
 // is negative.
 func IAngle[T Int](x T) T { return Where[T](x < 0, 3, 0) }
 
-// Philox returns the first two words of the Philox 4x32-10 block whose key is
-// seed and whose counter is index in the low and offset in the high half.
-func Philox(seed, offset, index int64) (w0, w1 uint32) {
-	w := PhiloxBlock([4]uint32{uint32(index), uint32(uint64(index) >> 32), uint32(offset), uint32(uint64(offset) >> 32)},
+// block returns the four words of the counter that holds index and offset, with the
+// seed for a key.
+func block(seed, offset int64, index uint64) [4]uint32 {
+	return PhiloxBlock([4]uint32{uint32(index), uint32(index >> 32), uint32(offset), uint32(uint64(offset) >> 32)},
 		[2]uint32{uint32(seed), uint32(uint64(seed) >> 32)})
-	return w[0], w[1]
 }
 
 // PhiloxBlock is the Philox 4x32-10 bijection of Salmon et al., 2011.
@@ -159,8 +158,19 @@ func PhiloxBlock(c [4]uint32, k [2]uint32) [4]uint32 {
 	return c
 }
 
-// RandomBits returns 64 random bits: word 0 is the high half.
+// Word returns a word of 32 random bits: an index and the next three have a block.
+func Word(seed, offset, index int64) uint32 {
+	return block(seed, offset, uint64(index)>>2)[index&3]
+}
+
+// Pair returns two words: an index and the next have a block.
+func Pair(seed, offset, index int64) (w0, w1 uint32) {
+	w := block(seed, offset, uint64(index)>>1)
+	return w[2*(index&1)], w[2*(index&1)+1]
+}
+
+// RandomBits returns 64 random bits: the first word of Pair is the high half.
 func RandomBits(seed, offset, index int64) int64 {
-	w0, w1 := Philox(seed, offset, index)
+	w0, w1 := Pair(seed, offset, index)
 	return int64(uint64(w0)<<32 | uint64(w1))
 }

@@ -236,10 +236,10 @@ func Acos[T Float](x T) T { return T(acos(float64(x))) }
 func Atan[T Float](x T) T { return T(math.Atan(float64(x))) }
 
 // Sinh returns the hyperbolic sine.
-func Sinh[T Float](x T) T { return T(math.Sinh(float64(x))) }
+func Sinh[T Float](x T) T { return T(sinhReal(float64(x))) }
 
 // Cosh returns the hyperbolic cosine.
-func Cosh[T Float](x T) T { return T(math.Cosh(float64(x))) }
+func Cosh[T Float](x T) T { return T(coshReal(float64(x))) }
 
 // Tanh returns the hyperbolic tangent.
 func Tanh[T Float](x T) T { return T(math.Tanh(float64(x))) }

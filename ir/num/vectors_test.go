@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"math"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,8 +16,15 @@ var bounds = map[string]float64{
 	"sqrt": 0.5, "fmod": 0, "remainder": 1.5, "tan": 2, "erfinv": 2, "digamma": 8, "lgamma": 4,
 }
 
+// assembly are the errors of functions that the standard library has in assembly of
+// its own on s390x, which is less accurate than its Go.
+var assembly = map[string]float64{"sinh": 2.5, "erfc": 24}
+
 // limit returns the error allowed of a function.
 func limit(name string) float64 {
+	if b, ok := assembly[name]; ok && runtime.GOARCH == "s390x" {
+		return b
+	}
 	if b, ok := bounds[name]; ok {
 		return b
 	}

@@ -1,0 +1,179 @@
+package emit
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/sinter-go/sinter/gen/schema"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// refusal prints what a composition begins with: bad operands are its result.
+func (f *goFile) refusal(op *schema.Op) []jen.Code {
+	if len(op.Operands()) == 0 {
+		return nil
+	}
+	return []jen.Code{
+		jen.Id("in").Op(":=").Add(operandList(op)),
+		jen.If(jen.Id("t").Op(":=").Add(coreName("Refused")).Call(jen.Op("&").Id(opVar(op)), jen.Id("in").Op("..."))).Op(";").Id("t").Op("!=").Nil().Block(
+			f.e.returnFailed(op, jen.Id("t"), false)),
+	}
+}
+
+// widening prints how a composition that rounds more than once is computed of operands
+// of 16 bits: in the dtype that these are accumulated in, its results rounded once.
+//
+//	if to, narrow := core.Narrow(&<name>Op, in, <operands>); narrow {
+//		out := core.Composing(func() *core.Tensor { return core.Round(<Name>(core.Wide(<operand>), ...), to) })
+//		core.Composed(&<name>Op, in, out)
+//		return out
+//	}
+func (f *goFile) widening(op *schema.Op) []jen.Code {
+	widened := f.e.widened(op)
+	if len(widened) == 0 {
+		return nil
+	}
+	wide := jen.Id("in").Op("...")
+	if len(widened) < len(floats(op)) {
+		wide = jen.ListFunc(func(g *jen.Group) {
+			for _, p := range widened {
+				g.Id(local(p.Name))
+			}
+		})
+	}
+	var args []jen.Code
+	for _, p := range op.Params {
+		arg := jen.Id(local(p.Name))
+		switch {
+		case !slices.Contains(widened, p):
+		case p.Type == schema.TensorList:
+			arg = coreName("WideAll").Call(arg)
+		default:
+			arg = coreName("Wide").Call(arg)
+		}
+		args = append(args, arg)
+	}
+	again := jen.Id(f.e.funcName(op)).Call(args...)
+	to, self := jen.Id("to"), jen.Op("&").Id(opVar(op))
+	inner := []jen.Code{
+		jen.Id("out").Op(":=").Add(coreName("Composing")).Call(jen.Func().Params().Add(tensorType()).Block(
+			jen.Return(coreName("Round").Call(again, to)))),
+		coreName("Composed").Call(self, jen.Id("in"), jen.Id("out")),
+		jen.Return(jen.Id("out")),
+	}
+	if list := op.Results[0].List; list || len(op.Results) > 1 {
+		if !list {
+			again = jen.Id("list").Call(again)
+		}
+		ret := jen.Return(jen.Id("outs"))
+		if !list {
+			var outs []jen.Code
+			for i := range op.Results {
+				outs = append(outs, jen.Id("outs").Index(jen.Lit(i)))
+			}
+			ret = jen.Return(outs...)
+		}
+		inner = []jen.Code{
+			jen.Id("outs").Op(":=").Add(coreName("ComposingAll")).Call(jen.Func().Params().Index().Add(tensorType()).Block(
+				jen.Return(coreName("RoundAll").Call(again, to)))),
+			coreName("Composed").Call(self, jen.Id("in"), jen.Id("outs").Op("...")),
+			ret,
+		}
+	}
+	return []jen.Code{jen.If(jen.List(jen.Id("to"), jen.Id("narrow")).Op(":=").Add(coreName("Narrow")).Call(
+		self, jen.Id("in"), wide), jen.Id("narrow")).Block(inner...)}
+}
+
+// A wideness says when a gradient is computed in the dtype that 16-bit floats are
+// accumulated in.
+type wideness uint8
+
+const (
+	asIs     wideness = iota
+	ifSpread          // where the operand was broadcast: what its elements contribute is added up
+	always            // it rounds more than once
+)
+
+// wide says when the gradient of one operand of op, in which so many operators in a row
+// round, is computed wide.
+func (e *emitter) wide(op *schema.Op, roundings int) wideness {
+	switch {
+	case op.DTypes&halves == 0 || roundings == 0:
+		return asIs
+	case roundings > 1:
+		return always
+	case op.Kind == ir.Elementwise && len(op.Operands()) > 1:
+		return ifSpread
+	}
+	return asIs
+}
+
+// widen prints x, of the given name, as the gradient reads it.
+func (part *gradPart) widen(name string, x code) code {
+	switch {
+	case !part.spoiled[name] || part.wide == asIs:
+		return x
+	case part.lists[name]:
+		return coreName("WideAll").Call(x)
+	case part.wide == ifSpread:
+		return jen.Id("grad").Dot("WideSpread").Call(jen.Lit(part.operand), x)
+	}
+	return coreName("Wide").Call(x)
+}
+
+// spoilAll has all tensors that the gradient of an operand of op reads be read wide, if
+// any is.
+func (part *gradPart) spoilAll(op *schema.Op) {
+	for _, n := range tensorsOf(op) {
+		part.spoiled[n] = part.names[n]
+	}
+}
+
+// onlyTensors takes names of other things out of those that are read wide.
+func (part *gradPart) onlyTensors(op *schema.Op) {
+	tensors := tensorsOf(op)
+	maps.DeleteFunc(part.spoiled, func(n string, _ bool) bool { return !slices.Contains(tensors, n) })
+}
+
+// shadows prints new definitions of those of the names that the gradient reads wide.
+func (part *gradPart) shadows(names []string) (out []jen.Code) {
+	if part.wide == asIs {
+		return nil
+	}
+	for _, n := range names {
+		if part.spoiled[n] {
+			out = append(out, jen.Id(local(n)).Op(":=").Add(part.widen(n, jen.Id(local(n)))))
+		}
+	}
+	return out
+}
+
+// tensorsOf returns the names that gradients of op read tensors by, in a fixed order:
+// those of its results' gradients, its operands and its results.
+func tensorsOf(op *schema.Op) []string {
+	var names []string
+	for _, r := range op.Results {
+		names = append(names, dyOf(op, r))
+	}
+	for _, p := range op.Operands() {
+		if p.Fixed == ir.Invalid && p.Name != "dy" {
+			names = append(names, p.Name)
+		}
+	}
+	for _, r := range op.Results {
+		if !isDiscrete(r) && r.DType == ir.Invalid {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// dyOf is the schema's name of a result's gradient.
+func dyOf(op *schema.Op, r schema.Result) string {
+	if len(op.Results) > 1 {
+		return "dy_" + r.Name
+	}
+	return "dy"
+}
