@@ -165,6 +165,11 @@ template <class T> struct HardtanhFn {
   T hi;
   SINTER_FN T operator()(long long index, T x) const { return ((x <= lo) ? lo : ((x >= hi) ? hi : x)); }
 };
+SINTER_ELEMENTWISE(hardtanh_uint8, HardtanhFn<uint8>, uint8, uint8)
+SINTER_ELEMENTWISE(hardtanh_int8, HardtanhFn<int8>, int8, int8)
+SINTER_ELEMENTWISE(hardtanh_int16, HardtanhFn<int16>, int16, int16)
+SINTER_ELEMENTWISE(hardtanh_int32, HardtanhFn<int32>, int32, int32)
+SINTER_ELEMENTWISE(hardtanh_int64, HardtanhFn<int64>, int64, int64)
 SINTER_ELEMENTWISE(hardtanh_float16, HardtanhFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(hardtanh_bfloat16, HardtanhFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(hardtanh_float32, HardtanhFn<float32>, float32, float32)
@@ -182,6 +187,12 @@ SINTER_ELEMENTWISE(hardtanh_grad_x_bfloat16, HardtanhGradXFn<float32>, bfloat16,
 SINTER_ELEMENTWISE(hardtanh_grad_x_float32, HardtanhGradXFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(hardtanh_grad_x_float64, HardtanhGradXFn<float64>, float64, float64, float64)
 
+// HeavisideBool: where(x == 0, values, where(x < 0, 0, where(isnan(x), x, 1)))
+template <class T> struct HeavisideBoolFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN bool operator()(long long index, T x, T values) const { return ((x == false) ? values : (((!x) && false) ? false : (false ? x : true))); }
+};
+
 // HeavisideInt: where(x == 0, values, where(x < 0, 0, where(isnan(x), x, 1)))
 template <class T> struct HeavisideIntFn {
   typedef typename real_of<T>::type R;
@@ -193,6 +204,7 @@ template <class T> struct HeavisideFloatFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x, T values) const { return ((x == T(0.0)) ? values : ((x < T(0.0)) ? T(0.0) : (sinter::isnan(x) ? x : T(1.0)))); }
 };
+SINTER_ELEMENTWISE(heaviside_bool, HeavisideBoolFn<bool>, bool, bool, bool)
 SINTER_ELEMENTWISE(heaviside_uint8, HeavisideIntFn<uint8>, uint8, uint8, uint8)
 SINTER_ELEMENTWISE(heaviside_int8, HeavisideIntFn<int8>, int8, int8, int8)
 SINTER_ELEMENTWISE(heaviside_int16, HeavisideIntFn<int16>, int16, int16, int16)
@@ -260,15 +272,5 @@ SINTER_ELEMENTWISE(mish_grad_x_float16, MishGradXFn<float32>, float16, float16, 
 SINTER_ELEMENTWISE(mish_grad_x_bfloat16, MishGradXFn<float32>, bfloat16, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(mish_grad_x_float32, MishGradXFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(mish_grad_x_float64, MishGradXFn<float64>, float64, float64, float64)
-
-// Prelu: where(x > 0, x, weight*x)
-template <class T> struct PreluFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T weight) const { return ((x > T(0.0)) ? x : (weight * x)); }
-};
-SINTER_ELEMENTWISE(prelu_float16, PreluFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(prelu_bfloat16, PreluFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(prelu_float32, PreluFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(prelu_float64, PreluFn<float64>, float64, float64, float64)
 
 }  // namespace sinter

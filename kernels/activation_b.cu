@@ -4,6 +4,16 @@
 
 namespace sinter {
 
+// Prelu: where(x > 0, x, weight*x)
+template <class T> struct PreluFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T weight) const { return ((x > T(0.0)) ? x : (weight * x)); }
+};
+SINTER_ELEMENTWISE(prelu_float16, PreluFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(prelu_bfloat16, PreluFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(prelu_float32, PreluFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(prelu_float64, PreluFn<float64>, float64, float64, float64)
+
 // PreluGradWeight: where(x > 0, 0, dy*x)
 template <class T> struct PreluGradWeightFn {
   typedef typename real_of<T>::type R;
@@ -115,19 +125,32 @@ SINTER_ELEMENTWISE(silu_float16, SiluFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(silu_bfloat16, SiluFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(silu_float32, SiluFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(silu_float64, SiluFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(silu_complex64, SiluFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(silu_complex128, SiluFn<complex128>, complex128, complex128)
 
-// SiluGradX: dy*(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))
-template <class T> struct SiluGradXFn {
+// SiluGradXFloat: dy*conj(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))
+template <class T> struct SiluGradXFloatFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const {
     const T t0 = sinter::sigmoid(x);
     return dy * (t0 + x * (t0 * (T(1.0) - t0)));
   }
 };
-SINTER_ELEMENTWISE(silu_grad_x_float16, SiluGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(silu_grad_x_bfloat16, SiluGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(silu_grad_x_float32, SiluGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(silu_grad_x_float64, SiluGradXFn<float64>, float64, float64, float64)
+
+// SiluGradXComplex: dy*conj(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))
+template <class T> struct SiluGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const {
+    const T t0 = sinter::sigmoid(x);
+    return dy * sinter::conj(t0 + x * (t0 * (T(R(1.0)) - t0)));
+  }
+};
+SINTER_ELEMENTWISE(silu_grad_x_float16, SiluGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(silu_grad_x_bfloat16, SiluGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(silu_grad_x_float32, SiluGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(silu_grad_x_float64, SiluGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(silu_grad_x_complex64, SiluGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(silu_grad_x_complex128, SiluGradXComplexFn<complex128>, complex128, complex128, complex128)
 
 // Softplus: where(beta*x > limit, x, log1p(exp(beta*x))/beta)
 template <class T> struct SoftplusFn {
@@ -182,15 +205,23 @@ SINTER_ELEMENTWISE(softshrink_grad_x_bfloat16, SoftshrinkGradXFn<float32>, bfloa
 SINTER_ELEMENTWISE(softshrink_grad_x_float32, SoftshrinkGradXFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(softshrink_grad_x_float64, SoftshrinkGradXFn<float64>, float64, float64, float64)
 
-// Softsign: x/(1 + abs(x))
-template <class T> struct SoftsignFn {
+// SoftsignFloat: x/(1 + abs(x))
+template <class T> struct SoftsignFloatFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x) const { return x / (T(1.0) + sinter::abs(x)); }
 };
-SINTER_ELEMENTWISE(softsign_float16, SoftsignFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(softsign_bfloat16, SoftsignFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(softsign_float32, SoftsignFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(softsign_float64, SoftsignFn<float64>, float64, float64)
+
+// SoftsignComplex: x/(1 + abs(x))
+template <class T> struct SoftsignComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x) const { return x / sinter::cast<T>(R(1.0) + sinter::abs(x)); }
+};
+SINTER_ELEMENTWISE(softsign_float16, SoftsignFloatFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(softsign_bfloat16, SoftsignFloatFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(softsign_float32, SoftsignFloatFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(softsign_float64, SoftsignFloatFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(softsign_complex64, SoftsignComplexFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(softsign_complex128, SoftsignComplexFn<complex128>, complex128, complex128)
 
 // Tanhshrink: x - tanh(x)
 template <class T> struct TanhshrinkFn {
@@ -201,41 +232,31 @@ SINTER_ELEMENTWISE(tanhshrink_float16, TanhshrinkFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(tanhshrink_bfloat16, TanhshrinkFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(tanhshrink_float32, TanhshrinkFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(tanhshrink_float64, TanhshrinkFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(tanhshrink_complex64, TanhshrinkFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(tanhshrink_complex128, TanhshrinkFn<complex128>, complex128, complex128)
 
-// TanhshrinkGradX: dy*(1 - (1 - tanh(x)*tanh(x)))
-template <class T> struct TanhshrinkGradXFn {
+// TanhshrinkGradXFloat: dy*conj(1 - (1 - tanh(x)*tanh(x)))
+template <class T> struct TanhshrinkGradXFloatFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const {
     const T t0 = sinter::tanh(x);
     return dy * (T(1.0) - (T(1.0) - t0 * t0));
   }
 };
-SINTER_ELEMENTWISE(tanhshrink_grad_x_float16, TanhshrinkGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(tanhshrink_grad_x_bfloat16, TanhshrinkGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(tanhshrink_grad_x_float32, TanhshrinkGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(tanhshrink_grad_x_float64, TanhshrinkGradXFn<float64>, float64, float64, float64)
 
-// Threshold: where(x > limit, x, value)
-template <class T> struct ThresholdFn {
+// TanhshrinkGradXComplex: dy*conj(1 - (1 - tanh(x)*tanh(x)))
+template <class T> struct TanhshrinkGradXComplexFn {
   typedef typename real_of<T>::type R;
-  R limit;
-  T value;
-  SINTER_FN T operator()(long long index, T x) const { return ((x > limit) ? x : value); }
+  SINTER_FN T operator()(long long index, T dy, T x) const {
+    const T t0 = sinter::tanh(x);
+    return dy * sinter::conj(T(R(1.0)) - (T(R(1.0)) - t0 * t0));
+  }
 };
-SINTER_ELEMENTWISE(threshold_float16, ThresholdFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(threshold_bfloat16, ThresholdFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(threshold_float32, ThresholdFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(threshold_float64, ThresholdFn<float64>, float64, float64)
-
-// ThresholdGradX: where(x > limit, dy, 0)
-template <class T> struct ThresholdGradXFn {
-  typedef typename real_of<T>::type R;
-  R limit;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x > limit) ? dy : T(0.0)); }
-};
-SINTER_ELEMENTWISE(threshold_grad_x_float16, ThresholdGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(threshold_grad_x_bfloat16, ThresholdGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(threshold_grad_x_float32, ThresholdGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(threshold_grad_x_float64, ThresholdGradXFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(tanhshrink_grad_x_float16, TanhshrinkGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(tanhshrink_grad_x_bfloat16, TanhshrinkGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(tanhshrink_grad_x_float32, TanhshrinkGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(tanhshrink_grad_x_float64, TanhshrinkGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(tanhshrink_grad_x_complex64, TanhshrinkGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(tanhshrink_grad_x_complex128, TanhshrinkGradXComplexFn<complex128>, complex128, complex128, complex128)
 
 }  // namespace sinter

@@ -240,34 +240,26 @@ SINTER_ELEMENTWISE(addcmul_grad_z_float64, AddcmulGradZFloatFn<float64>, float64
 SINTER_ELEMENTWISE(addcmul_grad_z_complex64, AddcmulGradZComplexFn<complex64>, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(addcmul_grad_z_complex128, AddcmulGradZComplexFn<complex128>, complex128, complex128, complex128)
 
-// Clamp: min(max(x, lo), hi)
-template <class T> struct ClampFn {
+// ClampBool: min(max(x, lo), hi)
+template <class T> struct ClampBoolFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN bool operator()(long long index, T x, T lo, T hi) const { return (x || lo) && hi; }
+};
+
+// ClampUint8: min(max(x, lo), hi)
+template <class T> struct ClampUint8Fn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x, T lo, T hi) const { return sinter::min(sinter::max(x, lo), hi); }
 };
-SINTER_ELEMENTWISE(clamp_uint8, ClampFn<uint8>, uint8, uint8, uint8, uint8)
-SINTER_ELEMENTWISE(clamp_int8, ClampFn<int8>, int8, int8, int8, int8)
-SINTER_ELEMENTWISE(clamp_int16, ClampFn<int16>, int16, int16, int16, int16)
-SINTER_ELEMENTWISE(clamp_int32, ClampFn<int32>, int32, int32, int32, int32)
-SINTER_ELEMENTWISE(clamp_int64, ClampFn<int64>, int64, int64, int64, int64)
-SINTER_ELEMENTWISE(clamp_float16, ClampFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(clamp_bfloat16, ClampFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(clamp_float32, ClampFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(clamp_float64, ClampFn<float64>, float64, float64, float64, float64)
-
-// ClampMax: min(x, hi)
-template <class T> struct ClampMaxFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T hi) const { return sinter::min(x, hi); }
-};
-SINTER_ELEMENTWISE(clamp_max_uint8, ClampMaxFn<uint8>, uint8, uint8, uint8)
-SINTER_ELEMENTWISE(clamp_max_int8, ClampMaxFn<int8>, int8, int8, int8)
-SINTER_ELEMENTWISE(clamp_max_int16, ClampMaxFn<int16>, int16, int16, int16)
-SINTER_ELEMENTWISE(clamp_max_int32, ClampMaxFn<int32>, int32, int32, int32)
-SINTER_ELEMENTWISE(clamp_max_int64, ClampMaxFn<int64>, int64, int64, int64)
-SINTER_ELEMENTWISE(clamp_max_float16, ClampMaxFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(clamp_max_bfloat16, ClampMaxFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(clamp_max_float32, ClampMaxFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(clamp_max_float64, ClampMaxFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(clamp_bool, ClampBoolFn<bool>, bool, bool, bool, bool)
+SINTER_ELEMENTWISE(clamp_uint8, ClampUint8Fn<uint8>, uint8, uint8, uint8, uint8)
+SINTER_ELEMENTWISE(clamp_int8, ClampUint8Fn<int8>, int8, int8, int8, int8)
+SINTER_ELEMENTWISE(clamp_int16, ClampUint8Fn<int16>, int16, int16, int16, int16)
+SINTER_ELEMENTWISE(clamp_int32, ClampUint8Fn<int32>, int32, int32, int32, int32)
+SINTER_ELEMENTWISE(clamp_int64, ClampUint8Fn<int64>, int64, int64, int64, int64)
+SINTER_ELEMENTWISE(clamp_float16, ClampUint8Fn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(clamp_bfloat16, ClampUint8Fn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(clamp_float32, ClampUint8Fn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(clamp_float64, ClampUint8Fn<float64>, float64, float64, float64, float64)
 
 }  // namespace sinter

@@ -4,20 +4,49 @@
 
 namespace sinter {
 
-// ClampMin: max(x, lo)
-template <class T> struct ClampMinFn {
+// ClampMaxBool: min(x, hi)
+template <class T> struct ClampMaxBoolFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN bool operator()(long long index, T x, T hi) const { return x && hi; }
+};
+
+// ClampMaxUint8: min(x, hi)
+template <class T> struct ClampMaxUint8Fn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T hi) const { return sinter::min(x, hi); }
+};
+SINTER_ELEMENTWISE(clamp_max_bool, ClampMaxBoolFn<bool>, bool, bool, bool)
+SINTER_ELEMENTWISE(clamp_max_uint8, ClampMaxUint8Fn<uint8>, uint8, uint8, uint8)
+SINTER_ELEMENTWISE(clamp_max_int8, ClampMaxUint8Fn<int8>, int8, int8, int8)
+SINTER_ELEMENTWISE(clamp_max_int16, ClampMaxUint8Fn<int16>, int16, int16, int16)
+SINTER_ELEMENTWISE(clamp_max_int32, ClampMaxUint8Fn<int32>, int32, int32, int32)
+SINTER_ELEMENTWISE(clamp_max_int64, ClampMaxUint8Fn<int64>, int64, int64, int64)
+SINTER_ELEMENTWISE(clamp_max_float16, ClampMaxUint8Fn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(clamp_max_bfloat16, ClampMaxUint8Fn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(clamp_max_float32, ClampMaxUint8Fn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(clamp_max_float64, ClampMaxUint8Fn<float64>, float64, float64, float64)
+
+// ClampMinBool: max(x, lo)
+template <class T> struct ClampMinBoolFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN bool operator()(long long index, T x, T lo) const { return x || lo; }
+};
+
+// ClampMinUint8: max(x, lo)
+template <class T> struct ClampMinUint8Fn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x, T lo) const { return sinter::max(x, lo); }
 };
-SINTER_ELEMENTWISE(clamp_min_uint8, ClampMinFn<uint8>, uint8, uint8, uint8)
-SINTER_ELEMENTWISE(clamp_min_int8, ClampMinFn<int8>, int8, int8, int8)
-SINTER_ELEMENTWISE(clamp_min_int16, ClampMinFn<int16>, int16, int16, int16)
-SINTER_ELEMENTWISE(clamp_min_int32, ClampMinFn<int32>, int32, int32, int32)
-SINTER_ELEMENTWISE(clamp_min_int64, ClampMinFn<int64>, int64, int64, int64)
-SINTER_ELEMENTWISE(clamp_min_float16, ClampMinFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(clamp_min_bfloat16, ClampMinFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(clamp_min_float32, ClampMinFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(clamp_min_float64, ClampMinFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(clamp_min_bool, ClampMinBoolFn<bool>, bool, bool, bool)
+SINTER_ELEMENTWISE(clamp_min_uint8, ClampMinUint8Fn<uint8>, uint8, uint8, uint8)
+SINTER_ELEMENTWISE(clamp_min_int8, ClampMinUint8Fn<int8>, int8, int8, int8)
+SINTER_ELEMENTWISE(clamp_min_int16, ClampMinUint8Fn<int16>, int16, int16, int16)
+SINTER_ELEMENTWISE(clamp_min_int32, ClampMinUint8Fn<int32>, int32, int32, int32)
+SINTER_ELEMENTWISE(clamp_min_int64, ClampMinUint8Fn<int64>, int64, int64, int64)
+SINTER_ELEMENTWISE(clamp_min_float16, ClampMinUint8Fn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(clamp_min_bfloat16, ClampMinUint8Fn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(clamp_min_float32, ClampMinUint8Fn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(clamp_min_float64, ClampMinUint8Fn<float64>, float64, float64, float64)
 
 // Copysign: copysign(x, y)
 template <class T> struct CopysignFn {
@@ -48,6 +77,28 @@ SINTER_ELEMENTWISE(deg2rad_float16, Deg2radFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(deg2rad_bfloat16, Deg2radFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(deg2rad_float32, Deg2radFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(deg2rad_float64, Deg2radFn<float64>, float64, float64)
+
+// Direction: where(x == 0, 0, x/abs(x))
+template <class T> struct DirectionFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x) const { return ((x == T(R(0.0))) ? T(R(0.0)) : (x / sinter::cast<T>(sinter::abs(x)))); }
+};
+SINTER_ELEMENTWISE(direction_complex64, DirectionFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(direction_complex128, DirectionFn<complex128>, complex128, complex128)
+
+// DirectionGradX: where(x == 0, 0, dy*conj(1/abs(x))) + where(x == 0, 0, where(x == 0, 0, real(dy*conj(-(x/abs(x))/abs(x)))*(x/abs(x))))
+template <class T> struct DirectionGradXFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const {
+    const bool t0 = x == T(R(0.0));
+    const R t1 = sinter::abs(x);
+    const T t2 = sinter::cast<T>(t1);
+    const T t3 = x / t2;
+    return (t0 ? T(R(0.0)) : (dy * sinter::cast<T>(R(1.0) / t1))) + (t0 ? T(R(0.0)) : (t0 ? T(R(0.0)) : (sinter::cast<T>(sinter::real(dy * sinter::conj(-t3 / t2))) * t3)));
+  }
+};
+SINTER_ELEMENTWISE(direction_grad_x_complex64, DirectionGradXFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(direction_grad_x_complex128, DirectionGradXFn<complex128>, complex128, complex128, complex128)
 
 // Div: x/y
 template <class T> struct DivFn {
@@ -112,11 +163,16 @@ SINTER_ELEMENTWISE(floor_divide_bfloat16, FloorDivideFn<float32>, bfloat16, bflo
 SINTER_ELEMENTWISE(floor_divide_float32, FloorDivideFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(floor_divide_float64, FloorDivideFn<float64>, float64, float64, float64)
 
-// Fmax: fmax(x, y)
+// Fmax: where(x >= y || isnan(y), x, y)
 template <class T> struct FmaxFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::fmax(x, y); }
+  SINTER_FN T operator()(long long index, T x, T y) const { return (((x >= y) || sinter::isnan(y)) ? x : y); }
 };
+SINTER_ELEMENTWISE(fmax_uint8, FmaxFn<uint8>, uint8, uint8, uint8)
+SINTER_ELEMENTWISE(fmax_int8, FmaxFn<int8>, int8, int8, int8)
+SINTER_ELEMENTWISE(fmax_int16, FmaxFn<int16>, int16, int16, int16)
+SINTER_ELEMENTWISE(fmax_int32, FmaxFn<int32>, int32, int32, int32)
+SINTER_ELEMENTWISE(fmax_int64, FmaxFn<int64>, int64, int64, int64)
 SINTER_ELEMENTWISE(fmax_float16, FmaxFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(fmax_bfloat16, FmaxFn<float32>, bfloat16, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(fmax_float32, FmaxFn<float32>, float32, float32, float32)
@@ -142,11 +198,16 @@ SINTER_ELEMENTWISE(fmax_grad_y_bfloat16, FmaxGradYFn<float32>, bfloat16, bfloat1
 SINTER_ELEMENTWISE(fmax_grad_y_float32, FmaxGradYFn<float32>, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(fmax_grad_y_float64, FmaxGradYFn<float64>, float64, float64, float64, float64)
 
-// Fmin: fmin(x, y)
+// Fmin: where(x <= y || isnan(y), x, y)
 template <class T> struct FminFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::fmin(x, y); }
+  SINTER_FN T operator()(long long index, T x, T y) const { return (((x <= y) || sinter::isnan(y)) ? x : y); }
 };
+SINTER_ELEMENTWISE(fmin_uint8, FminFn<uint8>, uint8, uint8, uint8)
+SINTER_ELEMENTWISE(fmin_int8, FminFn<int8>, int8, int8, int8)
+SINTER_ELEMENTWISE(fmin_int16, FminFn<int16>, int16, int16, int16)
+SINTER_ELEMENTWISE(fmin_int32, FminFn<int32>, int32, int32, int32)
+SINTER_ELEMENTWISE(fmin_int64, FminFn<int64>, int64, int64, int64)
 SINTER_ELEMENTWISE(fmin_float16, FminFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(fmin_bfloat16, FminFn<float32>, bfloat16, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(fmin_float32, FminFn<float32>, float32, float32, float32)
@@ -171,60 +232,5 @@ SINTER_ELEMENTWISE(fmin_grad_y_float16, FminGradYFn<float32>, float16, float16, 
 SINTER_ELEMENTWISE(fmin_grad_y_bfloat16, FminGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(fmin_grad_y_float32, FminGradYFn<float32>, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(fmin_grad_y_float64, FminGradYFn<float64>, float64, float64, float64, float64)
-
-// Fmod: fmod(x, y)
-template <class T> struct FmodFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::fmod(x, y); }
-};
-SINTER_ELEMENTWISE(fmod_uint8, FmodFn<uint8>, uint8, uint8, uint8)
-SINTER_ELEMENTWISE(fmod_int8, FmodFn<int8>, int8, int8, int8)
-SINTER_ELEMENTWISE(fmod_int16, FmodFn<int16>, int16, int16, int16)
-SINTER_ELEMENTWISE(fmod_int32, FmodFn<int32>, int32, int32, int32)
-SINTER_ELEMENTWISE(fmod_int64, FmodFn<int64>, int64, int64, int64)
-SINTER_ELEMENTWISE(fmod_float16, FmodFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(fmod_bfloat16, FmodFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(fmod_float32, FmodFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(fmod_float64, FmodFn<float64>, float64, float64, float64)
-
-// FmodGradY: -(dy*trunc(x/y))
-template <class T> struct FmodGradYFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return -(dy * sinter::trunc(x / y)); }
-};
-SINTER_ELEMENTWISE(fmod_grad_y_float16, FmodGradYFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(fmod_grad_y_bfloat16, FmodGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(fmod_grad_y_float32, FmodGradYFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(fmod_grad_y_float64, FmodGradYFn<float64>, float64, float64, float64, float64)
-
-// Frac: x - trunc(x)
-template <class T> struct FracFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const { return x - sinter::trunc(x); }
-};
-SINTER_ELEMENTWISE(frac_float16, FracFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(frac_bfloat16, FracFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(frac_float32, FracFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(frac_float64, FracFn<float64>, float64, float64)
-
-// Hypot: hypot(x, y)
-template <class T> struct HypotFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::hypot(x, y); }
-};
-SINTER_ELEMENTWISE(hypot_float16, HypotFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(hypot_bfloat16, HypotFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(hypot_float32, HypotFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(hypot_float64, HypotFn<float64>, float64, float64, float64)
-
-// HypotGradX: dy*(x/hypot(x, y))
-template <class T> struct HypotGradXFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * (x / sinter::hypot(x, y)); }
-};
-SINTER_ELEMENTWISE(hypot_grad_x_float16, HypotGradXFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(hypot_grad_x_bfloat16, HypotGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(hypot_grad_x_float32, HypotGradXFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(hypot_grad_x_float64, HypotGradXFn<float64>, float64, float64, float64, float64)
 
 }  // namespace sinter

@@ -4,6 +4,61 @@
 
 namespace sinter {
 
+// Fmod: fmod(x, y)
+template <class T> struct FmodFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::fmod(x, y); }
+};
+SINTER_ELEMENTWISE(fmod_uint8, FmodFn<uint8>, uint8, uint8, uint8)
+SINTER_ELEMENTWISE(fmod_int8, FmodFn<int8>, int8, int8, int8)
+SINTER_ELEMENTWISE(fmod_int16, FmodFn<int16>, int16, int16, int16)
+SINTER_ELEMENTWISE(fmod_int32, FmodFn<int32>, int32, int32, int32)
+SINTER_ELEMENTWISE(fmod_int64, FmodFn<int64>, int64, int64, int64)
+SINTER_ELEMENTWISE(fmod_float16, FmodFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(fmod_bfloat16, FmodFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(fmod_float32, FmodFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(fmod_float64, FmodFn<float64>, float64, float64, float64)
+
+// FmodGradY: -(dy*trunc(x/y))
+template <class T> struct FmodGradYFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return -(dy * sinter::trunc(x / y)); }
+};
+SINTER_ELEMENTWISE(fmod_grad_y_float16, FmodGradYFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(fmod_grad_y_bfloat16, FmodGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(fmod_grad_y_float32, FmodGradYFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(fmod_grad_y_float64, FmodGradYFn<float64>, float64, float64, float64, float64)
+
+// Frac: x - trunc(x)
+template <class T> struct FracFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x) const { return x - sinter::trunc(x); }
+};
+SINTER_ELEMENTWISE(frac_float16, FracFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(frac_bfloat16, FracFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(frac_float32, FracFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(frac_float64, FracFn<float64>, float64, float64)
+
+// Hypot: hypot(x, y)
+template <class T> struct HypotFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::hypot(x, y); }
+};
+SINTER_ELEMENTWISE(hypot_float16, HypotFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(hypot_bfloat16, HypotFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(hypot_float32, HypotFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(hypot_float64, HypotFn<float64>, float64, float64, float64)
+
+// HypotGradX: dy*(x/hypot(x, y))
+template <class T> struct HypotGradXFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * (x / sinter::hypot(x, y)); }
+};
+SINTER_ELEMENTWISE(hypot_grad_x_float16, HypotGradXFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(hypot_grad_x_bfloat16, HypotGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(hypot_grad_x_float32, HypotGradXFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(hypot_grad_x_float64, HypotGradXFn<float64>, float64, float64, float64, float64)
+
 // HypotGradY: dy*(y/hypot(x, y))
 template <class T> struct HypotGradYFn {
   typedef typename real_of<T>::type R;
@@ -92,20 +147,27 @@ SINTER_ELEMENTWISE(lerp_grad_x_float64, LerpGradXFloatFn<float64>, float64, floa
 SINTER_ELEMENTWISE(lerp_grad_x_complex64, LerpGradXComplexFn<complex64>, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(lerp_grad_x_complex128, LerpGradXComplexFn<complex128>, complex128, complex128, complex128)
 
-// Maximum: max(x, y)
-template <class T> struct MaximumFn {
+// MaximumBool: max(x, y)
+template <class T> struct MaximumBoolFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN bool operator()(long long index, T x, T y) const { return x || y; }
+};
+
+// MaximumUint8: max(x, y)
+template <class T> struct MaximumUint8Fn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x, T y) const { return sinter::max(x, y); }
 };
-SINTER_ELEMENTWISE(maximum_uint8, MaximumFn<uint8>, uint8, uint8, uint8)
-SINTER_ELEMENTWISE(maximum_int8, MaximumFn<int8>, int8, int8, int8)
-SINTER_ELEMENTWISE(maximum_int16, MaximumFn<int16>, int16, int16, int16)
-SINTER_ELEMENTWISE(maximum_int32, MaximumFn<int32>, int32, int32, int32)
-SINTER_ELEMENTWISE(maximum_int64, MaximumFn<int64>, int64, int64, int64)
-SINTER_ELEMENTWISE(maximum_float16, MaximumFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(maximum_bfloat16, MaximumFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(maximum_float32, MaximumFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(maximum_float64, MaximumFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(maximum_bool, MaximumBoolFn<bool>, bool, bool, bool)
+SINTER_ELEMENTWISE(maximum_uint8, MaximumUint8Fn<uint8>, uint8, uint8, uint8)
+SINTER_ELEMENTWISE(maximum_int8, MaximumUint8Fn<int8>, int8, int8, int8)
+SINTER_ELEMENTWISE(maximum_int16, MaximumUint8Fn<int16>, int16, int16, int16)
+SINTER_ELEMENTWISE(maximum_int32, MaximumUint8Fn<int32>, int32, int32, int32)
+SINTER_ELEMENTWISE(maximum_int64, MaximumUint8Fn<int64>, int64, int64, int64)
+SINTER_ELEMENTWISE(maximum_float16, MaximumUint8Fn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(maximum_bfloat16, MaximumUint8Fn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(maximum_float32, MaximumUint8Fn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(maximum_float64, MaximumUint8Fn<float64>, float64, float64, float64)
 
 // MaximumGradX: where(x == y, 0.5*dy, where(x < y, 0, dy))
 template <class T> struct MaximumGradXFn {
@@ -127,20 +189,27 @@ SINTER_ELEMENTWISE(maximum_grad_y_bfloat16, MaximumGradYFn<float32>, bfloat16, b
 SINTER_ELEMENTWISE(maximum_grad_y_float32, MaximumGradYFn<float32>, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(maximum_grad_y_float64, MaximumGradYFn<float64>, float64, float64, float64, float64)
 
-// Minimum: min(x, y)
-template <class T> struct MinimumFn {
+// MinimumBool: min(x, y)
+template <class T> struct MinimumBoolFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN bool operator()(long long index, T x, T y) const { return x && y; }
+};
+
+// MinimumUint8: min(x, y)
+template <class T> struct MinimumUint8Fn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x, T y) const { return sinter::min(x, y); }
 };
-SINTER_ELEMENTWISE(minimum_uint8, MinimumFn<uint8>, uint8, uint8, uint8)
-SINTER_ELEMENTWISE(minimum_int8, MinimumFn<int8>, int8, int8, int8)
-SINTER_ELEMENTWISE(minimum_int16, MinimumFn<int16>, int16, int16, int16)
-SINTER_ELEMENTWISE(minimum_int32, MinimumFn<int32>, int32, int32, int32)
-SINTER_ELEMENTWISE(minimum_int64, MinimumFn<int64>, int64, int64, int64)
-SINTER_ELEMENTWISE(minimum_float16, MinimumFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(minimum_bfloat16, MinimumFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(minimum_float32, MinimumFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(minimum_float64, MinimumFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(minimum_bool, MinimumBoolFn<bool>, bool, bool, bool)
+SINTER_ELEMENTWISE(minimum_uint8, MinimumUint8Fn<uint8>, uint8, uint8, uint8)
+SINTER_ELEMENTWISE(minimum_int8, MinimumUint8Fn<int8>, int8, int8, int8)
+SINTER_ELEMENTWISE(minimum_int16, MinimumUint8Fn<int16>, int16, int16, int16)
+SINTER_ELEMENTWISE(minimum_int32, MinimumUint8Fn<int32>, int32, int32, int32)
+SINTER_ELEMENTWISE(minimum_int64, MinimumUint8Fn<int64>, int64, int64, int64)
+SINTER_ELEMENTWISE(minimum_float16, MinimumUint8Fn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(minimum_bfloat16, MinimumUint8Fn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(minimum_float32, MinimumUint8Fn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(minimum_float64, MinimumUint8Fn<float64>, float64, float64, float64)
 
 // MinimumGradX: where(x == y, 0.5*dy, where(x > y, 0, dy))
 template <class T> struct MinimumGradXFn {
@@ -161,100 +230,5 @@ SINTER_ELEMENTWISE(minimum_grad_y_float16, MinimumGradYFn<float32>, float16, flo
 SINTER_ELEMENTWISE(minimum_grad_y_bfloat16, MinimumGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(minimum_grad_y_float32, MinimumGradYFn<float32>, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(minimum_grad_y_float64, MinimumGradYFn<float64>, float64, float64, float64, float64)
-
-// MulBool: x*y
-template <class T> struct MulBoolFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN bool operator()(long long index, T x, T y) const { return x && y; }
-};
-
-// MulUint8: x*y
-template <class T> struct MulUint8Fn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const { return T(x * y); }
-};
-
-// MulInt32: x*y
-template <class T> struct MulInt32Fn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::mul(x, y); }
-};
-
-// MulFloat32: x*y
-template <class T> struct MulFloat32Fn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const { return x * y; }
-};
-SINTER_ELEMENTWISE(mul_bool, MulBoolFn<bool>, bool, bool, bool)
-SINTER_ELEMENTWISE(mul_uint8, MulUint8Fn<uint8>, uint8, uint8, uint8)
-SINTER_ELEMENTWISE(mul_int8, MulUint8Fn<int8>, int8, int8, int8)
-SINTER_ELEMENTWISE(mul_int16, MulUint8Fn<int16>, int16, int16, int16)
-SINTER_ELEMENTWISE(mul_int32, MulInt32Fn<int32>, int32, int32, int32)
-SINTER_ELEMENTWISE(mul_int64, MulInt32Fn<int64>, int64, int64, int64)
-SINTER_ELEMENTWISE(mul_float16, MulFloat32Fn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(mul_bfloat16, MulFloat32Fn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(mul_float32, MulFloat32Fn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(mul_float64, MulFloat32Fn<float64>, float64, float64, float64)
-SINTER_ELEMENTWISE(mul_complex64, MulFloat32Fn<complex64>, complex64, complex64, complex64)
-SINTER_ELEMENTWISE(mul_complex128, MulFloat32Fn<complex128>, complex128, complex128, complex128)
-
-// MulGradXFloat: dy*conj(y)
-template <class T> struct MulGradXFloatFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y) const { return dy * y; }
-};
-
-// MulGradXComplex: dy*conj(y)
-template <class T> struct MulGradXComplexFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y) const { return dy * sinter::conj(y); }
-};
-SINTER_ELEMENTWISE(mul_grad_x_float16, MulGradXFloatFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(mul_grad_x_bfloat16, MulGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(mul_grad_x_float32, MulGradXFloatFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(mul_grad_x_float64, MulGradXFloatFn<float64>, float64, float64, float64)
-SINTER_ELEMENTWISE(mul_grad_x_complex64, MulGradXComplexFn<complex64>, complex64, complex64, complex64)
-SINTER_ELEMENTWISE(mul_grad_x_complex128, MulGradXComplexFn<complex128>, complex128, complex128, complex128)
-
-// MulGradYFloat: dy*conj(x)
-template <class T> struct MulGradYFloatFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * x; }
-};
-
-// MulGradYComplex: dy*conj(x)
-template <class T> struct MulGradYComplexFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(x); }
-};
-SINTER_ELEMENTWISE(mul_grad_y_float16, MulGradYFloatFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(mul_grad_y_bfloat16, MulGradYFloatFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(mul_grad_y_float32, MulGradYFloatFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(mul_grad_y_float64, MulGradYFloatFn<float64>, float64, float64, float64)
-SINTER_ELEMENTWISE(mul_grad_y_complex64, MulGradYComplexFn<complex64>, complex64, complex64, complex64)
-SINTER_ELEMENTWISE(mul_grad_y_complex128, MulGradYComplexFn<complex128>, complex128, complex128, complex128)
-
-// NanToNum: where(isnan(x), nan, where(x == Inf, posinf, where(x == -Inf, neginf, x)))
-template <class T> struct NanToNumFn {
-  typedef typename real_of<T>::type R;
-  R nan;
-  R posinf;
-  R neginf;
-  SINTER_FN T operator()(long long index, T x) const { return (sinter::isnan(x) ? nan : ((x == sinter::infinity<T>()) ? posinf : ((x == (-sinter::infinity<T>())) ? neginf : x))); }
-};
-SINTER_ELEMENTWISE(nan_to_num_float16, NanToNumFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(nan_to_num_bfloat16, NanToNumFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(nan_to_num_float32, NanToNumFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(nan_to_num_float64, NanToNumFn<float64>, float64, float64)
-
-// NanToNumGradX: where(isnan(x), 0, where(x == Inf, 0, where(x == -Inf, 0, dy)))
-template <class T> struct NanToNumGradXFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return (sinter::isnan(x) ? T(0.0) : ((x == sinter::infinity<T>()) ? T(0.0) : ((x == (-sinter::infinity<T>())) ? T(0.0) : dy))); }
-};
-SINTER_ELEMENTWISE(nan_to_num_grad_x_float16, NanToNumGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(nan_to_num_grad_x_bfloat16, NanToNumGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(nan_to_num_grad_x_float32, NanToNumGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(nan_to_num_grad_x_float64, NanToNumGradXFn<float64>, float64, float64, float64)
 
 }  // namespace sinter

@@ -4,6 +4,125 @@
 
 namespace sinter {
 
+// MulBool: x*y
+template <class T> struct MulBoolFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN bool operator()(long long index, T x, T y) const { return x && y; }
+};
+
+// MulUint8: x*y
+template <class T> struct MulUint8Fn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T y) const { return T(x * y); }
+};
+
+// MulInt32: x*y
+template <class T> struct MulInt32Fn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::mul(x, y); }
+};
+
+// MulFloat32: x*y
+template <class T> struct MulFloat32Fn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T y) const { return x * y; }
+};
+SINTER_ELEMENTWISE(mul_bool, MulBoolFn<bool>, bool, bool, bool)
+SINTER_ELEMENTWISE(mul_uint8, MulUint8Fn<uint8>, uint8, uint8, uint8)
+SINTER_ELEMENTWISE(mul_int8, MulUint8Fn<int8>, int8, int8, int8)
+SINTER_ELEMENTWISE(mul_int16, MulUint8Fn<int16>, int16, int16, int16)
+SINTER_ELEMENTWISE(mul_int32, MulInt32Fn<int32>, int32, int32, int32)
+SINTER_ELEMENTWISE(mul_int64, MulInt32Fn<int64>, int64, int64, int64)
+SINTER_ELEMENTWISE(mul_float16, MulFloat32Fn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(mul_bfloat16, MulFloat32Fn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(mul_float32, MulFloat32Fn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(mul_float64, MulFloat32Fn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(mul_complex64, MulFloat32Fn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(mul_complex128, MulFloat32Fn<complex128>, complex128, complex128, complex128)
+
+// MulGradXFloat: dy*conj(y)
+template <class T> struct MulGradXFloatFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T y) const { return dy * y; }
+};
+
+// MulGradXComplex: dy*conj(y)
+template <class T> struct MulGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T y) const { return dy * sinter::conj(y); }
+};
+SINTER_ELEMENTWISE(mul_grad_x_float16, MulGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(mul_grad_x_bfloat16, MulGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(mul_grad_x_float32, MulGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(mul_grad_x_float64, MulGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(mul_grad_x_complex64, MulGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(mul_grad_x_complex128, MulGradXComplexFn<complex128>, complex128, complex128, complex128)
+
+// MulGradYFloat: dy*conj(x)
+template <class T> struct MulGradYFloatFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * x; }
+};
+
+// MulGradYComplex: dy*conj(x)
+template <class T> struct MulGradYComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(x); }
+};
+SINTER_ELEMENTWISE(mul_grad_y_float16, MulGradYFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(mul_grad_y_bfloat16, MulGradYFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(mul_grad_y_float32, MulGradYFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(mul_grad_y_float64, MulGradYFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(mul_grad_y_complex64, MulGradYComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(mul_grad_y_complex128, MulGradYComplexFn<complex128>, complex128, complex128, complex128)
+
+// NanToNumBool: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
+template <class T> struct NanToNumBoolFn {
+  typedef typename real_of<T>::type R;
+  R nan;
+  R posinf;
+  R neginf;
+  SINTER_FN bool operator()(long long index, T x) const { return (false ? nan : (false ? ((x && (!false)) ? posinf : neginf) : x)); }
+};
+
+// NanToNumInt: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
+template <class T> struct NanToNumIntFn {
+  typedef typename real_of<T>::type R;
+  R nan;
+  R posinf;
+  R neginf;
+  SINTER_FN T operator()(long long index, T x) const { return (sinter::isnan(x) ? nan : (sinter::isinf(x) ? ((x > T(0)) ? posinf : neginf) : x)); }
+};
+
+// NanToNumFloat: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
+template <class T> struct NanToNumFloatFn {
+  typedef typename real_of<T>::type R;
+  R nan;
+  R posinf;
+  R neginf;
+  SINTER_FN T operator()(long long index, T x) const { return (sinter::isnan(x) ? nan : (sinter::isinf(x) ? ((x > T(0.0)) ? posinf : neginf) : x)); }
+};
+SINTER_ELEMENTWISE(nan_to_num_bool, NanToNumBoolFn<bool>, bool, bool)
+SINTER_ELEMENTWISE(nan_to_num_uint8, NanToNumIntFn<uint8>, uint8, uint8)
+SINTER_ELEMENTWISE(nan_to_num_int8, NanToNumIntFn<int8>, int8, int8)
+SINTER_ELEMENTWISE(nan_to_num_int16, NanToNumIntFn<int16>, int16, int16)
+SINTER_ELEMENTWISE(nan_to_num_int32, NanToNumIntFn<int32>, int32, int32)
+SINTER_ELEMENTWISE(nan_to_num_int64, NanToNumIntFn<int64>, int64, int64)
+SINTER_ELEMENTWISE(nan_to_num_float16, NanToNumFloatFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(nan_to_num_bfloat16, NanToNumFloatFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(nan_to_num_float32, NanToNumFloatFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(nan_to_num_float64, NanToNumFloatFn<float64>, float64, float64)
+
+// NanToNumGradX: where(isnan(x), 0, where(isinf(x), 0, dy))
+template <class T> struct NanToNumGradXFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return (sinter::isnan(x) ? T(0.0) : (sinter::isinf(x) ? T(0.0) : dy)); }
+};
+SINTER_ELEMENTWISE(nan_to_num_grad_x_float16, NanToNumGradXFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(nan_to_num_grad_x_bfloat16, NanToNumGradXFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(nan_to_num_grad_x_float32, NanToNumGradXFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(nan_to_num_grad_x_float64, NanToNumGradXFn<float64>, float64, float64, float64)
+
 // NegUint8: -x
 template <class T> struct NegUint8Fn {
   typedef typename real_of<T>::type R;
@@ -161,83 +280,5 @@ SINTER_ELEMENTWISE(reciprocal_float32, ReciprocalFloatFn<float32>, float32, floa
 SINTER_ELEMENTWISE(reciprocal_float64, ReciprocalFloatFn<float64>, float64, float64)
 SINTER_ELEMENTWISE(reciprocal_complex64, ReciprocalComplexFn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(reciprocal_complex128, ReciprocalComplexFn<complex128>, complex128, complex128)
-
-// ReciprocalGradXFloat: dy*conj(-(1/x)/x)
-template <class T> struct ReciprocalGradXFloatFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (-(T(1.0) / x) / x); }
-};
-
-// ReciprocalGradXComplex: dy*conj(-(1/x)/x)
-template <class T> struct ReciprocalGradXComplexFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(-(T(R(1.0)) / x) / x); }
-};
-SINTER_ELEMENTWISE(reciprocal_grad_x_float16, ReciprocalGradXFloatFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(reciprocal_grad_x_bfloat16, ReciprocalGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(reciprocal_grad_x_float32, ReciprocalGradXFloatFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(reciprocal_grad_x_float64, ReciprocalGradXFloatFn<float64>, float64, float64, float64)
-SINTER_ELEMENTWISE(reciprocal_grad_x_complex64, ReciprocalGradXComplexFn<complex64>, complex64, complex64, complex64)
-SINTER_ELEMENTWISE(reciprocal_grad_x_complex128, ReciprocalGradXComplexFn<complex128>, complex128, complex128, complex128)
-
-// Remainder: remainder(x, y)
-template <class T> struct RemainderFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::remainder(x, y); }
-};
-SINTER_ELEMENTWISE(remainder_uint8, RemainderFn<uint8>, uint8, uint8, uint8)
-SINTER_ELEMENTWISE(remainder_int8, RemainderFn<int8>, int8, int8, int8)
-SINTER_ELEMENTWISE(remainder_int16, RemainderFn<int16>, int16, int16, int16)
-SINTER_ELEMENTWISE(remainder_int32, RemainderFn<int32>, int32, int32, int32)
-SINTER_ELEMENTWISE(remainder_int64, RemainderFn<int64>, int64, int64, int64)
-SINTER_ELEMENTWISE(remainder_float16, RemainderFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(remainder_bfloat16, RemainderFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(remainder_float32, RemainderFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(remainder_float64, RemainderFn<float64>, float64, float64, float64)
-
-// RemainderGradY: -(dy*floor(x/y))
-template <class T> struct RemainderGradYFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return -(dy * sinter::floor(x / y)); }
-};
-SINTER_ELEMENTWISE(remainder_grad_y_float16, RemainderGradYFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(remainder_grad_y_bfloat16, RemainderGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(remainder_grad_y_float32, RemainderGradYFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(remainder_grad_y_float64, RemainderGradYFn<float64>, float64, float64, float64, float64)
-
-// Rpow: pow(y, x)
-template <class T> struct RpowFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::pow(y, x); }
-};
-SINTER_ELEMENTWISE(rpow_uint8, RpowFn<uint8>, uint8, uint8, uint8)
-SINTER_ELEMENTWISE(rpow_int8, RpowFn<int8>, int8, int8, int8)
-SINTER_ELEMENTWISE(rpow_int16, RpowFn<int16>, int16, int16, int16)
-SINTER_ELEMENTWISE(rpow_int32, RpowFn<int32>, int32, int32, int32)
-SINTER_ELEMENTWISE(rpow_int64, RpowFn<int64>, int64, int64, int64)
-SINTER_ELEMENTWISE(rpow_float16, RpowFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(rpow_bfloat16, RpowFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(rpow_float32, RpowFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(rpow_float64, RpowFn<float64>, float64, float64, float64)
-SINTER_ELEMENTWISE(rpow_complex64, RpowFn<complex64>, complex64, complex64, complex64)
-SINTER_ELEMENTWISE(rpow_complex128, RpowFn<complex128>, complex128, complex128, complex128)
-
-// RpowGradXFloat: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
-template <class T> struct RpowGradXFloatFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return (((y == T(0.0)) && (x >= T(0.0))) ? T(0.0) : (dy * (sinter::pow(y, x) * sinter::log(y)))); }
-};
-
-// RpowGradXComplex: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
-template <class T> struct RpowGradXComplexFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return (((y == T(R(0.0))) && (sinter::real(x) >= R(0.0))) ? T(R(0.0)) : (dy * sinter::conj(sinter::pow(y, x) * sinter::log(y)))); }
-};
-SINTER_ELEMENTWISE(rpow_grad_x_float16, RpowGradXFloatFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(rpow_grad_x_bfloat16, RpowGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(rpow_grad_x_float32, RpowGradXFloatFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(rpow_grad_x_float64, RpowGradXFloatFn<float64>, float64, float64, float64, float64)
-SINTER_ELEMENTWISE(rpow_grad_x_complex64, RpowGradXComplexFn<complex64>, complex64, complex64, complex64, complex64)
-SINTER_ELEMENTWISE(rpow_grad_x_complex128, RpowGradXComplexFn<complex128>, complex128, complex128, complex128, complex128)
 
 }  // namespace sinter

@@ -4,6 +4,84 @@
 
 namespace sinter {
 
+// ReciprocalGradXFloat: dy*conj(-(1/x)/x)
+template <class T> struct ReciprocalGradXFloatFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (-(T(1.0) / x) / x); }
+};
+
+// ReciprocalGradXComplex: dy*conj(-(1/x)/x)
+template <class T> struct ReciprocalGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(-(T(R(1.0)) / x) / x); }
+};
+SINTER_ELEMENTWISE(reciprocal_grad_x_float16, ReciprocalGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(reciprocal_grad_x_bfloat16, ReciprocalGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(reciprocal_grad_x_float32, ReciprocalGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(reciprocal_grad_x_float64, ReciprocalGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(reciprocal_grad_x_complex64, ReciprocalGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(reciprocal_grad_x_complex128, ReciprocalGradXComplexFn<complex128>, complex128, complex128, complex128)
+
+// Remainder: remainder(x, y)
+template <class T> struct RemainderFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::remainder(x, y); }
+};
+SINTER_ELEMENTWISE(remainder_uint8, RemainderFn<uint8>, uint8, uint8, uint8)
+SINTER_ELEMENTWISE(remainder_int8, RemainderFn<int8>, int8, int8, int8)
+SINTER_ELEMENTWISE(remainder_int16, RemainderFn<int16>, int16, int16, int16)
+SINTER_ELEMENTWISE(remainder_int32, RemainderFn<int32>, int32, int32, int32)
+SINTER_ELEMENTWISE(remainder_int64, RemainderFn<int64>, int64, int64, int64)
+SINTER_ELEMENTWISE(remainder_float16, RemainderFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(remainder_bfloat16, RemainderFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(remainder_float32, RemainderFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(remainder_float64, RemainderFn<float64>, float64, float64, float64)
+
+// RemainderGradY: -(dy*floor(x/y))
+template <class T> struct RemainderGradYFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return -(dy * sinter::floor(x / y)); }
+};
+SINTER_ELEMENTWISE(remainder_grad_y_float16, RemainderGradYFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(remainder_grad_y_bfloat16, RemainderGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(remainder_grad_y_float32, RemainderGradYFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(remainder_grad_y_float64, RemainderGradYFn<float64>, float64, float64, float64, float64)
+
+// Rpow: pow(y, x)
+template <class T> struct RpowFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T y) const { return sinter::pow(y, x); }
+};
+SINTER_ELEMENTWISE(rpow_uint8, RpowFn<uint8>, uint8, uint8, uint8)
+SINTER_ELEMENTWISE(rpow_int8, RpowFn<int8>, int8, int8, int8)
+SINTER_ELEMENTWISE(rpow_int16, RpowFn<int16>, int16, int16, int16)
+SINTER_ELEMENTWISE(rpow_int32, RpowFn<int32>, int32, int32, int32)
+SINTER_ELEMENTWISE(rpow_int64, RpowFn<int64>, int64, int64, int64)
+SINTER_ELEMENTWISE(rpow_float16, RpowFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(rpow_bfloat16, RpowFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(rpow_float32, RpowFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(rpow_float64, RpowFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(rpow_complex64, RpowFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(rpow_complex128, RpowFn<complex128>, complex128, complex128, complex128)
+
+// RpowGradXFloat: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
+template <class T> struct RpowGradXFloatFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return (((y == T(0.0)) && (x >= T(0.0))) ? T(0.0) : (dy * (sinter::pow(y, x) * sinter::log(y)))); }
+};
+
+// RpowGradXComplex: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
+template <class T> struct RpowGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return (((y == T(R(0.0))) && (sinter::real(x) >= R(0.0))) ? T(R(0.0)) : (dy * sinter::conj(sinter::pow(y, x) * sinter::log(y)))); }
+};
+SINTER_ELEMENTWISE(rpow_grad_x_float16, RpowGradXFloatFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(rpow_grad_x_bfloat16, RpowGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(rpow_grad_x_float32, RpowGradXFloatFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(rpow_grad_x_float64, RpowGradXFloatFn<float64>, float64, float64, float64, float64)
+SINTER_ELEMENTWISE(rpow_grad_x_complex64, RpowGradXComplexFn<complex64>, complex64, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(rpow_grad_x_complex128, RpowGradXComplexFn<complex128>, complex128, complex128, complex128, complex128)
+
 // RpowGradYFloat: where(x == 0, 0, dy*conj(x*pow(y, x - 1)))
 template <class T> struct RpowGradYFloatFn {
   typedef typename real_of<T>::type R;
@@ -51,20 +129,27 @@ SINTER_ELEMENTWISE(rsub_float64, RsubFloat32Fn<float64>, float64, float64, float
 SINTER_ELEMENTWISE(rsub_complex64, RsubFloat32Fn<complex64>, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(rsub_complex128, RsubFloat32Fn<complex128>, complex128, complex128, complex128)
 
-// Sign: sign(x)
-template <class T> struct SignFn {
+// SignBool: sign(x)
+template <class T> struct SignBoolFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN bool operator()(long long index, T x) const { return x; }
+};
+
+// SignUint8: sign(x)
+template <class T> struct SignUint8Fn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x) const { return sinter::sign(x); }
 };
-SINTER_ELEMENTWISE(sign_uint8, SignFn<uint8>, uint8, uint8)
-SINTER_ELEMENTWISE(sign_int8, SignFn<int8>, int8, int8)
-SINTER_ELEMENTWISE(sign_int16, SignFn<int16>, int16, int16)
-SINTER_ELEMENTWISE(sign_int32, SignFn<int32>, int32, int32)
-SINTER_ELEMENTWISE(sign_int64, SignFn<int64>, int64, int64)
-SINTER_ELEMENTWISE(sign_float16, SignFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(sign_bfloat16, SignFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(sign_float32, SignFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(sign_float64, SignFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(sign_bool, SignBoolFn<bool>, bool, bool)
+SINTER_ELEMENTWISE(sign_uint8, SignUint8Fn<uint8>, uint8, uint8)
+SINTER_ELEMENTWISE(sign_int8, SignUint8Fn<int8>, int8, int8)
+SINTER_ELEMENTWISE(sign_int16, SignUint8Fn<int16>, int16, int16)
+SINTER_ELEMENTWISE(sign_int32, SignUint8Fn<int32>, int32, int32)
+SINTER_ELEMENTWISE(sign_int64, SignUint8Fn<int64>, int64, int64)
+SINTER_ELEMENTWISE(sign_float16, SignUint8Fn<float32>, float16, float16)
+SINTER_ELEMENTWISE(sign_bfloat16, SignUint8Fn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(sign_float32, SignUint8Fn<float32>, float32, float32)
+SINTER_ELEMENTWISE(sign_float64, SignUint8Fn<float64>, float64, float64)
 
 // SquareUint8: x*x
 template <class T> struct SquareUint8Fn {

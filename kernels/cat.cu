@@ -4,11 +4,12 @@
 //       parts side by side in rows: row r of part i, width[i] units of N bytes that
 //       follow its row r - 1, goes to unit r * pitch + at[i] of the result. Blocks of
 //       256 threads, grid (any, parts).
-//   window_bN(Space<2> s, Pointers<3> p, Window w, int size)
+//   window_bN(Space<2> s, Pointers<3> p, Window w, int size, int turn)
 //       the result, operand 0, has operand 1 where every coordinate lies in the
 //       window, and elsewhere the size bytes at the third pointer, which divide N, or
-//       zeros if that is null. Strides may be negative. Blocks of 256 threads, best
-//       with ceil(s.count / 1024) of them.
+//       zeros if that is null. Strides may be negative. A turn that is not 0 is the
+//       bytes of elements whose order in a unit of 16 is reversed. Blocks of 256
+//       threads, best with ceil(s.count / 1024) of them.
 
 #include "space.cuh"
 
@@ -59,7 +60,19 @@ struct Window {
   unsigned low[max_rank], high[max_rank];
 };
 
-template <class T> SINTER_FN void window(const Space<2>& s, const Pointers<3>& p, const Window& w, int size) {
+// turned returns v with its elements, of size bytes each, in the opposite order.
+SINTER_FN uint4 turned(uint4 v, int size) {
+  if (size == 16) return v;
+  if (size == 8) return {v.z, v.w, v.x, v.y};
+  v = {v.w, v.z, v.y, v.x};
+  if (size == 4) return v;
+  const unsigned order = size == 2 ? 0x1032 : 0x0123;
+  return {__byte_perm(v.x, 0, order), __byte_perm(v.y, 0, order), __byte_perm(v.z, 0, order), __byte_perm(v.w, 0, order)};
+}
+
+template <class T> SINTER_FN T turned(T v, int) { return v; }
+
+template <class T> SINTER_FN void window(const Space<2>& s, const Pointers<3>& p, const Window& w, int size, int turn) {
   constexpr int each = move_each;
   T outside = {};
   if (p.at[2] != nullptr) {
@@ -98,7 +111,7 @@ template <class T> SINTER_FN void window(const Space<2>& s, const Pointers<3>& p
     for (int e = 0; e < each; e++) v[e] = inside[e] ? static_cast<const T*>(p.at[1])[from[e]] : outside;
 #pragma unroll
     for (int e = 0; e < each; e++) {
-      if (base + e * move_threads < count) static_cast<T*>(p.at[0])[to[e]] = v[e];
+      if (base + e * move_threads < count) static_cast<T*>(p.at[0])[to[e]] = turn == 0 ? v[e] : turned(v[e], turn);
     }
   }
 }
@@ -110,8 +123,8 @@ using namespace sinter;
 #define SINTER_MOVE(n)                                                                                             \
   extern "C" __global__ void __launch_bounds__(move_threads) cat_b##n(CatParts parts) { cat<Raw<n>::type>(parts); } \
   extern "C" __global__ void __launch_bounds__(move_threads)                                                       \
-      window_b##n(Space<2> s, Pointers<3> p, Window w, int size) {                                                 \
-    window<Raw<n>::type>(s, p, w, size);                                                                           \
+      window_b##n(Space<2> s, Pointers<3> p, Window w, int size, int turn) {                                                 \
+    window<Raw<n>::type>(s, p, w, size, turn);                                                                           \
   }
 SINTER_MOVE(1)
 SINTER_MOVE(2)

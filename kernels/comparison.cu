@@ -78,6 +78,8 @@ SINTER_ELEMENTWISE(isclose_float16, IscloseFn<float32>, bool, float16, float16)
 SINTER_ELEMENTWISE(isclose_bfloat16, IscloseFn<float32>, bool, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(isclose_float32, IscloseFn<float32>, bool, float32, float32)
 SINTER_ELEMENTWISE(isclose_float64, IscloseFn<float64>, bool, float64, float64)
+SINTER_ELEMENTWISE(isclose_complex64, IscloseFn<complex64>, bool, complex64, complex64)
+SINTER_ELEMENTWISE(isclose_complex128, IscloseFn<complex128>, bool, complex128, complex128)
 
 // IsfiniteBool: isfinite(x)
 template <class T> struct IsfiniteBoolFn {

@@ -22,19 +22,26 @@ SINTER_ELEMENTWISE(ne_float64, NeFn<float64>, bool, float64, float64)
 SINTER_ELEMENTWISE(ne_complex64, NeFn<complex64>, bool, complex64, complex64)
 SINTER_ELEMENTWISE(ne_complex128, NeFn<complex128>, bool, complex128, complex128)
 
-// Signbit: signbit(x)
-template <class T> struct SignbitFn {
+// SignbitBool: signbit(x)
+template <class T> struct SignbitBoolFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN bool operator()(long long index, T x) const { return false; }
+};
+
+// SignbitUint8: signbit(x)
+template <class T> struct SignbitUint8Fn {
   typedef typename real_of<T>::type R;
   SINTER_FN bool operator()(long long index, T x) const { return sinter::signbit(x); }
 };
-SINTER_ELEMENTWISE(signbit_uint8, SignbitFn<uint8>, bool, uint8)
-SINTER_ELEMENTWISE(signbit_int8, SignbitFn<int8>, bool, int8)
-SINTER_ELEMENTWISE(signbit_int16, SignbitFn<int16>, bool, int16)
-SINTER_ELEMENTWISE(signbit_int32, SignbitFn<int32>, bool, int32)
-SINTER_ELEMENTWISE(signbit_int64, SignbitFn<int64>, bool, int64)
-SINTER_ELEMENTWISE(signbit_float16, SignbitFn<float32>, bool, float16)
-SINTER_ELEMENTWISE(signbit_bfloat16, SignbitFn<float32>, bool, bfloat16)
-SINTER_ELEMENTWISE(signbit_float32, SignbitFn<float32>, bool, float32)
-SINTER_ELEMENTWISE(signbit_float64, SignbitFn<float64>, bool, float64)
+SINTER_ELEMENTWISE(signbit_bool, SignbitBoolFn<bool>, bool, bool)
+SINTER_ELEMENTWISE(signbit_uint8, SignbitUint8Fn<uint8>, bool, uint8)
+SINTER_ELEMENTWISE(signbit_int8, SignbitUint8Fn<int8>, bool, int8)
+SINTER_ELEMENTWISE(signbit_int16, SignbitUint8Fn<int16>, bool, int16)
+SINTER_ELEMENTWISE(signbit_int32, SignbitUint8Fn<int32>, bool, int32)
+SINTER_ELEMENTWISE(signbit_int64, SignbitUint8Fn<int64>, bool, int64)
+SINTER_ELEMENTWISE(signbit_float16, SignbitUint8Fn<float32>, bool, float16)
+SINTER_ELEMENTWISE(signbit_bfloat16, SignbitUint8Fn<float32>, bool, bfloat16)
+SINTER_ELEMENTWISE(signbit_float32, SignbitUint8Fn<float32>, bool, float32)
+SINTER_ELEMENTWISE(signbit_float64, SignbitUint8Fn<float64>, bool, float64)
 
 }  // namespace sinter

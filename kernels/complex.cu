@@ -4,6 +4,16 @@
 
 namespace sinter {
 
+// AngleReal: angle(x)
+template <class T> struct AngleRealFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x) const { return sinter::angle(x); }
+};
+SINTER_ELEMENTWISE(angle_real_float16, AngleRealFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(angle_real_bfloat16, AngleRealFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(angle_real_float32, AngleRealFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(angle_real_float64, AngleRealFn<float64>, float64, float64)
+
 // ConjPhysical: conj(x)
 template <class T> struct ConjPhysicalFn {
   typedef typename real_of<T>::type R;
@@ -19,6 +29,14 @@ template <class T> struct ImagFn {
 };
 SINTER_ELEMENTWISE(imag_complex64, ImagFn<complex64>, float32, complex64)
 SINTER_ELEMENTWISE(imag_complex128, ImagFn<complex128>, float64, complex128)
+
+// Paired: complex(real(x), real(y))
+template <class T> struct PairedFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T y) const { return T(sinter::real(x), sinter::real(y)); }
+};
+SINTER_ELEMENTWISE(paired_complex64, PairedFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(paired_complex128, PairedFn<complex128>, complex128, complex128, complex128)
 
 // RealPart: real(x)
 template <class T> struct RealPartFn {

@@ -85,6 +85,27 @@ SINTER_LONG_FN complex128 exp(complex128 z) {
   return {r * c, r * s};
 }
 
+SINTER_FN complex128 exp2(complex128 z) {
+  const double ln2 = 0.69314718055994531;
+  double turn = z.im * ln2;
+  if (z.re > 709 || !isfinite(z.re) || !isfinite(turn) || turn == 0) return exp(complex128(z.re * ln2, turn));
+  double r = exp2(z.re), s, c;
+  ::sincos(turn, &s, &c);
+  return {r * c, r * s};
+}
+
+// expm1 splits off 1 - cos, which cancels the 1 for small z.
+SINTER_LONG_FN complex128 expm1(complex128 z) {
+  if (!isfinite(z.re) || !isfinite(z.im) || z.re > 1) {
+    complex128 e = exp(z);
+    return {e.re - 1, e.im};
+  }
+  if (z.im == 0) return {expm1(z.re), z.im};
+  double s, c, half = ::sin(z.im / 2);
+  ::sincos(z.im, &s, &c);
+  return {expm1(z.re) * c - 2 * half * half, exp(z.re) * s};
+}
+
 SINTER_LONG_FN complex128 log(complex128 z) {
   double x = abs(z.re), y = abs(z.im), r = hypot(x, y);
   double big = max(x, y), small = min(x, y), l;
@@ -101,6 +122,27 @@ SINTER_LONG_FN complex128 log(complex128 z) {
     l = log(r);
   }
   return {l, angle(z)};
+}
+
+SINTER_FN complex128 log2(complex128 z) {
+  complex128 l = log(z);
+  return {l.re / 0.69314718055994531, l.im / 0.69314718055994531};
+}
+
+SINTER_FN complex128 log10(complex128 z) {
+  complex128 l = log(z);
+  return {l.re / 2.3025850929940457, l.im / 2.3025850929940457};
+}
+
+// log1p does not add 1 to a number that is small beside it.
+SINTER_LONG_FN complex128 log1p(complex128 z) {
+  double x = z.re, y = z.im;
+  if (!(hypot(x, y) < 0.5)) return log(complex128(1 + x, y));
+  if (y == 0) return {log1p(x), y};
+  // 2x + x*x + y*y, of which the first and the last may cancel.
+  double xx = x * x, yy = y * y;
+  double rest = __fma_rn(x, x, -xx) + __fma_rn(y, y, -yy);
+  return {0.5 * log1p((2 * x + yy) + xx + rest), atan2(y, 1 + x)};
 }
 
 SINTER_LONG_FN complex128 sqrt(complex128 z) {
@@ -124,16 +166,15 @@ SINTER_LONG_FN complex128 sqrt(complex128 z) {
 
 SINTER_FN complex128 rsqrt(complex128 z) { return complex128(1.0) / sqrt(z); }
 
-SINTER_FN complex128 sigmoid(complex128 z) { return complex128(1.0) / (complex128(1.0) + exp(-z)); }
-
 SINTER_LONG_FN complex128 sinh(complex128 z) {
   double s, c;
   ::sincos(z.im, &s, &c);
   if (z.im == 0) return {sinh(z.re), z.im};
   if (z.re == 0 && !isfinite(z.im)) return {z.re, s};
+  if (isinf(z.re) && !isfinite(z.im)) return {z.re, quiet_nan<double>()};
   if (abs(z.re) > 709) {
     double half = exp(abs(z.re) / 2);
-    return {copysign(half / 2 * half, z.re) * c, half / 2 * half * s};
+    return {copysign(half / 2, z.re) * c * half, half / 2 * s * half};
   }
   return {sinh(z.re) * c, cosh(z.re) * s};
 }
@@ -141,11 +182,12 @@ SINTER_LONG_FN complex128 sinh(complex128 z) {
 SINTER_LONG_FN complex128 cosh(complex128 z) {
   double s, c;
   ::sincos(z.im, &s, &c);
-  if (z.im == 0) return {cosh(z.re), copysign(0.0, z.re) * z.im};
-  if (z.re == 0) return {c, z.re * s};
+  if (z.im == 0) return {cosh(z.re), copysign(1.0, z.re) * z.im};
+  if (z.re == 0) return {c, isfinite(z.im) ? z.re * s : 0.0};
+  if (isinf(z.re) && !isfinite(z.im)) return {abs(z.re), quiet_nan<double>()};
   if (abs(z.re) > 709) {
     double half = exp(abs(z.re) / 2);
-    return {half / 2 * half * c, copysign(half / 2 * half, z.re) * s};
+    return {half / 2 * c * half, copysign(half / 2, z.re) * s * half};
   }
   return {cosh(z.re) * c, sinh(z.re) * s};
 }
@@ -156,10 +198,18 @@ SINTER_LONG_FN complex128 tanh(complex128 z) {
   double s, c;
   ::sincos(z.im, &s, &c);
   if (isinf(z.re) && !isfinite(z.im)) return {copysign(1.0, z.re), 0.0};
+  if (z.re == 0 && !isfinite(z.im)) return {z.re, s};
   if (abs(z.re) > 22 && isfinite(z.im)) return {copysign(1.0, z.re), 4 * s * c * exp(-2 * abs(z.re))};
   double sh = sinh(z.re), ch = cosh(z.re);
   double below = c * c + sh * sh;
   return {sh * ch / below, s * c / below};
+}
+
+// sigmoid is half of 1 + tanh(z/2) where e^-z may be near -1, a pole.
+SINTER_LONG_FN complex128 sigmoid(complex128 z) {
+  if (abs(z.re) > 1) return complex128(1.0) / (complex128(1.0) + exp(-z));
+  complex128 t = tanh(complex128(z.re / 2, z.im / 2));
+  return {0.5 + 0.5 * t.re, 0.5 * t.im};
 }
 
 SINTER_FN complex128 sin(complex128 z) { return over_i(sinh(times_i(z))); }
@@ -173,6 +223,7 @@ SINTER_FN complex128 one_minus(complex128 z) { return {1 - z.re, -z.im}; }
 SINTER_FN complex128 one_plus(complex128 z) { return {1 + z.re, z.im}; }
 
 SINTER_LONG_FN complex128 asin(complex128 z) {
+  if (z.re == 0 && isnan(z.im)) return z;
   if (abs(z.re) > 1e150 || abs(z.im) > 1e150) {  // log(2z), as the products below overflow
     complex128 l = log(complex128(abs(z.re) / 2, abs(z.im) / 2));
     return {copysign(atan2(abs(z.re), abs(z.im)), z.re), copysign(l.re + 4 * 0.34657359027997264, z.im)};
@@ -182,6 +233,7 @@ SINTER_LONG_FN complex128 asin(complex128 z) {
 }
 
 SINTER_LONG_FN complex128 acos(complex128 z) {
+  if (z.re == 0 && isnan(z.im)) return {1.5707963267948966, z.im};
   if (abs(z.re) > 1e150 || abs(z.im) > 1e150) {
     complex128 s = asin(z);
     return {atan2(abs(z.im), z.re), -s.im};
@@ -197,10 +249,12 @@ SINTER_LONG_FN complex128 acosh(complex128 z) {
 
 SINTER_LONG_FN complex128 atanh(complex128 z) {
   double x = abs(z.re), y = abs(z.im);
-  if (isnan(x) || isnan(y)) return {quiet_nan<double>(), quiet_nan<double>()};
   double re, im;
+  if (isinf(x) || isinf(y)) return {copysign(0.0, z.re), copysign(isnan(y) ? y : 1.5707963267948966, z.im)};
+  if (x == 0 && isnan(y)) return z;
+  if (isnan(x) || isnan(y)) return {quiet_nan<double>(), quiet_nan<double>()};
   if (x > 1e150 || y > 1e150) {
-    re = isinf(x) || isinf(y) ? 0.0 : x > y ? 1 / (x + y / x * y) : x / y / (y + x / y * x);
+    re = x > y ? 1 / (x + y / x * y) : x / y / (y + x / y * x);
     im = 1.5707963267948966;
   } else {
     double from = 1 - x;
@@ -235,7 +289,12 @@ SINTER_LONG_FN complex128 pow(complex128 a, complex128 b) {
   SINTER_FN complex64 name(complex64 z) { return complex64(name(complex128(z))); }
 
 SINTER_COMPLEX1(exp)
+SINTER_COMPLEX1(exp2)
+SINTER_COMPLEX1(expm1)
 SINTER_COMPLEX1(log)
+SINTER_COMPLEX1(log1p)
+SINTER_COMPLEX1(log2)
+SINTER_COMPLEX1(log10)
 SINTER_COMPLEX1(sqrt)
 SINTER_COMPLEX1(rsqrt)
 SINTER_COMPLEX1(sigmoid)

@@ -95,8 +95,9 @@ template <class F, class Out, class... In> struct Elementwise {
   template <int w, int... i>
   static SINTER_FN Vector<Out, w> apply(const F& f, long long index, const Args& p, Tile<w>& t, Sequence<i...>) {
     Vector<Out, w> r;
+    index &= -(long long)w;  // it is a multiple: so told, the compiler shares what neighbours have in common
 #pragma unroll
-    for (int v = 0; v < w; v++) r.at[v] = cast<Out>(f(index + v, value<i>(p, t, v)...));
+    for (int v = 0; v < w; v++) r.at[v] = cast<Out>(f(index | v, value<i>(p, t, v)...));
     return r;
   }
 

@@ -25,16 +25,26 @@ SINTER_ELEMENTWISE(exp2_float16, Exp2Fn<float32>, float16, float16)
 SINTER_ELEMENTWISE(exp2_bfloat16, Exp2Fn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(exp2_float32, Exp2Fn<float32>, float32, float32)
 SINTER_ELEMENTWISE(exp2_float64, Exp2Fn<float64>, float64, float64)
+SINTER_ELEMENTWISE(exp2_complex64, Exp2Fn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(exp2_complex128, Exp2Fn<complex128>, complex128, complex128)
 
-// Exp2GradX: dy*(exp2(x)*Ln2)
-template <class T> struct Exp2GradXFn {
+// Exp2GradXFloat: dy*conj(exp2(x)*Ln2)
+template <class T> struct Exp2GradXFloatFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (sinter::exp2(x) * T(0.6931471805599453)); }
 };
-SINTER_ELEMENTWISE(exp2_grad_x_float16, Exp2GradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(exp2_grad_x_bfloat16, Exp2GradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(exp2_grad_x_float32, Exp2GradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(exp2_grad_x_float64, Exp2GradXFn<float64>, float64, float64, float64)
+
+// Exp2GradXComplex: dy*conj(exp2(x)*Ln2)
+template <class T> struct Exp2GradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(sinter::exp2(x) * T(R(0.6931471805599453))); }
+};
+SINTER_ELEMENTWISE(exp2_grad_x_float16, Exp2GradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(exp2_grad_x_bfloat16, Exp2GradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(exp2_grad_x_float32, Exp2GradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(exp2_grad_x_float64, Exp2GradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(exp2_grad_x_complex64, Exp2GradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(exp2_grad_x_complex128, Exp2GradXComplexFn<complex128>, complex128, complex128, complex128)
 
 // ExpGradXFloat: dy*conj(exp(x))
 template <class T> struct ExpGradXFloatFn {
@@ -63,16 +73,26 @@ SINTER_ELEMENTWISE(expm1_float16, Expm1Fn<float32>, float16, float16)
 SINTER_ELEMENTWISE(expm1_bfloat16, Expm1Fn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(expm1_float32, Expm1Fn<float32>, float32, float32)
 SINTER_ELEMENTWISE(expm1_float64, Expm1Fn<float64>, float64, float64)
+SINTER_ELEMENTWISE(expm1_complex64, Expm1Fn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(expm1_complex128, Expm1Fn<complex128>, complex128, complex128)
 
-// Expm1GradX: dy*(expm1(x) + 1)
-template <class T> struct Expm1GradXFn {
+// Expm1GradXFloat: dy*conj(expm1(x) + 1)
+template <class T> struct Expm1GradXFloatFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (sinter::expm1(x) + T(1.0)); }
 };
-SINTER_ELEMENTWISE(expm1_grad_x_float16, Expm1GradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(expm1_grad_x_bfloat16, Expm1GradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(expm1_grad_x_float32, Expm1GradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(expm1_grad_x_float64, Expm1GradXFn<float64>, float64, float64, float64)
+
+// Expm1GradXComplex: dy*conj(expm1(x) + 1)
+template <class T> struct Expm1GradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(sinter::expm1(x) + T(R(1.0))); }
+};
+SINTER_ELEMENTWISE(expm1_grad_x_float16, Expm1GradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(expm1_grad_x_bfloat16, Expm1GradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(expm1_grad_x_float32, Expm1GradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(expm1_grad_x_float64, Expm1GradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(expm1_grad_x_complex64, Expm1GradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(expm1_grad_x_complex128, Expm1GradXComplexFn<complex128>, complex128, complex128, complex128)
 
 // Log: log(x)
 template <class T> struct LogFn {
@@ -95,16 +115,26 @@ SINTER_ELEMENTWISE(log10_float16, Log10Fn<float32>, float16, float16)
 SINTER_ELEMENTWISE(log10_bfloat16, Log10Fn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(log10_float32, Log10Fn<float32>, float32, float32)
 SINTER_ELEMENTWISE(log10_float64, Log10Fn<float64>, float64, float64)
+SINTER_ELEMENTWISE(log10_complex64, Log10Fn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(log10_complex128, Log10Fn<complex128>, complex128, complex128)
 
-// Log10GradX: dy*(Log10E/x)
-template <class T> struct Log10GradXFn {
+// Log10GradXFloat: dy*conj(Log10E/x)
+template <class T> struct Log10GradXFloatFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(0.4342944819032518) / x); }
 };
-SINTER_ELEMENTWISE(log10_grad_x_float16, Log10GradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(log10_grad_x_bfloat16, Log10GradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(log10_grad_x_float32, Log10GradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(log10_grad_x_float64, Log10GradXFn<float64>, float64, float64, float64)
+
+// Log10GradXComplex: dy*conj(Log10E/x)
+template <class T> struct Log10GradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(0.4342944819032518)) / x); }
+};
+SINTER_ELEMENTWISE(log10_grad_x_float16, Log10GradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(log10_grad_x_bfloat16, Log10GradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(log10_grad_x_float32, Log10GradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(log10_grad_x_float64, Log10GradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(log10_grad_x_complex64, Log10GradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(log10_grad_x_complex128, Log10GradXComplexFn<complex128>, complex128, complex128, complex128)
 
 // Log1p: log1p(x)
 template <class T> struct Log1pFn {
@@ -115,16 +145,26 @@ SINTER_ELEMENTWISE(log1p_float16, Log1pFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(log1p_bfloat16, Log1pFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(log1p_float32, Log1pFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(log1p_float64, Log1pFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(log1p_complex64, Log1pFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(log1p_complex128, Log1pFn<complex128>, complex128, complex128)
 
-// Log1pGradX: dy/(1 + x)
-template <class T> struct Log1pGradXFn {
+// Log1pGradXFloat: dy*conj(1/(1 + x))
+template <class T> struct Log1pGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / (T(1.0) + x); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.0) / (T(1.0) + x)); }
 };
-SINTER_ELEMENTWISE(log1p_grad_x_float16, Log1pGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(log1p_grad_x_bfloat16, Log1pGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(log1p_grad_x_float32, Log1pGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(log1p_grad_x_float64, Log1pGradXFn<float64>, float64, float64, float64)
+
+// Log1pGradXComplex: dy*conj(1/(1 + x))
+template <class T> struct Log1pGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.0)) / (T(R(1.0)) + x)); }
+};
+SINTER_ELEMENTWISE(log1p_grad_x_float16, Log1pGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(log1p_grad_x_bfloat16, Log1pGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(log1p_grad_x_float32, Log1pGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(log1p_grad_x_float64, Log1pGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(log1p_grad_x_complex64, Log1pGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(log1p_grad_x_complex128, Log1pGradXComplexFn<complex128>, complex128, complex128, complex128)
 
 // Log2: log2(x)
 template <class T> struct Log2Fn {
@@ -135,16 +175,26 @@ SINTER_ELEMENTWISE(log2_float16, Log2Fn<float32>, float16, float16)
 SINTER_ELEMENTWISE(log2_bfloat16, Log2Fn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(log2_float32, Log2Fn<float32>, float32, float32)
 SINTER_ELEMENTWISE(log2_float64, Log2Fn<float64>, float64, float64)
+SINTER_ELEMENTWISE(log2_complex64, Log2Fn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(log2_complex128, Log2Fn<complex128>, complex128, complex128)
 
-// Log2GradX: dy*(Log2E/x)
-template <class T> struct Log2GradXFn {
+// Log2GradXFloat: dy*conj(Log2E/x)
+template <class T> struct Log2GradXFloatFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.4426950408889634) / x); }
 };
-SINTER_ELEMENTWISE(log2_grad_x_float16, Log2GradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(log2_grad_x_bfloat16, Log2GradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(log2_grad_x_float32, Log2GradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(log2_grad_x_float64, Log2GradXFn<float64>, float64, float64, float64)
+
+// Log2GradXComplex: dy*conj(Log2E/x)
+template <class T> struct Log2GradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.4426950408889634)) / x); }
+};
+SINTER_ELEMENTWISE(log2_grad_x_float16, Log2GradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(log2_grad_x_bfloat16, Log2GradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(log2_grad_x_float32, Log2GradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(log2_grad_x_float64, Log2GradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(log2_grad_x_complex64, Log2GradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(log2_grad_x_complex128, Log2GradXComplexFn<complex128>, complex128, complex128, complex128)
 
 // LogGradXFloat: dy*conj(1/x)
 template <class T> struct LogGradXFloatFn {
@@ -164,15 +214,29 @@ SINTER_ELEMENTWISE(log_grad_x_float64, LogGradXFloatFn<float64>, float64, float6
 SINTER_ELEMENTWISE(log_grad_x_complex64, LogGradXComplexFn<complex64>, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(log_grad_x_complex128, LogGradXComplexFn<complex128>, complex128, complex128, complex128)
 
-// Logaddexp: where(x == y, x + Ln2, max(x, y) + log1p(exp(-abs(x - y))))
-template <class T> struct LogaddexpFn {
+// LogaddexpFloat: where(x == y, x + Ln2, where(real(x) > real(y), x, y) + log1p(exp(where(real(x) > real(y), y - x, x - y))))
+template <class T> struct LogaddexpFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const { return ((x == y) ? (x + T(0.6931471805599453)) : (sinter::max(x, y) + sinter::log1p(sinter::exp(-sinter::abs(x - y))))); }
+  SINTER_FN T operator()(long long index, T x, T y) const {
+    const bool t0 = x > y;
+    return ((x == y) ? (x + T(0.6931471805599453)) : ((t0 ? x : y) + sinter::log1p(sinter::exp((t0 ? (y - x) : (x - y))))));
+  }
 };
-SINTER_ELEMENTWISE(logaddexp_float16, LogaddexpFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(logaddexp_bfloat16, LogaddexpFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(logaddexp_float32, LogaddexpFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(logaddexp_float64, LogaddexpFn<float64>, float64, float64, float64)
+
+// LogaddexpComplex: where(x == y, x + Ln2, where(real(x) > real(y), x, y) + log1p(exp(where(real(x) > real(y), y - x, x - y))))
+template <class T> struct LogaddexpComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T y) const {
+    const bool t0 = sinter::real(x) > sinter::real(y);
+    return ((x == y) ? (x + T(R(0.6931471805599453))) : ((t0 ? x : y) + sinter::log1p(sinter::exp((t0 ? (y - x) : (x - y))))));
+  }
+};
+SINTER_ELEMENTWISE(logaddexp_float16, LogaddexpFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(logaddexp_bfloat16, LogaddexpFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(logaddexp_float32, LogaddexpFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(logaddexp_float64, LogaddexpFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(logaddexp_complex64, LogaddexpComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(logaddexp_complex128, LogaddexpComplexFn<complex128>, complex128, complex128, complex128)
 
 // Logaddexp2: where(x == y, x + 1, max(x, y) + log1p(exp2(-abs(x - y)))*Log2E)
 template <class T> struct Logaddexp2Fn {
@@ -184,12 +248,12 @@ SINTER_ELEMENTWISE(logaddexp2_bfloat16, Logaddexp2Fn<float32>, bfloat16, bfloat1
 SINTER_ELEMENTWISE(logaddexp2_float32, Logaddexp2Fn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(logaddexp2_float64, Logaddexp2Fn<float64>, float64, float64, float64)
 
-// Logit: where(min(max(x, eps), 1 - eps) < 0.25, log(min(max(x, eps), 1 - eps)) - log1p(-min(max(x, eps), 1 - eps)), log1p((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps))))
+// Logit: where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, log(where(eps < 0, x, min(max(x, eps), 1 - eps))) - log1p(-where(eps < 0, x, min(max(x, eps), 1 - eps))), log1p((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))
 template <class T> struct LogitFn {
   typedef typename real_of<T>::type R;
   R eps;
   SINTER_FN T operator()(long long index, T x) const {
-    const T t0 = sinter::min(sinter::max(x, eps), T(1.0) - eps);
+    const T t0 = ((eps < T(0.0)) ? x : sinter::min(sinter::max(x, eps), T(1.0) - eps));
     return ((t0 < T(0.25)) ? (sinter::log(t0) - sinter::log1p(-t0)) : sinter::log1p((T(2.0) * t0 - T(1.0)) / (T(1.0) - t0)));
   }
 };
@@ -197,83 +261,5 @@ SINTER_ELEMENTWISE(logit_float16, LogitFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(logit_bfloat16, LogitFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(logit_float32, LogitFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(logit_float64, LogitFn<float64>, float64, float64)
-
-// LogitGradX: dy*where(min(max(x, eps), 1 - eps) < 0.25, where(x == eps, where(max(x, eps) == 1 - eps, 0.25/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 0.5/min(max(x, eps), 1 - eps))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 1/min(max(x, eps), 1 - eps))))) + where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/(1 - min(max(x, eps), 1 - eps)))))), (where(x == eps, where(max(x, eps) == 1 - eps, 0.5/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/(1 - min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 1/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 2/(1 - min(max(x, eps), 1 - eps)))))) - where(x == eps, where(max(x, eps) == 1 - eps, 0.25*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 0.5*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, -((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps)))))))/(1 + (2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps))))
-template <class T> struct LogitGradXFn {
-  typedef typename real_of<T>::type R;
-  R eps;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    const T t0 = sinter::max(x, eps);
-    const T t1 = T(1.0) - eps;
-    const T t2 = sinter::min(t0, t1);
-    const bool t3 = x == eps;
-    const bool t4 = t0 == t1;
-    const bool t5 = t0 > t1;
-    const T t6 = T(0.5) / t2;
-    const bool t7 = x < eps;
-    const T t8 = T(1.0) - t2;
-    const T t9 = T(0.5) / t8;
-    const T t10 = T(1.0) / t8;
-    const T t11 = (t4 ? t9 : (t5 ? T(0.0) : t10));
-    const T t12 = (T(2.0) * t2 - T(1.0)) / t8;
-    const T t13 = -t12 / t8;
-    const T t14 = T(0.5) * t13;
-    return dy * ((t2 < T(0.25)) ? ((t3 ? (t4 ? (T(0.25) / t2) : (t5 ? T(0.0) : t6)) : (t7 ? T(0.0) : (t4 ? t6 : (t5 ? T(0.0) : (T(1.0) / t2))))) + (t3 ? (t4 ? (T(0.25) / t8) : (t5 ? T(0.0) : t9)) : (t7 ? T(0.0) : t11))) : (((t3 ? t11 : (t7 ? T(0.0) : (t4 ? t10 : (t5 ? T(0.0) : (T(2.0) / t8))))) - (t3 ? (t4 ? (T(0.25) * t13) : (t5 ? T(0.0) : t14)) : (t7 ? T(0.0) : (t4 ? t14 : (t5 ? T(0.0) : t13))))) / (T(1.0) + t12)));
-  }
-};
-SINTER_ELEMENTWISE(logit_grad_x_float16, LogitGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(logit_grad_x_bfloat16, LogitGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(logit_grad_x_float32, LogitGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(logit_grad_x_float64, LogitGradXFn<float64>, float64, float64, float64)
-
-// Rsqrt: rsqrt(x)
-template <class T> struct RsqrtFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const { return sinter::rsqrt(x); }
-};
-SINTER_ELEMENTWISE(rsqrt_float16, RsqrtFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(rsqrt_bfloat16, RsqrtFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(rsqrt_float32, RsqrtFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(rsqrt_float64, RsqrtFn<float64>, float64, float64)
-
-// RsqrtGradX: dy*(-0.5*rsqrt(x)/x)
-template <class T> struct RsqrtGradXFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(-0.5) * sinter::rsqrt(x) / x); }
-};
-SINTER_ELEMENTWISE(rsqrt_grad_x_float16, RsqrtGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(rsqrt_grad_x_bfloat16, RsqrtGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(rsqrt_grad_x_float32, RsqrtGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(rsqrt_grad_x_float64, RsqrtGradXFn<float64>, float64, float64, float64)
-
-// Sigmoid: sigmoid(x)
-template <class T> struct SigmoidFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const { return sinter::sigmoid(x); }
-};
-SINTER_ELEMENTWISE(sigmoid_float16, SigmoidFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(sigmoid_bfloat16, SigmoidFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(sigmoid_float32, SigmoidFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(sigmoid_float64, SigmoidFn<float64>, float64, float64)
-
-// SigmoidGrad: g*(y*(1 - y))
-template <class T> struct SigmoidGradFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T g, T y) const { return g * (y * (T(1.0) - y)); }
-};
-SINTER_ELEMENTWISE(sigmoid_grad_float16, SigmoidGradFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(sigmoid_grad_bfloat16, SigmoidGradFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(sigmoid_grad_float32, SigmoidGradFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(sigmoid_grad_float64, SigmoidGradFn<float64>, float64, float64, float64)
-
-// SigmoidGradGradG: dy*(y*(1 - y))
-template <class T> struct SigmoidGradGradGFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y) const { return dy * (y * (T(1.0) - y)); }
-};
-SINTER_ELEMENTWISE(sigmoid_grad_grad_g_float16, SigmoidGradGradGFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(sigmoid_grad_grad_g_bfloat16, SigmoidGradGradGFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(sigmoid_grad_grad_g_float32, SigmoidGradGradGFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(sigmoid_grad_grad_g_float64, SigmoidGradGradGFn<float64>, float64, float64, float64)
 
 }  // namespace sinter

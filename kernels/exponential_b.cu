@@ -4,15 +4,138 @@
 
 namespace sinter {
 
-// SigmoidGradGradY: dy*(g*(1 - y - y))
-template <class T> struct SigmoidGradGradYFn {
+// LogitGradX: dy*where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps))))))) + where(eps < 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))), (where(eps < 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))) - where(eps < 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))))/(1 + (2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))
+template <class T> struct LogitGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T g, T y) const { return dy * (g * (T(1.0) - y - y)); }
+  R eps;
+  SINTER_FN T operator()(long long index, T dy, T x) const {
+    const bool t0 = eps < T(0.0);
+    const T t1 = sinter::max(x, eps);
+    const T t2 = T(1.0) - eps;
+    const T t3 = (t0 ? x : sinter::min(t1, t2));
+    const T t4 = T(1.0) / t3;
+    const bool t5 = x == eps;
+    const bool t6 = t1 == t2;
+    const bool t7 = t1 > t2;
+    const T t8 = T(0.5) / t3;
+    const bool t9 = x < eps;
+    const T t10 = T(1.0) - t3;
+    const T t11 = T(1.0) / t10;
+    const T t12 = T(0.5) / t10;
+    const T t13 = (t6 ? t12 : (t7 ? T(0.0) : t11));
+    const T t14 = T(2.0) / t10;
+    const T t15 = (T(2.0) * t3 - T(1.0)) / t10;
+    const T t16 = -t15 / t10;
+    const T t17 = T(0.5) * t16;
+    return dy * ((t3 < T(0.25)) ? ((t0 ? t4 : (t5 ? (t6 ? (T(0.25) / t3) : (t7 ? T(0.0) : t8)) : (t9 ? T(0.0) : (t6 ? t8 : (t7 ? T(0.0) : t4))))) + (t0 ? t11 : (t5 ? (t6 ? (T(0.25) / t10) : (t7 ? T(0.0) : t12)) : (t9 ? T(0.0) : t13)))) : (((t0 ? t14 : (t5 ? t13 : (t9 ? T(0.0) : (t6 ? t11 : (t7 ? T(0.0) : t14))))) - (t0 ? t16 : (t5 ? (t6 ? (T(0.25) * t16) : (t7 ? T(0.0) : t17)) : (t9 ? T(0.0) : (t6 ? t17 : (t7 ? T(0.0) : t16)))))) / (T(1.0) + t15)));
+  }
 };
-SINTER_ELEMENTWISE(sigmoid_grad_grad_y_float16, SigmoidGradGradYFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(sigmoid_grad_grad_y_bfloat16, SigmoidGradGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(sigmoid_grad_grad_y_float32, SigmoidGradGradYFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(sigmoid_grad_grad_y_float64, SigmoidGradGradYFn<float64>, float64, float64, float64, float64)
+SINTER_ELEMENTWISE(logit_grad_x_float16, LogitGradXFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(logit_grad_x_bfloat16, LogitGradXFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(logit_grad_x_float32, LogitGradXFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(logit_grad_x_float64, LogitGradXFn<float64>, float64, float64, float64)
+
+// Rsqrt: rsqrt(x)
+template <class T> struct RsqrtFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x) const { return sinter::rsqrt(x); }
+};
+SINTER_ELEMENTWISE(rsqrt_float16, RsqrtFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(rsqrt_bfloat16, RsqrtFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(rsqrt_float32, RsqrtFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(rsqrt_float64, RsqrtFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(rsqrt_complex64, RsqrtFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(rsqrt_complex128, RsqrtFn<complex128>, complex128, complex128)
+
+// RsqrtGradXFloat: dy*conj(-0.5*rsqrt(x)/x)
+template <class T> struct RsqrtGradXFloatFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(-0.5) * sinter::rsqrt(x) / x); }
+};
+
+// RsqrtGradXComplex: dy*conj(-0.5*rsqrt(x)/x)
+template <class T> struct RsqrtGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(-0.5)) * sinter::rsqrt(x) / x); }
+};
+SINTER_ELEMENTWISE(rsqrt_grad_x_float16, RsqrtGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(rsqrt_grad_x_bfloat16, RsqrtGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(rsqrt_grad_x_float32, RsqrtGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(rsqrt_grad_x_float64, RsqrtGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(rsqrt_grad_x_complex64, RsqrtGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(rsqrt_grad_x_complex128, RsqrtGradXComplexFn<complex128>, complex128, complex128, complex128)
+
+// Sigmoid: sigmoid(x)
+template <class T> struct SigmoidFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x) const { return sinter::sigmoid(x); }
+};
+SINTER_ELEMENTWISE(sigmoid_float16, SigmoidFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(sigmoid_bfloat16, SigmoidFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(sigmoid_float32, SigmoidFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(sigmoid_float64, SigmoidFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(sigmoid_complex64, SigmoidFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(sigmoid_complex128, SigmoidFn<complex128>, complex128, complex128)
+
+// SigmoidGradFloat: g*conj(y*(1 - y))
+template <class T> struct SigmoidGradFloatFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T g, T y) const { return g * (y * (T(1.0) - y)); }
+};
+
+// SigmoidGradComplex: g*conj(y*(1 - y))
+template <class T> struct SigmoidGradComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T g, T y) const { return g * sinter::conj(y * (T(R(1.0)) - y)); }
+};
+SINTER_ELEMENTWISE(sigmoid_grad_float16, SigmoidGradFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(sigmoid_grad_bfloat16, SigmoidGradFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(sigmoid_grad_float32, SigmoidGradFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(sigmoid_grad_float64, SigmoidGradFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(sigmoid_grad_complex64, SigmoidGradComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(sigmoid_grad_complex128, SigmoidGradComplexFn<complex128>, complex128, complex128, complex128)
+
+// SigmoidGradGradGFloat: dy*(y*(1 - y))
+template <class T> struct SigmoidGradGradGFloatFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T y) const { return dy * (y * (T(1.0) - y)); }
+};
+
+// SigmoidGradGradGComplex: dy*(y*(1 - y))
+template <class T> struct SigmoidGradGradGComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T y) const { return dy * (y * (T(R(1.0)) - y)); }
+};
+SINTER_ELEMENTWISE(sigmoid_grad_grad_g_float16, SigmoidGradGradGFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(sigmoid_grad_grad_g_bfloat16, SigmoidGradGradGFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(sigmoid_grad_grad_g_float32, SigmoidGradGradGFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(sigmoid_grad_grad_g_float64, SigmoidGradGradGFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(sigmoid_grad_grad_g_complex64, SigmoidGradGradGComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(sigmoid_grad_grad_g_complex128, SigmoidGradGradGComplexFn<complex128>, complex128, complex128, complex128)
+
+// SigmoidGradGradYFloat: conj(dy*conj(g))*conj(1 - y) - conj(dy*conj(g))*conj(y)
+template <class T> struct SigmoidGradGradYFloatFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T g, T y) const {
+    const T t0 = dy * g;
+    return t0 * (T(1.0) - y) - t0 * y;
+  }
+};
+
+// SigmoidGradGradYComplex: conj(dy*conj(g))*conj(1 - y) - conj(dy*conj(g))*conj(y)
+template <class T> struct SigmoidGradGradYComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T g, T y) const {
+    const T t0 = sinter::conj(dy * sinter::conj(g));
+    return t0 * sinter::conj(T(R(1.0)) - y) - t0 * sinter::conj(y);
+  }
+};
+SINTER_ELEMENTWISE(sigmoid_grad_grad_y_float16, SigmoidGradGradYFloatFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(sigmoid_grad_grad_y_bfloat16, SigmoidGradGradYFloatFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(sigmoid_grad_grad_y_float32, SigmoidGradGradYFloatFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(sigmoid_grad_grad_y_float64, SigmoidGradGradYFloatFn<float64>, float64, float64, float64, float64)
+SINTER_ELEMENTWISE(sigmoid_grad_grad_y_complex64, SigmoidGradGradYComplexFn<complex64>, complex64, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(sigmoid_grad_grad_y_complex128, SigmoidGradGradYComplexFn<complex128>, complex128, complex128, complex128, complex128)
 
 // Sqrt: sqrt(x)
 template <class T> struct SqrtFn {

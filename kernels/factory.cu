@@ -37,46 +37,6 @@ SINTER_ELEMENTWISE(arange_sized_bfloat16, ArangeSizedFloatFn<float32>, bfloat16)
 SINTER_ELEMENTWISE(arange_sized_float32, ArangeSizedFloatFn<float32>, float32)
 SINTER_ELEMENTWISE(arange_sized_float64, ArangeSizedFloatFn<float64>, float64)
 
-// EyeSizedBool: where(index/cols == index%cols, 1, 0)
-template <class T> struct EyeSizedBoolFn {
-  typedef typename real_of<T>::type R;
-  long long cols;
-  SINTER_FN bool operator()(long long index) const { return ((sinter::div(index, cols) == sinter::rem(index, cols)) ? true : false); }
-};
-
-// EyeSizedInt: where(index/cols == index%cols, 1, 0)
-template <class T> struct EyeSizedIntFn {
-  typedef typename real_of<T>::type R;
-  long long cols;
-  SINTER_FN T operator()(long long index) const { return ((sinter::div(index, cols) == sinter::rem(index, cols)) ? T(1) : T(0)); }
-};
-
-// EyeSizedFloat: where(index/cols == index%cols, 1, 0)
-template <class T> struct EyeSizedFloatFn {
-  typedef typename real_of<T>::type R;
-  long long cols;
-  SINTER_FN T operator()(long long index) const { return ((sinter::div(index, cols) == sinter::rem(index, cols)) ? T(1.0) : T(0.0)); }
-};
-
-// EyeSizedComplex: where(index/cols == index%cols, 1, 0)
-template <class T> struct EyeSizedComplexFn {
-  typedef typename real_of<T>::type R;
-  long long cols;
-  SINTER_FN T operator()(long long index) const { return ((sinter::div(index, cols) == sinter::rem(index, cols)) ? T(R(1.0)) : T(R(0.0))); }
-};
-SINTER_ELEMENTWISE(eye_sized_bool, EyeSizedBoolFn<bool>, bool)
-SINTER_ELEMENTWISE(eye_sized_uint8, EyeSizedIntFn<uint8>, uint8)
-SINTER_ELEMENTWISE(eye_sized_int8, EyeSizedIntFn<int8>, int8)
-SINTER_ELEMENTWISE(eye_sized_int16, EyeSizedIntFn<int16>, int16)
-SINTER_ELEMENTWISE(eye_sized_int32, EyeSizedIntFn<int32>, int32)
-SINTER_ELEMENTWISE(eye_sized_int64, EyeSizedIntFn<int64>, int64)
-SINTER_ELEMENTWISE(eye_sized_float16, EyeSizedFloatFn<float32>, float16)
-SINTER_ELEMENTWISE(eye_sized_bfloat16, EyeSizedFloatFn<float32>, bfloat16)
-SINTER_ELEMENTWISE(eye_sized_float32, EyeSizedFloatFn<float32>, float32)
-SINTER_ELEMENTWISE(eye_sized_float64, EyeSizedFloatFn<float64>, float64)
-SINTER_ELEMENTWISE(eye_sized_complex64, EyeSizedComplexFn<complex64>, complex64)
-SINTER_ELEMENTWISE(eye_sized_complex128, EyeSizedComplexFn<complex128>, complex128)
-
 // FullBool: value
 template <class T> struct FullBoolFn {
   typedef typename real_of<T>::type R;
@@ -103,22 +63,87 @@ SINTER_ELEMENTWISE(full_float64, FullUint8Fn<float64>, float64)
 SINTER_ELEMENTWISE(full_complex64, FullUint8Fn<complex64>, complex64)
 SINTER_ELEMENTWISE(full_complex128, FullUint8Fn<complex128>, complex128)
 
-// LinspaceSized: where(steps == 1 || 2*index < steps, start + index*((end - start)/(steps - 1)), end - (steps - 1 - index)*((end - start)/(steps - 1)))
-template <class T> struct LinspaceSizedFn {
+// LinspaceSizedFloat: cast(where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1))))
+template <class T> struct LinspaceSizedFloatFn {
   typedef typename real_of<T>::type R;
   R start;
   R end;
   long long steps;
   SINTER_FN T operator()(long long index) const {
     const long long t0 = sinter::sub(steps, 1LL);
-    const T t1 = (end - start) / sinter::cast<T>(t0);
+    const T t1 = (end - start) / sinter::cast<T>(sinter::max(t0, 1LL));
     return (((steps == 1LL) || (sinter::mul(2LL, index) < steps)) ? (start + sinter::cast<T>(index) * t1) : (end - sinter::cast<T>(sinter::sub(t0, index)) * t1));
   }
 };
-SINTER_ELEMENTWISE(linspace_sized_float16, LinspaceSizedFn<float32>, float16)
-SINTER_ELEMENTWISE(linspace_sized_bfloat16, LinspaceSizedFn<float32>, bfloat16)
-SINTER_ELEMENTWISE(linspace_sized_float32, LinspaceSizedFn<float32>, float32)
-SINTER_ELEMENTWISE(linspace_sized_float64, LinspaceSizedFn<float64>, float64)
+
+// LinspaceSizedComplex: cast(where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1))))
+template <class T> struct LinspaceSizedComplexFn {
+  typedef typename real_of<T>::type R;
+  R start;
+  R end;
+  long long steps;
+  SINTER_FN T operator()(long long index) const {
+    const long long t0 = sinter::sub(steps, 1LL);
+    const R t1 = (end - start) / sinter::cast<R>(sinter::max(t0, 1LL));
+    return sinter::cast<T>((((steps == 1LL) || (sinter::mul(2LL, index) < steps)) ? (start + sinter::cast<R>(index) * t1) : (end - sinter::cast<R>(sinter::sub(t0, index)) * t1)));
+  }
+};
+SINTER_ELEMENTWISE(linspace_sized_float16, LinspaceSizedFloatFn<float32>, float16)
+SINTER_ELEMENTWISE(linspace_sized_bfloat16, LinspaceSizedFloatFn<float32>, bfloat16)
+SINTER_ELEMENTWISE(linspace_sized_float32, LinspaceSizedFloatFn<float32>, float32)
+SINTER_ELEMENTWISE(linspace_sized_float64, LinspaceSizedFloatFn<float64>, float64)
+SINTER_ELEMENTWISE(linspace_sized_complex64, LinspaceSizedComplexFn<complex64>, complex64)
+SINTER_ELEMENTWISE(linspace_sized_complex128, LinspaceSizedComplexFn<complex128>, complex128)
+
+// LinspaceWhole: where(steps == 1 || 2*index < steps, trunc(start) + index*((trunc(end) - trunc(start))/max(steps - 1, 1)), trunc(end) - (steps - 1 - index)*((trunc(end) - trunc(start))/max(steps - 1, 1)))
+template <class T> struct LinspaceWholeFn {
+  typedef typename real_of<T>::type R;
+  R start;
+  R end;
+  long long steps;
+  SINTER_FN T operator()(long long index) const {
+    const T t0 = sinter::trunc(start);
+    const T t1 = sinter::trunc(end);
+    const long long t2 = sinter::sub(steps, 1LL);
+    const T t3 = (t1 - t0) / sinter::cast<T>(sinter::max(t2, 1LL));
+    return (((steps == 1LL) || (sinter::mul(2LL, index) < steps)) ? (t0 + sinter::cast<T>(index) * t3) : (t1 - sinter::cast<T>(sinter::sub(t2, index)) * t3));
+  }
+};
+SINTER_ELEMENTWISE(linspace_whole_float64, LinspaceWholeFn<float64>, float64)
+
+// LogspaceSizedFloat: cast(pow(base, where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1)))))
+template <class T> struct LogspaceSizedFloatFn {
+  typedef typename real_of<T>::type R;
+  R start;
+  R end;
+  long long steps;
+  R base;
+  SINTER_FN T operator()(long long index) const {
+    const long long t0 = sinter::sub(steps, 1LL);
+    const T t1 = (end - start) / sinter::cast<T>(sinter::max(t0, 1LL));
+    return sinter::pow(base, (((steps == 1LL) || (sinter::mul(2LL, index) < steps)) ? (start + sinter::cast<T>(index) * t1) : (end - sinter::cast<T>(sinter::sub(t0, index)) * t1)));
+  }
+};
+
+// LogspaceSizedComplex: cast(pow(base, where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1)))))
+template <class T> struct LogspaceSizedComplexFn {
+  typedef typename real_of<T>::type R;
+  R start;
+  R end;
+  long long steps;
+  R base;
+  SINTER_FN T operator()(long long index) const {
+    const long long t0 = sinter::sub(steps, 1LL);
+    const R t1 = (end - start) / sinter::cast<R>(sinter::max(t0, 1LL));
+    return sinter::cast<T>(sinter::pow(base, (((steps == 1LL) || (sinter::mul(2LL, index) < steps)) ? (start + sinter::cast<R>(index) * t1) : (end - sinter::cast<R>(sinter::sub(t0, index)) * t1))));
+  }
+};
+SINTER_ELEMENTWISE(logspace_sized_float16, LogspaceSizedFloatFn<float32>, float16)
+SINTER_ELEMENTWISE(logspace_sized_bfloat16, LogspaceSizedFloatFn<float32>, bfloat16)
+SINTER_ELEMENTWISE(logspace_sized_float32, LogspaceSizedFloatFn<float32>, float32)
+SINTER_ELEMENTWISE(logspace_sized_float64, LogspaceSizedFloatFn<float64>, float64)
+SINTER_ELEMENTWISE(logspace_sized_complex64, LogspaceSizedComplexFn<complex64>, complex64)
+SINTER_ELEMENTWISE(logspace_sized_complex128, LogspaceSizedComplexFn<complex128>, complex128)
 
 // OnesBool: cast(1)
 template <class T> struct OnesBoolFn {

@@ -85,4 +85,115 @@ SINTER_ELEMENTWISE(row_distance_bfloat16, RowDistanceFn<float32>, bfloat16, bflo
 SINTER_ELEMENTWISE(row_distance_float32, RowDistanceFn<float32>, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(row_distance_float64, RowDistanceFn<float64>, float64, float64, float64, float64)
 
+// ScaledUint8: alpha*x
+template <class T> struct ScaledUint8Fn {
+  typedef typename real_of<T>::type R;
+  T alpha;
+  SINTER_FN T operator()(long long index, T x) const { return T(alpha * x); }
+};
+
+// ScaledInt32: alpha*x
+template <class T> struct ScaledInt32Fn {
+  typedef typename real_of<T>::type R;
+  T alpha;
+  SINTER_FN T operator()(long long index, T x) const { return sinter::mul(alpha, x); }
+};
+
+// ScaledFloat32: alpha*x
+template <class T> struct ScaledFloat32Fn {
+  typedef typename real_of<T>::type R;
+  T alpha;
+  SINTER_FN T operator()(long long index, T x) const { return alpha * x; }
+};
+SINTER_ELEMENTWISE(scaled_uint8, ScaledUint8Fn<uint8>, uint8, uint8)
+SINTER_ELEMENTWISE(scaled_int8, ScaledUint8Fn<int8>, int8, int8)
+SINTER_ELEMENTWISE(scaled_int16, ScaledUint8Fn<int16>, int16, int16)
+SINTER_ELEMENTWISE(scaled_int32, ScaledInt32Fn<int32>, int32, int32)
+SINTER_ELEMENTWISE(scaled_int64, ScaledInt32Fn<int64>, int64, int64)
+SINTER_ELEMENTWISE(scaled_float16, ScaledFloat32Fn<float32>, float16, float16)
+SINTER_ELEMENTWISE(scaled_bfloat16, ScaledFloat32Fn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(scaled_float32, ScaledFloat32Fn<float32>, float32, float32)
+SINTER_ELEMENTWISE(scaled_float64, ScaledFloat32Fn<float64>, float64, float64)
+SINTER_ELEMENTWISE(scaled_complex64, ScaledFloat32Fn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(scaled_complex128, ScaledFloat32Fn<complex128>, complex128, complex128)
+
+// ScaledGradXFloat: dy*conj(alpha)
+template <class T> struct ScaledGradXFloatFn {
+  typedef typename real_of<T>::type R;
+  T alpha;
+  SINTER_FN T operator()(long long index, T dy) const { return dy * alpha; }
+};
+
+// ScaledGradXComplex: dy*conj(alpha)
+template <class T> struct ScaledGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  T alpha;
+  SINTER_FN T operator()(long long index, T dy) const { return dy * sinter::conj(alpha); }
+};
+SINTER_ELEMENTWISE(scaled_grad_x_float16, ScaledGradXFloatFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(scaled_grad_x_bfloat16, ScaledGradXFloatFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(scaled_grad_x_float32, ScaledGradXFloatFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(scaled_grad_x_float64, ScaledGradXFloatFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(scaled_grad_x_complex64, ScaledGradXComplexFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(scaled_grad_x_complex128, ScaledGradXComplexFn<complex128>, complex128, complex128)
+
+// ScaledOrZeroUint8: where(beta == 0, 0, beta*x)
+template <class T> struct ScaledOrZeroUint8Fn {
+  typedef typename real_of<T>::type R;
+  T beta;
+  SINTER_FN T operator()(long long index, T x) const { return ((beta == T(0)) ? T(0) : T(beta * x)); }
+};
+
+// ScaledOrZeroInt32: where(beta == 0, 0, beta*x)
+template <class T> struct ScaledOrZeroInt32Fn {
+  typedef typename real_of<T>::type R;
+  T beta;
+  SINTER_FN T operator()(long long index, T x) const { return ((beta == T(0)) ? T(0) : sinter::mul(beta, x)); }
+};
+
+// ScaledOrZeroFloat: where(beta == 0, 0, beta*x)
+template <class T> struct ScaledOrZeroFloatFn {
+  typedef typename real_of<T>::type R;
+  T beta;
+  SINTER_FN T operator()(long long index, T x) const { return ((beta == T(0.0)) ? T(0.0) : (beta * x)); }
+};
+
+// ScaledOrZeroComplex: where(beta == 0, 0, beta*x)
+template <class T> struct ScaledOrZeroComplexFn {
+  typedef typename real_of<T>::type R;
+  T beta;
+  SINTER_FN T operator()(long long index, T x) const { return ((beta == T(R(0.0))) ? T(R(0.0)) : (beta * x)); }
+};
+SINTER_ELEMENTWISE(scaled_or_zero_uint8, ScaledOrZeroUint8Fn<uint8>, uint8, uint8)
+SINTER_ELEMENTWISE(scaled_or_zero_int8, ScaledOrZeroUint8Fn<int8>, int8, int8)
+SINTER_ELEMENTWISE(scaled_or_zero_int16, ScaledOrZeroUint8Fn<int16>, int16, int16)
+SINTER_ELEMENTWISE(scaled_or_zero_int32, ScaledOrZeroInt32Fn<int32>, int32, int32)
+SINTER_ELEMENTWISE(scaled_or_zero_int64, ScaledOrZeroInt32Fn<int64>, int64, int64)
+SINTER_ELEMENTWISE(scaled_or_zero_float16, ScaledOrZeroFloatFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(scaled_or_zero_bfloat16, ScaledOrZeroFloatFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(scaled_or_zero_float32, ScaledOrZeroFloatFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(scaled_or_zero_float64, ScaledOrZeroFloatFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(scaled_or_zero_complex64, ScaledOrZeroComplexFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(scaled_or_zero_complex128, ScaledOrZeroComplexFn<complex128>, complex128, complex128)
+
+// ScaledOrZeroGradXFloat: where(beta == 0, 0, dy*conj(beta))
+template <class T> struct ScaledOrZeroGradXFloatFn {
+  typedef typename real_of<T>::type R;
+  T beta;
+  SINTER_FN T operator()(long long index, T dy) const { return ((beta == T(0.0)) ? T(0.0) : (dy * beta)); }
+};
+
+// ScaledOrZeroGradXComplex: where(beta == 0, 0, dy*conj(beta))
+template <class T> struct ScaledOrZeroGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  T beta;
+  SINTER_FN T operator()(long long index, T dy) const { return ((beta == T(R(0.0))) ? T(R(0.0)) : (dy * sinter::conj(beta))); }
+};
+SINTER_ELEMENTWISE(scaled_or_zero_grad_x_float16, ScaledOrZeroGradXFloatFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(scaled_or_zero_grad_x_bfloat16, ScaledOrZeroGradXFloatFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(scaled_or_zero_grad_x_float32, ScaledOrZeroGradXFloatFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(scaled_or_zero_grad_x_float64, ScaledOrZeroGradXFloatFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(scaled_or_zero_grad_x_complex64, ScaledOrZeroGradXComplexFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(scaled_or_zero_grad_x_complex128, ScaledOrZeroGradXComplexFn<complex128>, complex128, complex128)
+
 }  // namespace sinter

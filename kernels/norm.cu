@@ -26,8 +26,8 @@ template <class S, bool centred> struct Norm {
   long long rows, along;
   const S* weight;  // along elements, or null
   const S* bias;    // likewise
-  S* mean;          // an element a row, or null
-  S* rstd;          // an element a row
+  T* mean;          // an element a row, or null
+  T* rstd;          // an element a row
   double eps;
 
   SINTER_FN T count() const { return T(along); }
@@ -50,8 +50,8 @@ template <class S, bool centred> struct Norm {
 
   template <class Group> SINTER_FN void statistics(const Group& g, long long row, T m, T r) const {
     if (g.lane != 0) return;
-    if (centred) mean[row] = cast<S>(m);
-    rstd[row] = cast<S>(r);
+    if (centred) mean[row] = m;
+    rstd[row] = r;
   }
 
   // finish writes n elements of s, which have been scaled, from place first of a

@@ -4,6 +4,56 @@
 
 namespace sinter {
 
+// CentredAffine: (x - mean)*rstd*weight + bias
+template <class T> struct CentredAffineFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T mean, T rstd, T weight, T bias) const { return (x - mean) * rstd * weight + bias; }
+};
+SINTER_ELEMENTWISE(centred_affine_float16, CentredAffineFn<float32>, float16, float16, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(centred_affine_bfloat16, CentredAffineFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(centred_affine_float32, CentredAffineFn<float32>, float32, float32, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(centred_affine_float64, CentredAffineFn<float64>, float64, float64, float64, float64, float64, float64)
+
+// CentredAffineGradMean: -(dy*(weight*rstd))
+template <class T> struct CentredAffineGradMeanFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T rstd, T weight) const { return -(dy * (weight * rstd)); }
+};
+SINTER_ELEMENTWISE(centred_affine_grad_mean_float16, CentredAffineGradMeanFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(centred_affine_grad_mean_bfloat16, CentredAffineGradMeanFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(centred_affine_grad_mean_float32, CentredAffineGradMeanFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(centred_affine_grad_mean_float64, CentredAffineGradMeanFn<float64>, float64, float64, float64, float64)
+
+// CentredAffineGradRstd: dy*(weight*(x - mean))
+template <class T> struct CentredAffineGradRstdFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x, T mean, T weight) const { return dy * (weight * (x - mean)); }
+};
+SINTER_ELEMENTWISE(centred_affine_grad_rstd_float16, CentredAffineGradRstdFn<float32>, float16, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(centred_affine_grad_rstd_bfloat16, CentredAffineGradRstdFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(centred_affine_grad_rstd_float32, CentredAffineGradRstdFn<float32>, float32, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(centred_affine_grad_rstd_float64, CentredAffineGradRstdFn<float64>, float64, float64, float64, float64, float64)
+
+// CentredAffineGradWeight: dy*((x - mean)*rstd)
+template <class T> struct CentredAffineGradWeightFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x, T mean, T rstd) const { return dy * ((x - mean) * rstd); }
+};
+SINTER_ELEMENTWISE(centred_affine_grad_weight_float16, CentredAffineGradWeightFn<float32>, float16, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(centred_affine_grad_weight_bfloat16, CentredAffineGradWeightFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(centred_affine_grad_weight_float32, CentredAffineGradWeightFn<float32>, float32, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(centred_affine_grad_weight_float64, CentredAffineGradWeightFn<float64>, float64, float64, float64, float64, float64)
+
+// CentredAffineGradX: dy*(weight*rstd)
+template <class T> struct CentredAffineGradXFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T rstd, T weight) const { return dy * (weight * rstd); }
+};
+SINTER_ELEMENTWISE(centred_affine_grad_x_float16, CentredAffineGradXFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(centred_affine_grad_x_bfloat16, CentredAffineGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(centred_affine_grad_x_float32, CentredAffineGradXFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(centred_affine_grad_x_float64, CentredAffineGradXFn<float64>, float64, float64, float64, float64)
+
 // CentredProduct: g*(x - mean)*rstd
 template <class T> struct CentredProductFn {
   typedef typename real_of<T>::type R;
@@ -206,55 +256,5 @@ SINTER_ELEMENTWISE(rms_norm_affine_grad_float16, RmsNormAffineGradFn<float32>, f
 SINTER_ELEMENTWISE(rms_norm_affine_grad_bfloat16, RmsNormAffineGradFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(rms_norm_affine_grad_float32, RmsNormAffineGradFn<float32>, float32, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(rms_norm_affine_grad_float64, RmsNormAffineGradFn<float64>, float64, float64, float64, float64, float64)
-
-// RmsNormAffineGradGradC: -(dy*(rstd*(x*rstd)))
-template <class T> struct RmsNormAffineGradGradCFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T rstd) const { return -(dy * (rstd * (x * rstd))); }
-};
-SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_c_float16, RmsNormAffineGradGradCFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_c_bfloat16, RmsNormAffineGradGradCFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_c_float32, RmsNormAffineGradGradCFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_c_float64, RmsNormAffineGradGradCFn<float64>, float64, float64, float64, float64)
-
-// RmsNormAffineGradGradRstd: dy*(g - x*rstd*c - rstd*(c*x))
-template <class T> struct RmsNormAffineGradGradRstdFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T g, T x, T rstd, T c) const { return dy * (g - x * rstd * c - rstd * (c * x)); }
-};
-SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_rstd_float16, RmsNormAffineGradGradRstdFn<float32>, float16, float16, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_rstd_bfloat16, RmsNormAffineGradGradRstdFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_rstd_float32, RmsNormAffineGradGradRstdFn<float32>, float32, float32, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_rstd_float64, RmsNormAffineGradGradRstdFn<float64>, float64, float64, float64, float64, float64, float64)
-
-// RmsNormAffineGradGradX: -(dy*(rstd*(c*rstd)))
-template <class T> struct RmsNormAffineGradGradXFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T rstd, T c) const { return -(dy * (rstd * (c * rstd))); }
-};
-SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_x_float16, RmsNormAffineGradGradXFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_x_bfloat16, RmsNormAffineGradGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_x_float32, RmsNormAffineGradGradXFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(rms_norm_affine_grad_grad_x_float64, RmsNormAffineGradGradXFn<float64>, float64, float64, float64, float64)
-
-// RmsNormGrad: rstd*(g - y*c)
-template <class T> struct RmsNormGradFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T g, T y, T rstd, T c) const { return rstd * (g - y * c); }
-};
-SINTER_ELEMENTWISE(rms_norm_grad_float16, RmsNormGradFn<float32>, float16, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(rms_norm_grad_bfloat16, RmsNormGradFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(rms_norm_grad_float32, RmsNormGradFn<float32>, float32, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(rms_norm_grad_float64, RmsNormGradFn<float64>, float64, float64, float64, float64, float64)
-
-// RmsNormGradGradC: -(dy*(rstd*y))
-template <class T> struct RmsNormGradGradCFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y, T rstd) const { return -(dy * (rstd * y)); }
-};
-SINTER_ELEMENTWISE(rms_norm_grad_grad_c_float16, RmsNormGradGradCFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(rms_norm_grad_grad_c_bfloat16, RmsNormGradGradCFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(rms_norm_grad_grad_c_float32, RmsNormGradGradCFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(rms_norm_grad_grad_c_float64, RmsNormGradGradCFn<float64>, float64, float64, float64, float64)
 
 }  // namespace sinter

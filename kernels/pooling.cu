@@ -4,6 +4,19 @@
 
 namespace sinter {
 
+// AdaptivePlaces: min(index/k*n/m + index%k, ((index/k + 1)*n + m - 1)/m - 1)
+template <class T> struct AdaptivePlacesFn {
+  typedef typename real_of<T>::type R;
+  long long n;
+  long long m;
+  long long k;
+  SINTER_FN long long operator()(long long index) const {
+    const long long t0 = sinter::div(index, k);
+    return sinter::min(sinter::add(sinter::div(sinter::mul(t0, n), m), sinter::rem(index, k)), sinter::sub(sinter::div(sinter::sub(sinter::add(sinter::mul(sinter::add(t0, 1LL), n), m), 1LL), m), 1LL));
+  }
+};
+SINTER_ELEMENTWISE(adaptive_places_int64, AdaptivePlacesFn<int64>, int64)
+
 // AdaptiveWeights: where(index%n >= index/n*n/m && index%n < ((index/n + 1)*n + m - 1)/m, 1/cast(((index/n + 1)*n + m - 1)/m - index/n*n/m), 0)
 template <class T> struct AdaptiveWeightsFn {
   typedef typename real_of<T>::type R;

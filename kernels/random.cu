@@ -4,17 +4,17 @@
 
 namespace sinter {
 
-// Bernoulli: where(uniform(seed, offset) < x, 1, 0)
-template <class T> struct BernoulliFn {
+// BernoulliElements: where(checked == 0 && uniform(seed, offset) < x, 1, 0)
+template <class T> struct BernoulliElementsFn {
   typedef typename real_of<T>::type R;
   long long seed;
   long long offset;
-  SINTER_FN T operator()(long long index, T x) const { return ((sinter::uniform<T>(seed, offset, index) < x) ? T(1.0) : T(0.0)); }
+  SINTER_FN T operator()(long long index, T x, long long checked) const { return (((checked == 0LL) && (sinter::uniform<T>(seed, offset, index) < x)) ? T(1.0) : T(0.0)); }
 };
-SINTER_ELEMENTWISE(bernoulli_float16, BernoulliFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(bernoulli_bfloat16, BernoulliFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(bernoulli_float32, BernoulliFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(bernoulli_float64, BernoulliFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(bernoulli_elements_float16, BernoulliElementsFn<float32>, float16, float16, int64)
+SINTER_ELEMENTWISE(bernoulli_elements_bfloat16, BernoulliElementsFn<float32>, bfloat16, bfloat16, int64)
+SINTER_ELEMENTWISE(bernoulli_elements_float32, BernoulliElementsFn<float32>, float32, float32, int64)
+SINTER_ELEMENTWISE(bernoulli_elements_float64, BernoulliElementsFn<float64>, float64, float64, int64)
 
 // DropoutElements: x*where(uniform(seed, offset) < p, 0, 1/(1 - p))
 template <class T> struct DropoutElementsFn {
@@ -28,6 +28,35 @@ SINTER_ELEMENTWISE(dropout_elements_float16, DropoutElementsFn<float32>, float16
 SINTER_ELEMENTWISE(dropout_elements_bfloat16, DropoutElementsFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(dropout_elements_float32, DropoutElementsFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(dropout_elements_float64, DropoutElementsFn<float64>, float64, float64)
+
+// FoldWhole: low + remainder(x, high - low)
+template <class T> struct FoldWholeFn {
+  typedef typename real_of<T>::type R;
+  long long low;
+  long long high;
+  SINTER_FN T operator()(long long index, T x) const { return sinter::add(sinter::cast<T>(low), sinter::remainder(x, sinter::cast<T>(sinter::sub(high, low)))); }
+};
+SINTER_ELEMENTWISE(fold_whole_int64, FoldWholeFn<int64>, int64, int64)
+
+// NoProbability: !(x >= 0 && x <= 1)
+template <class T> struct NoProbabilityFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN bool operator()(long long index, T x) const { return !((x >= T(0.0)) && (x <= T(1.0))); }
+};
+SINTER_ELEMENTWISE(no_probability_float16, NoProbabilityFn<float32>, bool, float16)
+SINTER_ELEMENTWISE(no_probability_bfloat16, NoProbabilityFn<float32>, bool, bfloat16)
+SINTER_ELEMENTWISE(no_probability_float32, NoProbabilityFn<float32>, bool, float32)
+SINTER_ELEMENTWISE(no_probability_float64, NoProbabilityFn<float64>, bool, float64)
+
+// NoWeight: !(x >= 0 && isfinite(x))
+template <class T> struct NoWeightFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN bool operator()(long long index, T x) const { return !((x >= T(0.0)) && sinter::isfinite(x)); }
+};
+SINTER_ELEMENTWISE(no_weight_float16, NoWeightFn<float32>, bool, float16)
+SINTER_ELEMENTWISE(no_weight_bfloat16, NoWeightFn<float32>, bool, bfloat16)
+SINTER_ELEMENTWISE(no_weight_float32, NoWeightFn<float32>, bool, float32)
+SINTER_ELEMENTWISE(no_weight_float64, NoWeightFn<float64>, bool, float64)
 
 // Race: where(x > 0, log(x/-log1p(-uniform(seed, offset))), -Inf)
 template <class T> struct RaceFn {
@@ -63,6 +92,8 @@ SINTER_ELEMENTWISE(randn_float16, RandnFn<float32>, float16)
 SINTER_ELEMENTWISE(randn_bfloat16, RandnFn<float32>, bfloat16)
 SINTER_ELEMENTWISE(randn_float32, RandnFn<float32>, float32)
 SINTER_ELEMENTWISE(randn_float64, RandnFn<float64>, float64)
+SINTER_ELEMENTWISE(randn_complex64, RandnFn<complex64>, complex64)
+SINTER_ELEMENTWISE(randn_complex128, RandnFn<complex128>, complex128)
 
 // RandomKeys: random_bits(seed, offset)&MaxValue
 template <class T> struct RandomKeysFn {
@@ -72,6 +103,15 @@ template <class T> struct RandomKeysFn {
   SINTER_FN long long operator()(long long index) const { return sinter::random_bits(seed, offset, index) & 9223372036854775807LL; }
 };
 SINTER_ELEMENTWISE(random_keys_int64, RandomKeysFn<int64>, int64)
+
+// RandomWhole: random_bits(seed, offset)
+template <class T> struct RandomWholeFn {
+  typedef typename real_of<T>::type R;
+  long long seed;
+  long long offset;
+  SINTER_FN long long operator()(long long index) const { return sinter::random_bits(seed, offset, index); }
+};
+SINTER_ELEMENTWISE(random_whole_int64, RandomWholeFn<int64>, int64)
 
 // ScaledUniform: x*(floor(uniform(seed, offset)*grid)/grid)
 template <class T> struct ScaledUniformFn {
@@ -98,5 +138,15 @@ SINTER_ELEMENTWISE(uniform_grid_float16, UniformGridFn<float32>, float16)
 SINTER_ELEMENTWISE(uniform_grid_bfloat16, UniformGridFn<float32>, bfloat16)
 SINTER_ELEMENTWISE(uniform_grid_float32, UniformGridFn<float32>, float32)
 SINTER_ELEMENTWISE(uniform_grid_float64, UniformGridFn<float64>, float64)
+
+// UniformParts: uniform(seed, offset)
+template <class T> struct UniformPartsFn {
+  typedef typename real_of<T>::type R;
+  long long seed;
+  long long offset;
+  SINTER_FN T operator()(long long index) const { return sinter::uniform<T>(seed, offset, index); }
+};
+SINTER_ELEMENTWISE(uniform_parts_complex64, UniformPartsFn<complex64>, complex64)
+SINTER_ELEMENTWISE(uniform_parts_complex128, UniformPartsFn<complex128>, complex128)
 
 }  // namespace sinter

@@ -125,6 +125,90 @@ SINTER_REDUCE(any_float64, AnyFloatFn<float64>, bool, float64)
 SINTER_REDUCE(any_complex64, AnyComplexFn<complex64>, bool, complex64)
 SINTER_REDUCE(any_complex128, AnyComplexFn<complex128>, bool, complex128)
 
+// CountNonzeroBool: init cast(0), map int(x != 0), combine a + b, finish a
+template <class T> struct CountNonzeroBoolFn {
+  typedef typename real_of<T>::type R;
+  typedef int64 Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(0); }
+  SINTER_FN long long map(T x) const { return sinter::cast<long long>(x != false); }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::add(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// CountNonzeroUint8: init cast(0), map int(x != 0), combine a + b, finish a
+template <class T> struct CountNonzeroUint8Fn {
+  typedef typename real_of<T>::type R;
+  typedef int64 Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(0); }
+  SINTER_FN long long map(T x) const { return sinter::cast<long long>(x != T(0)); }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::add(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// CountNonzeroInt64: init cast(0), map int(x != 0), combine a + b, finish a
+template <class T> struct CountNonzeroInt64Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(0); }
+  SINTER_FN long long map(T x) const { return sinter::cast<long long>(x != T(0)); }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::add(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// CountNonzeroFloat: init cast(0), map int(x != 0), combine a + b, finish a
+template <class T> struct CountNonzeroFloatFn {
+  typedef typename real_of<T>::type R;
+  typedef int64 Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(0); }
+  SINTER_FN long long map(T x) const { return sinter::cast<long long>(x != T(0.0)); }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::add(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// CountNonzeroComplex: init cast(0), map int(x != 0), combine a + b, finish a
+template <class T> struct CountNonzeroComplexFn {
+  typedef typename real_of<T>::type R;
+  typedef int64 Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return Acc(0); }
+  SINTER_FN long long map(T x) const { return sinter::cast<long long>(x != T(R(0.0))); }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::add(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+SINTER_REDUCE(count_nonzero_bool, CountNonzeroBoolFn<bool>, int64, bool)
+SINTER_REDUCE(count_nonzero_uint8, CountNonzeroUint8Fn<uint8>, int64, uint8)
+SINTER_REDUCE(count_nonzero_int8, CountNonzeroUint8Fn<int8>, int64, int8)
+SINTER_REDUCE(count_nonzero_int16, CountNonzeroUint8Fn<int16>, int64, int16)
+SINTER_REDUCE(count_nonzero_int32, CountNonzeroUint8Fn<int32>, int64, int32)
+SINTER_REDUCE(count_nonzero_int64, CountNonzeroInt64Fn<int64>, int64, int64)
+SINTER_REDUCE(count_nonzero_float16, CountNonzeroFloatFn<float32>, int64, float16)
+SINTER_REDUCE(count_nonzero_bfloat16, CountNonzeroFloatFn<float32>, int64, bfloat16)
+SINTER_REDUCE(count_nonzero_float32, CountNonzeroFloatFn<float32>, int64, float32)
+SINTER_REDUCE(count_nonzero_float64, CountNonzeroFloatFn<float64>, int64, float64)
+SINTER_REDUCE(count_nonzero_complex64, CountNonzeroComplexFn<complex64>, int64, complex64)
+SINTER_REDUCE(count_nonzero_complex128, CountNonzeroComplexFn<complex128>, int64, complex128)
+
+// MaxBool: init Lowest, map x, combine max(a, b), finish a
+template <class T> struct MaxBoolFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return false; }
+  SINTER_FN bool map(T x) const { return x; }
+  SINTER_FN bool combine(Acc a, Acc b) const { return a || b; }
+  SINTER_FN bool finish(Acc a, long long count) const { return a; }
+};
+
 // MaxUint8: init Lowest, map x, combine max(a, b), finish a
 template <class T> struct MaxUint8Fn {
   typedef typename real_of<T>::type R;
@@ -196,6 +280,7 @@ template <class T> struct MaxFloatFn {
   SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::max(a, b); }
   SINTER_FN Acc finish(Acc a, long long count) const { return a; }
 };
+SINTER_REDUCE(max_bool, MaxBoolFn<bool>, bool, bool)
 SINTER_REDUCE(max_uint8, MaxUint8Fn<uint8>, uint8, uint8)
 SINTER_REDUCE(max_int8, MaxInt8Fn<int8>, int8, int8)
 SINTER_REDUCE(max_int16, MaxInt16Fn<int16>, int16, int16)
@@ -235,6 +320,18 @@ SINTER_REDUCE(mean_float32, MeanFloatFn<float32>, float32, float32)
 SINTER_REDUCE(mean_float64, MeanFloatFn<float64>, float64, float64)
 SINTER_REDUCE(mean_complex64, MeanComplexFn<complex64>, complex64, complex64)
 SINTER_REDUCE(mean_complex128, MeanComplexFn<complex128>, complex128, complex128)
+
+// MinBool: init Highest, map x, combine min(a, b), finish a
+template <class T> struct MinBoolFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  bool keepdim;
+  SINTER_FN Acc init() const { return true; }
+  SINTER_FN bool map(T x) const { return x; }
+  SINTER_FN bool combine(Acc a, Acc b) const { return a && b; }
+  SINTER_FN bool finish(Acc a, long long count) const { return a; }
+};
 
 // MinUint8: init Highest, map x, combine min(a, b), finish a
 template <class T> struct MinUint8Fn {
@@ -307,6 +404,7 @@ template <class T> struct MinFloatFn {
   SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::min(a, b); }
   SINTER_FN Acc finish(Acc a, long long count) const { return a; }
 };
+SINTER_REDUCE(min_bool, MinBoolFn<bool>, bool, bool)
 SINTER_REDUCE(min_uint8, MinUint8Fn<uint8>, uint8, uint8)
 SINTER_REDUCE(min_int8, MinInt8Fn<int8>, int8, int8)
 SINTER_REDUCE(min_int16, MinInt16Fn<int16>, int16, int16)
@@ -317,143 +415,86 @@ SINTER_REDUCE(min_bfloat16, MinFloatFn<float32>, bfloat16, bfloat16)
 SINTER_REDUCE(min_float32, MinFloatFn<float32>, float32, float32)
 SINTER_REDUCE(min_float64, MinFloatFn<float64>, float64, float64)
 
-// ProdUint8: init cast(1), map x, combine a*b, finish a
-template <class T> struct ProdUint8Fn {
-  typedef typename real_of<T>::type R;
-  typedef T Acc;
-  typedef typename real_of<Acc>::type AccR;
-  bool keepdim;
-  SINTER_FN Acc init() const { return Acc(1); }
-  SINTER_FN T map(T x) const { return x; }
-  SINTER_FN Acc combine(Acc a, Acc b) const { return Acc(a * b); }
-  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
-};
-
-// ProdInt32: init cast(1), map x, combine a*b, finish a
-template <class T> struct ProdInt32Fn {
-  typedef typename real_of<T>::type R;
-  typedef T Acc;
-  typedef typename real_of<Acc>::type AccR;
-  bool keepdim;
-  SINTER_FN Acc init() const { return Acc(1); }
-  SINTER_FN T map(T x) const { return x; }
-  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::mul(a, b); }
-  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
-};
-
-// ProdFloat: init cast(1), map x, combine a*b, finish a
-template <class T> struct ProdFloatFn {
-  typedef typename real_of<T>::type R;
-  typedef T Acc;
-  typedef typename real_of<Acc>::type AccR;
-  bool keepdim;
-  SINTER_FN Acc init() const { return Acc(1.0); }
-  SINTER_FN T map(T x) const { return x; }
-  SINTER_FN Acc combine(Acc a, Acc b) const { return a * b; }
-  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
-};
-
-// ProdComplex: init cast(1), map x, combine a*b, finish a
-template <class T> struct ProdComplexFn {
-  typedef typename real_of<T>::type R;
-  typedef T Acc;
-  typedef typename real_of<Acc>::type AccR;
-  bool keepdim;
-  SINTER_FN Acc init() const { return Acc(AccR(1.0)); }
-  SINTER_FN T map(T x) const { return x; }
-  SINTER_FN Acc combine(Acc a, Acc b) const { return a * b; }
-  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
-};
-SINTER_REDUCE(prod_uint8, ProdUint8Fn<uint8>, uint8, uint8)
-SINTER_REDUCE(prod_int8, ProdUint8Fn<int8>, int8, int8)
-SINTER_REDUCE(prod_int16, ProdUint8Fn<int16>, int16, int16)
-SINTER_REDUCE(prod_int32, ProdInt32Fn<int32>, int32, int32)
-SINTER_REDUCE(prod_int64, ProdInt32Fn<int64>, int64, int64)
-SINTER_REDUCE(prod_float16, ProdFloatFn<float32>, float16, float16)
-SINTER_REDUCE(prod_bfloat16, ProdFloatFn<float32>, bfloat16, bfloat16)
-SINTER_REDUCE(prod_float32, ProdFloatFn<float32>, float32, float32)
-SINTER_REDUCE(prod_float64, ProdFloatFn<float64>, float64, float64)
-SINTER_REDUCE(prod_complex64, ProdComplexFn<complex64>, complex64, complex64)
-SINTER_REDUCE(prod_complex128, ProdComplexFn<complex128>, complex128, complex128)
-
-// Root: sqrt(x)
-template <class T> struct RootFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const { return sinter::sqrt(x); }
-};
-SINTER_ELEMENTWISE(root_float16, RootFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(root_bfloat16, RootFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(root_float32, RootFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(root_float64, RootFn<float64>, float64, float64)
-
-// RootOf: pow(x, 1/p)
-template <class T> struct RootOfFn {
-  typedef typename real_of<T>::type R;
-  R p;
-  SINTER_FN T operator()(long long index, T x) const { return sinter::pow(x, T(1.0) / p); }
-};
-SINTER_ELEMENTWISE(root_of_float16, RootOfFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(root_of_bfloat16, RootOfFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(root_of_float32, RootOfFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(root_of_float64, RootOfFn<float64>, float64, float64)
-
-// SumUint8: init cast(0), map x, combine a + b, finish a
-template <class T> struct SumUint8Fn {
-  typedef typename real_of<T>::type R;
-  typedef T Acc;
-  typedef typename real_of<Acc>::type AccR;
-  bool keepdim;
-  SINTER_FN Acc init() const { return Acc(0); }
-  SINTER_FN T map(T x) const { return x; }
-  SINTER_FN Acc combine(Acc a, Acc b) const { return Acc(a + b); }
-  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
-};
-
-// SumInt32: init cast(0), map x, combine a + b, finish a
-template <class T> struct SumInt32Fn {
-  typedef typename real_of<T>::type R;
-  typedef T Acc;
-  typedef typename real_of<Acc>::type AccR;
-  bool keepdim;
-  SINTER_FN Acc init() const { return Acc(0); }
-  SINTER_FN T map(T x) const { return x; }
-  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::add(a, b); }
-  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
-};
-
-// SumFloat: init cast(0), map x, combine a + b, finish a
-template <class T> struct SumFloatFn {
+// NormOne: init cast(0), map abs(x), combine a + b, finish a
+template <class T> struct NormOneFn {
   typedef typename real_of<T>::type R;
   typedef T Acc;
   typedef typename real_of<Acc>::type AccR;
   bool keepdim;
   SINTER_FN Acc init() const { return Acc(0.0); }
-  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN T map(T x) const { return sinter::abs(x); }
   SINTER_FN Acc combine(Acc a, Acc b) const { return a + b; }
   SINTER_FN Acc finish(Acc a, long long count) const { return a; }
 };
+SINTER_REDUCE(norm_one_float16, NormOneFn<float32>, float16, float16)
+SINTER_REDUCE(norm_one_bfloat16, NormOneFn<float32>, bfloat16, bfloat16)
+SINTER_REDUCE(norm_one_float32, NormOneFn<float32>, float32, float32)
+SINTER_REDUCE(norm_one_float64, NormOneFn<float64>, float64, float64)
 
-// SumComplex: init cast(0), map x, combine a + b, finish a
-template <class T> struct SumComplexFn {
+// NormTwo: init cast(0), map x*x, combine a + b, finish sqrt(a)
+template <class T> struct NormTwoFn {
   typedef typename real_of<T>::type R;
   typedef T Acc;
   typedef typename real_of<Acc>::type AccR;
   bool keepdim;
-  SINTER_FN Acc init() const { return Acc(AccR(0.0)); }
-  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc init() const { return Acc(0.0); }
+  SINTER_FN T map(T x) const { return x * x; }
   SINTER_FN Acc combine(Acc a, Acc b) const { return a + b; }
-  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+  SINTER_FN Acc finish(Acc a, long long count) const { return sinter::sqrt(a); }
 };
-SINTER_REDUCE(sum_uint8, SumUint8Fn<uint8>, uint8, uint8)
-SINTER_REDUCE(sum_int8, SumUint8Fn<int8>, int8, int8)
-SINTER_REDUCE(sum_int16, SumUint8Fn<int16>, int16, int16)
-SINTER_REDUCE(sum_int32, SumInt32Fn<int32>, int32, int32)
-SINTER_REDUCE(sum_int64, SumInt32Fn<int64>, int64, int64)
-SINTER_REDUCE(sum_float16, SumFloatFn<float32>, float16, float16)
-SINTER_REDUCE(sum_bfloat16, SumFloatFn<float32>, bfloat16, bfloat16)
-SINTER_REDUCE(sum_float32, SumFloatFn<float32>, float32, float32)
-SINTER_REDUCE(sum_float64, SumFloatFn<float64>, float64, float64)
-SINTER_REDUCE(sum_complex64, SumComplexFn<complex64>, complex64, complex64)
-SINTER_REDUCE(sum_complex128, SumComplexFn<complex128>, complex128, complex128)
+SINTER_REDUCE(norm_two_float16, NormTwoFn<float32>, float16, float16)
+SINTER_REDUCE(norm_two_bfloat16, NormTwoFn<float32>, bfloat16, bfloat16)
+SINTER_REDUCE(norm_two_float32, NormTwoFn<float32>, float32, float32)
+SINTER_REDUCE(norm_two_float64, NormTwoFn<float64>, float64, float64)
+
+// NormTwoGrad: where(n == 0, 0, g*(x/n))
+template <class T> struct NormTwoGradFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T g, T x, T n) const { return ((n == T(0.0)) ? T(0.0) : (g * (x / n))); }
+};
+SINTER_ELEMENTWISE(norm_two_grad_float16, NormTwoGradFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(norm_two_grad_bfloat16, NormTwoGradFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(norm_two_grad_float32, NormTwoGradFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(norm_two_grad_float64, NormTwoGradFn<float64>, float64, float64, float64, float64)
+
+// NormTwoGradGradG: where(n == 0, 0, dy*(x/n))
+template <class T> struct NormTwoGradGradGFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x, T n) const { return ((n == T(0.0)) ? T(0.0) : (dy * (x / n))); }
+};
+SINTER_ELEMENTWISE(norm_two_grad_grad_g_float16, NormTwoGradGradGFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(norm_two_grad_grad_g_bfloat16, NormTwoGradGradGFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(norm_two_grad_grad_g_float32, NormTwoGradGradGFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(norm_two_grad_grad_g_float64, NormTwoGradGradGFn<float64>, float64, float64, float64, float64)
+
+// NormTwoGradGradN: where(n == 0, 0, dy*(g*(-(x/n)/n)))
+template <class T> struct NormTwoGradGradNFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T g, T x, T n) const { return ((n == T(0.0)) ? T(0.0) : (dy * (g * (-(x / n) / n)))); }
+};
+SINTER_ELEMENTWISE(norm_two_grad_grad_n_float16, NormTwoGradGradNFn<float32>, float16, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(norm_two_grad_grad_n_bfloat16, NormTwoGradGradNFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(norm_two_grad_grad_n_float32, NormTwoGradGradNFn<float32>, float32, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(norm_two_grad_grad_n_float64, NormTwoGradGradNFn<float64>, float64, float64, float64, float64, float64)
+
+// NormTwoGradGradX: where(n == 0, 0, dy*(g/n))
+template <class T> struct NormTwoGradGradXFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T g, T n) const { return ((n == T(0.0)) ? T(0.0) : (dy * (g / n))); }
+};
+SINTER_ELEMENTWISE(norm_two_grad_grad_x_float16, NormTwoGradGradXFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(norm_two_grad_grad_x_bfloat16, NormTwoGradGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(norm_two_grad_grad_x_float32, NormTwoGradGradXFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(norm_two_grad_grad_x_float64, NormTwoGradGradXFn<float64>, float64, float64, float64, float64)
+
+// NotZero: where(x == 0, 0, 1)
+template <class T> struct NotZeroFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x) const { return ((x == T(0.0)) ? T(0.0) : T(1.0)); }
+};
+SINTER_ELEMENTWISE(not_zero_float16, NotZeroFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(not_zero_bfloat16, NotZeroFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(not_zero_float32, NotZeroFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(not_zero_float64, NotZeroFn<float64>, float64, float64)
 
 }  // namespace sinter

@@ -4,6 +4,9 @@
 // [images, channels, points], grid and its gradient [images, points, axes].
 //
 //   grid_sample_DTYPE(Sampling s, DTYPE* out, const DTYPE* x, const DTYPE* grid)
+//   grid_sample_plane_DTYPE(Sampling s, DTYPE* out, const DTYPE* x, const DTYPE* grid)
+//       grid_sample with two spatial axes, bilinear, not differentiated. Of a grid's
+//       second extent, each takes plane_channels channels.
 //   grid_sample_grad_input_DTYPE(Sampling s, ACC* out, const DTYPE* g, const DTYPE* grid)
 //       adds to out, which is zeros, in any order
 //   grid_sample_grad_grid_DTYPE(Sampling s, DTYPE* out, const DTYPE* g, const DTYPE* x, const DTYPE* grid)
@@ -35,6 +38,12 @@ template <class T> struct Taps {
   T weight[most_taps], slope[most_taps];
 };
 
+// A place so many elements from the first one is none any more: it lies outside with
+// zeros and at the border with that, and is the first element with reflection.
+constexpr int far_away = 1 << 30;
+
+template <class T> SINTER_FN bool is_near(T at) { return at > T(-far_away) && at < T(far_away); }
+
 template <class T> SINTER_LONG_FN T reflected(T at, int low, int high, T& slope) {
   if (low == high) {
     slope = 0;
@@ -58,9 +67,13 @@ template <class T> SINTER_LONG_FN T reflected(T at, int low, int high, T& slope)
 template <class T> SINTER_FN T settled(const Sampling& s, T at, int size, T& slope) {
   slope = 1;
   if (s.outside == zeros) return at;
+  if (s.outside == reflection && !is_near(at)) {
+    slope = 0;
+    return 0;
+  }
   if (s.outside == reflection) at = s.corners ? reflected(at, 0, 2 * (size - 1), slope) : reflected(at, -1, 2 * size - 1, slope);
   const T last = T(size - 1);
-  if (at <= T(0)) {
+  if (!(at > T(0))) {
     slope = 0;
     return 0;
   }
@@ -97,11 +110,12 @@ template <class T> SINTER_LONG_FN T weight_of(int mode, int k, T fraction, int o
   return order % 2 == 1 && distance < T(0) ? -w : w;
 }
 
-// It is one function for all coordinates, as the loops below are not unrolled: the
-// code would be long, and what a point costs is its reads.
-template <class T> SINTER_LONG_FN void place(const Sampling& s, int i, T coordinate, long long step, Taps<T>& t) {
-  const int size = s.in[i];
-  T at, slope;
+// position returns where along an axis a coordinate lies, in elements, and the
+// derivative of the one by the other. Cubic samples settle their elements instead, but
+// far away. It is NaN where the coordinate is not finite and nothing says what element
+// stands for it.
+template <class T> SINTER_FN T position(const Sampling& s, T coordinate, int size, T& slope) {
+  T at;
   if (s.corners) {
     slope = T(size - 1) / T(2);
     at = (coordinate + T(1)) / T(2) * T(size - 1);
@@ -114,7 +128,23 @@ template <class T> SINTER_LONG_FN void place(const Sampling& s, int i, T coordin
     at = settled(s, at, size, turn);
     slope *= turn;
   }
-  if (!(at > T(-1073741824) && at < T(1073741824))) at = T(-100);  // no place, or too far away for one
+  if (is_near(at)) return at;
+  if (s.mode != nearest && !(coordinate - coordinate == T(0))) return coordinate - coordinate;
+  if (s.outside == zeros) return T(-100);
+  T unused;
+  at = settled(s, at, size, unused);
+  slope = 0;
+  return at;
+}
+
+// It is one function for all coordinates, as the loops below are not unrolled: the
+// code would be long, and what a point costs is its reads. It reports whether there are
+// taps: there are none of a position that is NaN.
+template <class T> SINTER_LONG_FN bool place(const Sampling& s, int i, T coordinate, long long step, Taps<T>& t) {
+  const int size = s.in[i];
+  T slope;
+  const T at = position(s, coordinate, size, slope);
+  if (!is_near(at)) return false;
   int first;
   if (s.mode == nearest) {
     first = int(::rint(at));
@@ -138,19 +168,22 @@ template <class T> SINTER_LONG_FN void place(const Sampling& s, int i, T coordin
     t.weight[k] = factor * weight_of(s.mode, k, fraction, s.order[i]);
     t.slope[k] = factor * slope * weight_of(s.mode, k, fraction, s.order[i] + 1);
   }
+  return true;
 }
 
-// Neighbours are the elements of x that a point is made of.
+// Neighbours are the elements of x that a point is made of: one of the weight NaN where
+// it is nowhere.
 template <class S> struct Neighbours {
   typedef compute_t<S> T;
   Taps<T> t[3];
+  bool nowhere;
 
-  SINTER_FN Neighbours(const Sampling& s, const S* grid) {
+  SINTER_FN Neighbours(const Sampling& s, const S* grid) : nowhere(false) {
     long long step = 1;
 #pragma unroll 1
     for (int i = 0; i < 3; i++) {
       if (i < s.axes) {
-        place(s, i, cast<T>(grid[i]), step, t[i]);
+        nowhere = !place(s, i, cast<T>(grid[i]), step, t[i]) || nowhere;
         step *= s.in[i];
       } else {
         t[i].n = 1;
@@ -158,6 +191,15 @@ template <class S> struct Neighbours {
         t[i].weight[0] = 1;
         t[i].slope[0] = 0;
       }
+    }
+    if (!nowhere) return;
+    const T none = quiet_nan<T>();
+#pragma unroll 1
+    for (int i = 0; i < 3; i++) {
+      t[i].n = 1;
+      t[i].at[0] = 0;
+      t[i].weight[0] = none;
+      t[i].slope[0] = none;
     }
   }
 
@@ -208,13 +250,55 @@ template <class S> SINTER_FN void sample(const Sampling& s, S* out, const S* x, 
   });
 }
 
+constexpr int plane_channels = 16;
+
+// sample_plane takes the elements in the order that sample does.
+template <class S> SINTER_FN void sample_plane(const Sampling& s, S* out, const S* x, const S* grid) {
+  typedef compute_t<S> T;
+  const long long start = (long long)blockIdx.y * plane_channels;
+  each_point(s, [&](long long i) {
+    const long long n = i / s.points;
+    T unused;
+    const T across = position(s, cast<T>(grid[2 * i]), s.in[0], unused);
+    const T down = position(s, cast<T>(grid[2 * i + 1]), s.in[1], unused);
+    const bool nowhere = !is_near(across) || !is_near(down);
+    const int left = nowhere ? 0 : int(::floor(across)), top = nowhere ? 0 : int(::floor(down));
+    const T right_part = across - T(left), low_part = down - T(top);
+    bool there[4];
+    T weight[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+      const int column = left + k % 2, row = top + k / 2;
+      there[k] = column >= 0 && column < s.in[0] && row >= 0 && row < s.in[1];
+      there[k] = there[k] || nowhere && k == 0;
+      weight[k] = (k % 2 == 0 ? T(1) - right_part : right_part) * (k / 2 == 0 ? T(1) - low_part : low_part);
+    }
+    const S* from = x + (n * s.channels + start) * s.in_size + ((long long)top * s.in[0] + left);
+    S* to = out + (n * s.channels + start) * s.points + (i - n * s.points);
+    const int channels = s.channels - start < plane_channels ? int(s.channels - start) : plane_channels;
+#pragma unroll 4
+    for (int ch = 0; ch < channels; ch++) {
+      T sum = 0;
+#pragma unroll
+      for (int k = 0; k < 4; k++) {
+        if (there[k]) sum += cast<T>(from[k % 2 + k / 2 * s.in[0]]) * weight[k];
+      }
+      *to = cast<S>(sum);
+      from += s.in_size;
+      to += s.points;
+    }
+  });
+}
+
 template <class S> SINTER_FN void sample_grad_input(const Sampling& s, compute_t<S>* out, const S* g, const S* grid) {
   typedef compute_t<S> T;
   each_point(s, [&](long long i) {
     const long long n = i / s.points, first = n * s.channels;
     const S* from = g + first * s.points + (i - n * s.points);
     T* to = out + first * s.in_size;
-    Neighbours<S>(s, grid + i * s.axes).each([&](long long at, T weight, const T(&)[3]) {
+    const Neighbours<S> near(s, grid + i * s.axes);
+    if (near.nowhere) return;
+    near.each([&](long long at, T weight, const T(&)[3]) {
       for (long long ch = 0; ch < s.channels; ch++) atomicAdd(to + ch * s.in_size + at, cast<T>(from[ch * s.points]) * weight);
     });
   });
@@ -243,6 +327,10 @@ template <class S> SINTER_FN void sample_grad_grid(const Sampling& s, S* out, co
   extern "C" __global__ void __launch_bounds__(256) grid_sample_##dtype(sinter::Sampling s, sinter::dtype* out,             \
                                                                         const sinter::dtype* x, const sinter::dtype* grid) { \
     sinter::sample(s, out, x, grid);                                                                                       \
+  }                                                                                                                        \
+  extern "C" __global__ void __launch_bounds__(256) grid_sample_plane_##dtype(                                             \
+      sinter::Sampling s, sinter::dtype* out, const sinter::dtype* x, const sinter::dtype* grid) {                         \
+    sinter::sample_plane(s, out, x, grid);                                                                                 \
   }                                                                                                                        \
   extern "C" __global__ void __launch_bounds__(256)                                                                        \
       grid_sample_grad_input_##dtype(sinter::Sampling s, sinter::compute_t<sinter::dtype>* out, const sinter::dtype* g,     \

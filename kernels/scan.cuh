@@ -17,7 +17,10 @@
 //       where elements of neighbouring lines do. A thread takes a line. Grid
 //       (any, slices).
 //
-// Both are right for every layout and grid. Lines too few to fill the device are
+// Both are right for every layout and grid. What lies ahead of a tile of a line, or of
+// 32 elements of a column, is folded in a Carry, apart from what is inside: the error
+// of a result grows with the logarithm of its place, as that of a pairwise sum.
+// Lines too few to fill the device are
 // cut into slices, which take three launches:
 //
 //   NAME_totals, NAME_column_totals, with the grid and the parameters of the scan,
@@ -48,6 +51,38 @@ template <class F, class Out, class In> struct Scan {
   static constexpr int items = widest > 8 ? 2 : widest > 4 ? 4 : 8;  // consecutive elements a thread takes
   static constexpr int in_width = items * sizeof(In) > 16 ? 16 / sizeof(In) : items;
   static constexpr int out_width = items * sizeof(Out) > 16 ? 16 / sizeof(Out) : items;
+
+  // A Carry is the fold of what lies ahead. Every 32 parts are folded with one another
+  // before they join the like of them, and so on: level[k] is that of up to 31 times 32
+  // to the power k parts, outer that of all levels but the lowest.
+  struct Carry {
+    Acc level[4], outer;
+    unsigned count;
+
+    SINTER_FN void begin(const F& f, Acc ahead) {
+      level[0] = level[1] = level[2] = f.init();
+      level[3] = outer = ahead;
+      count = 0;
+    }
+
+    SINTER_FN Acc all(const F& f) const { return f.combine(outer, level[0]); }
+
+    SINTER_FN void add(const F& f, Acc part) {
+      level[0] = f.combine(level[0], part);
+      if (++count % 32 != 0) return;
+      level[1] = f.combine(level[1], level[0]);
+      level[0] = f.init();
+      if (count % 1024 == 0) {
+        level[2] = f.combine(level[2], level[1]);
+        level[1] = f.init();
+        if (count % 32768 == 0) {
+          level[3] = f.combine(level[3], level[2]);
+          level[2] = f.init();
+        }
+      }
+      outer = f.combine(f.combine(level[3], level[2]), level[1]);
+    }
+  };
 
   // warp_scan replaces a by the fold of it and of the lanes' below.
   static SINTER_FN Acc warp_scan(const F& f, Acc a) {
@@ -101,6 +136,8 @@ template <class F, class Out, class In> struct Scan {
     __shared__ alignas(16) unsigned char memory[sizeof(Acc) * (scan_threads / 32)];
     Acc* warps = reinterpret_cast<Acc*>(memory);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, count = blockDim.x / 32;
+    Carry carry;
+    carry.begin(f, acc);
 #pragma unroll 1
     for (long long base = first; base < end; base += blockDim.x * items) {
       const long long from = base + threadIdx.x * items;
@@ -110,22 +147,25 @@ template <class F, class Out, class In> struct Scan {
 #pragma unroll
       for (int i = 1; i < items; i++) a[i] = f.combine(a[i - 1], a[i]);
       Acc through = warp_scan(f, a[items - 1]), below = shuffle_up(through, 1);
-      Acc before = acc;
+      Acc before = carry.all(f);
       if (count == 1) {
-        acc = f.combine(acc, from_last(through));
+        carry.add(f, from_last(through));
       } else {
         if (lane == 31) warps[warp] = through;
         __syncthreads();
+        Acc tile = f.init(), ahead = tile;
         for (int w = 0; w < count; w++) {
-          if (w == warp) before = acc;
-          acc = f.combine(acc, warps[w]);
+          if (w == warp) ahead = tile;
+          tile = f.combine(tile, warps[w]);
         }
+        before = f.combine(before, ahead);
+        carry.add(f, tile);
         __syncthreads();
       }
       if (lane > 0) before = f.combine(before, below);
       if (out && n > 0) write(f, out + from * l.out_step, l.out_step, n, from, before, a);
     }
-    return acc;
+    return carry.all(f);
   }
 
   // from_last returns what lane 31 holds.
@@ -191,7 +231,9 @@ template <class F, class Out, class In> struct Scan {
       const In* x = static_cast<const In*>(p.at[1]) + to.at[1];
       Out* out = static_cast<Out*>(p.at[0]) + to.at[0];
       Acc* slot = static_cast<Acc*>(carry) + c * gridDim.y + blockIdx.y;
-      Acc acc = !totals && carry ? *slot : f.init();
+      Carry ahead;
+      ahead.begin(f, !totals && carry ? *slot : f.init());
+      Acc acc = f.init(), before = ahead.all(f);  // of the 32 elements under way, and of what lies ahead of them
 #pragma unroll 1
       for (long long i = first; i < end; i += unroll) {
         In t[unroll];
@@ -201,10 +243,15 @@ template <class F, class Out, class In> struct Scan {
         for (int u = 0; u < unroll; u++) {
           if (i + u >= end) break;
           acc = f.combine(acc, f.map(cast<compute_t<In>>(t[u])));
-          if constexpr (!totals) out[(i + u) * l.out_step] = cast<Out>(f.finish(acc, i + u + 1));
+          if constexpr (!totals) out[(i + u) * l.out_step] = cast<Out>(f.finish(f.combine(before, acc), i + u + 1));
+        }
+        if ((i + unroll - first) % 32 == 0) {
+          ahead.add(f, acc);
+          acc = f.init();
+          before = ahead.all(f);
         }
       }
-      if constexpr (totals) *slot = acc;
+      if constexpr (totals) *slot = f.combine(before, acc);
     }
   }
 };

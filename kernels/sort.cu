@@ -8,10 +8,10 @@
 //   sort_histogram_bN[_long](const K* x, long long count, Order order, Place* counts)
 //       adds to counts[d][256] the digits d of all elements. Blocks of 512 threads,
 //       any grid, fewer than 2^32 elements a block.
-//   sort_scan[_long](Place* counts, int digits, long long rows, long long n)
+//   sort_scan[_long](Place* counts, unsigned* active, int digits, long long rows, long long n)
 //       makes of counts[d] the elements with smaller digits; those from digits on are
-//       the digits of the row, whose counts it knows. One block of 256 threads for
-//       each d.
+//       the digits of the row, whose counts it knows. active[d] is 0 where all elements
+//       have one digit, else 1. One block of 256 threads for each d.
 //   sort_pass_bN[_long](Pass pass)
 //       sorts by the digit of the element at bit pass.shift.
 //   sort_row_pass_bN(Pass pass)
@@ -20,30 +20,63 @@
 //
 // rows times n elements, row after row. Memory that passes read and write differs.
 
-#include "order.cuh"
+#include "radix.cuh"
 
 namespace sinter {
 
 constexpr int sort_threads = 384;
 constexpr int sort_warps = sort_threads / 32;
-constexpr int digits = 256;
 
 template <class K, class Place> constexpr int sort_items() { return sizeof(K) == 8 || sizeof(Place) == 8 ? 8 : 16; }
 
-// A Pass is one pass over all elements. states and ticket are zero.
+// A Pass is one pass over all elements. states and ticket are zero. A digit that is
+// the same for all elements needs no pass: what is read and written depends on which
+// passes do anything, active, and plan sets it.
 template <class Place> struct Pass {
-  const void* keys;      // to read: as elements in the first pass, then as keys
-  const Place* places;   // not read in the first pass: an element's place is its number
-  void* sorted_keys;     // to write: as elements in the last pass
-  void* sorted_places;   // in the last pass int64 indices in the row
-  const Place* before;   // for each digit, the elements with smaller ones
-  Place* states;         // for each tile and digit: see look_back
-  unsigned* ticket;      // the next tile
+  const void* x;               // elements, which the first pass reads
+  void* values;                // results, elements in the end: memory that passes work in, too
+  void* indices;               // likewise, int64 indices in the row
+  void* more_keys;             // for keys and places while results have others
+  void* more_places;
+  const unsigned* active;      // for each digit
+  int number, all;             // of the digit, and how many there are
+  const Place* before;         // for each digit, the elements with smaller ones
+  Place* states;               // for each tile and digit: see look_back
+  unsigned* ticket;            // the next tile
   long long count;
-  Divider row;           // elements in a row; not used where there is one row
+  Divider row;                 // elements in a row; not used where there is one row
   int shift;
   Order order;
-  bool first, last, many;  // many: there are several rows
+  bool many;                   // there are several rows
+
+  // Set by plan.
+  bool first, last;
+  const void* keys;            // to read: as elements in the first pass, then as keys
+  const Place* places;         // not read in the first pass: an element's place is its number
+  void* sorted_keys;           // to write: as elements in the last pass
+  void* sorted_places;         // in the last pass int64 indices in the row
+
+  // plan reports whether the pass does anything. The last that does writes the
+  // results, the one before it the other memory, and so on.
+  SINTER_FN bool plan() {
+    int earlier = 0, later = 0;
+    bool now = false;
+#pragma unroll 1
+    for (int d = 0; d < all; d++) {
+      const bool is = active[d] != 0;
+      if (d < number) earlier += is;
+      else if (d == number) now = is;
+      else later += is;
+    }
+    first = earlier == 0;
+    last = later == 0;
+    const bool to_results = later % 2 == 0;
+    keys = first ? x : to_results ? more_keys : values;
+    places = static_cast<const Place*>(to_results ? more_places : indices);
+    sorted_keys = to_results ? values : more_keys;
+    sorted_places = to_results ? indices : more_places;
+    return now || (number == all - 1 && first);
+  }
 };
 
 SINTER_FN unsigned load_relaxed(const unsigned* p) {
@@ -86,39 +119,6 @@ template <class Place> SINTER_FN Place look_back(Place* own, unsigned tile, Plac
   }
   store_relaxed(own, state<Place>(sum + count, 2));
   return sum;
-}
-
-// exclusive_digits returns, to thread d < 256, the sum of n over the threads below
-// d. All threads of the block call it.
-template <class C> SINTER_FN C exclusive_digits(C n) {
-  __shared__ C sums[digits / 32];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  C to = n;
-#pragma unroll
-  for (int d = 1; d < 32; d *= 2) {
-    const C up = shuffle_up(to, d);
-    if (lane >= d) to += up;
-  }
-  if (lane == 31 && warp < digits / 32) sums[warp] = to;
-  __syncthreads();
-  C before = to - n;
-#pragma unroll
-  for (int w = 0; w < digits / 32; w++) {
-    if (w < warp) before += sums[w];
-  }
-  return before;
-}
-
-// peers_of returns the lanes of the warp whose digit is this one's.
-SINTER_FN unsigned peers_of(unsigned digit) {
-  unsigned peers = 0xffffffffu;
-#pragma unroll
-  for (int b = 0; b < 8; b++) {
-    const bool set = digit >> b & 1;
-    const unsigned those = __ballot_sync(0xffffffffu, set);
-    peers &= set ? those : ~those;
-  }
-  return peers;
 }
 
 // What a pass moves first decides the digit; the other follows. Keys are elements
@@ -175,27 +175,8 @@ template <class Place> struct Places {
   }
 };
 
-// rank_tile gives each element its rank among those of its warp with its digit, in
-// the low half, and the digit, in the high half. counts are the warp's.
-template <class First, class Place, int items>
-SINTER_FN void rank_tile(const Pass<Place>& pass, const typename First::T (&a)[items], int start, int valid, unsigned* counts,
-                         unsigned (&slot)[items]) {
-  unsigned below;
-  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
-#pragma unroll
-  for (int e = 0; e < items; e++) {
-    // What lies past the end counts as the last digit, after all elements.
-    const unsigned d = start + e * 32 < valid ? First::digit(pass, a[e]) : digits - 1;
-    const unsigned peers = peers_of(d), earlier = __popc(peers & below);
-    const unsigned seen = counts[d];
-    __syncwarp();
-    if (earlier == 0) counts[d] = seen + __popc(peers);
-    __syncwarp();
-    slot[e] = d << 16 | (seen + earlier);
-  }
-}
-
-template <class First, class Second, class Place, int items> SINTER_FN void sort_pass(const Pass<Place>& pass) {
+template <class First, class Second, class Place, int items> SINTER_FN void sort_pass(Pass<Place>& pass) {
+  if (!pass.plan()) return;
   typedef typename First::T A;
   typedef typename Second::T B;
   constexpr int size = items * sort_threads, wide = sizeof(A) > sizeof(B) ? sizeof(A) : sizeof(B);
@@ -219,7 +200,8 @@ template <class First, class Second, class Place, int items> SINTER_FN void sort
   A a[items];
   unsigned slot[items];
   First::load(pass, first, start, valid, a);
-  rank_tile<First>(pass, a, start, valid, counts[warp], slot);
+  // What lies past the end counts as the last digit, after all elements.
+  rank_digits(counts[warp], slot, [&](int e) { return start + e * 32 < valid ? First::digit(pass, a[e]) : digits - 1u; });
   __syncthreads();
 
   // Counts become where in the sorted tile a warp's elements of a digit start.
@@ -305,10 +287,13 @@ SINTER_FN void sort_histogram(const K* x, long long count, const Order& order, P
   }
 }
 
-template <class Place> SINTER_FN void sort_scan(Place* counts, int key_digits, long long rows, long long n) {
+template <class Place>
+SINTER_FN void sort_scan(Place* counts, unsigned* active, int key_digits, long long rows, long long n) {
   Place count;
+  bool one = false;  // of the digits has all elements
   if (int(blockIdx.x) < key_digits) {
     count = counts[blockIdx.x * digits + threadIdx.x];
+    one = count == Place(rows * n);
   } else {
     // Of rows numbers, run have a digit and its higher digits in common.
     const long long run = 1LL << 8 * (blockIdx.x - key_digits);
@@ -316,6 +301,8 @@ template <class Place> SINTER_FN void sort_scan(Place* counts, int key_digits, l
     left = left < 0 ? 0 : left > run ? run : left;
     count = Place((rows / (run * digits) * run + left) * n);
   }
+  one = __syncthreads_or(one);
+  if (threadIdx.x == 0) active[blockIdx.x] = !one;
   const Place before = exclusive_digits(count);
   counts[blockIdx.x * digits + threadIdx.x] = before;
 }
@@ -351,10 +338,11 @@ SINTER_SORT_ROWS(2)
 SINTER_SORT_ROWS(4)
 SINTER_SORT_ROWS(8)
 
-extern "C" __global__ void __launch_bounds__(digits) sort_scan(unsigned* counts, int key_digits, long long rows, long long n) {
-  sort_scan<unsigned>(counts, key_digits, rows, n);
+extern "C" __global__ void __launch_bounds__(digits) sort_scan(unsigned* counts, unsigned* active, int key_digits,
+                                                                           long long rows, long long n) {
+  sort_scan<unsigned>(counts, active, key_digits, rows, n);
 }
 extern "C" __global__ void __launch_bounds__(digits)
-    sort_scan_long(long_place* counts, int key_digits, long long rows, long long n) {
-  sort_scan<long_place>(counts, key_digits, rows, n);
+    sort_scan_long(long_place* counts, unsigned* active, int key_digits, long long rows, long long n) {
+  sort_scan<long_place>(counts, active, key_digits, rows, n);
 }

@@ -13,16 +13,26 @@ SINTER_ELEMENTWISE(acos_float16, AcosFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(acos_bfloat16, AcosFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(acos_float32, AcosFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(acos_float64, AcosFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(acos_complex64, AcosFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(acos_complex128, AcosFn<complex128>, complex128, complex128)
 
-// AcosGradX: dy*(-1/sqrt(1 - x*x))
-template <class T> struct AcosGradXFn {
+// AcosGradXFloat: dy*conj(-1/sqrt(1 - x*x))
+template <class T> struct AcosGradXFloatFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(-1.0) / sinter::sqrt(T(1.0) - x * x)); }
 };
-SINTER_ELEMENTWISE(acos_grad_x_float16, AcosGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(acos_grad_x_bfloat16, AcosGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(acos_grad_x_float32, AcosGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(acos_grad_x_float64, AcosGradXFn<float64>, float64, float64, float64)
+
+// AcosGradXComplex: dy*conj(-1/sqrt(1 - x*x))
+template <class T> struct AcosGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(-1.0)) / sinter::sqrt(T(R(1.0)) - x * x)); }
+};
+SINTER_ELEMENTWISE(acos_grad_x_float16, AcosGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(acos_grad_x_bfloat16, AcosGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(acos_grad_x_float32, AcosGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(acos_grad_x_float64, AcosGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(acos_grad_x_complex64, AcosGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(acos_grad_x_complex128, AcosGradXComplexFn<complex128>, complex128, complex128, complex128)
 
 // Acosh: acosh(x)
 template <class T> struct AcoshFn {
@@ -33,16 +43,26 @@ SINTER_ELEMENTWISE(acosh_float16, AcoshFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(acosh_bfloat16, AcoshFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(acosh_float32, AcoshFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(acosh_float64, AcoshFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(acosh_complex64, AcoshFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(acosh_complex128, AcoshFn<complex128>, complex128, complex128)
 
-// AcoshGradX: dy/(sqrt(x - 1)*sqrt(x + 1))
-template <class T> struct AcoshGradXFn {
+// AcoshGradXFloat: dy*conj(1/(sqrt(x - 1)*sqrt(x + 1)))
+template <class T> struct AcoshGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / (sinter::sqrt(x - T(1.0)) * sinter::sqrt(x + T(1.0))); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.0) / (sinter::sqrt(x - T(1.0)) * sinter::sqrt(x + T(1.0)))); }
 };
-SINTER_ELEMENTWISE(acosh_grad_x_float16, AcoshGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(acosh_grad_x_bfloat16, AcoshGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(acosh_grad_x_float32, AcoshGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(acosh_grad_x_float64, AcoshGradXFn<float64>, float64, float64, float64)
+
+// AcoshGradXComplex: dy*conj(1/(sqrt(x - 1)*sqrt(x + 1)))
+template <class T> struct AcoshGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.0)) / (sinter::sqrt(x - T(R(1.0))) * sinter::sqrt(x + T(R(1.0))))); }
+};
+SINTER_ELEMENTWISE(acosh_grad_x_float16, AcoshGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(acosh_grad_x_bfloat16, AcoshGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(acosh_grad_x_float32, AcoshGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(acosh_grad_x_float64, AcoshGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(acosh_grad_x_complex64, AcoshGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(acosh_grad_x_complex128, AcoshGradXComplexFn<complex128>, complex128, complex128, complex128)
 
 // Asin: asin(x)
 template <class T> struct AsinFn {
@@ -53,16 +73,26 @@ SINTER_ELEMENTWISE(asin_float16, AsinFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(asin_bfloat16, AsinFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(asin_float32, AsinFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(asin_float64, AsinFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(asin_complex64, AsinFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(asin_complex128, AsinFn<complex128>, complex128, complex128)
 
-// AsinGradX: dy/sqrt(1 - x*x)
-template <class T> struct AsinGradXFn {
+// AsinGradXFloat: dy*conj(1/sqrt(1 - x*x))
+template <class T> struct AsinGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::sqrt(T(1.0) - x * x); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.0) / sinter::sqrt(T(1.0) - x * x)); }
 };
-SINTER_ELEMENTWISE(asin_grad_x_float16, AsinGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(asin_grad_x_bfloat16, AsinGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(asin_grad_x_float32, AsinGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(asin_grad_x_float64, AsinGradXFn<float64>, float64, float64, float64)
+
+// AsinGradXComplex: dy*conj(1/sqrt(1 - x*x))
+template <class T> struct AsinGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.0)) / sinter::sqrt(T(R(1.0)) - x * x)); }
+};
+SINTER_ELEMENTWISE(asin_grad_x_float16, AsinGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(asin_grad_x_bfloat16, AsinGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(asin_grad_x_float32, AsinGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(asin_grad_x_float64, AsinGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(asin_grad_x_complex64, AsinGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(asin_grad_x_complex128, AsinGradXComplexFn<complex128>, complex128, complex128, complex128)
 
 // Asinh: asinh(x)
 template <class T> struct AsinhFn {
@@ -73,16 +103,26 @@ SINTER_ELEMENTWISE(asinh_float16, AsinhFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(asinh_bfloat16, AsinhFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(asinh_float32, AsinhFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(asinh_float64, AsinhFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(asinh_complex64, AsinhFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(asinh_complex128, AsinhFn<complex128>, complex128, complex128)
 
-// AsinhGradX: dy/sqrt(x*x + 1)
-template <class T> struct AsinhGradXFn {
+// AsinhGradXFloat: dy*conj(1/sqrt(x*x + 1))
+template <class T> struct AsinhGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::sqrt(x * x + T(1.0)); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.0) / sinter::sqrt(x * x + T(1.0))); }
 };
-SINTER_ELEMENTWISE(asinh_grad_x_float16, AsinhGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(asinh_grad_x_bfloat16, AsinhGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(asinh_grad_x_float32, AsinhGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(asinh_grad_x_float64, AsinhGradXFn<float64>, float64, float64, float64)
+
+// AsinhGradXComplex: dy*conj(1/sqrt(x*x + 1))
+template <class T> struct AsinhGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.0)) / sinter::sqrt(x * x + T(R(1.0)))); }
+};
+SINTER_ELEMENTWISE(asinh_grad_x_float16, AsinhGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(asinh_grad_x_bfloat16, AsinhGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(asinh_grad_x_float32, AsinhGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(asinh_grad_x_float64, AsinhGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(asinh_grad_x_complex64, AsinhGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(asinh_grad_x_complex128, AsinhGradXComplexFn<complex128>, complex128, complex128, complex128)
 
 // Atan: atan(x)
 template <class T> struct AtanFn {
@@ -93,6 +133,8 @@ SINTER_ELEMENTWISE(atan_float16, AtanFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(atan_bfloat16, AtanFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(atan_float32, AtanFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(atan_float64, AtanFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(atan_complex64, AtanFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(atan_complex128, AtanFn<complex128>, complex128, complex128)
 
 // Atan2: atan2(y, x)
 template <class T> struct Atan2Fn {
@@ -104,35 +146,49 @@ SINTER_ELEMENTWISE(atan2_bfloat16, Atan2Fn<float32>, bfloat16, bfloat16, bfloat1
 SINTER_ELEMENTWISE(atan2_float32, Atan2Fn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(atan2_float64, Atan2Fn<float64>, float64, float64, float64)
 
-// Atan2GradX: dy*(-y/(y*y + x*x))
+// Atan2GradX: where(y == 0 && x == 0, 0, dy*(-y/hypot(y, x)/hypot(y, x)))
 template <class T> struct Atan2GradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y, T x) const { return dy * (-y / (y * y + x * x)); }
+  SINTER_FN T operator()(long long index, T dy, T y, T x) const {
+    const T t0 = sinter::hypot(y, x);
+    return (((y == T(0.0)) && (x == T(0.0))) ? T(0.0) : (dy * (-y / t0 / t0)));
+  }
 };
 SINTER_ELEMENTWISE(atan2_grad_x_float16, Atan2GradXFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(atan2_grad_x_bfloat16, Atan2GradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(atan2_grad_x_float32, Atan2GradXFn<float32>, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(atan2_grad_x_float64, Atan2GradXFn<float64>, float64, float64, float64, float64)
 
-// Atan2GradY: dy*(x/(y*y + x*x))
+// Atan2GradY: where(y == 0 && x == 0, 0, dy*(x/hypot(y, x)/hypot(y, x)))
 template <class T> struct Atan2GradYFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y, T x) const { return dy * (x / (y * y + x * x)); }
+  SINTER_FN T operator()(long long index, T dy, T y, T x) const {
+    const T t0 = sinter::hypot(y, x);
+    return (((y == T(0.0)) && (x == T(0.0))) ? T(0.0) : (dy * (x / t0 / t0)));
+  }
 };
 SINTER_ELEMENTWISE(atan2_grad_y_float16, Atan2GradYFn<float32>, float16, float16, float16, float16)
 SINTER_ELEMENTWISE(atan2_grad_y_bfloat16, Atan2GradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(atan2_grad_y_float32, Atan2GradYFn<float32>, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(atan2_grad_y_float64, Atan2GradYFn<float64>, float64, float64, float64, float64)
 
-// AtanGradX: dy/(1 + x*x)
-template <class T> struct AtanGradXFn {
+// AtanGradXFloat: dy*conj(1/(1 + x*x))
+template <class T> struct AtanGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / (T(1.0) + x * x); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.0) / (T(1.0) + x * x)); }
 };
-SINTER_ELEMENTWISE(atan_grad_x_float16, AtanGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(atan_grad_x_bfloat16, AtanGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(atan_grad_x_float32, AtanGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(atan_grad_x_float64, AtanGradXFn<float64>, float64, float64, float64)
+
+// AtanGradXComplex: dy*conj(1/(1 + x*x))
+template <class T> struct AtanGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.0)) / (T(R(1.0)) + x * x)); }
+};
+SINTER_ELEMENTWISE(atan_grad_x_float16, AtanGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(atan_grad_x_bfloat16, AtanGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(atan_grad_x_float32, AtanGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(atan_grad_x_float64, AtanGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(atan_grad_x_complex64, AtanGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(atan_grad_x_complex128, AtanGradXComplexFn<complex128>, complex128, complex128, complex128)
 
 // Atanh: atanh(x)
 template <class T> struct AtanhFn {
@@ -143,16 +199,26 @@ SINTER_ELEMENTWISE(atanh_float16, AtanhFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(atanh_bfloat16, AtanhFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(atanh_float32, AtanhFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(atanh_float64, AtanhFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(atanh_complex64, AtanhFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(atanh_complex128, AtanhFn<complex128>, complex128, complex128)
 
-// AtanhGradX: dy/(1 - x*x)
-template <class T> struct AtanhGradXFn {
+// AtanhGradXFloat: dy*conj(1/(1 - x*x))
+template <class T> struct AtanhGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / (T(1.0) - x * x); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.0) / (T(1.0) - x * x)); }
 };
-SINTER_ELEMENTWISE(atanh_grad_x_float16, AtanhGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(atanh_grad_x_bfloat16, AtanhGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(atanh_grad_x_float32, AtanhGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(atanh_grad_x_float64, AtanhGradXFn<float64>, float64, float64, float64)
+
+// AtanhGradXComplex: dy*conj(1/(1 - x*x))
+template <class T> struct AtanhGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.0)) / (T(R(1.0)) - x * x)); }
+};
+SINTER_ELEMENTWISE(atanh_grad_x_float16, AtanhGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(atanh_grad_x_bfloat16, AtanhGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(atanh_grad_x_float32, AtanhGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(atanh_grad_x_float64, AtanhGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(atanh_grad_x_complex64, AtanhGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(atanh_grad_x_complex128, AtanhGradXComplexFn<complex128>, complex128, complex128, complex128)
 
 // Cos: cos(x)
 template <class T> struct CosFn {
@@ -183,83 +249,5 @@ SINTER_ELEMENTWISE(cos_grad_x_float32, CosGradXFloatFn<float32>, float32, float3
 SINTER_ELEMENTWISE(cos_grad_x_float64, CosGradXFloatFn<float64>, float64, float64, float64)
 SINTER_ELEMENTWISE(cos_grad_x_complex64, CosGradXComplexFn<complex64>, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(cos_grad_x_complex128, CosGradXComplexFn<complex128>, complex128, complex128, complex128)
-
-// Cosh: cosh(x)
-template <class T> struct CoshFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const { return sinter::cosh(x); }
-};
-SINTER_ELEMENTWISE(cosh_float16, CoshFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(cosh_bfloat16, CoshFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(cosh_float32, CoshFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(cosh_float64, CoshFn<float64>, float64, float64)
-
-// CoshGradX: dy*sinh(x)
-template <class T> struct CoshGradXFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::sinh(x); }
-};
-SINTER_ELEMENTWISE(cosh_grad_x_float16, CoshGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(cosh_grad_x_bfloat16, CoshGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(cosh_grad_x_float32, CoshGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(cosh_grad_x_float64, CoshGradXFn<float64>, float64, float64, float64)
-
-// Sin: sin(x)
-template <class T> struct SinFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const { return sinter::sin(x); }
-};
-SINTER_ELEMENTWISE(sin_float16, SinFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(sin_bfloat16, SinFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(sin_float32, SinFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(sin_float64, SinFn<float64>, float64, float64)
-SINTER_ELEMENTWISE(sin_complex64, SinFn<complex64>, complex64, complex64)
-SINTER_ELEMENTWISE(sin_complex128, SinFn<complex128>, complex128, complex128)
-
-// SinGradXFloat: dy*conj(cos(x))
-template <class T> struct SinGradXFloatFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::cos(x); }
-};
-
-// SinGradXComplex: dy*conj(cos(x))
-template <class T> struct SinGradXComplexFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(sinter::cos(x)); }
-};
-SINTER_ELEMENTWISE(sin_grad_x_float16, SinGradXFloatFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(sin_grad_x_bfloat16, SinGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(sin_grad_x_float32, SinGradXFloatFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(sin_grad_x_float64, SinGradXFloatFn<float64>, float64, float64, float64)
-SINTER_ELEMENTWISE(sin_grad_x_complex64, SinGradXComplexFn<complex64>, complex64, complex64, complex64)
-SINTER_ELEMENTWISE(sin_grad_x_complex128, SinGradXComplexFn<complex128>, complex128, complex128, complex128)
-
-// Sinc: where(x == 0, 1, sin(Pi*(x - round(x)))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/(Pi*x))
-template <class T> struct SincFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    const T t0 = sinter::round(x);
-    return ((x == T(0.0)) ? T(1.0) : (sinter::sin(T(3.141592653589793) * (x - t0)) * ((t0 == (T(2.0) * sinter::floor(T(0.5) * t0))) ? T(1.0) : T(-1.0)) / (T(3.141592653589793) * x)));
-  }
-};
-SINTER_ELEMENTWISE(sinc_float16, SincFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(sinc_bfloat16, SincFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(sinc_float32, SincFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(sinc_float64, SincFn<float64>, float64, float64)
-
-// SincGrad: where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), (cos(Pi*(x - round(x))) - sin(Pi*(x - round(x)))/(Pi*x))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/x)
-template <class T> struct SincGradFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const {
-    const T t0 = x * x;
-    const T t1 = sinter::round(x);
-    const T t2 = T(3.141592653589793) * (x - t1);
-    return ((sinter::abs(x) < T(0.1)) ? (x * (T(-3.289868133696453) + t0 * (T(3.246969701133414) + t0 * (T(-1.144510944732505) + t0 * (T(0.20918278254123832) - t0 * T(0.023460810354558225)))))) : ((sinter::cos(t2) - sinter::sin(t2) / (T(3.141592653589793) * x)) * ((t1 == (T(2.0) * sinter::floor(T(0.5) * t1))) ? T(1.0) : T(-1.0)) / x));
-  }
-};
-SINTER_ELEMENTWISE(sinc_grad_float16, SincGradFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(sinc_grad_bfloat16, SincGradFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(sinc_grad_float32, SincGradFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(sinc_grad_float64, SincGradFn<float64>, float64, float64)
 
 }  // namespace sinter

@@ -4,30 +4,179 @@
 
 namespace sinter {
 
-// SincGradGradX: dy*where(abs(x) < 0.1, -3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))) + x*((3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*(2*x) + x*x*((-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*(2*x) + x*x*((0.20918278254123832 - x*x*0.023460810354558225)*(2*x) - x*x*(0.023460810354558225*(2*x))))), where(round(x) == 2*floor(0.5*round(x)), -(sin(Pi*(x - round(x)))*Pi) - (cos(Pi*(x - round(x)))*Pi/(Pi*x) - sin(Pi*(x - round(x)))/(Pi*x)/(Pi*x)*Pi), -(-(sin(Pi*(x - round(x)))*Pi) - (cos(Pi*(x - round(x)))*Pi/(Pi*x) - sin(Pi*(x - round(x)))/(Pi*x)/(Pi*x)*Pi)))/x - (cos(Pi*(x - round(x))) - sin(Pi*(x - round(x)))/(Pi*x))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/x/x)
-template <class T> struct SincGradGradXFn {
+// Cosh: cosh(x)
+template <class T> struct CoshFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    const T t0 = x * x;
-    const T t1 = T(0.20918278254123832) - t0 * T(0.023460810354558225);
-    const T t2 = T(-1.144510944732505) + t0 * t1;
-    const T t3 = T(3.246969701133414) + t0 * t2;
-    const T t4 = T(2.0) * x;
-    const T t5 = sinter::round(x);
-    const bool t6 = t5 == (T(2.0) * sinter::floor(T(0.5) * t5));
-    const T t7 = T(3.141592653589793) * (x - t5);
-    const T t8 = sinter::sin(t7);
-    const T t9 = sinter::cos(t7);
-    const T t10 = T(3.141592653589793) * x;
-    const T t11 = t8 / t10;
-    const T t12 = -(t8 * T(3.141592653589793)) - (t9 * T(3.141592653589793) / t10 - t11 / t10 * T(3.141592653589793));
-    return dy * ((sinter::abs(x) < T(0.1)) ? (T(-3.289868133696453) + t0 * t3 + x * (t3 * t4 + t0 * (t2 * t4 + t0 * (t1 * t4 - t0 * (T(0.023460810354558225) * t4))))) : ((t6 ? t12 : (-t12)) / x - (t9 - t11) * (t6 ? T(1.0) : T(-1.0)) / x / x));
+  SINTER_FN T operator()(long long index, T x) const { return sinter::cosh(x); }
+};
+SINTER_ELEMENTWISE(cosh_float16, CoshFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(cosh_bfloat16, CoshFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(cosh_float32, CoshFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(cosh_float64, CoshFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(cosh_complex64, CoshFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(cosh_complex128, CoshFn<complex128>, complex128, complex128)
+
+// CoshGradXFloat: dy*conj(sinh(x))
+template <class T> struct CoshGradXFloatFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::sinh(x); }
+};
+
+// CoshGradXComplex: dy*conj(sinh(x))
+template <class T> struct CoshGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(sinter::sinh(x)); }
+};
+SINTER_ELEMENTWISE(cosh_grad_x_float16, CoshGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(cosh_grad_x_bfloat16, CoshGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(cosh_grad_x_float32, CoshGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(cosh_grad_x_float64, CoshGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(cosh_grad_x_complex64, CoshGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(cosh_grad_x_complex128, CoshGradXComplexFn<complex128>, complex128, complex128, complex128)
+
+// Sin: sin(x)
+template <class T> struct SinFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x) const { return sinter::sin(x); }
+};
+SINTER_ELEMENTWISE(sin_float16, SinFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(sin_bfloat16, SinFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(sin_float32, SinFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(sin_float64, SinFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(sin_complex64, SinFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(sin_complex128, SinFn<complex128>, complex128, complex128)
+
+// SinGradXFloat: dy*conj(cos(x))
+template <class T> struct SinGradXFloatFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::cos(x); }
+};
+
+// SinGradXComplex: dy*conj(cos(x))
+template <class T> struct SinGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(sinter::cos(x)); }
+};
+SINTER_ELEMENTWISE(sin_grad_x_float16, SinGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(sin_grad_x_bfloat16, SinGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(sin_grad_x_float32, SinGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(sin_grad_x_float64, SinGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(sin_grad_x_complex64, SinGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(sin_grad_x_complex128, SinGradXComplexFn<complex128>, complex128, complex128, complex128)
+
+// SincFloat: where(x == 0, 1, sin(Pi*(x - round(real(x))))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/(Pi*x))
+template <class T> struct SincFloatFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x) const {
+    const T t0 = sinter::round(x);
+    return ((x == T(0.0)) ? T(1.0) : (sinter::sin(T(3.141592653589793) * (x - t0)) * ((t0 == (T(2.0) * sinter::floor(T(0.5) * t0))) ? T(1.0) : T(-1.0)) / (T(3.141592653589793) * x)));
   }
 };
-SINTER_ELEMENTWISE(sinc_grad_grad_x_float16, SincGradGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(sinc_grad_grad_x_bfloat16, SincGradGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(sinc_grad_grad_x_float32, SincGradGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(sinc_grad_grad_x_float64, SincGradGradXFn<float64>, float64, float64, float64)
+
+// SincComplex: where(x == 0, 1, sin(Pi*(x - round(real(x))))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/(Pi*x))
+template <class T> struct SincComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x) const {
+    const R t0 = sinter::round(sinter::real(x));
+    return ((x == T(R(0.0))) ? T(R(1.0)) : (sinter::sin(T(R(3.141592653589793)) * (x - sinter::cast<T>(t0))) * ((t0 == (R(2.0) * sinter::floor(R(0.5) * t0))) ? T(R(1.0)) : T(R(-1.0))) / (T(R(3.141592653589793)) * x)));
+  }
+};
+SINTER_ELEMENTWISE(sinc_float16, SincFloatFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(sinc_bfloat16, SincFloatFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(sinc_float32, SincFloatFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(sinc_float64, SincFloatFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(sinc_complex64, SincComplexFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(sinc_complex128, SincComplexFn<complex128>, complex128, complex128)
+
+// SincGradFloat: where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), (cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)
+template <class T> struct SincGradFloatFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x) const {
+    const T t0 = x * x;
+    const T t1 = sinter::round(x);
+    const T t2 = T(3.141592653589793) * (x - t1);
+    return ((sinter::abs(x) < T(0.1)) ? (x * (T(-3.289868133696453) + t0 * (T(3.246969701133414) + t0 * (T(-1.144510944732505) + t0 * (T(0.20918278254123832) - t0 * T(0.023460810354558225)))))) : ((sinter::cos(t2) - sinter::sin(t2) / (T(3.141592653589793) * x)) * ((t1 == (T(2.0) * sinter::floor(T(0.5) * t1))) ? T(1.0) : T(-1.0)) / x));
+  }
+};
+
+// SincGradComplex: where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), (cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)
+template <class T> struct SincGradComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x) const {
+    const T t0 = x * x;
+    const R t1 = sinter::round(sinter::real(x));
+    const T t2 = T(R(3.141592653589793)) * (x - sinter::cast<T>(t1));
+    return ((sinter::abs(x) < R(0.1)) ? (x * (T(R(-3.289868133696453)) + t0 * (T(R(3.246969701133414)) + t0 * (T(R(-1.144510944732505)) + t0 * (T(R(0.20918278254123832)) - t0 * T(R(0.023460810354558225))))))) : ((sinter::cos(t2) - sinter::sin(t2) / (T(R(3.141592653589793)) * x)) * ((t1 == (R(2.0) * sinter::floor(R(0.5) * t1))) ? T(R(1.0)) : T(R(-1.0))) / x));
+  }
+};
+SINTER_ELEMENTWISE(sinc_grad_float16, SincGradFloatFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(sinc_grad_bfloat16, SincGradFloatFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(sinc_grad_float32, SincGradFloatFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(sinc_grad_float64, SincGradFloatFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(sinc_grad_complex64, SincGradComplexFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(sinc_grad_complex128, SincGradComplexFn<complex128>, complex128, complex128)
+
+// SincGradGradXFloat: where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))
+template <class T> struct SincGradGradXFloatFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const {
+    const bool t0 = sinter::abs(x) < T(0.1);
+    const T t1 = x * x;
+    const T t2 = T(0.20918278254123832) - t1 * T(0.023460810354558225);
+    const T t3 = T(-1.144510944732505) + t1 * t2;
+    const T t4 = T(3.246969701133414) + t1 * t3;
+    const T t5 = dy * x;
+    const T t6 = t5 * t1;
+    const T t7 = t6 * t1;
+    const T t8 = sinter::round(x);
+    const bool t9 = t8 == (T(2.0) * sinter::floor(T(0.5) * t8));
+    const T t10 = dy * (T(1.0) / x);
+    const T t11 = T(3.141592653589793) * (x - t8);
+    const T t12 = sinter::sin(t11);
+    const T t13 = (t0 ? T(0.0) : (t10 * -t12 * T(3.141592653589793)));
+    const T t14 = T(3.141592653589793) * x;
+    const T t15 = sinter::cos(t11);
+    const T t16 = (t0 ? T(0.0) : (t10 * (T(1.0) / t14) * t15 * T(3.141592653589793)));
+    const T t17 = t12 / t14;
+    const T t18 = (t0 ? T(0.0) : (t10 * (-t17 / t14) * T(3.141592653589793)));
+    return (t0 ? (dy * (T(-3.289868133696453) + t1 * t4)) : T(0.0)) + ((t0 ? (T(2.0) * (t5 * t4 * x)) : T(0.0)) + ((t0 ? (T(2.0) * (t6 * t3 * x)) : T(0.0)) + ((t0 ? (T(2.0) * (t7 * t2 * x)) : T(0.0)) - (t0 ? (T(2.0) * (T(0.023460810354558225) * (t7 * t1) * x)) : T(0.0))))) + ((t9 ? t13 : (-t13)) + (-(t9 ? t16 : (-t16)) - (t9 ? t18 : (-t18))) + (t0 ? T(0.0) : (dy * (-((t15 - t17) * (t9 ? T(1.0) : T(-1.0)) / x) / x))));
+  }
+};
+
+// SincGradGradXComplex: where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))
+template <class T> struct SincGradGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const {
+    const bool t0 = sinter::abs(x) < R(0.1);
+    const T t1 = x * x;
+    const T t2 = T(R(0.20918278254123832)) - t1 * T(R(0.023460810354558225));
+    const T t3 = T(R(-1.144510944732505)) + t1 * t2;
+    const T t4 = T(R(3.246969701133414)) + t1 * t3;
+    const T t5 = sinter::conj(x);
+    const T t6 = dy * t5;
+    const T t7 = sinter::conj(t1);
+    const T t8 = t6 * t7;
+    const T t9 = t8 * t7;
+    const R t10 = sinter::round(sinter::real(x));
+    const bool t11 = t10 == (R(2.0) * sinter::floor(R(0.5) * t10));
+    const T t12 = dy * sinter::conj(T(R(1.0)) / x);
+    const T t13 = T(R(3.141592653589793)) * (x - sinter::cast<T>(t10));
+    const T t14 = sinter::sin(t13);
+    const T t15 = (t0 ? T(R(0.0)) : (t12 * sinter::conj(-t14) * T(R(3.141592653589793))));
+    const T t16 = T(R(3.141592653589793)) * x;
+    const T t17 = sinter::cos(t13);
+    const T t18 = (t0 ? T(R(0.0)) : (t12 * sinter::conj(T(R(1.0)) / t16) * sinter::conj(t17) * T(R(3.141592653589793))));
+    const T t19 = t14 / t16;
+    const T t20 = (t0 ? T(R(0.0)) : (t12 * sinter::conj(-t19 / t16) * T(R(3.141592653589793))));
+    return (t0 ? (dy * sinter::conj(T(R(-3.289868133696453)) + t1 * t4)) : T(R(0.0))) + ((t0 ? (T(R(2.0)) * (t6 * sinter::conj(t4) * t5)) : T(R(0.0))) + ((t0 ? (T(R(2.0)) * (t8 * sinter::conj(t3) * t5)) : T(R(0.0))) + ((t0 ? (T(R(2.0)) * (t9 * sinter::conj(t2) * t5)) : T(R(0.0))) - (t0 ? (T(R(2.0)) * (T(R(0.023460810354558225)) * (t9 * t7) * t5)) : T(R(0.0)))))) + ((t11 ? t15 : (-t15)) + (-(t11 ? t18 : (-t18)) - (t11 ? t20 : (-t20))) + (t0 ? T(R(0.0)) : (dy * sinter::conj(-((t17 - t19) * (t11 ? T(R(1.0)) : T(R(-1.0))) / x) / x))));
+  }
+};
+SINTER_ELEMENTWISE(sinc_grad_grad_x_float16, SincGradGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(sinc_grad_grad_x_bfloat16, SincGradGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(sinc_grad_grad_x_float32, SincGradGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(sinc_grad_grad_x_float64, SincGradGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(sinc_grad_grad_x_complex64, SincGradGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(sinc_grad_grad_x_complex128, SincGradGradXComplexFn<complex128>, complex128, complex128, complex128)
 
 // Sinh: sinh(x)
 template <class T> struct SinhFn {
@@ -38,16 +187,26 @@ SINTER_ELEMENTWISE(sinh_float16, SinhFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(sinh_bfloat16, SinhFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(sinh_float32, SinhFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(sinh_float64, SinhFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(sinh_complex64, SinhFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(sinh_complex128, SinhFn<complex128>, complex128, complex128)
 
-// SinhGradX: dy*cosh(x)
-template <class T> struct SinhGradXFn {
+// SinhGradXFloat: dy*conj(cosh(x))
+template <class T> struct SinhGradXFloatFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::cosh(x); }
 };
-SINTER_ELEMENTWISE(sinh_grad_x_float16, SinhGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(sinh_grad_x_bfloat16, SinhGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(sinh_grad_x_float32, SinhGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(sinh_grad_x_float64, SinhGradXFn<float64>, float64, float64, float64)
+
+// SinhGradXComplex: dy*conj(cosh(x))
+template <class T> struct SinhGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(sinter::cosh(x)); }
+};
+SINTER_ELEMENTWISE(sinh_grad_x_float16, SinhGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(sinh_grad_x_bfloat16, SinhGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(sinh_grad_x_float32, SinhGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(sinh_grad_x_float64, SinhGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(sinh_grad_x_complex64, SinhGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(sinh_grad_x_complex128, SinhGradXComplexFn<complex128>, complex128, complex128, complex128)
 
 // Tan: tan(x)
 template <class T> struct TanFn {
@@ -58,19 +217,32 @@ SINTER_ELEMENTWISE(tan_float16, TanFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(tan_bfloat16, TanFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(tan_float32, TanFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(tan_float64, TanFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(tan_complex64, TanFn<complex64>, complex64, complex64)
+SINTER_ELEMENTWISE(tan_complex128, TanFn<complex128>, complex128, complex128)
 
-// TanGradX: dy*(1 + tan(x)*tan(x))
-template <class T> struct TanGradXFn {
+// TanGradXFloat: dy*conj(1 + tan(x)*tan(x))
+template <class T> struct TanGradXFloatFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const {
     const T t0 = sinter::tan(x);
     return dy * (T(1.0) + t0 * t0);
   }
 };
-SINTER_ELEMENTWISE(tan_grad_x_float16, TanGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(tan_grad_x_bfloat16, TanGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(tan_grad_x_float32, TanGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(tan_grad_x_float64, TanGradXFn<float64>, float64, float64, float64)
+
+// TanGradXComplex: dy*conj(1 + tan(x)*tan(x))
+template <class T> struct TanGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const {
+    const T t0 = sinter::tan(x);
+    return dy * sinter::conj(T(R(1.0)) + t0 * t0);
+  }
+};
+SINTER_ELEMENTWISE(tan_grad_x_float16, TanGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(tan_grad_x_bfloat16, TanGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(tan_grad_x_float32, TanGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(tan_grad_x_float64, TanGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(tan_grad_x_complex64, TanGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(tan_grad_x_complex128, TanGradXComplexFn<complex128>, complex128, complex128, complex128)
 
 // Tanh: tanh(x)
 template <class T> struct TanhFn {

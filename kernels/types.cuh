@@ -120,9 +120,15 @@ SINTER_FN float16 to_float16(float x) {
 }
 
 SINTER_FN bfloat16 to_bfloat16(float x) {
+#if __CUDA_ARCH__ >= 800
+  bfloat16 h;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h.bits) : "f"(x));
+  return h;
+#else
   unsigned b = unsigned(__float_as_int(x));
   if (x != x) return bfloat16{static_cast<unsigned short>(b >> 16 | 0x40)};
   return bfloat16{static_cast<unsigned short>((b + 0x7fff + (b >> 16 & 1)) >> 16)};
+#endif
 }
 
 // odd_float returns x as a float that rounds to a 16-bit float as x itself does:

@@ -4,68 +4,6 @@
 
 namespace sinter {
 
-// DiagonalFillInt: where(index%cols - index/cols%rows == offset, x, 0)
-template <class T> struct DiagonalFillIntFn {
-  typedef typename real_of<T>::type R;
-  long long rows;
-  long long cols;
-  long long offset;
-  SINTER_FN T operator()(long long index, T x) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) == offset) ? x : T(0)); }
-};
-
-// DiagonalFillFloat: where(index%cols - index/cols%rows == offset, x, 0)
-template <class T> struct DiagonalFillFloatFn {
-  typedef typename real_of<T>::type R;
-  long long rows;
-  long long cols;
-  long long offset;
-  SINTER_FN T operator()(long long index, T x) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) == offset) ? x : T(0.0)); }
-};
-
-// DiagonalFillComplex: where(index%cols - index/cols%rows == offset, x, 0)
-template <class T> struct DiagonalFillComplexFn {
-  typedef typename real_of<T>::type R;
-  long long rows;
-  long long cols;
-  long long offset;
-  SINTER_FN T operator()(long long index, T x) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) == offset) ? x : T(R(0.0))); }
-};
-SINTER_ELEMENTWISE(diagonal_fill_uint8, DiagonalFillIntFn<uint8>, uint8, uint8)
-SINTER_ELEMENTWISE(diagonal_fill_int8, DiagonalFillIntFn<int8>, int8, int8)
-SINTER_ELEMENTWISE(diagonal_fill_int16, DiagonalFillIntFn<int16>, int16, int16)
-SINTER_ELEMENTWISE(diagonal_fill_int32, DiagonalFillIntFn<int32>, int32, int32)
-SINTER_ELEMENTWISE(diagonal_fill_int64, DiagonalFillIntFn<int64>, int64, int64)
-SINTER_ELEMENTWISE(diagonal_fill_float16, DiagonalFillFloatFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(diagonal_fill_bfloat16, DiagonalFillFloatFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(diagonal_fill_float32, DiagonalFillFloatFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(diagonal_fill_float64, DiagonalFillFloatFn<float64>, float64, float64)
-SINTER_ELEMENTWISE(diagonal_fill_complex64, DiagonalFillComplexFn<complex64>, complex64, complex64)
-SINTER_ELEMENTWISE(diagonal_fill_complex128, DiagonalFillComplexFn<complex128>, complex128, complex128)
-
-// DiagonalFillGradXFloat: where(index%cols - index/cols%rows == offset, dy, 0)
-template <class T> struct DiagonalFillGradXFloatFn {
-  typedef typename real_of<T>::type R;
-  long long rows;
-  long long cols;
-  long long offset;
-  SINTER_FN T operator()(long long index, T dy) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) == offset) ? dy : T(0.0)); }
-};
-
-// DiagonalFillGradXComplex: where(index%cols - index/cols%rows == offset, dy, 0)
-template <class T> struct DiagonalFillGradXComplexFn {
-  typedef typename real_of<T>::type R;
-  long long rows;
-  long long cols;
-  long long offset;
-  SINTER_FN T operator()(long long index, T dy) const { return ((sinter::sub(sinter::rem(index, cols), sinter::rem(sinter::div(index, cols), rows)) == offset) ? dy : T(R(0.0))); }
-};
-SINTER_ELEMENTWISE(diagonal_fill_grad_x_float16, DiagonalFillGradXFloatFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(diagonal_fill_grad_x_bfloat16, DiagonalFillGradXFloatFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(diagonal_fill_grad_x_float32, DiagonalFillGradXFloatFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(diagonal_fill_grad_x_float64, DiagonalFillGradXFloatFn<float64>, float64, float64)
-SINTER_ELEMENTWISE(diagonal_fill_grad_x_complex64, DiagonalFillGradXComplexFn<complex64>, complex64, complex64)
-SINTER_ELEMENTWISE(diagonal_fill_grad_x_complex128, DiagonalFillGradXComplexFn<complex128>, complex128, complex128)
-
 // WindowIndex: index/length*step + index%length
 template <class T> struct WindowIndexFn {
   typedef typename real_of<T>::type R;
