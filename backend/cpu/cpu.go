@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -26,6 +27,8 @@ import (
 
 // Driver is the CPU's device.Driver. The zero Driver is ready for use.
 type Driver struct {
+	unchecked atomic.Int64 // bytes allocated since memory was last looked at
+
 	mu      sync.Mutex
 	last    uint64 // last id of a stream or event
 	streams map[device.StreamID]bool
@@ -70,20 +73,22 @@ func (d *Driver) Properties(dev int) (device.Properties, error) {
 	return device.Properties{Name: name, TotalMemory: total, Multiprocessors: runtime.GOMAXPROCS(0)}, nil
 }
 
-// MemoryInfo returns the system's free and total bytes.
+// MemoryInfo returns the free and total bytes of the system, or of what the process may
+// have of it: within control groups, and of addresses.
 func (*Driver) MemoryInfo(dev int) (free, total int64, err error) {
 	if err := checkDevice(dev); err != nil {
 		return 0, 0, err
 	}
-	if free, total = kib("MemAvailable"), kib("MemTotal"); total == 0 {
+	free, total, known := room()
+	if !known {
 		return 0, 0, fmt.Errorf("%w: cpu: the size of memory is not known on %s", errors.ErrUnsupported, runtime.GOOS)
 	}
 	return free, total, nil
 }
 
-// kib returns a size that /proc/meminfo gives, in bytes, or 0.
-func kib(name string) int64 {
-	n, _ := strconv.ParseInt(strings.TrimSuffix(field("/proc/meminfo", name), " kB"), 10, 64)
+// kib returns a size that a file of /proc gives, in bytes, or 0.
+func kib(file, name string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSuffix(field(file, name), " kB"), 10, 64)
 	return n << 10
 }
 
@@ -99,17 +104,21 @@ func field(file, name string) string {
 }
 
 // Alloc returns bytes > 0 of Go memory, aligned to 64 bytes.
-func (*Driver) Alloc(dev int, bytes int64) (m device.Memory, err error) {
+func (d *Driver) Alloc(dev int, bytes int64) (m device.Memory, err error) {
 	if err := checkDevice(dev); err != nil {
 		return m, err
 	}
 	if bytes <= 0 || bytes > math.MaxInt-128 {
 		return m, fmt.Errorf("%w: cpu: cannot allocate %d bytes", device.ErrOutOfMemory, bytes)
 	}
-	if bytes >= checkedBytes && !available(bytes) {
-		debug.FreeOSMemory() // what the collector holds counts as used until then
+	if d.unchecked.Add(bytes) >= checkedBytes {
+		d.unchecked.Store(0)
 		if !available(bytes) {
-			return m, fmt.Errorf("%w: cpu: cannot allocate %d bytes, %d are available", device.ErrOutOfMemory, bytes, kib("MemAvailable")+kib("SwapFree"))
+			debug.FreeOSMemory() // what the collector holds counts as used until then
+			if free, _, known := room(); known && bytes+checkedBytes > free {
+				d.unchecked.Store(checkedBytes) // the next one is compared, too
+				return m, fmt.Errorf("%w: cpu: cannot allocate %d bytes, %d are available", device.ErrOutOfMemory, bytes, free)
+			}
 		}
 	}
 	defer func() { // make panics for sizes no machine has
@@ -117,12 +126,11 @@ func (*Driver) Alloc(dev int, bytes int64) (m device.Memory, err error) {
 			m, err = device.Memory{}, fmt.Errorf("%w: cpu: cannot allocate %d bytes", device.ErrOutOfMemory, bytes)
 		}
 	}()
-	if bytes < hugeFrom {
-		words := make([]uint64, (bytes+alignment+7)/8)
-		return aligned(unsafe.Pointer(&words[0]), bytes), nil
+	words := make([]uint64, (bytes+alignment+7)/8)
+	first := unsafe.Pointer(&words[0])
+	if bytes >= hugeFrom {
+		adviseHuge(first, bytes+alignment)
 	}
-	first := untouched(bytes + alignment)
-	adviseHuge(first, bytes+alignment)
 	return aligned(first, bytes), nil
 }
 
@@ -134,28 +142,21 @@ func aligned(p unsafe.Pointer, bytes int64) device.Memory {
 	return device.Memory{Host: unsafe.Add(p, -uintptr(p)&(alignment-1)), Bytes: bytes}
 }
 
-// untouched returns so much Go memory as it is: make would clear it, page after page,
-// before large pages can be asked for, where a part was in use before.
-func untouched(bytes int64) unsafe.Pointer {
-	var b strings.Builder
-	b.Grow(int(bytes))
-	b.WriteByte(0)
-	return unsafe.Pointer(unsafe.StringData(b.String()))
-}
-
 // hugeFrom is the size from which memory is asked for in large pages: touching it
 // for the first time, page after page, would else take longer than most operators.
+// Go clears what was in use before, and leaves alone what is new from the system.
 const hugeFrom = 4 << 20
 
-// checkedBytes is the size from which an allocation is compared with the memory
-// there is: Go ends the program when the system refuses memory.
+// checkedBytes is how much is allocated, at once or little by little, before the next
+// allocation is compared with the memory there is: the system ends a program that takes
+// more, and Go does when it is refused.
 const checkedBytes = 64 << 20
 
-// available reports whether the system has the given bytes to give, or does not
-// say.
+// available reports whether the system has the given bytes to give, and what may be
+// taken before it is asked again, or does not say.
 func available(bytes int64) bool {
-	free := kib("MemAvailable")
-	return free == 0 || bytes <= free+kib("SwapFree")
+	free, _, known := room()
+	return !known || bytes+checkedBytes <= free
 }
 
 // Free does nothing: the collector frees host memory.

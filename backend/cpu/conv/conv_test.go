@@ -39,9 +39,9 @@ var geometries = []geometry{
 	{[]int{9, 9}, []int{0, 0}, []int{3, 9}, []int{3, 1}, []int{1, 1}, []int{1, 1}},
 	{[]int{4, 3}, []int{5, 2}, []int{13, 6}, []int{1, 1}, []int{2, 2}, []int{1, 1}},
 	{[]int{9}, []int{1}, []int{1}, []int{math.MaxInt}, []int{3}, []int{2}},
-	{[]int{5, 6}, []int{1, 0}, []int{1, 1}, []int{math.MaxInt, 1 << 50}, []int{2, 3}, []int{1, 1}},
-	{[]int{7}, []int{1 << 50}, []int{3}, []int{1 << 50}, []int{4}, []int{1}},
-	{[]int{4, 5}, []int{1, 3}, []int{1, 1}, []int{1 << 50, 2}, []int{1, 1}, []int{1 << 50, math.MaxInt}},
+	{[]int{5, 6}, []int{1, 0}, []int{1, 1}, []int{math.MaxInt, math.MaxInt >> 13}, []int{2, 3}, []int{1, 1}},
+	{[]int{7}, []int{math.MaxInt >> 13}, []int{3}, []int{math.MaxInt >> 13}, []int{4}, []int{1}},
+	{[]int{4, 5}, []int{1, 3}, []int{1, 1}, []int{math.MaxInt >> 13, 2}, []int{1, 1}, []int{math.MaxInt >> 13, math.MaxInt}},
 	{[]int{3, 5, 18}, []int{1, 0, 1}, []int{3, 4, 9}, []int{1, 1, 2}, []int{3, 2, 3}, []int{1, 1, 1}},
 }
 
@@ -135,7 +135,7 @@ func (l *laid[T]) want(window, term int) T {
 
 // each runs f on every geometry at every level.
 func each[T conv.Float](t *testing.T, dtype ir.DType, f func(t *testing.T, l *laid[T], level simd.Level, rng *rand.Rand)) {
-	for level := simd.Portable; level <= simd.Available(); level++ {
+	for _, level := range simd.Usable() {
 		for _, g := range geometries {
 			t.Run(fmt.Sprint(level, dtype, g), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(1, 2))
@@ -168,7 +168,7 @@ func panel[T conv.Float](rows, ld int) (whole []T, at unsafe.Pointer) {
 
 // TestCut checks that pieces have every window once, and groups follow one another.
 func TestCut(t *testing.T) {
-	for level := simd.Portable; level <= simd.AMX; level++ {
+	for _, level := range simd.Levels() {
 		for width := 1; width <= 60; width++ {
 			for _, narrow := range []bool{false, true} {
 				testCut(t, level, width, narrow)
@@ -298,7 +298,7 @@ func TestTiles(t *testing.T) {
 // TestTileRows takes tiles of every height, whose rows are far apart and whose sums
 // are long.
 func TestTileRows(t *testing.T) {
-	for level := simd.Portable; level <= simd.Available(); level++ {
+	for _, level := range simd.Usable() {
 		for _, narrow := range []bool{false, true} {
 			for rows := 1; rows <= conv.MostRows(level); rows++ {
 				testTileRows[float32](t, level, narrow, rows, false)
@@ -496,7 +496,7 @@ func testElements[T conv.Float](t *testing.T, dtype ir.DType, level simd.Level) 
 }
 
 func TestElements(t *testing.T) {
-	for level := simd.Portable; level <= simd.Available(); level++ {
+	for _, level := range simd.Usable() {
 		testElements[float32](t, ir.Float32, level)
 		testElements[float64](t, ir.Float64, level)
 	}

@@ -1,10 +1,10 @@
 package convert
 
 import (
-	"runtime"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/move"
+	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -81,12 +81,15 @@ func (c *vectors) contiguous(n int, dst, src unsafe.Pointer) {
 }
 
 // pieceSize is how many elements strided gathers before it converts them.
-const pieceSize = 64
+const (
+	pieceSize  = 64
+	pieceBytes = 8 * pieceSize // of the widest elements that are converted so
+)
 
 // strided converts by way of buffers without gaps.
 func (c *vectors) strided(n int, dst unsafe.Pointer, dstStep int, src unsafe.Pointer, srcStep int) {
-	var room [2][pieceSize]uint64
-	in, out := move.Hidden(unsafe.Pointer(&room[0])), move.Hidden(unsafe.Pointer(&room[1]))
+	room := scratch.Get(2 * pieceBytes)
+	in, out := room.Ptr(), unsafe.Add(room.Ptr(), pieceBytes)
 	for at := 0; at < n; at += pieceSize {
 		m := min(pieceSize, n-at)
 		from, to := unsafe.Add(src, at*srcStep*c.srcSize), unsafe.Add(dst, at*dstStep*c.toSize)
@@ -107,5 +110,5 @@ func (c *vectors) strided(n int, dst unsafe.Pointer, dstStep int, src unsafe.Poi
 			c.scatter(m, to, dstStep, out, 1)
 		}
 	}
-	runtime.KeepAlive(&room)
+	room.Put()
 }

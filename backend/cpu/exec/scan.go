@@ -18,7 +18,8 @@ type scan struct {
 	kept    axes
 	rest    axes         // kept, less the axis that rows go along
 	x, out  tile.Operand // one line
-	xSize   int          // bytes of a stored element
+	compute ir.DType
+	xSize   int // bytes of a stored element
 	oSize   int
 	length  int // of a line
 	width   int // lines scanned at once, at most
@@ -39,7 +40,7 @@ func runScan(c *ir.Call) error {
 	}
 	x, out, axis := c.In[0], c.Out[0], c.Axes[0]
 	s := &scan{
-		loops: loops, scalars: c.Scalars, length: c.Space[axis],
+		loops: loops, scalars: c.Scalars, compute: c.Compute, length: c.Space[axis],
 		xSize: x.DType.Size(), oSize: out.DType.Size(),
 	}
 	var scanned axes
@@ -74,15 +75,40 @@ func (s *scan) lines(lo, hi int) {
 	if s.x.Contiguous() && s.out.Contiguous() {
 		run = longRun / 4
 	}
+	var t *tally
+	if s.loops.Run != nil {
+		t = newTally(s.loops, s.scalars, 1, s.length)
+	}
 	for ; lo < hi; lo++ {
+		if t != nil {
+			t.begin(1)
+		}
 		off, outOff := s.kept.offsets(lo)
 		from, to := unsafe.Add(s.x.Ptr(), off*s.xSize), unsafe.Add(s.out.Ptr(), outOff*s.oSize)
 		s.loops.Init(1, acc, s.scalars)
 		for i := 0; i < s.length; i += run {
 			n := min(run, s.length-i)
 			res := s.out.TargetAt(to, i, n, buf.Buffer(1))
-			s.loops.Prefix(n, res, acc, s.x.LoadFrom(from, i, n, buf.Buffer(0)), s.scalars)
+			x := s.x.LoadFrom(from, i, n, buf.Buffer(0))
+			if t != nil {
+				s.runs(t, i, n, res, acc, x)
+			} else {
+				s.loops.Prefix(n, res, acc, x, s.scalars)
+			}
 			s.out.StoreAt(to, i, n, res)
+		}
+	}
+}
+
+// runs scans n elements of one line from place i on. Calls begin where a run does.
+func (s *scan) runs(t *tally, i, n int, out, acc, x unsafe.Pointer) {
+	size, outSize := s.compute.Size(), s.loops.Out.Size()
+	for at := 0; at < n; at += scanRun {
+		m := min(scanRun, n-at)
+		s.loops.Run(m, unsafe.Add(out, at*outSize), acc, t.before(), unsafe.Add(x, at*size), s.scalars)
+		if i+at+m < s.length {
+			t.end(1, acc)
+			s.loops.Init(1, acc, s.scalars)
 		}
 	}
 }
@@ -136,10 +162,25 @@ func (r *scanRow) next(n int, out, x, acc unsafe.Pointer) {
 // each scans n lines row by row.
 func (r *scanRow) each(n int, out, x unsafe.Pointer, buf *tile.Scratch) {
 	acc, row, res := buf.Buffer(0).Ptr(), buf.Buffer(1).Ptr(), buf.Buffer(2).Ptr()
+	var t *tally
+	if r.loops.Run != nil && r.length > scanRun {
+		t = newTally(r.loops, r.scalars, n, r.length)
+		t.begin(n)
+	}
 	for i := range r.length {
 		r.load(n, row, 1, unsafe.Add(x, i*r.from), r.step)
 		r.loops.Rows(n, acc, row, r.scalars)
-		r.loops.Finish(n, res, acc, r.scalars, int64(i)+1)
+		whole := acc
+		if t != nil {
+			whole = t.whole()
+			t.copy(n, whole, t.before())
+			r.loops.Merge(n, whole, acc, r.scalars)
+		}
+		r.loops.Finish(n, res, whole, r.scalars, int64(i)+1)
 		r.store(n, unsafe.Add(out, i*r.to), r.outStep, res, 1)
+		if t != nil && (i+1)%scanRun == 0 && i+1 < r.length {
+			t.end(n, acc)
+			r.loops.Init(n, acc, r.scalars)
+		}
 	}
 }

@@ -248,10 +248,7 @@ func TestManyAxes(t *testing.T) {
 
 // levels are those of this processor.
 func levels() (list []simd.Level) {
-	for l := simd.Portable; l <= simd.Available(); l++ {
-		list = append(list, l)
-	}
-	return list
+	return append(list, simd.Usable()...)
 }
 
 // testLevel transforms interleaved lines at a level, with one processor and with

@@ -15,7 +15,7 @@ import (
 
 // levels are those that this processor has loops for.
 func levels() (l []simd.Level) {
-	for level := simd.Portable; level <= min(simd.Available(), simd.AVX512); level++ {
+	for level := range simd.Available().Vectors() + 1 {
 		l = append(l, level)
 	}
 	return l

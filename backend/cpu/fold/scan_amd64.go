@@ -4,83 +4,11 @@
 
 package fold
 
-// sumNextF32AVX2 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
-func sumNextF32AVX2(rows int, n int, outStride int, stride int, out *float32, acc *float32, x *float32)
-
-// sumPrefixF32AVX2 writes the folds of acc and the elements up to each of so many vectors of 32 bytes, and the last to acc.
-func sumPrefixF32AVX2(vectors int, out *float32, acc *float32, x *float32)
-
-// prodNextF32AVX2 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
-func prodNextF32AVX2(rows int, n int, outStride int, stride int, out *float32, acc *float32, x *float32)
-
-// prodPrefixF32AVX2 writes the folds of acc and the elements up to each of so many vectors of 32 bytes, and the last to acc.
-func prodPrefixF32AVX2(vectors int, out *float32, acc *float32, x *float32)
-
-// maxNextF32AVX2 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
-func maxNextF32AVX2(rows int, n int, outStride int, stride int, out *float32, acc *float32, x *float32)
-
-// maxPrefixF32AVX2 writes the folds of acc and the elements up to each of so many vectors of 32 bytes, and the last to acc.
-func maxPrefixF32AVX2(vectors int, out *float32, acc *float32, x *float32)
-
-// minNextF32AVX2 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
-func minNextF32AVX2(rows int, n int, outStride int, stride int, out *float32, acc *float32, x *float32)
-
-// minPrefixF32AVX2 writes the folds of acc and the elements up to each of so many vectors of 32 bytes, and the last to acc.
-func minPrefixF32AVX2(vectors int, out *float32, acc *float32, x *float32)
-
-// sumNextF64AVX2 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
-func sumNextF64AVX2(rows int, n int, outStride int, stride int, out *float64, acc *float64, x *float64)
-
-// sumPrefixF64AVX2 writes the folds of acc and the elements up to each of so many vectors of 32 bytes, and the last to acc.
-func sumPrefixF64AVX2(vectors int, out *float64, acc *float64, x *float64)
-
-// prodNextF64AVX2 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
-func prodNextF64AVX2(rows int, n int, outStride int, stride int, out *float64, acc *float64, x *float64)
-
-// prodPrefixF64AVX2 writes the folds of acc and the elements up to each of so many vectors of 32 bytes, and the last to acc.
-func prodPrefixF64AVX2(vectors int, out *float64, acc *float64, x *float64)
-
-// maxNextF64AVX2 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
-func maxNextF64AVX2(rows int, n int, outStride int, stride int, out *float64, acc *float64, x *float64)
-
-// maxPrefixF64AVX2 writes the folds of acc and the elements up to each of so many vectors of 32 bytes, and the last to acc.
-func maxPrefixF64AVX2(vectors int, out *float64, acc *float64, x *float64)
-
-// minNextF64AVX2 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
-func minNextF64AVX2(rows int, n int, outStride int, stride int, out *float64, acc *float64, x *float64)
-
-// minPrefixF64AVX2 writes the folds of acc and the elements up to each of so many vectors of 32 bytes, and the last to acc.
-func minPrefixF64AVX2(vectors int, out *float64, acc *float64, x *float64)
-
 // intSumNextF64AVX2 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
 func intSumNextF64AVX2(rows int, n int, outStride int, stride int, out *int64, acc *int64, x *int64)
 
 // intSumPrefixF64AVX2 writes the folds of acc and the elements up to each of so many vectors of 32 bytes, and the last to acc.
 func intSumPrefixF64AVX2(vectors int, out *int64, acc *int64, x *int64)
-
-// sumNextF32AVX512 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
-func sumNextF32AVX512(rows int, n int, outStride int, stride int, out *float32, acc *float32, x *float32)
-
-// prodNextF32AVX512 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
-func prodNextF32AVX512(rows int, n int, outStride int, stride int, out *float32, acc *float32, x *float32)
-
-// maxNextF32AVX512 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
-func maxNextF32AVX512(rows int, n int, outStride int, stride int, out *float32, acc *float32, x *float32)
-
-// minNextF32AVX512 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
-func minNextF32AVX512(rows int, n int, outStride int, stride int, out *float32, acc *float32, x *float32)
-
-// sumNextF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
-func sumNextF64AVX512(rows int, n int, outStride int, stride int, out *float64, acc *float64, x *float64)
-
-// prodNextF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
-func prodNextF64AVX512(rows int, n int, outStride int, stride int, out *float64, acc *float64, x *float64)
-
-// maxNextF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
-func maxNextF64AVX512(rows int, n int, outStride int, stride int, out *float64, acc *float64, x *float64)
-
-// minNextF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
-func minNextF64AVX512(rows int, n int, outStride int, stride int, out *float64, acc *float64, x *float64)
 
 // intSumNextF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
 func intSumNextF64AVX512(rows int, n int, outStride int, stride int, out *int64, acc *int64, x *int64)

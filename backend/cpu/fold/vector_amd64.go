@@ -67,16 +67,16 @@ func combines[T float32 | float64]() [kinds]func(a, b T) T {
 // The assembly, of AVX2 and of AVX-512.
 var (
 	f32 = [kinds][2]vector[float32, float32]{
-		Sum:  {{sumLinesF32AVX2, sumGridF32AVX2, sumNextF32AVX2, sumPrefixF32AVX2}, {sumLinesF32AVX512, sumGridF32AVX512, sumNextF32AVX512, sumPrefixF32AVX2}},
-		Prod: {{prodLinesF32AVX2, prodGridF32AVX2, prodNextF32AVX2, prodPrefixF32AVX2}, {prodLinesF32AVX512, prodGridF32AVX512, prodNextF32AVX512, prodPrefixF32AVX2}},
-		Max:  {{maxLinesF32AVX2, maxGridF32AVX2, maxNextF32AVX2, maxPrefixF32AVX2}, {maxLinesF32AVX512, maxGridF32AVX512, maxNextF32AVX512, maxPrefixF32AVX2}},
-		Min:  {{minLinesF32AVX2, minGridF32AVX2, minNextF32AVX2, minPrefixF32AVX2}, {minLinesF32AVX512, minGridF32AVX512, minNextF32AVX512, minPrefixF32AVX2}},
+		Sum:  {{lines: sumLinesF32AVX2, grid: sumGridF32AVX2}, {lines: sumLinesF32AVX512, grid: sumGridF32AVX512}},
+		Prod: {{lines: prodLinesF32AVX2, grid: prodGridF32AVX2}, {lines: prodLinesF32AVX512, grid: prodGridF32AVX512}},
+		Max:  {{lines: maxLinesF32AVX2, grid: maxGridF32AVX2}, {lines: maxLinesF32AVX512, grid: maxGridF32AVX512}},
+		Min:  {{lines: minLinesF32AVX2, grid: minGridF32AVX2}, {lines: minLinesF32AVX512, grid: minGridF32AVX512}},
 	}
 	f64 = [kinds][2]vector[float64, float64]{
-		Sum:  {{sumLinesF64AVX2, sumGridF64AVX2, sumNextF64AVX2, sumPrefixF64AVX2}, {sumLinesF64AVX512, sumGridF64AVX512, sumNextF64AVX512, sumPrefixF64AVX2}},
-		Prod: {{prodLinesF64AVX2, prodGridF64AVX2, prodNextF64AVX2, prodPrefixF64AVX2}, {prodLinesF64AVX512, prodGridF64AVX512, prodNextF64AVX512, prodPrefixF64AVX2}},
-		Max:  {{maxLinesF64AVX2, maxGridF64AVX2, maxNextF64AVX2, maxPrefixF64AVX2}, {maxLinesF64AVX512, maxGridF64AVX512, maxNextF64AVX512, maxPrefixF64AVX2}},
-		Min:  {{minLinesF64AVX2, minGridF64AVX2, minNextF64AVX2, minPrefixF64AVX2}, {minLinesF64AVX512, minGridF64AVX512, minNextF64AVX512, minPrefixF64AVX2}},
+		Sum:  {{lines: sumLinesF64AVX2, grid: sumGridF64AVX2}, {lines: sumLinesF64AVX512, grid: sumGridF64AVX512}},
+		Prod: {{lines: prodLinesF64AVX2, grid: prodGridF64AVX2}, {lines: prodLinesF64AVX512, grid: prodGridF64AVX512}},
+		Max:  {{lines: maxLinesF64AVX2, grid: maxGridF64AVX2}, {lines: maxLinesF64AVX512, grid: maxGridF64AVX512}},
+		Min:  {{lines: minLinesF64AVX2, grid: minGridF64AVX2}, {lines: minLinesF64AVX512, grid: minGridF64AVX512}},
 	}
 	// of float16 and of bfloat16
 	f16 = [kinds][2][2]func(rows, n, stride int, accs *float32, x *uint16){
@@ -88,8 +88,8 @@ var (
 		{intSumLinesF64AVX2, intSumGridF64AVX2, intSumNextF64AVX2, intSumPrefixF64AVX2},
 		{intSumLinesF64AVX512, intSumGridF64AVX512, intSumNextF64AVX512, intSumPrefixF64AVX2},
 	}
-	c64  = [2]vector[float32, complex64]{{pairSumLinesF32AVX2, sumGridF32AVX2, sumNextF32AVX2, nil}, {pairSumLinesF32AVX512, sumGridF32AVX512, sumNextF32AVX512, nil}}
-	c128 = [2]vector[float64, complex128]{{pairSumLinesF64AVX2, sumGridF64AVX2, sumNextF64AVX2, nil}, {pairSumLinesF64AVX512, sumGridF64AVX512, sumNextF64AVX512, nil}}
+	c64  = [2]vector[float32, complex64]{{lines: pairSumLinesF32AVX2, grid: sumGridF32AVX2}, {lines: pairSumLinesF32AVX512, grid: sumGridF32AVX512}}
+	c128 = [2]vector[float64, complex128]{{lines: pairSumLinesF64AVX2, grid: sumGridF64AVX2}, {lines: pairSumLinesF64AVX512, grid: sumGridF64AVX512}}
 )
 
 const (

@@ -22,10 +22,11 @@ type tile struct {
 	groups     int // at least one
 	last       int // columns in the last vector of a panel that is cut short
 
-	// What the larger kernels ask for while they multiply, where nothing is read, and
-	// how far that moves on with each term of each group.
-	ahead     uintptr
-	aheadStep int
+	// What the larger kernels ask for while they multiply, where nothing is read: it
+	// begins so far after a place in memory, and moves on with each term of each group.
+	// It may lie behind the matrices, where no pointer may.
+	ahead              unsafe.Pointer
+	aheadAt, aheadStep int
 }
 
 // Classes of tiles, by the panel's columns: two vectors or one, whole or cut short.
@@ -154,8 +155,8 @@ func (e *engine) classOf(columns int) (class, last int) {
 func multiply[T Number](e *engine, t *tile, class int, s split, columns int, far bool) {
 	first := *t
 	row := 0
-	if t.ahead == 0 {
-		t.ahead, t.aheadStep = uintptr(t.b), 0
+	if t.ahead == nil {
+		t.ahead, t.aheadAt, t.aheadStep = t.b, 0, 0
 	}
 	for rows, n := s.rows+1, s.large; ; rows, n = s.rows, s.small {
 		for n > 0 {
@@ -166,12 +167,12 @@ func multiply[T Number](e *engine, t *tile, class int, s split, columns int, far
 			t.groups = min(n, max(1, e.once/(rows*columns*t.k)))
 			if far {
 				t.groups = 1
-				t.ahead, t.aheadStep = uintptr(t.a)+uintptr(rows*t.aRow), rows*t.aRow/t.k
+				t.ahead, t.aheadAt, t.aheadStep = t.a, rows*t.aRow, rows*t.aRow/t.k
 			}
 			runTile[T](e.family, class, rows, t)
 			n -= t.groups
 			row += rows * t.groups
-			t.ahead += uintptr(t.groups * t.k * t.aheadStep)
+			t.aheadAt += t.groups * t.k * t.aheadStep
 		}
 		if rows == s.rows {
 			return

@@ -5,12 +5,13 @@ import "unsafe"
 // A HalfProduct is C = A*B for matrices of bfloat16, where A is M by K, B is K by
 // N and C, which must not overlap them, M by N. The sums are of float32, numbers
 // too small for a normal bfloat16 or float32 count as zero, and each element is
-// rounded once. A sum runs over pairs of terms in ascending order, or those of a
+// rounded once, or with Wide not at all. A sum runs over pairs of terms in ascending order, or those of a
 // vector's lanes do, the same way whatever the number of processors.
 type HalfProduct struct {
 	M, N, K int
 	A, B, C Matrix
 	Bias    unsafe.Pointer // unless nil: N contiguous elements of float32, which are added to each row
+	Wide    bool           // C is of float32
 	Serial  bool           // use the calling goroutine only
 }
 

@@ -24,7 +24,7 @@ func (p *HalfProduct) Run() bool {
 		if p.C.Row != 1 || p.Bias != nil {
 			return false
 		}
-		q := HalfProduct{M: p.N, N: p.M, K: p.K, A: p.B.T(), B: p.A.T(), C: p.C.T(), Serial: p.Serial}
+		q := HalfProduct{M: p.N, N: p.M, K: p.K, A: p.B.T(), B: p.A.T(), C: p.C.T(), Wide: p.Wide, Serial: p.Serial}
 		return q.Run()
 	case simd.Active() < simd.AMX && p.dots():
 		return true
@@ -39,11 +39,11 @@ func (p *HalfProduct) Run() bool {
 	} else {
 		j.cutGroups(procs)
 	}
-	if j.K > halfDepth {
-		row := roundUp(j.N, halfColumns)
-		block := scratch.Get(j.M * row * 4)
+	j.edge = j.N
+	if room := j.sumsRoom(); room > 0 {
+		block := scratch.Get(room)
 		defer block.Put()
-		j.sums = Matrix{block.Ptr(), row, 1}
+		j.setSums(block.Ptr())
 	}
 	if procs == 1 {
 		j.own(0, j.across)
@@ -51,7 +51,49 @@ func (p *HalfProduct) Run() bool {
 		shared := j
 		shared.parallel()
 	}
+	if j.Wide && j.edge < j.N {
+		copyMatrix[float32](from[float32](j.C, 0, j.edge), j.last, j.M, j.N-j.edge)
+	}
 	return true
+}
+
+// keeps reports whether sums of float32 are kept in memory: for the next stretch of
+// terms, or as the result.
+func (j *halfJob) keeps() bool { return j.Wide || j.K > halfDepth }
+
+// sumsRoom returns the bytes of the sums that are kept, besides those in a wide C:
+// kernels write whole panels, so that what ends in a part of one has a place of its own.
+func (j *halfJob) sumsRoom() int {
+	switch {
+	case j.Wide && j.N%halfColumns == 0 || !j.keeps():
+		return 0
+	case j.Wide:
+		return j.M * halfPairs
+	}
+	return j.M * roundUp(j.N, halfColumns) * 4
+}
+
+// setSums gives the sums memory, besides a wide C's.
+func (j *halfJob) setSums(ptr unsafe.Pointer) {
+	if j.Wide {
+		j.edge = j.N - j.N%halfColumns
+		j.last = Matrix{ptr, halfColumns, 1}
+		return
+	}
+	j.sums = Matrix{ptr, roundUp(j.N, halfColumns), 1}
+}
+
+// sumsAt returns where the sums of row i from column c on are, which begins a panel,
+// and how far it is to the next row, in bytes.
+func (j *halfJob) sumsAt(i, c int) (ptr unsafe.Pointer, row int) {
+	s := j.sums
+	switch {
+	case c >= j.edge:
+		s, c = j.last, c-j.edge
+	case j.Wide:
+		s = j.C
+	}
+	return unsafe.Pointer(at[float32](s, i, c)), s.Row * 4
 }
 
 // A halfJob is a product of bfloat16 under way. A task computes columns of the
@@ -69,7 +111,9 @@ type halfJob struct {
 	down    int
 	now     stretch        // where panels are shared
 	panels  unsafe.Pointer // its columns
-	sums    Matrix         // of float32, between stretches of terms; by rows and columns of C
+	sums    Matrix         // of float32, between stretches of terms; by rows and columns of C, unless that is wide
+	last    Matrix         // those of the last panel, from column edge on, where a wide C has a part of it
+	edge    int
 }
 
 // cut divides the result among processors, for kernels on tiles.

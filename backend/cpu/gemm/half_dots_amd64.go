@@ -20,6 +20,7 @@ type halfDots struct {
 	count   int
 	terms   int
 	perBias int // elements from the bias of a row to that of the next
+	wide    bool
 }
 
 const (
@@ -31,7 +32,7 @@ const (
 
 // dots computes the product and reports true where it is such a one.
 func (p *HalfProduct) dots() bool {
-	d := halfDots{terms: p.K, bias: p.Bias}
+	d := halfDots{terms: p.K, bias: p.Bias, wide: p.Wide}
 	x, step := p.B.Ptr, p.B.Row
 	switch {
 	case p.N == 1 && p.A.Col == 1:
@@ -75,7 +76,12 @@ func (d *halfDots) some(lo, hi int) {
 			if d.bias != nil {
 				sum += *at[float32](Matrix{d.bias, d.perBias, 0}, lo+i, 0)
 			}
-			*at[int16](Matrix{d.y, d.yStep, 0}, lo+i, 0) = roundHalf(sum)
+			to := Matrix{d.y, d.yStep, 0}
+			if d.wide {
+				*at[float32](to, lo+i, 0) = sum
+				continue
+			}
+			*at[int16](to, lo+i, 0) = roundHalf(sum)
 		}
 	}
 }

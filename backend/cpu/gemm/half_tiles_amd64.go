@@ -21,10 +21,10 @@ func (j *halfJob) tileBlock(w *halfWorker, s stretch, i0, c0, c1 int) {
 		now.columns = min(halfColumns, c1-c)
 		now.b = unsafe.Add(w.panels, (c-s.j0)/halfColumns*steps*2*tileBytes)
 		now.c, now.cRow = w.room, halfPairs
-		if j.K > halfDepth {
-			now.c, now.cRow = unsafe.Pointer(at[float32](j.sums, i0, c)), j.sums.Row*4
+		if j.keeps() {
+			now.c, now.cRow = j.sumsAt(i0, c)
 		}
-		if j.K > halfDepth || steps > halfSteps {
+		if j.keeps() || steps > halfSteps {
 			now.cGroup = halfRows * now.cRow
 		}
 		switch {
@@ -33,7 +33,7 @@ func (j *halfJob) tileBlock(w *halfWorker, s stretch, i0, c0, c1 int) {
 		case j.Bias != nil:
 			now.src = unsafe.Add(j.Bias, 4*c)
 		}
-		if s.p1 == j.K {
+		if s.p1 == j.K && !j.Wide {
 			now.out = unsafe.Pointer(at[int16](j.C, i0, c))
 		}
 		now.multiply(rows)

@@ -187,8 +187,8 @@ func (t *groupTask) groups(i, c, columns int) halfGroups {
 		a: t.place.at(i), aRow: t.place.row, aStep: t.place.step,
 		b: unsafe.Add(t.panels, c/halfColumns*j.panelOf(s.p1-s.p0)), pairs: ceil(s.p1-s.p0, 2), columns: columns,
 	}
-	if j.K > halfDepth {
-		g.c, g.cRow = unsafe.Pointer(at[float32](j.sums, t.i0+i, t.c0+c)), j.sums.Row*4
+	if j.keeps() {
+		g.c, g.cRow = j.sumsAt(t.i0+i, t.c0+c)
 	}
 	switch {
 	case s.p0 > 0:
@@ -196,7 +196,7 @@ func (t *groupTask) groups(i, c, columns int) halfGroups {
 	case j.Bias != nil:
 		g.src = unsafe.Add(j.Bias, 4*(t.c0+c))
 	}
-	if s.p1 == j.K {
+	if s.p1 == j.K && !j.Wide {
 		g.out, g.outRow = unsafe.Pointer(at[int16](j.C, t.i0+i, t.c0+c)), j.C.Row*2
 	}
 	return g

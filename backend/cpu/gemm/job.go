@@ -423,7 +423,7 @@ func (j *job[T]) panel(t *tile, w *worker, c int, s stretch, groups int) {
 		if next >= s.j1 {
 			next = s.j0
 		}
-		t.ahead, t.aheadStep = uintptr(unsafe.Add(w.panels, (next-w.first)*t.k*e.size)), ceil(t.bRow, groups)
+		t.ahead, t.aheadAt, t.aheadStep = w.panels, (next-w.first)*t.k*e.size, ceil(t.bRow, groups)
 	case w.panels != nil:
 		t.b = unsafe.Add(w.panels, (c-w.first)*t.k*e.size)
 	default:

@@ -85,14 +85,14 @@ func (s *small[T]) run(at, next places) {
 		}
 		if n := how.rows.large; n > 0 {
 			rows := how.rows.rows + 1
-			t.groups, t.ahead, t.aheadStep = n, uintptr(next.a), how.aStep
+			t.groups, t.ahead, t.aheadStep = n, next.a, how.aStep
 			runTile[T](s.e.family, how.class, rows, &t)
 			t.a, t.c = unsafe.Add(t.a, n*rows*t.aRow), unsafe.Add(t.c, n*rows*t.cRow)
 			if t.src != nil {
 				t.src = unsafe.Add(t.src, n*rows*t.srcRow)
 			}
 		}
-		t.groups, t.ahead, t.aheadStep = how.rows.small, uintptr(next.b), how.bStep
+		t.groups, t.ahead, t.aheadStep = how.rows.small, next.b, how.bStep
 		runTile[T](s.e.family, how.class, how.rows.rows, &t)
 	}
 }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"runtime"
 	"unsafe"
 
@@ -166,6 +167,45 @@ var convolutions = table[convFunc]{ir.Float32: forward[float32], ir.Float64: for
 // and groups.
 func Convolution(c *ir.Call) error {
 	return convolve(c, &convolutions, newConvolution(c, c.In[0].Shape, c.In[1].Shape, c.Out[0].Shape, 0))
+}
+
+// ConvolutionBias is Convolution with a third operand, of one axis, that is added to each
+// channel before the result is rounded.
+func ConvolutionBias(c *ir.Call) error {
+	out, bias := c.Out[0], c.In[2]
+	if len(bias.Shape) != 1 || bias.Shape[0] != out.Shape[1] {
+		return fmt.Errorf("bias %v must have one axis, as long as the second of the result %v", bias.Shape, out.Shape)
+	}
+	add, err := channelAdders.of(c.Compute)
+	if err != nil || out.NumElements() == 0 {
+		return err
+	}
+	v := newConvolution(c, c.In[0].Shape, c.In[1].Shape, out.Shape, 0)
+	d := tile.TargetOf(out, c.Compute)
+	f, err := convolutions.of(c.Compute)
+	if err != nil {
+		return err
+	}
+	f(v, c.In[0], c.In[1], d)
+	add(d, tile.Dense(bias, c.Compute), v.outSize)
+	tile.Finish(out, d)
+	return nil
+}
+
+var channelAdders = table[func(out, bias ir.View, size int)]{ir.Float32: addChannels[float32], ir.Float64: addChannels[float64]}
+
+// addChannels adds an element of bias to each of the channels in out, of so many
+// elements.
+func addChannels[T float](out, bias ir.View, size int) {
+	to, from := tile.Elements[T](out), tile.Elements[T](bias)
+	pool.For(len(to)/size, max(1, moveWork/size), func(lo, hi int) {
+		for ; lo < hi; lo++ {
+			b := from[lo%len(from)]
+			for i := range to[lo*size : (lo+1)*size] {
+				to[lo*size+i] += b
+			}
+		}
+	})
 }
 
 func forward[T float](v *convolution, x, weight, out ir.View) {

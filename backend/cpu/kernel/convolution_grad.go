@@ -30,6 +30,16 @@ type residue struct {
 	sources [][]int // the element of g that each place is multiplied with, for the first element
 }
 
+// places returns how many places of the kernel the residue's sums are over: all where
+// strides are 1, fewer where an extent below the stride leaves one residue.
+func (r *residue) places() int {
+	n := 1
+	for _, kernel := range r.kernel {
+		n *= len(kernel)
+	}
+	return n
+}
+
 // residues returns all that have elements, those that differ in the last axis only
 // one after the other, and the smallest source along each axis.
 func (v *convolution) residues() (list []residue, lowest []int) {
@@ -91,7 +101,7 @@ func gradInput[T float](v *convolution, g, weight, out ir.View) {
 	}
 	w := tile.Dense(weight, out.DType)
 	l := newLayout(conv.NewFrame(v.out, lead, most, ones, places, out.DType.Size()), g, out.DType, v.room(runtime.GOMAXPROCS(0), out.DType))
-	if len(list) == 1 {
+	if len(list) == 1 && list[0].places() == v.places {
 		s, block := v.wholeCorrelation(&list[0], l.frame, lowest, w)
 		defer block.Put()
 		sums := newCorrelator[T](s, l)
@@ -118,7 +128,7 @@ func gradInput[T float](v *convolution, g, weight, out ir.View) {
 	})
 }
 
-// wholeCorrelation returns what gives the gradients of the only residue: channels as
+// wholeCorrelation returns what gives the gradients of the only residue, of all places: channels as
 // sums over all outputs and places. Its weight may lie in the block.
 func (v *convolution) wholeCorrelation(r *residue, f *conv.Frame, lowest []int, w ir.View) (*correlation, *scratch.Block) {
 	s := v.correlationOf(r, w.Ptr)

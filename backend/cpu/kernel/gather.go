@@ -84,6 +84,7 @@ var gathers = bySize[func(out, x unsafe.Pointer, w *walk, index []int64)]{
 
 // Gather takes the elements of x that index names along attribute dim.
 func Gather(c *ir.Call) error {
+	c = c.Raised()
 	x, out := c.In[0], c.Out[0]
 	axis, err := axisOf(c, 0, x.Shape)
 	if err != nil {

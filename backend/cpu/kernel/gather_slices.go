@@ -181,7 +181,8 @@ func IndexSelect(c *ir.Call) error {
 // IndexAdd adds the slices of src along attribute dim to those slices of a copy
 // of x that index names.
 func IndexAdd(c *ir.Call) error {
-	sum, err := sliceAdds.of(c.Compute)
+	acc := sumsIn(c.Compute)
+	sum, err := sliceAdds.of(acc)
 	if err != nil {
 		return err
 	}
@@ -189,7 +190,7 @@ func IndexAdd(c *ir.Call) error {
 	if err != nil {
 		return err
 	}
-	d, src := tile.TargetOf(c.Out[0], c.Compute), tile.Dense(c.In[2], c.Compute)
+	d, src := tile.TargetOf(c.Out[0], acc), tile.Dense(c.In[2], acc)
 	tile.Copy(d, c.In[0])
 	s.add(d, src, sum)
 	tile.Finish(c.Out[0], d)

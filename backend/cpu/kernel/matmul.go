@@ -18,7 +18,8 @@ type factors struct {
 	bias    unsafe.Pointer
 	serial  bool // use the calling goroutine only
 
-	size   int   // bytes of an element
+	size   int   // bytes of an element of a factor
+	out    int   // and of the result
 	batch  []int // leading axes
 	as, bs []int // their strides
 }
@@ -63,7 +64,7 @@ func mul[T number](f *factors, n int, at locator) {
 }
 
 func mulHalves(f *factors, n int, at locator) {
-	p := gemm.HalfProduct{M: f.m, N: f.n, K: f.k, A: f.a, B: f.b, C: f.c, Bias: f.bias, Serial: f.serial}
+	p := gemm.HalfProduct{M: f.m, N: f.n, K: f.k, A: f.a, B: f.b, C: f.c, Bias: f.bias, Wide: f.out == ir.Float32.Size(), Serial: f.serial}
 	for i := range n {
 		if at != nil {
 			p.A.Ptr, p.B.Ptr, p.C.Ptr = at(i)
@@ -72,10 +73,12 @@ func mulHalves(f *factors, n int, at locator) {
 	}
 }
 
-// halves reports whether the processor multiplies matrices of bfloat16, if that is
-// what these are. Their rows must lie one after the other in the result.
+// halves reports whether the processor multiplies matrices of bfloat16 to such or to
+// float32, if that is what these are. Their rows must lie one after the other in the
+// result.
 func halves(x, y, out ir.View) bool {
-	return gemm.Halves() && x.DType == ir.BFloat16 && y.DType == ir.BFloat16 && out.DType == ir.BFloat16 && out.IsContiguous() && x.Shape[len(x.Shape)-1] > 0
+	return gemm.Halves() && x.DType == ir.BFloat16 && y.DType == ir.BFloat16 && (out.DType == ir.BFloat16 || out.DType == ir.Float32) &&
+		out.IsContiguous() && x.Shape[len(x.Shape)-1] > 0
 }
 
 // mulWork is how many products are worth another processor.
@@ -103,7 +106,7 @@ func multiply(c *ir.Call, bias ir.View) error {
 	dtype := wide
 	switch {
 	case halves(x, y, out):
-		dtype = ir.BFloat16
+		dtype, wide = ir.BFloat16, out.DType
 	case x.DType != wide || y.DType != wide:
 		v, block := computable(x, wide)
 		defer release(block)
@@ -112,7 +115,7 @@ func multiply(c *ir.Call, bias ir.View) error {
 		x, y = v, w
 	}
 	d := out
-	if out.DType != dtype || !out.IsContiguous() {
+	if out.DType != wide || !out.IsContiguous() {
 		block := scratch.Get(out.NumElements() * wide.Size())
 		defer block.Put()
 		d = ir.View{Ptr: block.Ptr(), DType: wide, Shape: out.Shape, Strides: ir.ContiguousStrides(out.Shape)}
@@ -182,7 +185,7 @@ func swapped(list []int) []int {
 
 // set reads the geometry; z has no gaps.
 func (f *factors) set(x, y, z ir.View) {
-	f.size = z.DType.Size()
+	f.size, f.out = x.DType.Size(), z.DType.Size()
 	rx, ry := len(x.Shape), len(y.Shape)
 	f.m, f.n, f.k = 1, 1, x.Shape[rx-1]
 	f.a, f.b = gemm.Matrix{Ptr: x.Ptr, Col: x.Strides[rx-1]}, gemm.Matrix{Ptr: y.Ptr, Row: y.Strides[ry-1]}
@@ -238,6 +241,6 @@ func (f *factors) some(dtype ir.DType, lo, hi int, serial bool) {
 			r /= f.batch[ax]
 			offA, offB = offA+at*f.as[ax], offB+at*f.bs[ax]
 		}
-		return unsafe.Add(f.a.Ptr, offA*f.size), unsafe.Add(f.b.Ptr, offB*f.size), unsafe.Add(f.c.Ptr, (lo+i)*f.m*f.n*f.size)
+		return unsafe.Add(f.a.Ptr, offA*f.size), unsafe.Add(f.b.Ptr, offB*f.size), unsafe.Add(f.c.Ptr, (lo+i)*f.m*f.n*f.out)
 	})
 }

@@ -149,31 +149,82 @@ const nonzeroPiece = 1 << 15
 func NonzeroSized(c *ir.Call) error {
 	shape, want := c.In[0].Shape, int(c.Attrs[0].Int)
 	nonzero := in[uint8](c, 0, ir.Bool)
-	pieces := (len(nonzero) + nonzeroPiece - 1) / nonzeroPiece
-	piece := func(p int) []uint8 { return nonzero[p*nonzeroPiece : min((p+1)*nonzeroPiece, len(nonzero))] }
-	before := make([]int, pieces+1) // the nonzero elements before each piece
-	pool.For(pieces, 1, func(lo, hi int) {
-		for p := lo; p < hi; p++ {
-			before[p+1] = countNonzero(piece(p))
-		}
-	})
-	for p := range pieces {
-		before[p+1] += before[p]
-	}
-	if have := before[pieces]; have != want {
+	before := nonzeroBefore(nonzero)
+	if have := before[len(before)-1]; have != want {
 		return fmt.Errorf("x has %d nonzero elements, not %d", have, want)
 	}
 	d := tile.TargetOf(c.Out[0], ir.Int64)
 	at, rank := tile.Elements[int64](d), len(shape)
 	if rank > 0 {
-		pool.For(pieces, 1, func(lo, hi int) {
-			for p := lo; p < hi; p++ {
-				places(at[before[p]*rank:before[p+1]*rank], piece(p), shape, p*nonzeroPiece)
-			}
+		eachNonzeroPiece(nonzero, func(p int, piece []uint8) {
+			places(at[before[p]*rank:before[p+1]*rank], piece, shape, p*nonzeroPiece)
 		})
 	}
 	tile.Finish(c.Out[0], d)
 	return nil
+}
+
+// eachNonzeroPiece calls f for the pieces of a mask, on all processors.
+func eachNonzeroPiece(mask []uint8, f func(p int, piece []uint8)) {
+	pool.For((len(mask)+nonzeroPiece-1)/nonzeroPiece, 1, func(lo, hi int) {
+		for p := lo; p < hi; p++ {
+			f(p, mask[p*nonzeroPiece:min((p+1)*nonzeroPiece, len(mask))])
+		}
+	})
+}
+
+// nonzeroBefore returns how many bytes are nonzero before each piece of a mask, and
+// in all.
+func nonzeroBefore(mask []uint8) []int {
+	before := make([]int, (len(mask)+nonzeroPiece-1)/nonzeroPiece+1)
+	eachNonzeroPiece(mask, func(p int, piece []uint8) { before[p+1] = countNonzero(piece) })
+	for p := range len(before) - 1 {
+		before[p+1] += before[p]
+	}
+	return before
+}
+
+// MaskedSelectSized returns the elements of x at the places where mask, which has
+// x's shape, is not zero: as many as attribute n says.
+func MaskedSelectSized(c *ir.Call) error {
+	want := int(c.Attrs[0].Int)
+	mask := in[uint8](c, 1, ir.Bool)
+	before := nonzeroBefore(mask)
+	if have := before[len(before)-1]; have != want {
+		return fmt.Errorf("mask has %d nonzero elements, not %d", have, want)
+	}
+	if want == 0 {
+		return nil
+	}
+	x := tile.Dense(c.In[0], c.Out[0].DType)
+	d := tile.TargetOf(c.Out[0], x.DType)
+	switch x.DType.Size() {
+	case 1:
+		selectMasked[uint8](d, x, mask, before)
+	case 2:
+		selectMasked[uint16](d, x, mask, before)
+	case 4:
+		selectMasked[uint32](d, x, mask, before)
+	case 8:
+		selectMasked[uint64](d, x, mask, before)
+	default:
+		selectMasked[[2]uint64](d, x, mask, before)
+	}
+	tile.Finish(c.Out[0], d)
+	return nil
+}
+
+// selectMasked moves elements of a size. It writes one before it knows whether it is
+// chosen, where there is room.
+func selectMasked[T any](out, x ir.View, mask []uint8, before []int) {
+	to, from := unsafe.Slice((*T)(out.Ptr), before[len(before)-1]), unsafe.Slice((*T)(x.Ptr), len(mask))
+	eachNonzeroPiece(mask, func(p int, piece []uint8) {
+		to, from, n := to[before[p]:before[p+1]], from[p*nonzeroPiece:], 0
+		for i := 0; i < len(piece) && n < len(to); i++ {
+			to[n] = from[i]
+			n += isNonzero(piece[i])
+		}
+	})
 }
 
 // countNonzero returns how many bytes are not zero.

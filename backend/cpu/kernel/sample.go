@@ -65,7 +65,12 @@ type tapSet[T float] struct {
 	slope  [3][maxTaps]T // the weight's derivative by the coordinate
 }
 
-// place sets t to the taps of the point whose coordinates are p.
+// farAway is how many elements from x's first one a place is no place any more: it lies
+// outside with zeros and at the border with that, and is the first element with reflection.
+const farAway = 1 << 30
+
+// place sets t to the taps of the point whose coordinates are p: one of the weight NaN
+// where one of these is not finite and nothing says what element stands for it.
 func place[T float](s *sampling, p []T, t *tapSet[T]) {
 	step := 1
 	for i := range s.in {
@@ -73,12 +78,22 @@ func place[T float](s *sampling, p []T, t *tapSet[T]) {
 			t.n[i], t.at[i][0], t.weight[i][0], t.slope[i][0] = 1, 0, 1, 0
 			continue
 		}
-		placeAxis(s, i, p[i], step, t)
+		if !placeAxis(s, i, p[i], step, t) {
+			nan := T(math.NaN())
+			for k := range s.in {
+				t.n[k], t.at[k][0], t.weight[k][0], t.slope[k][0] = 1, 0, nan, nan
+			}
+			return
+		}
 		step *= s.in[i]
 	}
 }
 
-func placeAxis[T float](s *sampling, i int, coordinate T, step int, t *tapSet[T]) {
+// nowhere reports whether taps are those of a point whose coordinates are not finite.
+func nowhere[T float](list []tap[T]) bool { return len(list) == 1 && list[0].weight != list[0].weight }
+
+// placeAxis sets the taps along axis i, and reports whether there are such.
+func placeAxis[T float](s *sampling, i int, coordinate T, step int, t *tapSet[T]) bool {
 	size := s.in[i]
 	at, slope := unnormalized(s, coordinate, size)
 	if s.mode != sampleBicubic {
@@ -86,9 +101,16 @@ func placeAxis[T float](s *sampling, i int, coordinate T, step int, t *tapSet[T]
 		at, turn = settled(s, at, size)
 		slope *= turn
 	}
-	// What is too far away to be a place, or none, lies outside.
-	if !(at > -1<<30 && at < 1<<30) {
-		at = -100
+	if !(at > -farAway && at < farAway) {
+		switch {
+		case s.mode != sampleNearest && coordinate-coordinate != 0:
+			return false
+		case s.outside == outsideZeros:
+			at = -100
+		default:
+			at, _ = settled(s, at, size)
+			slope = 0
+		}
 	}
 	var first int
 	switch s.mode {
@@ -102,12 +124,16 @@ func placeAxis[T float](s *sampling, i int, coordinate T, step int, t *tapSet[T]
 		first = int(math.Floor(float64(at))) - 1
 		t.n[i] = 4
 	}
+	if s.mode == sampleNearest && s.order[i] == 0 { // its weight is one, wherever it lies
+		t.at[i][0], t.weight[i][0], t.slope[i][0] = s.inside(first, size, step), 1, 0
+		return true
+	}
 	fraction := at - T(first)
 	if s.mode == sampleBilinear && s.order[i] == 0 { // the usual, without what it multiplies by one
 		t.at[i][0], t.at[i][1] = s.inside(first, size, step), s.inside(first+1, size, step)
 		t.weight[i][0], t.weight[i][1] = 1-fraction, fraction
 		t.slope[i][0], t.slope[i][1] = -slope, slope
-		return
+		return true
 	}
 	factor := T(1)
 	for range s.order[i] {
@@ -118,6 +144,7 @@ func placeAxis[T float](s *sampling, i int, coordinate T, step int, t *tapSet[T]
 		t.weight[i][k] = factor * tapWeight(s.mode, k, fraction, s.order[i])
 		t.slope[i][k] = factor * slope * tapWeight(s.mode, k, fraction, s.order[i]+1)
 	}
+	return true
 }
 
 // unnormalized returns the place in elements that a coordinate from -1 to 1 names,
@@ -137,6 +164,9 @@ func settled[T float](s *sampling, at T, size int) (T, T) {
 	case outsideZeros:
 		return at, 1
 	case outsideReflection:
+		if !(at > -farAway && at < farAway) {
+			return 0, 0
+		}
 		if s.corners {
 			at, slope = reflected(at, 0, 2*(size-1))
 		} else {
@@ -145,7 +175,7 @@ func settled[T float](s *sampling, at T, size int) (T, T) {
 	}
 	last := T(size - 1)
 	switch {
-	case at <= 0:
+	case !(at > 0):
 		return 0, 0
 	case at >= last:
 		return last, 0
@@ -318,6 +348,14 @@ func GridSample(c *ir.Call) error {
 }
 
 func gridSample[T float](s *sampling, in []ir.View, out ir.View) {
+	if s.lined() {
+		sampleLines[T](s, in, out)
+	} else {
+		samplePoints[T](s, in, out)
+	}
+}
+
+func samplePoints[T float](s *sampling, in []ir.View, out ir.View) {
 	x, grid, dst := tile.Elements[T](in[0]), tile.Elements[T](in[1]), tile.Elements[T](out)
 	pool.For(s.images*s.points, max(1, sampleWork/max(1, s.channels)), func(lo, hi int) {
 		var set tapSet[T]
@@ -383,6 +421,14 @@ func GridSampleGradInput(c *ir.Call) error {
 const channelBlock = 8
 
 func gridSampleGradInput[T float](s *sampling, in []ir.View, out ir.View) {
+	if s.lined() {
+		sampleLinesGradInput[T](s, in, out)
+	} else {
+		samplePointsGradInput[T](s, in, out)
+	}
+}
+
+func samplePointsGradInput[T float](s *sampling, in []ir.View, out ir.View) {
 	g, grid, dst := tile.Elements[T](in[0]), tile.Elements[T](in[1]), tile.Elements[T](out)
 	clear(dst)
 	blocks := (s.channels + channelBlock - 1) / channelBlock
@@ -394,7 +440,9 @@ func gridSampleGradInput[T float](s *sampling, in []ir.View, out ir.View) {
 			last := min(first+channelBlock, s.channels)
 			for p := range s.points {
 				place(s, grid[(n*s.points+p)*s.axes:], &set)
-				list = set.taps(list[:0])
+				if list = set.taps(list[:0]); nowhere(list) {
+					continue
+				}
 				for ch := n*s.channels + first; ch < n*s.channels+last; ch++ {
 					plane, v := dst[ch*s.inSize:], g[ch*s.points+p]
 					for i := range list {
@@ -419,6 +467,14 @@ func GridSampleGradGrid(c *ir.Call) error {
 }
 
 func gridSampleGradGrid[T float](s *sampling, in []ir.View, out ir.View) {
+	if s.lined() {
+		sampleLinesGradGrid[T](s, in, out)
+	} else {
+		samplePointsGradGrid[T](s, in, out)
+	}
+}
+
+func samplePointsGradGrid[T float](s *sampling, in []ir.View, out ir.View) {
 	g, x, grid, dst := tile.Elements[T](in[0]), tile.Elements[T](in[1]), tile.Elements[T](in[2]), tile.Elements[T](out)
 	pool.For(s.images*s.points, max(1, sampleWork/max(1, s.channels)), func(lo, hi int) {
 		var set tapSet[T]

@@ -93,6 +93,7 @@ var scatters = bySize[func(s *scattering)]{
 // Scatter writes the elements of src where index says along attribute dim, in
 // row-major order, into a copy of x.
 func Scatter(c *ir.Call) error {
+	c = c.Raised()
 	if done, err := scatterSlices(c, c.Out[0].DType, (*slicing).put); done || err != nil {
 		return err
 	}
@@ -160,24 +161,35 @@ var scatterAdds = table[func(s *scattering)]{
 	ir.Float32: scatterAdd[float32], ir.Float64: scatterAdd[float64], ir.Complex64: scatterAdd[complex64], ir.Complex128: scatterAdd[complex128],
 }
 
+// sumsIn returns the dtype that sums of a compute dtype are kept in: those of bools
+// are numbers until they are stored, where all but 0 is true.
+func sumsIn(compute ir.DType) ir.DType {
+	if compute == ir.Bool {
+		return ir.Int64
+	}
+	return compute
+}
+
 // ScatterAdd adds the elements of src where index says along attribute dim, in
 // row-major order, to a copy of x.
 func ScatterAdd(c *ir.Call) error {
-	f, err := scatterAdds.of(c.Compute)
+	c = c.Raised()
+	acc := sumsIn(c.Compute)
+	f, err := scatterAdds.of(acc)
 	if err != nil {
 		return err
 	}
-	sum, err := sliceAdds.of(c.Compute)
+	sum, err := sliceAdds.of(acc)
 	if err != nil {
 		return err
 	}
 	if len(c.In[2].Shape) > 0 {
-		done, err := scatterSlices(c, c.Compute, func(s *slicing, out, src ir.View) { s.add(out, src, sum) })
+		done, err := scatterSlices(c, acc, func(s *slicing, out, src ir.View) { s.add(out, src, sum) })
 		if done || err != nil {
 			return err
 		}
 	}
-	s, err := newScattering(c, c.Compute)
+	s, err := newScattering(c, acc)
 	if err != nil {
 		return err
 	}

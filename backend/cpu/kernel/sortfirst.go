@@ -38,8 +38,8 @@ func SortFirst(c *ir.Call) error {
 		return err
 	}
 	_, n, inner := around(x.Shape, axis)
-	if n > radix.MaxLength {
-		return fmt.Errorf("cannot sort %d elements along an axis, at most %d", n, radix.MaxLength)
+	if int64(n) > radix.MaxLength {
+		return fmt.Errorf("cannot sort %d elements along an axis, at most %d", n, int64(radix.MaxLength))
 	}
 	dense := tile.Dense(x, c.Compute)
 	values, places := tile.TargetOf(c.Out[0], c.Compute), tile.TargetOf(c.Out[1], ir.Int64)

@@ -28,13 +28,13 @@ var convCases = []convCase{
 	{[]int{0, 2, 4}, []int{3, 2, 2}, []int{1}, []int{0}, []int{1}, 1},
 	{[]int{17, 2, 6, 12}, []int{3, 2, 3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1}, 1},
 	{[]int{2, 3, 8}, []int{4, 3, 3}, []int{math.MaxInt}, []int{1}, []int{1}, 1},
-	{[]int{2, 2, 5, 4}, []int{3, 2, 2, 1}, []int{1 << 50, math.MaxInt}, []int{1, 0}, []int{2, math.MaxInt}, 1},
-	{[]int{2, 4, 5, 4}, []int{6, 2, 1, 1}, []int{math.MaxInt, 1 << 50}, []int{0, 0}, []int{1, 1}, 2},
-	{[]int{2, 3, 7}, []int{2, 3, 2}, []int{1 << 50}, []int{1 << 50}, []int{1}, 1},
-	{[]int{2, 2, 6, 5}, []int{2, 2, 3, 2}, []int{1, 1}, []int{1 << 49, 1}, []int{1 << 49, 1}, 1},
-	{[]int{1, 2, 4, 6}, []int{3, 2, 2, 3}, []int{2, 1}, []int{1, 1 << 60}, []int{1, 1 << 60}, 1},
-	{[]int{1, 2, 3, 4, 6}, []int{2, 2, 3, 1, 3}, []int{1, 1 << 40, 1}, []int{1 << 60, 1 << 40, 1 << 60}, []int{1 << 60, 7, 1 << 60}, 1},
-	{[]int{2, 2, 5}, []int{3, 2, 1}, []int{math.MaxInt}, []int{1 << 50}, []int{1}, 1},
+	{[]int{2, 2, 5, 4}, []int{3, 2, 2, 1}, []int{math.MaxInt >> 13, math.MaxInt}, []int{1, 0}, []int{2, math.MaxInt}, 1},
+	{[]int{2, 4, 5, 4}, []int{6, 2, 1, 1}, []int{math.MaxInt, math.MaxInt >> 13}, []int{0, 0}, []int{1, 1}, 2},
+	{[]int{2, 3, 7}, []int{2, 3, 2}, []int{math.MaxInt >> 13}, []int{math.MaxInt >> 13}, []int{1}, 1},
+	{[]int{2, 2, 6, 5}, []int{2, 2, 3, 2}, []int{1, 1}, []int{math.MaxInt >> 14, 1}, []int{math.MaxInt >> 14, 1}, 1},
+	{[]int{1, 2, 4, 6}, []int{3, 2, 2, 3}, []int{2, 1}, []int{1, math.MaxInt >> 3}, []int{1, math.MaxInt >> 3}, 1},
+	{[]int{1, 2, 3, 4, 6}, []int{2, 2, 3, 1, 3}, []int{1, math.MaxInt >> 23, 1}, []int{math.MaxInt >> 3, math.MaxInt >> 23, math.MaxInt >> 3}, []int{math.MaxInt >> 3, 7, math.MaxInt >> 3}, 1},
+	{[]int{2, 2, 5}, []int{3, 2, 1}, []int{math.MaxInt}, []int{math.MaxInt >> 13}, []int{1}, 1},
 }
 
 // result returns the shape of the convolution.
@@ -117,8 +117,8 @@ var poolCases = []poolCase{
 	{[]int{2, 6, 70}, []int{2, 2}, []int{2, 2}, []int{0, 0}, []int{1, 1}, []int{3, 35}},
 	{[]int{2, 5, 37}, []int{2, 3}, []int{1, 1}, []int{0, 1}, []int{1, 1}, []int{4, 37}},
 	{[]int{2, 9}, []int{3}, []int{math.MaxInt}, []int{1}, []int{1}, []int{1}},
-	{[]int{2, 9, 6}, []int{3, 2}, []int{1 << 50, math.MaxInt}, []int{1, 0}, []int{1, 1}, []int{1, 1}},
-	{[]int{2, 5, 40}, []int{2, 2}, []int{1 << 50, 2}, []int{0, 0}, []int{1, 1}, []int{1, 20}},
+	{[]int{2, 9, 6}, []int{3, 2}, []int{math.MaxInt >> 13, math.MaxInt}, []int{1, 0}, []int{1, 1}, []int{1, 1}},
+	{[]int{2, 5, 40}, []int{2, 2}, []int{math.MaxInt >> 13, 2}, []int{0, 0}, []int{1, 1}, []int{1, 20}},
 }
 
 // each calls f for every place of every window, with whether it is inside x.
@@ -149,8 +149,8 @@ func TestMaxPool(t *testing.T) {
 	rng := newRand()
 	cases := append([]poolCase{
 		{[]int{2, 7, 6}, []int{3, 2}, []int{2, 1}, []int{1, 1}, []int{1, 2}, []int{4, 6}},
-		{[]int{2, 7, 6}, []int{1, 2}, []int{2, 1 << 50}, []int{0, 0}, []int{math.MaxInt, 1}, []int{4, 1}},
-		{[]int{2, 6}, []int{3}, []int{1}, []int{1 << 50}, []int{1 << 50}, []int{6}},
+		{[]int{2, 7, 6}, []int{1, 2}, []int{2, math.MaxInt >> 13}, []int{0, 0}, []int{math.MaxInt, 1}, []int{4, 1}},
+		{[]int{2, 6}, []int{3}, []int{1}, []int{math.MaxInt >> 13}, []int{math.MaxInt >> 13}, []int{6}},
 	}, poolCases...)
 	for width := 2; width <= 40; width++ {
 		cases = append(cases, poolCase{[]int{3, 4 + width%3, width}, []int{2, 2}, []int{2, 2}, []int{0, 0}, []int{1, 1}, []int{2 + width%3/2, width / 2}})

@@ -76,14 +76,3 @@ func table(pairs []pair) *Converters {
 
 // Bytes returns p as a pointer to the first byte of what it points to.
 func Bytes(p unsafe.Pointer) *byte { return (*byte)(p) }
-
-// Hidden returns p so that the compiler does not see that it is p, and lets what it
-// points to be on the stack. The functions p is handed to must not keep it, and
-// runtime.KeepAlive must follow the last use. It is not inlined: what holds the address
-// as a number would not be corrected when the stack moves.
-//
-//go:noinline
-func Hidden(p unsafe.Pointer) unsafe.Pointer {
-	bits := uintptr(p)
-	return *(*unsafe.Pointer)(unsafe.Pointer(&bits))
-}

@@ -26,7 +26,7 @@ func memory(rng *rand.Rand, n int) []byte {
 func TestTranspose(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	extents := []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 63}
-	for level := simd.Portable; level <= simd.Available(); level++ {
+	for _, level := range simd.Usable() {
 		for _, size := range []int{1, 2, 4, 8, 16} {
 			turn := Transpose(level, size)
 			for _, rows := range extents {
@@ -52,7 +52,7 @@ func TestTranspose(t *testing.T) {
 
 func TestStream(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for level := simd.Portable; level <= simd.Available(); level++ {
+	for _, level := range simd.Usable() {
 		s := Stream(level)
 		if !s.Usable() {
 			if level > simd.Portable {
@@ -81,7 +81,7 @@ func TestStream(t *testing.T) {
 // TestFill fills every number of elements up to 300, at any address.
 func TestFill(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for level := simd.Portable; level <= simd.Available(); level++ {
+	for _, level := range simd.Usable() {
 		for _, size := range []int{1, 2, 4, 8, 16} {
 			f := Fill(level, size)
 			for n := range 301 {
@@ -103,7 +103,7 @@ func TestFill(t *testing.T) {
 
 func TestSpread(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	for level := simd.Portable; level <= simd.Available(); level++ {
+	for _, level := range simd.Usable() {
 		for _, size := range []int{1, 2, 4, 8, 16} {
 			for n := range 100 {
 				rows, step := rng.IntN(5), rng.IntN(4)
@@ -124,7 +124,7 @@ func TestSpread(t *testing.T) {
 
 func TestReverse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
-	for level := simd.Portable; level <= simd.Available(); level++ {
+	for _, level := range simd.Usable() {
 		for _, size := range []int{1, 2, 4, 8, 16} {
 			for n := range 301 {
 				src := memory(rng, n*size+Line)
@@ -145,7 +145,7 @@ func TestReverse(t *testing.T) {
 // TestEvens copies from memory that ends with the last element that is wanted.
 func TestEvens(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
-	for level := simd.Portable; level <= simd.Available(); level++ {
+	for _, level := range simd.Usable() {
 		for _, size := range []int{1, 2, 4, 8, 16} {
 			evens := Evens(level, size)
 			if evens == nil {
@@ -174,7 +174,7 @@ func TestEvens(t *testing.T) {
 func TestIndexed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	const extent = 9
-	for level := simd.Portable; level <= simd.Available(); level++ {
+	for _, level := range simd.Usable() {
 		for n := range 70 {
 			index := make([]int64, n)
 			for i := range index {
@@ -235,7 +235,7 @@ func addRowsOf[T float32 | float64](t *testing.T, rng *rand.Rand, level simd.Lev
 }
 
 func BenchmarkTranspose(b *testing.B) {
-	for level := simd.Portable; level <= simd.Available(); level++ {
+	for _, level := range simd.Usable() {
 		for _, size := range []int{1, 2, 4, 8} {
 			src, dst := make([]byte, 32*32*size), make([]byte, 32*32*size)
 			turn := Transpose(level, size)

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // procs runs f with GOMAXPROCS set to n.
@@ -88,7 +90,7 @@ func TestForUsesWorkers(t *testing.T) {
 		}()
 		select {
 		case <-done:
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience.Left(t)):
 			t.Fatal("two ranges never ran at once")
 		}
 	})
@@ -214,12 +216,8 @@ func TestWorkersSleep(t *testing.T) {
 	procs(t, 2, func(t *testing.T) {
 		for range 3 {
 			For(1000, 10, func(lo, hi int) { time.Sleep(10 * time.Microsecond) })
-			deadline := time.Now().Add(10 * time.Second)
-			for workers.parked.Load() != workers.live.Load() {
-				if time.Now().After(deadline) {
-					t.Fatalf("%d of %d workers sleep", workers.parked.Load(), workers.live.Load())
-				}
-				time.Sleep(100 * time.Microsecond)
+			if !patience.Until(t, func() bool { return workers.parked.Load() == workers.live.Load() }) {
+				t.Fatalf("%d of %d workers sleep", workers.parked.Load(), workers.live.Load())
 			}
 			TestForUsesWorkers(t)
 		}

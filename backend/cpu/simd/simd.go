@@ -28,6 +28,19 @@ const (
 
 var names = [...]string{"portable", "avx2", "avx512", "avx512bf16", "amx"}
 
+// Levels returns every level, the lowest first. What goes through levels, or has a
+// row for each, asks this list.
+func Levels() []Level {
+	all := make([]Level, len(names))
+	for i := range all {
+		all[i] = Level(i)
+	}
+	return all
+}
+
+// Usable returns the levels that the processor and the system offer, the lowest first.
+func Usable() []Level { return Levels()[:available+1] }
+
 // String returns the level's name, as SINTER_CPU has it.
 func (l Level) String() string {
 	if int(l) < len(names) {

@@ -11,6 +11,7 @@ import (
 // where there is none.
 type FoldLoops struct {
 	Fold, Rows func(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+	Merge      func(n int, acc, b unsafe.Pointer, s []ir.Scalar) // Rows, where elements are accumulators as they are
 }
 
 // A Fold is the assembly of one entry of a reduction's table.
@@ -51,6 +52,9 @@ func (f *Fold) At(level simd.Level) *ir.ReduceLoops {
 		}
 		if at.own.Rows != nil {
 			loops.Rows = at.own.Rows
+		}
+		if at.own.Merge != nil {
+			loops.Merge = at.own.Merge
 		}
 	}
 	return &loops

@@ -13,7 +13,7 @@ func TestInstallFolds(t *testing.T) {
 	loop := func(number int) func(n int, acc, x unsafe.Pointer, s []ir.Scalar) {
 		return func(n int, _, _ unsafe.Pointer, _ []ir.Scalar) { ran = 10*n + number }
 	}
-	loops := func(number int) FoldLoops { return FoldLoops{loop(number), loop(number)} }
+	loops := func(number int) FoldLoops { return FoldLoops{Fold: loop(number), Rows: loop(number)} }
 	portable := func(number int) *ir.ReduceLoops {
 		return &ir.ReduceLoops{Acc: ir.Int64, Fold: loop(number), Rows: loop(number), Merge: loop(9)}
 	}
@@ -23,7 +23,10 @@ func TestInstallFolds(t *testing.T) {
 		{Op: "less", Table: &table, DType: ir.Int8, AVX2: loops(5)},
 	}
 	InstallFolds(list)
-	for i, want := range [][4]int{{1, 2, 3, 3}, {4, 5, 5, 5}} {
+	for i, want := range []map[simd.Level]int{
+		{simd.Portable: 1, simd.AVX2: 2, simd.AVX512: 3},
+		{simd.Portable: 4, simd.AVX2: 5, simd.AVX512: 5},
+	} {
 		check := func(what string, l *ir.ReduceLoops, number int) {
 			for _, f := range []func(n int, acc, x unsafe.Pointer, s []ir.Scalar){l.Fold, l.Rows} {
 				if f(7, nil, nil, nil); ran != 70+number {
@@ -34,9 +37,9 @@ func TestInstallFolds(t *testing.T) {
 				t.Errorf("%s of %s: the other loops were not kept", what, list[i].Op)
 			}
 		}
-		for level, number := range want {
-			check(simd.Level(level).String(), list[i].At(simd.Level(level)), number)
+		for _, level := range simd.Levels() {
+			check(level.String(), list[i].At(level), want[level.Vectors()])
 		}
-		check("the table", table[0][list[i].DType], want[simd.Active()])
+		check("the table", table[0][list[i].DType], want[simd.Active().Vectors()])
 	}
 }

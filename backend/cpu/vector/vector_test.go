@@ -22,15 +22,18 @@ func TestInstall(t *testing.T) {
 		{Op: "less", Table: &table, Variant: 1, DType: ir.Int8, AVX2: named(5, &ran)},
 	}
 	Install(list)
-	for i, want := range [][5]int{{1, 2, 3, 3, 3}, {4, 5, 5, 5, 5}} {
-		for level, number := range want {
-			list[i].At(simd.Level(level))(7, nil, nil, 0)
-			if ran != 70+number {
-				t.Errorf("%s at %s: loop %d ran, want %d", list[i].Op, simd.Level(level), ran-70, number)
+	for i, want := range []map[simd.Level]int{
+		{simd.Portable: 1, simd.AVX2: 2, simd.AVX512: 3},
+		{simd.Portable: 4, simd.AVX2: 5, simd.AVX512: 5},
+	} {
+		for _, level := range simd.Levels() {
+			list[i].At(level)(7, nil, nil, 0)
+			if number := want[level.Vectors()]; ran != 70+number {
+				t.Errorf("%s at %s: loop %d ran, want %d", list[i].Op, level, ran-70, number)
 			}
 		}
 		table[1][list[i].DType](7, nil, nil, 0)
-		if number := want[simd.Active()]; ran != 70+number {
+		if number := want[simd.Active().Vectors()]; ran != 70+number {
 			t.Errorf("%s: the table runs loop %d, want %d", list[i].Op, ran-70, number)
 		}
 	}
