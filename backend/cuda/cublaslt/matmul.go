@@ -9,8 +9,8 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// MatMul enqueues d = x @ y, whose shapes are those of operator matmul, all of one
-// dtype that Supports reports, none of extent 0. The error wraps ErrUnsupported
+// MatMul enqueues d = x @ y, whose shapes are those of operator matmul, none of extent
+// 0. X and y have one dtype, which Supports reports with that of d. The error wraps ErrUnsupported
 // where the library has no algorithm, or is of the library that is missing; all
 // of d may be computed anew then. tf32 lets products of float32 use TF32.
 func MatMul(g library.GPU, x, y, d ir.View, tf32 bool) error {
@@ -31,8 +31,22 @@ func MatMulBias(g library.GPU, x, y, bias, d ir.View, act Activation, tf32 bool)
 	return dev.multiply(g, x, y, d, bias, act, tf32)
 }
 
+// MatMulAdd enqueues d += x @ y, as MatMul does; the sum is rounded once. D may hold
+// anything after an error.
+func MatMulAdd(g library.GPU, x, y, d ir.View, tf32 bool) error {
+	dev, err := deviceOf(g.API(), g.Device())
+	if err != nil {
+		return err
+	}
+	return dev.enqueue(g, x, y, d, ir.View{}, kind{x.DType, d.DType, epilogueNone, tf32, true})
+}
+
 // multiply enqueues d = act(x @ y + bias), without the bias where it is not given.
 func (dev *device) multiply(g library.GPU, x, y, d, bias ir.View, act Activation, tf32 bool) error {
+	return dev.enqueue(g, x, y, d, bias, kind{x.DType, d.DType, epilogueOf(bias.Given(), act), tf32, false})
+}
+
+func (dev *device) enqueue(g library.GPU, x, y, d, bias ir.View, of kind) error {
 	x, err := readable(g, x)
 	if err != nil {
 		return err
@@ -48,7 +62,7 @@ func (dev *device) multiply(g library.GPU, x, y, d, bias ir.View, act Activation
 	to := d
 	p, ok := describe(x, y, to)
 	geo, written := p.geometry(bias.Given())
-	if ok && !written {
+	if ok && !written && !of.add {
 		if to, err = scratch(g, d); err != nil {
 			return err
 		}
@@ -58,7 +72,7 @@ func (dev *device) multiply(g library.GPU, x, y, d, bias ir.View, act Activation
 	if !ok || !written {
 		return fmt.Errorf("%w: result %v, strides %v", ErrUnsupported, d.Shape, d.Strides)
 	}
-	if err := dev.loop(g, &p, &geo, bias.Addr, kind{d.DType, epilogueOf(bias.Given(), act), tf32}); err != nil {
+	if err := dev.loop(g, &p, &geo, bias.Addr, of); err != nil {
 		return err
 	}
 	if to.Addr != d.Addr {
@@ -103,9 +117,11 @@ func epilogueOf(biased bool, act Activation) uint32 {
 
 // A kind is what a product is besides its geometry.
 type kind struct {
-	dtype    ir.DType
+	dtype    ir.DType // of the factors
+	result   ir.DType
 	epilogue uint32
 	tf32     bool
+	add      bool // to what is there
 }
 
 // loop enqueues p: the axis with most places is the library's batch, and each
@@ -113,14 +129,14 @@ type kind struct {
 func (d *device) loop(g library.GPU, p *product, geo *geometry, bias uint64, k kind) error {
 	last, others := p.widest()
 	geo.batched(last)
-	size := uint64(k.dtype.Size())
+	size, written := uint64(k.dtype.Size()), uint64(k.result.Size())
 	a, b, out := geo.a, geo.b, geo.d
 	for i := range others {
 		x, y, z := p.at(i)
 		if geo.swapped {
 			x, y = y, x
 		}
-		geo.a, geo.b, geo.d = a+uint64(y)*size, b+uint64(x)*size, out+uint64(z)*size
+		geo.a, geo.b, geo.d = a+uint64(y)*size, b+uint64(x)*size, out+uint64(z)*written
 		if err := d.run(g, geo, bias, k); err != nil {
 			return err
 		}
@@ -131,14 +147,14 @@ func (d *device) loop(g library.GPU, p *product, geo *geometry, bias uint64, k k
 // run enqueues one call of the library.
 func (d *device) run(g library.GPU, geo *geometry, bias uint64, of kind) error {
 	k := key{
-		dtype: of.dtype, epilogue: of.epilogue,
+		dtype: of.dtype, result: of.result, epilogue: of.epilogue, add: of.add,
 		m: geo.m, n: geo.n, k: geo.k,
 		lda: geo.lda, ldb: geo.ldb, ldd: geo.ldd,
 		batch: geo.batch, sa: geo.sa, sb: geo.sb, sd: geo.sd,
 		transA: geo.transA, transB: geo.transB,
 		alignA: alignment(geo.a), alignB: alignment(geo.b), alignD: alignment(geo.d),
 	}
-	k.compute, k.reductions = arithmetic(of.dtype, of.tf32)
+	k.compute, k.reductions = arithmetic(of.dtype, of.result, of.tf32)
 	k.limit = d.workspaces.limit(g.Capability())
 	p := d.find(&k)
 	if p.err != nil {

@@ -22,10 +22,11 @@ const (
 
 // A key is everything that a plan depends on.
 type key struct {
-	dtype          ir.DType
-	compute        int32 // the library's cublasComputeType_t
+	dtype, result  ir.DType // of the factors, and of what is written
+	compute        int32    // the library's cublasComputeType_t
 	reductions     uint32
 	epilogue       uint32
+	add            bool // to what is there
 	m, n, k        int
 	lda, ldb, ldd  int
 	batch          int
@@ -81,22 +82,23 @@ var elements = map[ir.DType]int32{
 	ir.Complex64: complex32, ir.Complex128: complex64,
 }
 
-// Supports reports whether the library multiplies matrices of dt.
-func Supports(dt ir.DType) bool {
+// Supports reports whether the library multiplies matrices of dt to one of dtype
+// result: the same, or float32 for factors of 16 bits, whose sums are of that.
+func Supports(dt, result ir.DType) bool {
 	_, ok := elements[dt]
-	return ok
+	return ok && (result == dt || dt.IsFloat() && dt.Size() == 2 && result == ir.Float32)
 }
 
-// arithmetic returns how products of dt are computed as the flags of 16-bit floats
-// stand, and which reductions of partial sums are allowed.
-func arithmetic(dt ir.DType, tf32 bool) (compute int32, reductions uint32) {
+// arithmetic returns how products of dt are computed for a result as the flags of
+// 16-bit floats stand, and which reductions of partial sums are allowed.
+func arithmetic(dt, result ir.DType, tf32 bool) (compute int32, reductions uint32) {
 	switch dt {
 	case ir.Float32:
 		if tf32 {
 			return computeTF32, reductionAny
 		}
 	case ir.Float16:
-		if precision.FP16Accumulation() {
+		if result == ir.Float16 && precision.FP16Accumulation() {
 			return compute16F, reductionAny
 		}
 		return compute32F, reductionsOf(precision.FP16)
@@ -179,7 +181,7 @@ func (d *device) make(p *plan, k *key) error {
 		return err
 	}
 	if n == 0 {
-		return fmt.Errorf("%w: no algorithm for %v of %d x %d x %d", ErrUnsupported, k.dtype, k.m, k.n, k.k)
+		return fmt.Errorf("%w: no algorithm for %v to %v of %d x %d x %d", ErrUnsupported, k.dtype, k.result, k.m, k.n, k.k)
 	}
 	p.algorithm, p.workspace = results[0].algorithm, int64(results[0].workspace)
 	return nil
@@ -207,10 +209,12 @@ func (k *key) scale() (kind int32, one [2]float64) {
 func (d *device) describe(p *plan, k *key) error {
 	c := dl.Get()
 	defer c.Free()
-	c.Keep(unsafe.Pointer(p.call))
 	kind, one := k.scale()
 	p.alpha = one
-	desc := uintptr(unsafe.Pointer(&p.desc))
+	if k.add {
+		p.beta = one
+	}
+	desc := c.Keep(unsafe.Pointer(&p.desc))
 	if err := d.check("cublasLtMatmulDescInit", d.descInit.Call(c, desc, unsafe.Sizeof(p.desc), uintptr(k.compute), uintptr(kind))); err != nil {
 		return err
 	}
@@ -240,20 +244,20 @@ func (d *device) describe(p *plan, k *key) error {
 	if k.transB {
 		rowsB, colsB = colsB, rowsB
 	}
-	if err := d.layout(&p.a, k, rowsA, colsA, k.lda, k.sa); err != nil {
+	if err := d.layout(&p.a, k, k.dtype, rowsA, colsA, k.lda, k.sa); err != nil {
 		return err
 	}
-	if err := d.layout(&p.b, k, rowsB, colsB, k.ldb, k.sb); err != nil {
+	if err := d.layout(&p.b, k, k.dtype, rowsB, colsB, k.ldb, k.sb); err != nil {
 		return err
 	}
-	return d.layout(&p.d, k, k.m, k.n, k.ldd, k.sd)
+	return d.layout(&p.d, k, k.result, k.m, k.n, k.ldd, k.sd)
 }
 
-func (d *device) layout(l *layout, k *key, rows, cols, ld, stride int) error {
+func (d *device) layout(l *layout, k *key, dt ir.DType, rows, cols, ld, stride int) error {
 	c := dl.Get()
 	defer c.Free()
 	at := c.Keep(unsafe.Pointer(l))
-	result := d.layoutInit.Call(c, at, unsafe.Sizeof(*l), uintptr(elements[k.dtype]), uintptr(rows), uintptr(cols), uintptr(ld))
+	result := d.layoutInit.Call(c, at, unsafe.Sizeof(*l), uintptr(elements[dt]), uintptr(rows), uintptr(cols), uintptr(ld))
 	if err := d.check("cublasLtMatrixLayoutInit", result); err != nil || k.batch == 1 {
 		return err
 	}

@@ -18,6 +18,12 @@ type Convolution struct {
 	X, Weight, Y              ir.View
 	Stride, Padding, Dilation []int
 	Groups                    int
+	// Exact says that the factors, of float32, have no bits that TF32 cuts off, so that
+	// it may be used whatever the flag says, by algorithms that multiply them as they are.
+	Exact bool
+	// Add says that the result, which has no gaps, is added to, and the sum rounded once.
+	// After an error it may hold anything.
+	Add bool
 }
 
 // Supports reports whether the views have one dtype that the library convolves.
@@ -57,6 +63,9 @@ func Convolve(g library.GPU, direction Direction, v Convolution) error {
 	}
 	to := result
 	if !to.IsContiguous() {
+		if v.Add {
+			return fmt.Errorf("%w: strides %v of what is added to", ErrUnsupported, to.Strides)
+		}
 		to.Strides = ir.ContiguousStrides(to.Shape)
 		if to.Addr, err = g.Scratch(int64(to.NumElements()) * int64(to.DType.Size())); err != nil {
 			return err
@@ -107,6 +116,9 @@ func (d *device) call(s driver.Stream, k *key, p *plan, workspace, first, second
 		defer c.Free()
 		at := c.Keep(unsafe.Pointer(p))
 		one, zero := at+unsafe.Offsetof(p.one), at+unsafe.Offsetof(p.zero)
+		if k.add {
+			zero = one
+		}
 		r := &d.of[k.direction]
 		err := d.check(r.name, r.run.Call(c, h, one, p.first, uintptr(first), p.second, uintptr(second),
 			p.conv, p.algorithm, uintptr(workspace), uintptr(p.workspace), zero, p.result, uintptr(result)))

@@ -7,13 +7,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
 	"github.com/sinter-go/sinter/backend/cuda/library"
 	"github.com/sinter-go/sinter/backend/cuda/library/librarytest"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 //go:embed testdata/fakecudnn.c
@@ -100,10 +100,7 @@ func TestFakeDescriptors(t *testing.T) {
 		defer d.unused.mu.Unlock()
 		return len(d.unused.list)
 	}
-	for limit := time.Now().Add(10 * time.Second); dropped() == 0 && time.Now().Before(limit); {
-		runtime.GC()
-		time.Sleep(time.Millisecond)
-	}
+	patience.Until(t, func() bool { runtime.GC(); return dropped() > 0 })
 	if got := count(); dropped() != 1 || got != made {
 		t.Fatalf("%d plans dropped, %d descriptors live; want 1 and %d, for a cleanup calls no library", dropped(), got, made)
 	}

@@ -3,6 +3,7 @@ package cudnn
 import (
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
@@ -18,7 +19,7 @@ const maxSpatial = 3
 type key struct {
 	direction                 Direction
 	dtype                     ir.DType
-	tf32                      bool
+	tf32, exact, add          bool
 	spatial                   int // axes
 	x, weight, y              [2 + maxSpatial]int32
 	stride, padding, dilation [maxSpatial]int32
@@ -33,7 +34,9 @@ func keyOf(direction Direction, v *Convolution) (k key, ok bool) {
 		return k, false
 	}
 	k.direction, k.dtype, k.groups = direction, v.X.DType, int32(v.Groups)
-	k.tf32 = k.dtype == ir.Float32 && precision.ConvTF32()
+	k.add = v.Add
+	k.exact = v.Exact && k.dtype == ir.Float32
+	k.tf32 = k.exact || k.dtype == ir.Float32 && precision.ConvTF32()
 	k.spatial = max(n, 2)
 	lead := k.spatial - n
 	ok = true
@@ -144,7 +147,6 @@ func (k *key) mathOf() uintptr {
 func (d *device) describe(p *plan, k *key) error {
 	c := dl.Get()
 	defer c.Free()
-	c.Keep(unsafe.Pointer(k))
 	element, rank := elements[k.dtype], uintptr(2+k.spatial)
 	made := func(to *uintptr, create dl.Func, call string) error {
 		c.Words[0] = 0
@@ -163,7 +165,7 @@ func (d *device) describe(p *plan, k *key) error {
 		if !ok {
 			return fmt.Errorf("%w: %v has too many elements", ErrUnsupported, t.shape[:rank])
 		}
-		result := d.tensorSet.Call(c, *t.to, element, rank, uintptr(unsafe.Pointer(t.shape)), c.Keep(unsafe.Pointer(&strides)))
+		result := d.tensorSet.Call(c, *t.to, element, rank, c.Keep(unsafe.Pointer(t.shape)), c.Keep(unsafe.Pointer(&strides)))
 		if err := d.check("cudnnSetTensorNdDescriptor", result); err != nil {
 			return err
 		}
@@ -171,7 +173,7 @@ func (d *device) describe(p *plan, k *key) error {
 	if err := made(&p.weight, d.filterCreate, "cudnnCreateFilterDescriptor"); err != nil {
 		return err
 	}
-	result := d.filterSet.Call(c, p.weight, element, formatNCHW, rank, uintptr(unsafe.Pointer(&k.weight)))
+	result := d.filterSet.Call(c, p.weight, element, formatNCHW, rank, c.Keep(unsafe.Pointer(&k.weight)))
 	if err := d.check("cudnnSetFilterNdDescriptor", result); err != nil {
 		return err
 	}
@@ -182,8 +184,8 @@ func (d *device) describe(p *plan, k *key) error {
 	if k.dtype == ir.Float64 {
 		compute = dataDouble
 	}
-	result = d.convSet.Call(c, p.conv, uintptr(k.spatial), uintptr(unsafe.Pointer(&k.padding)),
-		uintptr(unsafe.Pointer(&k.stride)), uintptr(unsafe.Pointer(&k.dilation)), crossCorrelation, compute)
+	result = d.convSet.Call(c, p.conv, uintptr(k.spatial), c.Keep(unsafe.Pointer(&k.padding)),
+		c.Keep(unsafe.Pointer(&k.stride)), c.Keep(unsafe.Pointer(&k.dilation)), crossCorrelation, compute)
 	if err := d.check("cudnnSetConvolutionNdDescriptor", result); err != nil {
 		return err
 	}
@@ -202,6 +204,10 @@ func dense(shape []int32) (strides [2 + maxSpatial]int32, ok bool) {
 	}
 	return strides, true
 }
+
+// plain are, of each direction, the algorithms that multiply elements as they are:
+// others transform them first.
+var plain = [directions][]int32{Forward: {0, 1, 2}, GradInput: {0, 1}, GradWeight: {0, 1, 3}}
 
 // choose sets p's algorithm: the first that the heuristics name, that works, and
 // that gives equal bits for equal calls; without the last where none does.
@@ -223,6 +229,9 @@ func (d *device) choose(h uintptr, p *plan, k *key) error {
 		for i := range list[:count] {
 			l := &list[i]
 			if l.status != statusSuccess || repeatable != (l.determinism == deterministic) {
+				continue
+			}
+			if k.exact && !slices.Contains(plain[k.direction], l.algorithm) {
 				continue
 			}
 			if d.take(h, p, k, l) {

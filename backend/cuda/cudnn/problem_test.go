@@ -45,7 +45,7 @@ func view(dt ir.DType, shape []int) ir.View {
 }
 
 func (p problem) convolution(dt ir.DType) Convolution {
-	return Convolution{view(dt, p.x), view(dt, p.weight), view(dt, p.y()), p.stride, p.padding, p.dilation, p.groups}
+	return Convolution{view(dt, p.x), view(dt, p.weight), view(dt, p.y()), p.stride, p.padding, p.dilation, p.groups, false, false}
 }
 
 func TestKey(t *testing.T) {
@@ -68,8 +68,8 @@ func TestKey(t *testing.T) {
 		t.Error("four axes have a key")
 	}
 	large := problems[0].convolution(ir.Float32)
-	large.X.Shape = []int{1, 1, math.MaxInt32 + 1}
-	if _, ok := keyOf(Forward, &large); ok {
+	large.X.Shape = []int{1, 1, math.MaxInt}
+	if _, ok := keyOf(Forward, &large); ok && math.MaxInt > math.MaxInt32 {
 		t.Error("an extent beyond 32 bits has a key")
 	}
 }

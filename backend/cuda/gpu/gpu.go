@@ -190,7 +190,7 @@ func (d *Driver) AllocHost(bytes int64) (device.Memory, error) {
 	if err != nil {
 		return device.Memory{}, err
 	}
-	d.pinned.add(uintptr(p), bytes, dev)
+	d.pinned.add(p, bytes, dev)
 	return device.Memory{Host: p, Bytes: bytes}, nil
 }
 
@@ -225,7 +225,7 @@ func (d *Driver) allocHost(dev int, bytes int64, flags driver.HostFlags) (unsafe
 
 // FreeHost returns page-locked memory.
 func (d *Driver) FreeHost(m device.Memory) error {
-	dev, known := d.pinned.remove(uintptr(m.Host))
+	dev, known := d.pinned.remove(m.Host)
 	if !known {
 		return fmt.Errorf("%w: memory at %p is no page-locked block", device.ErrInvalid, m.Host)
 	}

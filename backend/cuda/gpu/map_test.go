@@ -61,11 +61,11 @@ func TestRegisterHost(t *testing.T) {
 	data := make([]byte, 1<<20)
 	m := device.Memory{Host: unsafe.Pointer(&data[0]), Bytes: 1 << 20}
 	must(t, d.RegisterHost(m))
-	if !d.pinned.has(uintptr(m.Host), m.Bytes) {
+	if !d.pinned.has(m.Host, m.Bytes) {
 		t.Error("registered memory is not known as page-locked")
 	}
 	must(t, d.UnregisterHost(m))
-	if err := d.UnregisterHost(m); !errors.Is(err, device.ErrInvalid) || d.pinned.has(uintptr(m.Host), 1) {
+	if err := d.UnregisterHost(m); !errors.Is(err, device.ErrInvalid) || d.pinned.has(m.Host, 1) {
 		t.Errorf("registered no more: %v", err)
 	}
 }

@@ -3,24 +3,30 @@ package gpu
 import (
 	"slices"
 	"sync"
+	"unsafe"
 )
 
-// A pinnedSet knows the page-locked memory that a Driver gave out. The zero set is
-// empty.
+// A pinnedSet knows the page-locked memory that a Driver gave out, and that of the
+// program's which it page-locked: this one stays alive while it is in the set. The
+// zero set is empty.
 type pinnedSet struct {
 	mu     sync.RWMutex
 	blocks []span // by address
 }
 
 type span struct {
-	start, end uintptr
-	dev        int // in whose context it was made
+	start unsafe.Pointer
+	bytes int64
+	dev   int // in whose context it was made
 }
 
+// after returns how many bytes p lies after the block's start; negative before it.
+func (b *span) after(p unsafe.Pointer) int64 { return int64(uintptr(p) - uintptr(b.start)) }
+
 // find returns the index of the first block that ends after p.
-func (s *pinnedSet) find(p uintptr) int {
-	i, _ := slices.BinarySearchFunc(s.blocks, p, func(b span, p uintptr) int {
-		if b.end <= p {
+func (s *pinnedSet) find(p unsafe.Pointer) int {
+	i, _ := slices.BinarySearchFunc(s.blocks, p, func(b span, p unsafe.Pointer) int {
+		if b.after(p) >= b.bytes {
 			return -1
 		}
 		return 1
@@ -28,14 +34,14 @@ func (s *pinnedSet) find(p uintptr) int {
 	return i
 }
 
-func (s *pinnedSet) add(p uintptr, bytes int64, dev int) {
+func (s *pinnedSet) add(p unsafe.Pointer, bytes int64, dev int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.blocks = slices.Insert(s.blocks, s.find(p), span{p, p + uintptr(bytes), dev})
+	s.blocks = slices.Insert(s.blocks, s.find(p), span{p, bytes, dev})
 }
 
 // remove takes out the block that starts at p, and returns whose it was.
-func (s *pinnedSet) remove(p uintptr) (dev int, known bool) {
+func (s *pinnedSet) remove(p unsafe.Pointer) (dev int, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.find(p)
@@ -48,9 +54,13 @@ func (s *pinnedSet) remove(p uintptr) (dev int, known bool) {
 }
 
 // has reports whether bytes from p on are in one block.
-func (s *pinnedSet) has(p uintptr, bytes int64) bool {
+func (s *pinnedSet) has(p unsafe.Pointer, bytes int64) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	i := s.find(p)
-	return i < len(s.blocks) && s.blocks[i].start <= p && p+uintptr(bytes) <= s.blocks[i].end
+	if i == len(s.blocks) {
+		return false
+	}
+	at := s.blocks[i].after(p)
+	return at >= 0 && at+bytes <= s.blocks[i].bytes
 }

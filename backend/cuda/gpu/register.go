@@ -19,13 +19,13 @@ func (d *Driver) RegisterHost(m device.Memory) error {
 	if err := api.HostRegister(dev, m.Host, m.Bytes, driver.HostPortable); err != nil {
 		return noRoom(d.failed(dev, err))
 	}
-	d.pinned.add(uintptr(m.Host), m.Bytes, dev)
+	d.pinned.add(m.Host, m.Bytes, dev)
 	return nil
 }
 
 // UnregisterHost ends that.
 func (d *Driver) UnregisterHost(m device.Memory) error {
-	dev, known := d.pinned.remove(uintptr(m.Host))
+	dev, known := d.pinned.remove(m.Host)
 	if !known {
 		return fmt.Errorf("%w: memory at %p is not page-locked", device.ErrInvalid, m.Host)
 	}

@@ -15,12 +15,12 @@ func (d *Driver) CopyFromHost(dev int, s device.StreamID, dst uint64, src unsafe
 	if err != nil || n == 0 {
 		return err
 	}
-	if d.captures.under.Load() != 0 && !d.pinned.has(uintptr(src), n) {
+	if d.captures.under.Load() != 0 && !d.pinned.has(src, n) {
 		if err := d.refuse(dev, s, "given a copy from host memory that is not page-locked"); err != nil {
 			return err
 		}
 	}
-	if n < stagedBytes || d.pinned.has(uintptr(src), n) {
+	if n < stagedBytes || d.pinned.has(src, n) {
 		return d.failed(dev, api.MemcpyHtoDAsync(dev, driver.Ptr(dst), src, n, driver.Stream(s)))
 	}
 	return d.failed(dev, d.inChunks(dev, n, func(c *chunk, at, n int64) error {
@@ -39,12 +39,12 @@ func (d *Driver) CopyToHost(dev int, s device.StreamID, dst unsafe.Pointer, src 
 	if err != nil || n == 0 {
 		return err
 	}
-	if d.captures.under.Load() != 0 && !d.pinned.has(uintptr(dst), n) {
+	if d.captures.under.Load() != 0 && !d.pinned.has(dst, n) {
 		if err := d.refuse(dev, s, "given a copy to host memory that is not page-locked"); err != nil {
 			return err
 		}
 	}
-	if n < stagedBytes || d.pinned.has(uintptr(dst), n) {
+	if n < stagedBytes || d.pinned.has(dst, n) {
 		return d.failed(dev, api.MemcpyDtoHAsync(dev, dst, driver.Ptr(src), n, driver.Stream(s)))
 	}
 	return d.failed(dev, d.inChunks(dev, n, func(c *chunk, at, n int64) error {

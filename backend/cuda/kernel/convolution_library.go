@@ -36,23 +36,47 @@ func convolve(g ir.GPU, c *ir.Call, direction cudnn.Direction, first int, x, wei
 	if c.In[0].NumElements() == 0 || c.In[1].NumElements() == 0 {
 		return zero(g, c.Out[0])
 	}
-	if l, ok := onLibrary(g); ok && cudnn.Supports(x, weight, y) {
+	sums := c.Out[0].DType == ir.Float32 && half(c.In[0]) && c.In[1].DType == c.In[0].DType
+	if l, ok := onLibrary(g); ok && (sums || cudnn.Supports(x, weight, y)) {
 		a := c.Attrs[first:]
 		if pointwise(direction, a, x, weight) {
-			err := multiplyPoints(l, direction, x, weight, y)
+			err := multiplyPoints(l, direction, x, weight, y, cublaslt.MatMul)
 			if err == nil || !noCUBLASLt.covered(err) {
+				return err
+			}
+		}
+		if sums {
+			if err := widen(g, &x, &weight, &y); err != nil {
 				return err
 			}
 		}
 		err := cudnn.Convolve(l, direction, cudnn.Convolution{
 			X: x, Weight: weight, Y: y,
-			Stride: a[0].Ints, Padding: a[1].Ints, Dilation: a[2].Ints, Groups: int(a[3].Int),
+			Stride: a[0].Ints, Padding: a[1].Ints, Dilation: a[2].Ints, Groups: int(a[3].Int), Exact: sums,
 		})
 		if err == nil || !noCUDNN.covered(err) {
 			return err
 		}
 	}
 	return own(g, c)
+}
+
+func half(v ir.View) bool { return v.DType == ir.Float16 || v.DType == ir.BFloat16 }
+
+// widen makes views of 16-bit floats such of float32. cuDNN writes no wider sums than
+// its operands are. TF32 has all bits of these.
+func widen(g ir.GPU, views ...*ir.View) error {
+	for _, v := range views {
+		if !half(*v) {
+			continue
+		}
+		dense, err := g.Dense(*v, ir.Float32)
+		if err != nil {
+			return err
+		}
+		*v = dense
+	}
+	return nil
 }
 
 // pointwise reports whether a convolution with these attributes is a product of
@@ -65,10 +89,13 @@ func pointwise(direction cudnn.Direction, a []ir.Value, x, weight ir.View) bool 
 		!slices.ContainsFunc(a[1].Ints, isNot(0)) && (direction != cudnn.GradWeight || x.Shape[0] == 1)
 }
 
+// A multiplier is MatMul of package cublaslt, or MatMulAdd.
+type multiplier func(g library.GPU, x, y, d ir.View, tf32 bool) error
+
 // multiplyPoints computes one of x [n, channels, places], weight [out, channels]
 // and y [n, out, places] of a pointwise convolution from the other two. cuDNN takes
 // three times as long for 16-bit floats in this layout.
-func multiplyPoints(g library.GPU, direction cudnn.Direction, x, weight, y ir.View) error {
+func multiplyPoints(g library.GPU, direction cudnn.Direction, x, weight, y ir.View, multiply multiplier) error {
 	tf32 := precision.ConvTF32()
 	result := [...]*ir.View{cudnn.Forward: &y, cudnn.GradInput: &x, cudnn.GradWeight: &weight}[direction]
 	for _, v := range []*ir.View{&x, &weight, &y} {
@@ -90,11 +117,11 @@ func multiplyPoints(g library.GPU, direction cudnn.Direction, x, weight, y ir.Vi
 	w := ir.View{Addr: weight.Addr, DType: weight.DType, Shape: weight.Shape[:2], Strides: []int{weight.Shape[1], 1}}
 	switch direction {
 	case cudnn.Forward:
-		err = cublaslt.MatMul(g, w, px, py, tf32)
+		err = multiply(g, w, px, py, tf32)
 	case cudnn.GradInput:
-		err = cublaslt.MatMul(g, transposed(w), py, px, tf32)
+		err = multiply(g, transposed(w), py, px, tf32)
 	default:
-		err = cublaslt.MatMul(g, image(py), transposed(image(px)), w, tf32)
+		err = multiply(g, image(py), transposed(image(px)), w, tf32)
 	}
 	if err != nil {
 		return err

@@ -48,9 +48,9 @@ func rate(b *testing.B, work int64, f operator, in ...*core.Tensor) {
 func BenchmarkRows(b *testing.B) {
 	onGPU(b)
 	softmax := func(dim int) operator {
-		return func(in ...*core.Tensor) []*core.Tensor { return one(ops.Softmax(in[0], dim)) }
+		return func(in ...*core.Tensor) []*core.Tensor { return one(ops.Softmax(in[0], dim, ir.Invalid)) }
 	}
-	logSoftmax := func(in ...*core.Tensor) []*core.Tensor { return one(ops.LogSoftmax(in[0], 1)) }
+	logSoftmax := func(in ...*core.Tensor) []*core.Tensor { return one(ops.LogSoftmax(in[0], 1, ir.Invalid)) }
 	layerNorm := func(in ...*core.Tensor) []*core.Tensor {
 		n := in[0].Shape()[1:]
 		if len(in) == 1 {

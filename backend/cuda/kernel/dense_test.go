@@ -72,8 +72,8 @@ func (s source) real(dt ir.DType, shape []int, k layout) pair {
 // distance of numbers to the largest, not to the result.
 func checkSoftmax(t *testing.T, what string, dim int, x pair) {
 	t.Helper()
-	checkNear(t, "softmax "+what, 1e-3, func(in ...*core.Tensor) []*core.Tensor { return one(ops.Softmax(in[0], dim)) }, x)
-	checkNear(t, "log_softmax "+what, 1, func(in ...*core.Tensor) []*core.Tensor { return one(ops.LogSoftmax(in[0], dim)) }, x)
+	checkNear(t, "softmax "+what, 1e-3, func(in ...*core.Tensor) []*core.Tensor { return one(ops.Softmax(in[0], dim, ir.Invalid)) }, x)
+	checkNear(t, "log_softmax "+what, 1, func(in ...*core.Tensor) []*core.Tensor { return one(ops.LogSoftmax(in[0], dim, ir.Invalid)) }, x)
 }
 
 // rowLengths are around the limits of the kernels for rows.

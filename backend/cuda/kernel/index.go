@@ -14,6 +14,7 @@ import (
 // kernels in index.cu and scatter.cu see it.
 type choice struct {
 	module, kernel string // kernel without dtype or size
+	start          string // launched before it on the same elements; may be empty
 	who            trap.Who
 	shape          []int   // of the index, expanded
 	other          ir.View // read or written at the index's own place; has at least the index's extents
@@ -60,6 +61,7 @@ func (h *choice) launch(g ir.GPU, dt ir.DType) error {
 
 // Gather takes the elements of x that index names along attribute dim.
 func Gather(g ir.GPU, c *ir.Call) error {
+	c = c.Raised()
 	h := choice{module: "index", kernel: "gather", who: trap.Gather}
 	return h.read(g, c, func(index ir.View) []int { return index.Strides })
 }
@@ -107,6 +109,7 @@ func (h *choice) read(g ir.GPU, c *ir.Call, expand func(index ir.View) []int) (e
 // Scatter writes the elements of src where index says along attribute dim into a
 // copy of x. Where two are written to one place, either is.
 func Scatter(g ir.GPU, c *ir.Call) error {
+	c = c.Raised()
 	h := choice{module: "scatter", kernel: "scatter", who: trap.Scatter}
 	return h.write(g, c, c.Out[0].DType, ir.Invalid, c.In[1].Shape, func(index ir.View) []int { return index.Strides })
 }
@@ -114,6 +117,7 @@ func Scatter(g ir.GPU, c *ir.Call) error {
 // ScatterAdd adds the elements of src where index says along attribute dim to a
 // copy of x, in any order.
 func ScatterAdd(g ir.GPU, c *ir.Call) error {
+	c = c.Raised()
 	h := choice{module: "scatter", kernel: "scatter_add", who: trap.ScatterAdd}
 	acc, kernel, err := sumsIn(c.Compute)
 	if err != nil {
@@ -134,11 +138,11 @@ func IndexAdd(g ir.GPU, c *ir.Call) error {
 }
 
 // sumsIn returns the dtype that sums of a compute dtype are kept in, which memory
-// can be added to at once: small integers wrap when they are stored. kernel is the
-// dtype of the parts that the kernel adds.
+// can be added to at once: small integers wrap when they are stored, and of bools all
+// but 0 is true. kernel is the dtype of the parts that the kernel adds.
 func sumsIn(compute ir.DType) (acc, kernel ir.DType, err error) {
 	switch compute {
-	case ir.Uint8, ir.Int8, ir.Int16, ir.Int32:
+	case ir.Bool, ir.Uint8, ir.Int8, ir.Int16, ir.Int32:
 		return ir.Int32, ir.Int32, nil
 	case ir.Int64, ir.Float32, ir.Float64:
 		return compute, compute, nil
@@ -176,6 +180,13 @@ func (h *choice) write(g ir.GPU, c *ir.Call, acc, kernel ir.DType, shape []int, 
 		h.other, h.chosen, h.shape, h.strides = src, out.View, shape, expand(h.index)
 		if kernel != acc && kernel != ir.Invalid {
 			h.split(kernel)
+		}
+		if h.start != "" {
+			first := *h
+			first.kernel = h.start
+			if err := first.launch(g, kernel); err != nil {
+				return err
+			}
 		}
 		if err := h.launch(g, kernel); err != nil {
 			return err

@@ -32,13 +32,40 @@ func MatMulBias(g ir.GPU, c *ir.Call) error {
 // biasBlock is the extents of a block of the kernel bias.
 var biasBlock = [3]int{32, 8, 1}
 
+// biasBlocks returns the blocks for so many rows and columns.
+func biasBlocks(rows, columns int) [3]int {
+	const most = 32768 // blocks on an axis; they go on with what is left
+	return [3]int{int(min(ceil(int64(columns), int64(biasBlock[0])), most)), int(min(ceil(int64(rows), int64(biasBlock[1])), most)), 1}
+}
+
+// ownMatMulBias adds the bias to a product in memory: of 16-bit floats to one of float32,
+// which is rounded once.
 func ownMatMulBias(g ir.GPU, c *ir.Call) error {
-	out, err := contiguous(g, c.Out[0], c.Out[0].DType)
+	d := c.Out[0]
+	if d.DType == ir.Float16 || d.DType == ir.BFloat16 {
+		sums, err := scratchView(g, d.Shape, ir.Float32)
+		if err != nil {
+			return err
+		}
+		if err := productAndBias(g, c, sums); err != nil {
+			return err
+		}
+		return g.Store(d, sums)
+	}
+	out, err := contiguous(g, d, d.DType)
 	if err != nil {
 		return err
 	}
+	if err := productAndBias(g, c, out.View); err != nil {
+		return err
+	}
+	return out.finish(g)
+}
+
+// productAndBias writes x @ y + bias to dense memory, in its dtype.
+func productAndBias(g ir.GPU, c *ir.Call, out ir.View) error {
 	inner := *c
-	inner.In, inner.Out = c.In[:2], []ir.View{out.View}
+	inner.In, inner.Out = c.In[:2], []ir.View{out}
 	if err := MatMul(g, &inner); err != nil {
 		return err
 	}
@@ -53,10 +80,5 @@ func ownMatMulBias(g ir.GPU, c *ir.Call) error {
 	p.Uint64(bias.Addr)
 	p.Int64(rows)
 	p.Int64(columns)
-	const most = 32768 // blocks on an axis; they go on with what is left
-	blocks := [3]int{int(min(ceil(columns, int64(biasBlock[0])), most)), int(min(ceil(rows, int64(biasBlock[1])), most)), 1}
-	if err := g.Launch("linear", ofType("bias", out.DType), blocks, biasBlock, 0, p.Bytes()); err != nil {
-		return err
-	}
-	return out.finish(g)
+	return g.Launch("linear", ofType("bias", out.DType), biasBlocks(int(rows), int(columns)), biasBlock, 0, p.Bytes())
 }

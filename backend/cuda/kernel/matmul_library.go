@@ -8,7 +8,8 @@ import (
 
 // MatMul multiplies matrices: the last two axes of x and y. A tensor of one axis
 // is a row on the left and a column on the right; leading axes broadcast. Floats
-// and complex numbers go to cuBLASLt where it is there.
+// and complex numbers go to cuBLASLt where it is there, factors of 16 bits as they
+// are where the result is float32.
 func MatMul(g ir.GPU, c *ir.Call) error {
 	x, y, d := c.In[0], c.In[1], c.Out[0]
 	if d.NumElements() == 0 {
@@ -17,7 +18,7 @@ func MatMul(g ir.GPU, c *ir.Call) error {
 	if x.NumElements() == 0 {
 		return zero(g, d)
 	}
-	if l, ok := onLibrary(g); ok && sameFloats(x, y, d) {
+	if l, ok := onLibrary(g); ok && x.DType == y.DType && cublaslt.Supports(x.DType, d.DType) {
 		err := cublaslt.MatMul(l, x, y, d, precision.MatmulTF32())
 		if err == nil || !noCUBLASLt.covered(err) {
 			return err
@@ -33,5 +34,5 @@ func sameFloats(views ...ir.View) bool {
 			return false
 		}
 	}
-	return cublaslt.Supports(views[0].DType)
+	return cublaslt.Supports(views[0].DType, views[0].DType)
 }

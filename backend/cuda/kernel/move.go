@@ -56,11 +56,11 @@ func Cat(g ir.GPU, c *ir.Call) error {
 // dtype, few enough for catRows.
 func joinsRows(c *ir.Call, outer int) bool {
 	out := c.Out[0]
-	if !out.IsContiguous() || outer >= space.Limit {
+	if !out.IsContiguous() || !space.Fits(outer) {
 		return false
 	}
 	for _, x := range c.In {
-		if x.Ptr != nil || x.DType != out.DType || !x.IsContiguous() || x.NumElements()*x.DType.Size() >= space.Limit {
+		if x.Ptr != nil || x.DType != out.DType || !x.IsContiguous() || !space.Fits(x.NumElements()*x.DType.Size()) {
 			return false
 		}
 	}
@@ -143,7 +143,7 @@ func PadConstant(g ir.GPU, c *ir.Call) error {
 	if err != nil {
 		return err
 	}
-	if ir.NumElements(shape) == 0 || x.Ptr != nil || x.DType != out.DType || rank > space.MaxRank || out.NumElements() >= space.Limit {
+	if ir.NumElements(shape) == 0 || x.Ptr != nil || x.DType != out.DType || rank > space.MaxRank || !space.Fits(out.NumElements()) {
 		return padInTwo(g, out, inside, low, value)
 	}
 	// The window's coordinates are the result's; its operand's first element is
@@ -196,7 +196,7 @@ func constant(g ir.GPU, s ir.Scalar, compute, dt ir.DType) (ir.View, error) {
 
 // apart is below every stride: axes that have a window are given one of these, so
 // that they are not joined with a neighbour.
-const apart = -1 << 40
+const apart = math.MinInt / 2
 
 // windowEach is how many positions a thread of these kernels takes.
 const windowEach = 4
@@ -212,13 +212,19 @@ func windowed(g ir.GPU, out, x ir.View, low, shape []int, value ir.View) error {
 		}
 	}
 	s := space.New(out.Shape, out.Strides, x.Strides, marks)
-	size, runs := out.DType.Size(), []bool{true, true}
+	size, runs, turn := out.DType.Size(), []bool{true, true}, 0
 	joined := s.Strides[2]
 	s.Strides = s.Strides[:2]
 	if len(joined) > 0 && joined[0] > 0 {
-		n := s.Width(unitLimit(size, out.Addr, x.Addr), runs)
-		s.Widen(n, runs)
-		size *= n
+		if n := vectorBytes / size; turnable(&s, n) && (out.Addr|(x.Addr+uint64(size)))%vectorBytes == 0 {
+			x.Addr -= uint64(vectorBytes - size) // of the vector that the first element is the last of
+			s.Widen(n, runs)
+			size, turn = vectorBytes, size
+		} else {
+			n := s.Width(unitLimit(size, out.Addr, x.Addr), runs)
+			s.Widen(n, runs)
+			size *= n
+		}
 	}
 	var p driver.Params
 	return s.Each(func(piece *space.Space, at []int64) error {
@@ -229,8 +235,24 @@ func windowed(g ir.GPU, out, x ir.View, low, shape []int, value ir.View) error {
 		p.Uint64(value.Addr)
 		appendWindow(&p, joined, low, shape)
 		p.Int32(int32(out.DType.Size()))
+		p.Int32(int32(turn))
 		return g.Launch("cat", ofUnit("window", size), grid(piece.Count(), blockThreads*windowEach), block(blockThreads), 0, p.Bytes())
 	})
+}
+
+// turnable reports whether the second operand's neighbours along the innermost axis
+// are the first's in the opposite order, and both have n at a time there.
+func turnable(s *space.Space, n int) bool {
+	if len(s.Extents) == 0 || s.Strides[0][0] != 1 || s.Strides[1][0] != -1 {
+		return false
+	}
+	all := s.Extents[0]
+	for _, strides := range s.Strides {
+		for _, st := range strides[1:] {
+			all |= st
+		}
+	}
+	return all%n == 0
 }
 
 // appendWindow adds the window of a space whose axes are marked as windowed says.

@@ -31,7 +31,11 @@ func normalize(g ir.GPU, c *ir.Call, kernel string) error {
 	}
 	out := make([]target, len(c.Out)) // the last is rstd
 	for i, v := range c.Out {
-		t, err := contiguous(g, v, dt)
+		as := dt
+		if i > 0 { // statistics are not rounded
+			as = dt.Compute()
+		}
+		t, err := contiguous(g, v, as)
 		if err != nil {
 			return err
 		}

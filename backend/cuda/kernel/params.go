@@ -11,6 +11,9 @@ import (
 // blockThreads is how many threads a block has unless its kernel says otherwise.
 const blockThreads = 256
 
+// vectorBytes is the most that a thread loads or stores at once.
+const vectorBytes = 16
+
 // ceil returns n/d rounded up.
 func ceil(n, d int64) int64 { return (n + d - 1) / d }
 

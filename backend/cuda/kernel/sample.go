@@ -10,6 +10,22 @@ import (
 // cubicMode is the number of bicubic in the enum of interpolations.
 const cubicMode = 2
 
+// samplePlane is the kernel of the common case, whose blocks take planeChannels
+// channels each.
+const (
+	gridSample    = "grid_sample"
+	samplePlane   = "grid_sample_plane"
+	planeChannels = 16
+)
+
+// bilinearMode is the number of bilinear in the enum of interpolations.
+const bilinearMode = 0
+
+// common reports whether it is the sampling that samplePlane does.
+func (s *sampling) common() bool {
+	return len(s.x) == 4 && s.attrs[1].Int == bilinearMode && max(s.attrs[0].Ints[0], s.attrs[0].Ints[1]) == 0 && ceil(int64(s.x[1]), planeChannels) <= gridLimit
+}
+
 // sampleMost is how many blocks a sampling has at most; they go on with what is left.
 const sampleMost = 1 << 20
 
@@ -18,13 +34,14 @@ const sampleMost = 1 << 20
 type sampling struct {
 	attrs   []ir.Value // order, mode, padding_mode, align_corners
 	x, grid []int
+	dtype   ir.DType
 }
 
 func newSampling(attrs []ir.Value, x, grid []int) (*sampling, error) {
 	if attrs[1].Int == cubicMode && len(x) != 4 {
 		return nil, fmt.Errorf("bicubic sampling takes two spatial axes, x %v has %d", x, len(x)-2)
 	}
-	return &sampling{attrs, x, grid}, nil
+	return &sampling{attrs: attrs, x: x, grid: grid}, nil
 }
 
 func (s *sampling) points() int { return ir.NumElements(s.grid[1 : len(s.grid)-1]) }
@@ -58,8 +75,11 @@ func (s *sampling) launch(g ir.GPU, name string, addrs ...uint64) error {
 	for _, a := range addrs {
 		p.Uint64(a)
 	}
-	count := ceil(int64(s.x[0])*int64(s.points()), blockThreads)
-	return g.Launch("sample", name, [3]int{int(min(count, sampleMost)), 1, 1}, block(blockThreads), 0, p.Bytes())
+	count, parts := ceil(int64(s.x[0])*int64(s.points()), blockThreads), 1
+	if name == ofType(samplePlane, s.dtype) {
+		parts = int(ceil(int64(s.x[1]), planeChannels))
+	}
+	return g.Launch("sample", name, [3]int{int(min(count, sampleMost)), parts, 1}, block(blockThreads), 0, p.Bytes())
 }
 
 // denseAll returns the views without gaps, in dtype dt.
@@ -78,7 +98,7 @@ func denseAll(g ir.GPU, views []ir.View, dt ir.DType) ([]ir.View, error) {
 // [n, out..., axes] names, or a derivative of that by the coordinates. Attributes:
 // order, interpolation, padding_mode and align_corners.
 func GridSample(g ir.GPU, c *ir.Call) error {
-	return sample(g, c, "grid_sample", c.In[0].Shape, c.In[1].Shape)
+	return sample(g, c, gridSample, c.In[0].Shape, c.In[1].Shape)
 }
 
 // GridSampleGradGrid returns the gradient of GridSample with respect to grid, from
@@ -94,6 +114,9 @@ func sample(g ir.GPU, c *ir.Call, name string, x, grid []int) error {
 		return err
 	}
 	dt := c.Out[0].DType
+	if s.dtype = dt; name == gridSample && s.common() {
+		name = samplePlane
+	}
 	in, err := denseAll(g, c.In, dt)
 	if err != nil {
 		return err

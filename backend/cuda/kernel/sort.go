@@ -39,7 +39,7 @@ func Sort(g ir.GPU, c *ir.Call) error {
 }
 
 // SortFirst is the first elements that Sort returns, as many as attribute k says.
-// Rows are sorted as a whole.
+// Where that is less work, they are found without sorting the rows.
 func SortFirst(g ir.GPU, c *ir.Call) error {
 	axis, err := axisOf(c, 0, c.In[0].Shape)
 	if err != nil || c.Out[0].NumElements() == 0 {
@@ -48,6 +48,24 @@ func SortFirst(g ir.GPU, c *ir.Call) error {
 	s, x, err := sortingOf(g, c.In[0], axis, c.Attrs[2].Int != 0)
 	if err != nil {
 		return err
+	}
+	to, index := moveLast(c.Out[0], axis), moveLast(c.Out[1], axis)
+	if k := int64(c.Attrs[1].Int); s.chooses(k) {
+		values, err := contiguous(g, to, x.DType)
+		if err != nil {
+			return err
+		}
+		places, err := contiguous(g, index, ir.Int64)
+		if err != nil {
+			return err
+		}
+		if err := s.choose(k, x.Addr, values.Addr, places.Addr); err != nil {
+			return err
+		}
+		if err := values.finish(g); err != nil {
+			return err
+		}
+		return places.finish(g)
 	}
 	values, err := scratchView(g, x.Shape, x.DType)
 	if err != nil {
@@ -60,7 +78,6 @@ func SortFirst(g ir.GPU, c *ir.Call) error {
 	if err := s.run(x.Addr, values.Addr, places.Addr); err != nil {
 		return err
 	}
-	to, index := moveLast(c.Out[0], axis), moveLast(c.Out[1], axis)
 	values.Shape, places.Shape = to.Shape, index.Shape
 	if err := g.Store(to, values); err != nil {
 		return err
@@ -137,7 +154,12 @@ type sorting struct {
 }
 
 const (
+	tinyRow     = 512     // elements of the longest row that is sorted by exchanges
+	smallRow    = 1024    // elements of the longest row that sort_small takes
 	shortRow    = 4096    // elements of the longest row that one block sorts
+	mostChosen  = 2048    // elements that a block finds of a row, at most
+	leastChosen = 128     // threads of such a block
+	choiceWork  = 1 << 18 // elements that a block looks at while launches of a sort begin
 	shortGroup  = 1024    // elements that a block sorts at least, if there are rows enough
 	sortThreads = 384     // of sort.cu
 	sortDigits  = 256     // values of a digit
@@ -146,8 +168,11 @@ const (
 
 // run sorts the rows at x.
 func (s *sorting) run(x, values, places uint64) error {
-	if s.n <= shortRow {
+	switch {
+	case s.n <= tinyRow:
 		return s.short(x, values, places)
+	case s.n <= shortRow:
+		return s.block(x, values, places)
 	}
 	if s.n >= fewElements {
 		for r := range s.rows {
@@ -166,7 +191,57 @@ func (s *sorting) run(x, values, places uint64) error {
 	return nil
 }
 
-// short sorts each row in one block.
+// chooses reports whether the first k elements of rows are found by a block for each
+// row in less time than all of them are sorted: a block reads its row some four times
+// as long as the whole device sorts as many elements.
+func (s *sorting) chooses(k int64) bool {
+	if k > mostChosen || s.n <= tinyRow/2 || 4*k > s.n || s.n >= space.Limit || s.rows >= space.Limit {
+		return false
+	}
+	waves := ceil(s.rows, int64(s.g.Multiprocessors()))
+	return s.n*(4*waves-s.rows) < choiceWork
+}
+
+// choose writes the first k elements of the rows sorted.
+func (s *sorting) choose(k int64, x, values, places uint64) error {
+	width := 1 << bits.Len64(uint64(k-1))
+	each := 8
+	if s.size == 8 {
+		each = 12
+	}
+	threads := int(min(1024, max(leastChosen, ceil(s.n, 8*warp)*warp)))
+	var p driver.Params
+	p.Uint64(x)
+	p.Uint64(values)
+	p.Uint64(places)
+	p.Int32(int32(s.n))
+	p.Int32(int32(k))
+	p.Int32(int32(width))
+	s.order.append(&p)
+	return s.g.Launch("sort_rows", ofUnit("sort_first", s.size), [3]int{int(s.rows), 1, 1}, block(threads), each*width, p.Bytes())
+}
+
+// block sorts each row by radix in one block.
+func (s *sorting) block(x, values, places uint64) error {
+	kernel, threads, items := "sort_block", 256, 8 // elements a thread
+	switch {
+	case s.n <= smallRow:
+		kernel, items = "sort_small", 4
+	case s.n > int64(threads*items):
+		threads = 512
+	}
+	var p driver.Params
+	p.Uint64(x)
+	p.Uint64(values)
+	p.Uint64(places)
+	p.Int64(s.rows)
+	p.Int32(int32(s.n))
+	s.order.append(&p)
+	shared := threads * (items*(s.size+2) + 32)
+	return s.g.Launch("sort_rows", ofUnit(kernel, s.size), grid(s.rows, 1), block(threads), shared, p.Bytes())
+}
+
+// short sorts each row in one block, by exchanges.
 func (s *sorting) short(x, values, places uint64) error {
 	width := 1 << bits.Len64(uint64(s.n-1))
 	group := int(max(1, min(int64(shortGroup/width), s.rows)))
@@ -199,6 +274,8 @@ type radix struct {
 	counts        uint64 // for each digit place
 	states        uint64 // for each digit place
 	tickets       uint64
+	active        uint64 // whether each digit's pass does anything
+	x             uint64 // elements
 	values, index uint64 // results
 	keys, places  uint64 // scratch
 }
@@ -235,22 +312,14 @@ func (s *sorting) long(x, values, places uint64, first, rows int64, wide bool) e
 	if err := r.allocate(); err != nil {
 		return err
 	}
-	x += start * uint64(s.size)
-	if err := r.histogram(x); err != nil {
+	r.x = x + start*uint64(s.size)
+	if err := r.histogram(); err != nil {
 		return err
 	}
-	from, fromPlaces := x, uint64(0)
 	for d := range r.digits {
-		// The last pass writes the results, the one before it scratch, and so on: the
-		// results' memory serves as scratch between.
-		to, toPlaces := r.values, r.index
-		if (r.digits-d)%2 == 0 {
-			to, toPlaces = r.keys, r.places
-		}
-		if err := r.pass(d, from, fromPlaces, to, toPlaces); err != nil {
+		if err := r.pass(d); err != nil {
 			return err
 		}
-		from, fromPlaces = to, toPlaces
 	}
 	return nil
 }
@@ -259,11 +328,12 @@ func (s *sorting) long(x, values, places uint64, first, rows int64, wide bool) e
 func (r *radix) allocate() (err error) {
 	counts := int64(r.digits) * sortDigits * r.placeSize()
 	states := counts * r.tiles
-	if r.counts, err = r.g.Scratch(counts + states + 4*int64(r.digits)); err != nil {
+	if r.counts, err = r.g.Scratch(counts + states + 8*int64(r.digits)); err != nil {
 		return err
 	}
 	r.states = r.counts + uint64(counts)
 	r.tickets = r.states + uint64(states)
+	r.active = r.tickets + 4*uint64(r.digits)
 	if err := r.g.Zero(r.counts, counts+states+4*int64(r.digits)); err != nil {
 		return err
 	}
@@ -278,9 +348,9 @@ func (r *radix) allocate() (err error) {
 }
 
 // histogram counts the digits.
-func (r *radix) histogram(x uint64) error {
+func (r *radix) histogram() error {
 	var p driver.Params
-	p.Uint64(x)
+	p.Uint64(r.x)
 	p.Int64(r.count)
 	r.order.append(&p)
 	p.Uint64(r.counts)
@@ -291,14 +361,20 @@ func (r *radix) histogram(x uint64) error {
 	}
 	p.Reset()
 	p.Uint64(r.counts)
+	p.Uint64(r.active)
 	p.Int32(int32(r.keyDigits))
 	p.Int64(r.rows)
 	p.Int64(r.n)
 	return r.g.Launch("sort", "sort_scan"+r.suffix(), grid(int64(r.digits), 1), block(sortDigits), 0, p.Bytes())
 }
 
-// pass sorts by digit d.
-func (r *radix) pass(d int, from, fromPlaces, to, toPlaces uint64) error {
+// passState is the bytes of a Pass after its parameters: two bools, and four pointers
+// at the next multiple of 8.
+const passState = 2 + 5 + 4*8
+
+// pass sorts by digit d, if the elements differ in it. What it reads and writes is
+// known on the device alone: struct Pass of sort.cu.
+func (r *radix) pass(d int) error {
 	name, shift, row := ofUnit("sort_pass", r.size)+r.suffix(), 8*d, int64(1)
 	if d >= r.keyDigits {
 		name, shift = ofUnit("sort_row_pass", r.size), 8*(d-r.keyDigits)
@@ -307,10 +383,11 @@ func (r *radix) pass(d int, from, fromPlaces, to, toPlaces uint64) error {
 		row = r.n
 	}
 	var p driver.Params
-	p.Uint64(from)
-	p.Uint64(fromPlaces)
-	p.Uint64(to)
-	p.Uint64(toPlaces)
+	for _, addr := range [...]uint64{r.x, r.values, r.index, r.keys, r.places, r.active} {
+		p.Uint64(addr)
+	}
+	p.Int32(int32(d))
+	p.Int32(int32(r.digits))
 	counts := uint64(sortDigits * r.placeSize())
 	p.Uint64(r.counts + uint64(d)*counts)
 	p.Uint64(r.states + uint64(d)*counts*uint64(r.tiles))
@@ -319,9 +396,8 @@ func (r *radix) pass(d int, from, fromPlaces, to, toPlaces uint64) error {
 	space.AppendDivider(&p, int(row))
 	p.Int32(int32(shift))
 	r.order.append(&p)
-	p.Bool(d == 0)
-	p.Bool(d == r.digits-1)
 	p.Bool(r.rows > 1)
+	p.Struct(make([]byte, passState), 1)
 	p.Align(8)
 	return r.g.Launch("sort", name, grid(r.tiles, 1), block(sortThreads), 0, p.Bytes())
 }

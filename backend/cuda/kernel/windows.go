@@ -35,13 +35,13 @@ func (w *windows) check() error {
 		return fmt.Errorf("%d spatial axes on cuda, where at most %d are implemented", len(w.in), mostAxes)
 	}
 	for a, n := range w.in {
-		if n+2*w.padding[a] >= space.Limit {
-			return fmt.Errorf("extent %d with padding %d on cuda, where windows move over less than %d elements", n, w.padding[a], space.Limit)
+		if !space.Fits(n + 2*w.padding[a]) {
+			return fmt.Errorf("extent %d with padding %d on cuda, where windows move over less than %d elements", n, w.padding[a], int64(space.Limit))
 		}
 	}
 	for _, extents := range [][]int{w.in, w.out, w.kernel} {
-		if ir.NumElements(extents) >= space.Limit {
-			return fmt.Errorf("windows over extents %v on cuda, where these are less than %d elements together", extents, space.Limit)
+		if !space.Fits(ir.NumElements(extents)) {
+			return fmt.Errorf("windows over extents %v on cuda, where these are less than %d elements together", extents, int64(space.Limit))
 		}
 	}
 	return nil

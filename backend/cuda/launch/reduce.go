@@ -15,7 +15,7 @@ const (
 	reduceBlock   = 256 // threads of a block of the other loops
 	reduceEach    = 4   // loads a thread should have, at least
 	maxSlices     = 1 << 15
-	accumulator   = 16 // bytes of the largest accumulator
+	accumulator   = 24 // bytes of the largest accumulator
 )
 
 // A fold is a reduction or a scan whose operand is as its kernel wants it.
@@ -70,6 +70,10 @@ func (x *Context) onDevice(v ir.View, dt ir.DType) (ir.View, error) {
 }
 
 func (x *Context) reduction(c *ir.Call) error { return x.folding(c, (*Context).reduce) }
+
+// Reduce runs kernels written by hand that reduce.cuh made: c describes them as a
+// reduction's, with the axes that are folded in the result.
+func (x *Context) Reduce(c *ir.Call) error { return x.reduction(c) }
 
 // split makes the layouts of the axes of c that are kept, for the result and the
 // operand, and of the folded ones, for the operand. Both begin with the axis along

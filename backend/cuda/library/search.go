@@ -41,7 +41,7 @@ func appendPresent(list []string, path string) []string {
 func toolkits() []string {
 	var out []string
 	for _, root := range []string{os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda"} {
-		if root != "" {
+		if filepath.IsAbs(root) { // a relative one is where the program was started, whoever wrote there
 			out = append(out, filepath.Join(root, "lib64"), filepath.Join(root, "lib"))
 		}
 	}
@@ -59,7 +59,7 @@ func sitePackages() []string {
 	}
 	var out []string
 	for _, prefix := range prefixes {
-		if prefix == "" {
+		if !filepath.IsAbs(prefix) {
 			continue
 		}
 		for _, pattern := range []string{"lib/python3*/site-packages", "lib64/python3*/site-packages", "lib/python3*/dist-packages"} {
@@ -83,8 +83,8 @@ func pythonPrefixes(program string) []string {
 	const maxLinks = 16
 	var out []string
 	for range maxLinks {
-		if absolute, err := filepath.Abs(program); err == nil {
-			out = append(out, filepath.Dir(filepath.Dir(absolute)))
+		if filepath.IsAbs(program) {
+			out = append(out, filepath.Dir(filepath.Dir(program)))
 		}
 		target, err := os.Readlink(program)
 		if err != nil {

