@@ -2,6 +2,7 @@ package ref
 
 import (
 	"math"
+	"math/cmplx"
 
 	"github.com/sinter-go/sinter/backend/ref/wide"
 	"github.com/sinter-go/sinter/ir"
@@ -116,4 +117,50 @@ var doubleCompares = map[string]func(x, y float64) bool{
 	"lt": func(x, y float64) bool { return x < y }, "le": func(x, y float64) bool { return x <= y },
 	"gt": func(x, y float64) bool { return x > y }, "ge": func(x, y float64) bool { return x >= y },
 	"eq": func(x, y float64) bool { return x == y }, "ne": func(x, y float64) bool { return x != y },
+}
+
+func (wides) CallComplex(fn string, args []complex128) (complex128, bool) {
+	return complexCall(fn, args)
+}
+
+// CallComplex is as wide as for complex128: functions of two parts may cancel.
+func (doubles) CallComplex(fn string, args []complex128) (complex128, bool) {
+	return complexCall(fn, args)
+}
+
+// complexCall computes a complex function of finite numbers wide, and of others by the
+// standard library, which knows the limits.
+func complexCall(fn string, args []complex128) (complex128, bool) {
+	wideArgs := make([]wide.Complex, len(args))
+	finite := true
+	for i, a := range args {
+		wideArgs[i] = wide.FromComplex(a)
+		finite = finite && wideArgs[i].Finite()
+	}
+	f, ok := wide.ComplexFuncs[fn]
+	if finite && ok {
+		return f(wideArgs...).Complex128(), true
+	}
+	limit, ok := complexLimits[fn]
+	if !ok {
+		return 0, false
+	}
+	return limit(args[0], args[len(args)-1]), true
+}
+
+func limit(f func(complex128) complex128) func(x, _ complex128) complex128 {
+	return func(x, _ complex128) complex128 { return f(x) }
+}
+
+var complexLimits = map[string]func(x, y complex128) complex128{
+	"sqrt": limit(cmplx.Sqrt), "rsqrt": limit(func(x complex128) complex128 { return 1 / cmplx.Sqrt(x) }),
+	"exp": limit(cmplx.Exp), "exp2": limit(func(x complex128) complex128 { return cmplx.Exp(complex(real(x)*math.Ln2, imag(x)*math.Ln2)) }),
+	"expm1": limit(func(x complex128) complex128 { return cmplx.Exp(x) - 1 }),
+	"log":   limit(cmplx.Log), "log1p": limit(func(x complex128) complex128 { return cmplx.Log(complex(1+real(x), imag(x))) }),
+	"log2": limit(func(x complex128) complex128 { return cmplx.Log(x) / math.Ln2 }), "log10": limit(cmplx.Log10),
+	"sigmoid": limit(func(x complex128) complex128 { return 1 / (1 + cmplx.Exp(-x)) }), "pow": cmplx.Pow,
+	"sin": limit(cmplx.Sin), "cos": limit(cmplx.Cos), "tan": limit(cmplx.Tan),
+	"sinh": limit(cmplx.Sinh), "cosh": limit(cmplx.Cosh), "tanh": limit(cmplx.Tanh),
+	"asin": limit(cmplx.Asin), "acos": limit(cmplx.Acos), "atan": limit(cmplx.Atan),
+	"asinh": limit(cmplx.Asinh), "acosh": limit(cmplx.Acosh), "atanh": limit(cmplx.Atanh),
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // begin makes stream s of device 0 record.
@@ -238,12 +238,7 @@ func TestCaptureOfLost(t *testing.T) {
 	r.begin(s, device.CaptureOptions{})
 	check(t, r.Fail(0, FaultLost, 1, errors.New("it fell off the bus")))
 	check(t, r.Launch(0, 0, add(x, x, x, 2)))
-	for range 1000 {
-		if r.devices[0].usable() != nil {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+	patience.Until(t, func() bool { return r.devices[0].usable() != nil })
 	if _, err := r.EndCapture(0, s); !errors.Is(err, device.ErrLost) {
 		t.Error(err)
 	}

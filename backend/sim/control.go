@@ -85,6 +85,19 @@ func (d *Driver) Fail(dev int, kind Fault, k int, err error) error {
 	return nil
 }
 
+// Heal takes back the faults that still wait on device dev, and returns how many did.
+func (d *Driver) Heal(dev int) int {
+	a, err := d.device(dev)
+	if err != nil {
+		return 0
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := len(a.faults)
+	a.faults = nil
+	return n
+}
+
 // inject returns the error that the next operation of a kind is to fail with, or
 // nil.
 func (a *accelerator) inject(kind Fault) error {

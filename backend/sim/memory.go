@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"unsafe"
@@ -211,11 +212,18 @@ func (d *Driver) Free(dev int, m device.Memory) error {
 	return nil
 }
 
+// maxHost is the most that AllocHost asks the Go heap for, which ends the program
+// where there is no room.
+const maxHost = min(1<<34, math.MaxInt-63)
+
 // AllocHost returns host memory. All of it can be copied from and to
 // asynchronously.
 func (d *Driver) AllocHost(bytes int64) (device.Memory, error) {
 	if bytes <= 0 {
 		return device.Memory{}, fmt.Errorf("an allocation of %d bytes of host memory", bytes)
+	}
+	if bytes > maxHost {
+		return device.Memory{}, fmt.Errorf("%w: an allocation of %d bytes of host memory; want at most %d", device.ErrOutOfMemory, bytes, int64(maxHost))
 	}
 	data := make([]byte, bytes+63)
 	skip := -uintptr(unsafe.Pointer(&data[0])) & 63

@@ -43,14 +43,33 @@ func newGeometry(c *ir.Call, first int, x, weight, out []int) geometry {
 // dilation with one entry a spatial axis, and groups.
 func Convolution(c *ir.Call) error { return inField(c, convolution[float64], convolution[wide.Float]) }
 
+// ConvolutionBias is Convolution plus bias, one number a channel.
+func ConvolutionBias(c *ir.Call) error {
+	return inField(c, convolutionBias[float64], convolutionBias[wide.Float])
+}
+
 func convolution[T any](c *ir.Call, f field[T]) error {
+	encode(c.Out[0], c.Compute, f.ring, correlate(c, f))
+	return nil
+}
+
+func convolutionBias[T any](c *ir.Call, f field[T]) error {
+	out, bias := correlate(c, f), decode(c.In[2], c.Compute, f.ring)
+	places := ir.NumElements(out.shape[2:])
+	for i := range out.v {
+		out.v[i] = f.add(out.v[i], bias.v[i/places%len(bias.v)])
+	}
+	encode(c.Out[0], c.Compute, f.ring, out)
+	return nil
+}
+
+func correlate[T any](c *ir.Call, f field[T]) tensor[T] {
 	x, weight := decode(c.In[0], c.Compute, f.ring), decode(c.In[1], c.Compute, f.ring)
 	out := newTensor(c.Out[0].Shape, f.number(0))
 	newGeometry(c, 0, x.shape, weight.shape, out.shape).products(func(o, i, w []int) {
 		*out.at(o) = f.add(*out.at(o), f.mul(*x.at(i), *weight.at(w)))
 	})
-	encode(c.Out[0], c.Compute, f.ring, out)
-	return nil
+	return out
 }
 
 // ConvolutionGradInput returns the gradient of a convolution with respect to x,

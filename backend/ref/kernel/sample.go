@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sinter-go/sinter/backend/ref/wide"
 	"github.com/sinter-go/sinter/ir"
@@ -64,13 +65,13 @@ func (s sampler[T]) along(n int, coordinate T, order int) []sampled[T] {
 		scale, shift = s.half(n-1), f.number(0)
 	}
 	place, slope := f.sub(f.mul(f.add(coordinate, f.number(1)), scale), shift), scale
+	if v := f.to(place).Float(); !(math.Abs(v) < 1<<30) {
+		return s.far(n, f.to(coordinate).Float(), order)
+	}
 	if s.mode != interpolateBicubic {
 		var turn T
 		place, turn = s.brought(place, n)
 		slope = f.mul(slope, turn)
-	}
-	if v := f.to(place).Float(); !(math.Abs(v) < 1<<30) {
-		return nil
 	}
 	factor := f.number(1)
 	for range order {
@@ -108,6 +109,22 @@ func (s sampler[T]) along(n int, coordinate T, order int) []sampled[T] {
 		}
 	}
 	return list
+}
+
+// far returns what a sample reads at a coordinate that is far outside of an axis with n
+// elements, or no number: the last element or the first one, or an element times NaN
+// where the coordinate is not finite and nothing says what stands for it.
+func (s sampler[T]) far(n int, coordinate float64, order int) []sampled[T] {
+	finite := !math.IsNaN(coordinate) && !math.IsInf(coordinate, 0)
+	switch {
+	case !finite && (s.mode == interpolateBicubic || s.mode == interpolateBilinear && s.beyond == beyondZeros):
+		return []sampled[T]{{0, s.f.from(ir.FloatScalar(math.NaN()))}}
+	case s.beyond == beyondZeros || order > 0:
+		return nil
+	case s.beyond == beyondBorder && coordinate > 0:
+		return []sampled[T]{{n - 1, s.f.number(1)}}
+	}
+	return []sampled[T]{{0, s.f.number(1)}}
 }
 
 // brought returns the place within the axis that stands for one outside, and the
@@ -173,6 +190,8 @@ func (s sampler[T]) cubic(d T, order int) T {
 	return sum
 }
 
+func (s sampler[T]) isNaN(x T) bool { return math.IsNaN(s.f.to(x).Float()) }
+
 // products calls visit for every element that every result is a sum of: the places
 // in out, in x, the sample's weight there, and in grid that of the first
 // coordinate. extra adds to the orders of differentiation; nil adds nothing.
@@ -190,6 +209,13 @@ func (s sampler[T]) products(grid tensor[T], extra []int, visit func(out, x []in
 			}
 			a := axes - 1 - i
 			lists[a] = s.along(s.x[2+a], grid.v[point+i], order)
+		}
+		for _, list := range lists { // one coordinate that is nowhere is enough
+			if len(list) == 1 && s.isNaN(list[0].weight) {
+				lists = slices.Repeat([][]sampled[T]{list}, axes)
+			}
+		}
+		for a := range lists {
 			extents[a] = len(lists[a])
 		}
 		each(extents, func(k []int) {
@@ -238,6 +264,9 @@ func gridSampleGradInput[T any](c *ir.Call, f field[T]) error {
 		return err
 	}
 	s.products(grid, nil, func(o, i []int, weight T, _ int) {
+		if s.isNaN(weight) { // a place that is nowhere
+			return
+		}
 		*dx.at(i) = f.add(*dx.at(i), f.mul(*g.at(o), weight))
 	})
 	encode(c.Out[0], c.Compute, f.ring, dx)
