@@ -36,3 +36,7 @@ func again(g *core.Grad, op *ir.Op, ops *core.Operators, forward func(in []*core
 		grads = grads[1:]
 	}
 }
+
+// look returns x for a look at its shape, dtype or device. Every such look of this
+// package goes through it: where x carries an error the composition ends with that.
+func look(x *core.Tensor) *core.Tensor { return core.Look(x) }

@@ -8,7 +8,7 @@ import (
 // The types of the operators that dropout is handed.
 type (
 	inRange  = func(x *core.Tensor, what string, value, lo, hi float64) *core.Tensor
-	dropping = func(x *core.Tensor, p float64, seed, offset int) *core.Tensor
+	dropping = func(x *core.Tensor, p float64, seed, offset int64) *core.Tensor
 	filled   = func(shape []int, place *core.Placement) *core.Tensor
 )
 
@@ -16,12 +16,12 @@ type (
 // 1/(1 - p). Accelerators draw the random numbers again for the gradient. On the CPU these
 // take longer than all else, so that ones are dropped from once and multiply both; but
 // where their rounding to 16 bits would tell.
-func Dropout(check inRange, drop dropping, ones filled, mul product, x *core.Tensor, p float64, seed, offset int) *core.Tensor {
+func Dropout(check inRange, drop dropping, ones filled, mul product, x *core.Tensor, p float64, seed, offset int64) *core.Tensor {
 	x = check(x, "p", p, 0, 1)
-	if core.FirstError(x) != nil || x.Device().Accelerator() || x.DType() != ir.Float32 && x.DType() != ir.Float64 {
+	if core.FirstError(x) != nil || look(x).Device().Accelerator() || look(x).DType() != ir.Float32 && look(x).DType() != ir.Float64 {
 		return drop(x, p, seed, offset)
 	}
-	all := ones(x.Shape(), core.PlacementLike(x))
+	all := ones(look(x).Shape(), core.PlacementLike(x))
 	factors := drop(all, p, seed, offset)
 	all.Release()
 	out := mul(x, factors)

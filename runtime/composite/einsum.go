@@ -29,19 +29,19 @@ func TensorDot(permute, reshape withInts, matmul product, x, y *core.Tensor, xDi
 	var shape []int
 	m, n, k := 1, 1, 1
 	for _, a := range xFree {
-		shape = append(shape, x.Shape()[a])
-		m *= x.Shape()[a]
+		shape = append(shape, look(x).Shape()[a])
+		m *= look(x).Shape()[a]
 	}
 	for _, a := range yFree {
-		shape = append(shape, y.Shape()[a])
-		n *= y.Shape()[a]
+		shape = append(shape, look(y).Shape()[a])
+		n *= look(y).Shape()[a]
 	}
 	for i, a := range xSummed {
-		if x.Shape()[a] != y.Shape()[ySummed[i]] {
+		if look(x).Shape()[a] != look(y).Shape()[ySummed[i]] {
 			return fail(fmt.Errorf("%w: dim %d of %v has %d elements, dim %d of %v has %d", ir.ErrShape,
-				a, x.Shape(), x.Shape()[a], ySummed[i], y.Shape(), y.Shape()[ySummed[i]]))
+				a, look(x).Shape(), look(x).Shape()[a], ySummed[i], look(y).Shape(), look(y).Shape()[ySummed[i]]))
 		}
-		k *= x.Shape()[a]
+		k *= look(x).Shape()[a]
 	}
 	left := reshape(permute(x, append(xFree, xSummed...)), []int{m, k})
 	right := reshape(permute(y, append(ySummed, yFree...)), []int{k, n})
@@ -60,7 +60,7 @@ func freeAxes(x *core.Tensor, dims []int) (free, summed []int, err error) {
 		}
 		summed = append(summed, a)
 	}
-	for a := range x.Shape() {
+	for a := range look(x).Shape() {
 		if !slices.Contains(summed, a) {
 			free = append(free, a)
 		}
@@ -77,6 +77,7 @@ type einsum struct {
 	reshape  withInts
 	matmul   product
 	extents  map[rune]int // of every label
+	alone    bool         // there is one operand, so that the result is a sum as sum gives it
 }
 
 // term is an operand whose axes have distinct labels.
@@ -90,7 +91,7 @@ func Einsum(diagonal onDiagonal, expand, permute withInts, sum sumOver, reshape 
 	if t := core.FirstError(xs...); t != nil {
 		return t
 	}
-	e := &einsum{diagonal, expand, permute, sum, reshape, matmul, map[rune]int{}}
+	e := &einsum{diagonal, expand, permute, sum, reshape, matmul, map[rune]int{}, len(xs) == 1}
 	terms, out, err := e.parse(equation, xs)
 	if err != nil {
 		return core.Fail(op("einsum"), fmt.Errorf("%q: %w", equation, err))
@@ -98,6 +99,33 @@ func Einsum(diagonal onDiagonal, expand, permute withInts, sum sumOver, reshape 
 	for i := range terms {
 		e.takeDiagonals(&terms[i])
 	}
+	if to, narrow := core.Narrow(op("einsum"), xs, xs...); narrow && roundsAgain(terms, out) {
+		for i := range terms {
+			terms[i].t = core.Wide(terms[i].t)
+		}
+		return core.Round(e.fold(terms, out), to)
+	}
+	return e.fold(terms, out)
+}
+
+// roundsAgain reports whether more than one operator of those that einsum is made of may
+// round: there is another one than one product of two operands, or one sum.
+func roundsAgain(terms []term, out []rune) bool {
+	if len(terms) != 2 {
+		return len(terms) > 2
+	}
+	for i, t := range terms {
+		for _, l := range t.labels {
+			if !slices.Contains(out, l) && !slices.Contains(terms[1-i].labels, l) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fold multiplies the terms, from the first on, and sums what is not in out.
+func (e *einsum) fold(terms []term, out []rune) *core.Tensor {
 	acc := terms[0]
 	for i, next := range terms[1:] {
 		needed := append([]rune{}, out...)
@@ -128,16 +156,16 @@ func (e *einsum) parse(equation string, xs []*core.Tensor) ([]term, []rune, erro
 		if x == nil {
 			return nil, nil, core.ErrZeroTensor
 		}
-		labels, n, err := expand(parts[i], x.Rank())
+		labels, n, err := expand(parts[i], look(x).Rank())
 		if err != nil {
 			return nil, nil, err
 		}
 		dots = max(dots, n)
 		for a, l := range labels {
 			count[l]++
-			d := x.Shape()[a]
-			if j := slices.Index(labels, l); x.Shape()[j] != d {
-				return nil, nil, fmt.Errorf("%w: %s is repeated on axes of %d and %d elements", ir.ErrShape, labelName(l), x.Shape()[j], d)
+			d := look(x).Shape()[a]
+			if j := slices.Index(labels, l); look(x).Shape()[j] != d {
+				return nil, nil, fmt.Errorf("%w: %s is repeated on axes of %d and %d elements", ir.ErrShape, labelName(l), look(x).Shape()[j], d)
 			}
 			have, ok := e.extents[l]
 			if ok && have != d && have != 1 && d != 1 {
@@ -246,7 +274,11 @@ func (e *einsum) sumOut(t term, needed []rune) term {
 	if len(dims) == 0 {
 		return t
 	}
-	return term{e.sum(t.t, dims, false, t.t.DType()), kept}
+	dt := look(t.t).DType()
+	if e.alone {
+		dt = ir.Invalid
+	}
+	return term{e.sum(t.t, dims, false, dt), kept}
 }
 
 // multiply returns the product of a and b, summed over the labels that nothing
@@ -292,7 +324,7 @@ func (e *einsum) multiply(a, b term, needed []rune) term {
 // spread sums the axes of extent 1 that broadcast against a longer partner: an
 // extent of 1 under a summed label stands for that many equal elements.
 func (e *einsum) spread(t term, summed []rune) term {
-	shape := slices.Clone(t.t.Shape())
+	shape := slices.Clone(look(t.t).Shape())
 	changed := false
 	for i, l := range t.labels {
 		if slices.Contains(summed, l) && shape[i] != e.extents[l] {
@@ -308,7 +340,7 @@ func (e *einsum) spread(t term, summed []rune) term {
 func extentIn(l rune, ts ...term) int {
 	for _, t := range ts {
 		if i := slices.Index(t.labels, l); i >= 0 {
-			return t.t.Shape()[i]
+			return look(t.t).Shape()[i]
 		}
 	}
 	return 1

@@ -114,7 +114,7 @@ func HFFT[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, conj
 		return t[0]
 	}
 	y := x
-	if x.DType().IsComplex() {
+	if look(x).DType().IsComplex() {
 		y = conj(x)
 		defer y.Release()
 	}
@@ -136,13 +136,13 @@ func shiftHalf(roll func(x *core.Tensor, shifts, dim []int) *core.Tensor, x *cor
 	if bad := usable(x); bad != nil {
 		return bad[0]
 	}
-	axes, err := ir.Axes(dim, x.Rank())
+	axes, err := ir.Axes(dim, look(x).Rank())
 	if err != nil {
 		return core.Failed(err)
 	}
 	shifts := make([]int, len(axes))
 	for i, a := range axes {
-		shifts[i] = (x.Shape()[a] + up) / 2
+		shifts[i] = (look(x).Shape()[a] + up) / 2
 	}
 	if len(axes) == 0 {
 		return x
@@ -243,7 +243,7 @@ func (c *chain) then(next *core.Tensor) {
 // prepare returns x in a dtype that transforms take, complex if wanted.
 func (f fourier) prepare(cast castTo, x *core.Tensor, complex bool) (*chain, error) {
 	c := &chain{x, x}
-	dt := x.DType()
+	dt := look(x).DType()
 	if !dt.Differentiable() {
 		dt = core.DefaultFloat()
 	}
@@ -253,7 +253,7 @@ func (f fourier) prepare(cast castTo, x *core.Tensor, complex bool) (*chain, err
 	if complex {
 		dt = dt.Complex()
 	}
-	if dt != x.DType() {
+	if dt != look(x).DType() {
 		c.then(cast(x, dt))
 	}
 	return c, nil
@@ -263,12 +263,12 @@ func (f fourier) prepare(cast castTo, x *core.Tensor, complex bool) (*chain, err
 // others where the last axis is none of them, and the result is a view back: so its
 // lines are written without gaps, in the order that their axes have in memory.
 func (c *chain) along(permute withInts, axes []int, transform func(x *core.Tensor, axes []int) *core.Tensor) {
-	if core.FirstError(c.at) != nil || !c.at.Device().Accelerator() || slices.Contains(axes, c.at.Rank()-1) {
+	if core.FirstError(c.at) != nil || !look(c.at).Device().Accelerator() || slices.Contains(axes, look(c.at).Rank()-1) {
 		c.then(transform(c.at, axes))
 		return
 	}
-	moved, last := slices.Sorted(slices.Values(axes)), c.at.Rank()-len(axes)
-	order := slices.DeleteFunc(ir.HostIotaInts(0, c.at.Rank()), func(a int) bool { return slices.Contains(axes, a) })
+	moved, last := slices.Sorted(slices.Values(axes)), look(c.at).Rank()-len(axes)
+	order := slices.DeleteFunc(ir.HostIotaInts(0, look(c.at).Rank()), func(a int) bool { return slices.Contains(axes, a) })
 	order = append(order, moved...)
 	c.then(permute(c.at, order))
 	c.then(transform(c.at, ir.HostIotaInts(last, len(axes))))
@@ -281,7 +281,7 @@ func (c *chain) resize(pad padWith, cut narrow, axes, points []int) {
 	if core.FirstError(c.at) != nil {
 		return
 	}
-	shape := c.at.Shape()
+	shape := look(c.at).Shape()
 	padding := make([]int, 2*len(shape))
 	padded := false
 	for i, a := range axes {
@@ -312,7 +312,7 @@ func (f fourier) plan(x *core.Tensor, sizes, dim []int) (axes, points []int, bad
 	if t := usable(x); t != nil {
 		return nil, nil, t[0]
 	}
-	axes, points, err := f.axes(x.Shape(), sizes, dim)
+	axes, points, err := f.axes(look(x).Shape(), sizes, dim)
 	if err != nil {
 		return nil, nil, core.Failed(err)
 	}
@@ -347,8 +347,8 @@ func realFFT(pad padWith, cut narrow, cast castTo, permute withInts, r2c realTo,
 	switch {
 	case len(axes) == 0:
 		err = errNoAxis
-	case x.DType().IsComplex():
-		err = fmt.Errorf("%w: want a real tensor, have %s", core.ErrDType, x.DType())
+	case look(x).DType().IsComplex():
+		err = fmt.Errorf("%w: want a real tensor, have %s", core.ErrDType, look(x).DType())
 	}
 	if err != nil {
 		return core.Failed(err)

@@ -57,8 +57,8 @@ func BatchNormTrain(parts, forward normParts, backward normBackward, add product
 
 // channelwise returns a tensor of as many values as x has channels.
 func channelwise(x *core.Tensor, value float32) *core.Tensor {
-	n := x.Shape()[1]
-	return core.From(slices.Repeat([]float32{value}, n), []int{n}, core.Placement{Device: x.Device(), DType: x.DType()})
+	n := look(x).Shape()[1]
+	return core.From(slices.Repeat([]float32{value}, n), []int{n}, core.Placement{Device: look(x).Device(), DType: look(x).DType()})
 }
 
 func list(a, b, c *core.Tensor) []*core.Tensor { return []*core.Tensor{a, b, c} }
@@ -71,13 +71,13 @@ const minPlane = 16
 // are for: images on the CPU whose statistics, rounded to their dtype, serve to compute
 // the gradient.
 func images(x, weight, bias *core.Tensor) bool {
-	if core.FirstError(x, weight, bias) != nil || x.Device().Accelerator() || x.Rank() < 3 {
+	if core.FirstError(x, weight, bias) != nil || look(x).Device().Accelerator() || look(x).Rank() < 3 {
 		return false
 	}
 	for _, t := range []*core.Tensor{weight, bias} {
-		if t != nil && (t.Device().Accelerator() || t.DType() != x.DType() || !slices.Equal(t.Shape(), x.Shape()[1:2])) {
+		if t != nil && (look(t).Device().Accelerator() || look(t).DType() != look(x).DType() || !slices.Equal(look(t).Shape(), look(x).Shape()[1:2])) {
 			return false
 		}
 	}
-	return (x.DType() == ir.Float32 || x.DType() == ir.Float64) && ir.NumElements(x.Shape()[2:]) >= minPlane
+	return (look(x).DType() == ir.Float32 || look(x).DType() == ir.Float64) && ir.NumElements(look(x).Shape()[2:]) >= minPlane
 }

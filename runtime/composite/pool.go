@@ -9,7 +9,7 @@ type unpool = func(g, indices *core.Tensor, input []int, axes int) *core.Tensor
 // of the largest elements and their indices: on the CPU by a kernel, elsewhere by
 // parts.
 func MaxUnpool(parts, kernel unpool, g, indices *core.Tensor, input []int, axes int) *core.Tensor {
-	if core.FirstError(g) == nil && !g.Device().Accelerator() {
+	if core.FirstError(g) == nil && !look(g).Device().Accelerator() {
 		return kernel(g, indices, input, axes)
 	}
 	return parts(g, indices, input, axes)

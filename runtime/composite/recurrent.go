@@ -82,7 +82,7 @@ func (r *recurrence) again(g *core.Grad) {
 // steps returns the states after each step, [steps, batch, width], one step after
 // the other.
 func (r *recurrence) steps(gates *core.Tensor, states []*core.Tensor, weight, bias *core.Tensor) []*core.Tensor {
-	count := gates.Shape()[0]
+	count := look(gates).Shape()[0]
 	lists := make([][]*core.Tensor, len(states))
 	across := r.swap(weight, 0, 1)
 	for i := range count {
@@ -90,10 +90,10 @@ func (r *recurrence) steps(gates *core.Tensor, states []*core.Tensor, weight, bi
 		if r.reverse {
 			t = count - 1 - i
 		}
-		x := r.reshape(r.narrow(gates, 0, t, 1), gates.Shape()[1:])
+		x := r.reshape(r.narrow(gates, 0, t, 1), look(gates).Shape()[1:])
 		states = r.cell(x, r.matmul(states[0], across), states, bias)
 		for k, s := range states {
-			lists[k] = append(lists[k], r.reshape(s, slices.Concat([]int{1}, s.Shape())))
+			lists[k] = append(lists[k], r.reshape(s, slices.Concat([]int{1}, look(s).Shape())))
 		}
 	}
 	out := make([]*core.Tensor, len(lists))
@@ -109,8 +109,8 @@ func (r *recurrence) steps(gates *core.Tensor, states []*core.Tensor, weight, bi
 // before returns a state before each step, from the first one and those after
 // each step.
 func (r *recurrence) before(first, after *core.Tensor) *core.Tensor {
-	first = r.reshape(first, slices.Concat([]int{1}, first.Shape()))
-	n := after.Shape()[0]
+	first = r.reshape(first, slices.Concat([]int{1}, look(first).Shape()))
+	n := look(after).Shape()[0]
 	switch {
 	case n == 1:
 		return first
@@ -127,7 +127,7 @@ func (r *recurrence) given(states, weight *core.Tensor) *core.Tensor {
 
 // rows returns x with all axes but the last joined.
 func (r *recurrence) rows(x *core.Tensor) *core.Tensor {
-	s := x.Shape()
+	s := look(x).Shape()
 	return r.reshape(x, []int{ir.NumElements(s[:len(s)-1]), s[len(s)-1]})
 }
 
@@ -144,8 +144,8 @@ func (r *recurrence) overSteps(g *core.Tensor) *core.Tensor {
 
 // part returns the k-th of the parts, as wide as the state, along the last axis.
 func (r *recurrence) part(x, state *core.Tensor, k int) *core.Tensor {
-	w := state.Shape()[1]
-	return r.narrow(x, len(x.Shape())-1, k*w, w)
+	w := look(state).Shape()[1]
+	return r.narrow(x, len(look(x).Shape())-1, k*w, w)
 }
 
 // LSTM returns the outputs and cells of an LSTM over gates [steps, batch, 4*width].

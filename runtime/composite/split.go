@@ -59,8 +59,8 @@ func SplitSizes(cut narrow, x *core.Tensor, sizes []int, dim int) []*core.Tensor
 			return refuse("split_sizes", fmt.Errorf("%w: negative extent in %v", ir.ErrShape, sizes))
 		}
 	}
-	if have := x.Shape()[axis]; total != have {
-		return refuse("split_sizes", fmt.Errorf("%w: extents %v add up to %d, dim %d of %v has %d", ir.ErrShape, sizes, total, dim, x.Shape(), have))
+	if have := look(x).Shape()[axis]; total != have {
+		return refuse("split_sizes", fmt.Errorf("%w: extents %v add up to %d, dim %d of %v has %d", ir.ErrShape, sizes, total, dim, look(x).Shape(), have))
 	}
 	out := make([]*core.Tensor, len(sizes))
 	at := 0
@@ -72,10 +72,10 @@ func SplitSizes(cut narrow, x *core.Tensor, sizes []int, dim int) []*core.Tensor
 }
 
 func ownAxis(x *core.Tensor, dim int) (int, error) {
-	if x.Rank() == 0 {
+	if look(x).Rank() == 0 {
 		return 0, fmt.Errorf("%w: a scalar has no axis to divide", ir.ErrShape)
 	}
-	return ir.Axis(dim, x.Rank())
+	return ir.Axis(dim, look(x).Rank())
 }
 
 // Split returns the parts of x along dim with size elements each; the last may
@@ -91,7 +91,7 @@ func Split(cut narrow, x *core.Tensor, size, dim int) []*core.Tensor {
 	if err != nil {
 		return refuse("split", err)
 	}
-	n := x.Shape()[axis]
+	n := look(x).Shape()[axis]
 	if n/size > maxParts {
 		return refuse("split", fmt.Errorf("%w: %d parts of %d elements; at most %d are made", ir.ErrShape, n/size, size, maxParts))
 	}
@@ -115,7 +115,7 @@ func Chunk(cut narrow, x *core.Tensor, n, dim int) []*core.Tensor {
 	if err != nil {
 		return refuse("chunk", err)
 	}
-	extent := x.Shape()[axis]
+	extent := look(x).Shape()[axis]
 	if extent == 0 {
 		if n > maxParts {
 			return refuse("chunk", fmt.Errorf("%w: %d parts; at most %d are made", ir.ErrShape, n, maxParts))
@@ -139,7 +139,7 @@ func Unbind(pick selectAt, x *core.Tensor, dim int) []*core.Tensor {
 	if err != nil {
 		return refuse("unbind", err)
 	}
-	n := x.Shape()[axis]
+	n := look(x).Shape()[axis]
 	if n > maxParts {
 		return refuse("unbind", fmt.Errorf("%w: %d parts; at most %d are made", ir.ErrShape, n, maxParts))
 	}
@@ -162,8 +162,8 @@ func Stack(raise alongAxis, cat joinLists, xs []*core.Tensor, dim int) *core.Ten
 		if x == nil {
 			return core.Absent()
 		}
-		if !slices.Equal(x.Shape(), xs[0].Shape()) {
-			return core.Fail(op("stack"), fmt.Errorf("%w: tensor %d has shape %v, tensor 0 %v", ir.ErrShape, i, x.Shape(), xs[0].Shape()))
+		if !slices.Equal(look(x).Shape(), look(xs[0]).Shape()) {
+			return core.Fail(op("stack"), fmt.Errorf("%w: tensor %d has shape %v, tensor 0 %v", ir.ErrShape, i, look(x).Shape(), look(xs[0]).Shape()))
 		}
 	}
 	raised := make([]*core.Tensor, len(xs))
@@ -171,7 +171,7 @@ func Stack(raise alongAxis, cat joinLists, xs []*core.Tensor, dim int) *core.Ten
 		raised[i] = raise(x, dim)
 	}
 	if dim < 0 {
-		dim += xs[0].Rank() + 1
+		dim += look(xs[0]).Rank() + 1
 	}
 	return cat(raised, dim)
 }
@@ -183,8 +183,8 @@ func Roll(cut narrow, cat joinLists, reshape withInts, x *core.Tensor, shifts, d
 		return bad[0]
 	}
 	if len(dims) == 0 && len(shifts) == 1 {
-		flat := reshape(x, []int{x.NumElements()})
-		return reshape(Roll(cut, cat, reshape, flat, shifts, []int{0}), x.Shape())
+		flat := reshape(x, []int{look(x).NumElements()})
+		return reshape(Roll(cut, cat, reshape, flat, shifts, []int{0}), look(x).Shape())
 	}
 	if len(shifts) != len(dims) {
 		return core.Fail(op("roll"), fmt.Errorf("%w: %d shifts for %d dims", ir.ErrShape, len(shifts), len(dims)))
@@ -197,7 +197,7 @@ func Roll(cut narrow, cat joinLists, reshape withInts, x *core.Tensor, shifts, d
 		if err != nil {
 			return core.Fail(op("roll"), err)
 		}
-		n := x.Shape()[axis]
+		n := look(x).Shape()[axis]
 		if n == 0 {
 			continue
 		}
@@ -216,17 +216,31 @@ func AsStridedGrad(add indexAdd, view restride, g, x *core.Tensor, size, stride 
 		return t
 	}
 	if offset < 0 {
-		offset = x.Layout().Offset
+		offset = look(x).Layout().Offset
 	}
-	n := x.StorageElements()
+	n := look(x).StorageElements()
 	l := ir.Layout{Shape: size, Strides: stride, Offset: offset}
 	place := core.PlacementLike(g)
+	if !l.SelfOverlaps() { // nothing need be added up
+		total := core.Zeros([]int{n}, *place)
+		if err := core.CopyFrom(view(total, size, stride, offset), g, core.TransferOptions{}, nil); err != nil {
+			return core.Fail(op("as_strided_grad"), err)
+		}
+		return readThrough(view, total, look(x).Layout())
+	}
 	index := core.From(positions(l), nil, core.Placement{Device: place.Device})
 	flat := core.Copy(g)
-	flat = view(flat, []int{flat.NumElements()}, []int{1}, 0)
-	total := add(core.Zeros([]int{n}, *place), 0, index, flat)
-	mine := x.Layout()
-	return core.Copy(view(total, mine.Shape, mine.Strides, mine.Offset))
+	flat = view(flat, []int{look(flat).NumElements()}, []int{1}, 0)
+	return readThrough(view, add(core.Zeros([]int{n}, *place), 0, index, flat), look(x).Layout())
+}
+
+// readThrough reads a storage through a layout.
+func readThrough(view restride, storage *core.Tensor, l ir.Layout) *core.Tensor {
+	x := view(storage, l.Shape, l.Strides, l.Offset)
+	if l.IsContiguous() && look(storage).NumElements() == ir.NumElements(l.Shape) {
+		return x
+	}
+	return core.Copy(x)
 }
 
 // positions returns the storage positions of a layout's elements, row-major.

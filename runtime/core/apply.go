@@ -52,7 +52,7 @@ func operandOf(op *ir.Op, i int) *ir.Operand {
 // where mixHost is set (P33).
 func (p *plan) check(mixHost bool) error {
 	if p.alike() {
-		return nil
+		return attrsFit(p.a.Op, p.a.Attrs, p.compute)
 	}
 	a := &p.a
 	p.wrapped = allWrapped(a.In)
@@ -69,6 +69,9 @@ func (p *plan) check(mixHost bool) error {
 		return err
 	}
 	if err := p.types(); err != nil {
+		return err
+	}
+	if err := p.checkNumbers(); err != nil {
 		return err
 	}
 	if a.Place != nil && a.Place.RequireGrad && !p.resultDType(0).Differentiable() {
@@ -176,7 +179,7 @@ func Elementwise(a Apply, in ...*Tensor) *Tensor {
 		}
 		return out
 	}
-	if t := FirstError(in...); t != nil {
+	if t := badOperand(a.Op, in...); t != nil {
 		return t
 	}
 	p := newPlan(&a)
@@ -268,6 +271,9 @@ func (a *Apply) space() ([]int, error) {
 		shapes, err := a.Shapes()
 		if err != nil {
 			return nil, err
+		}
+		if len(a.In) == 0 {
+			return shapes[0], nil // the allocation checks it, and knows what for
 		}
 		return shapes[0], ir.CheckShape(shapes[0])
 	}

@@ -2,8 +2,8 @@ package core
 
 import (
 	"fmt"
+	"hash/maphash"
 	"sync"
-	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -162,16 +162,19 @@ func (p *plan) checkRead(t, like *Tensor, o *ir.Operand) error {
 
 // A writeTable finds which tensors of a list are written in a storage.
 type writeTable struct {
-	slots []int32 // 1 + index in the list, by the storage's address; 0 for none
+	slots []int32 // 1 + index in the list, by the storage's hash; 0 for none
 	after []int32 // for each of the list, 1 + index of the next of its storage
 }
 
-var writeTables = sync.Pool{New: func() any { return new(writeTable) }}
+var (
+	writeTables = sync.Pool{New: func() any { return new(writeTable) }}
+	writeSeed   = maphash.MakeSeed()
+)
 
 // first returns 1 + the index of the first tensor in s, and its slot.
 func (w *writeTable) first(s *Storage, writes []*Tensor) (index int32, slot int) {
 	mask := len(w.slots) - 1
-	h := uint64(uintptr(unsafe.Pointer(s))) * 0x9E3779B97F4A7C15 >> 20
+	h := maphash.Comparable(writeSeed, s)
 	for slot = int(h) & mask; w.slots[slot] != 0 && writes[w.slots[slot]-1].storage != s; slot = (slot + 1) & mask {
 	}
 	return w.slots[slot], slot

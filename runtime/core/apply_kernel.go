@@ -9,7 +9,7 @@ import (
 // Kernel applies an operator with hand-written kernels. The results are as many
 // as Op.Out; when there is an error, every one of them carries it.
 func Kernel(a Apply) []*Tensor {
-	if t := FirstError(a.In...); t != nil {
+	if t := badOperand(a.Op, a.In...); t != nil {
 		return repeat(t, len(a.Op.Out))
 	}
 	outs := make([]*Tensor, len(a.Op.Out))
@@ -24,7 +24,7 @@ func Kernel(a Apply) []*Tensor {
 
 // KernelOne is Kernel for an operator with one result.
 func KernelOne(a Apply) *Tensor {
-	if t := FirstError(a.In...); t != nil {
+	if t := badOperand(a.Op, a.In...); t != nil {
 		return t
 	}
 	out, err := apply(&a, nil, (*plan).kernelOne)
@@ -162,7 +162,7 @@ func releaseAll(ts []*Tensor) {
 // has the given layout, which the caller computed from that operand's. layout
 // is ignored when the operand carries an error.
 func View(a Apply, layout ir.Layout, err error) *Tensor {
-	if t := FirstError(a.In...); t != nil {
+	if t := badOperand(a.Op, a.In...); t != nil {
 		return t
 	}
 	x := a.In[0]
@@ -199,17 +199,23 @@ func Unshare(t *Tensor) {
 // Custom applies a composition that has a gradient of its own: forward runs
 // without being recorded, and its results become the results of one node.
 func Custom(a Apply, forward func() []*Tensor) []*Tensor {
-	if t := FirstError(a.In...); t != nil {
+	if t := badOperand(a.Op, a.In...); t != nil {
 		return repeat(t, len(a.Op.Out))
 	}
-	if !recording(&a) {
-		outs := forward()
-		Composed(a.Op, a.In, outs...)
+	var outs []*Tensor
+	run := func() { outs = forward() }
+	recorded := recording(&a)
+	if recorded {
+		plain := run
+		run = func() { NoGrad(plain) }
+	}
+	if end := attempt(run); end != nil {
+		outs = repeat(failed(end), len(a.Op.Out))
+	}
+	Composed(a.Op, a.In, outs...)
+	if !recorded {
 		return outs
 	}
-	var outs []*Tensor
-	NoGrad(func() { outs = forward() })
-	Composed(a.Op, a.In, outs...)
 	if FirstError(outs...) != nil {
 		return outs
 	}

@@ -325,7 +325,10 @@ func (e *engine) differentiate(n *Node, dys []*Tensor) error {
 	for i := range n.in {
 		g.set, g.wanted = append(g.set, nil), append(g.wanted, e.wants(n.in[i].state))
 	}
-	n.backward(g)
+	if end := attempt(func() { n.backward(g) }); end != nil {
+		_ = FirstError(g.set...) // it stands for those, too
+		return end.report()
+	}
 	for i := range n.in {
 		s, dx := n.in[i].state, g.set[i]
 		if s == nil || dx == nil {

@@ -30,7 +30,7 @@ var (
 
 var (
 	errAbsent   = fmt.Errorf("%w", ErrZeroTensor)
-	errReleased = fmt.Errorf("%w", ErrReleased)
+	errReleased = fmt.Errorf("%w, by Release or by a Scope that ended and was not given it to keep", ErrReleased)
 )
 
 // A failure is an error that tensors carry. One that nobody looked at before
@@ -190,6 +190,34 @@ func FirstError(in ...*Tensor) *Tensor {
 		return nil
 	}
 	return failed(first)
+}
+
+// badOperand is FirstError for the operands of op. An operand that is itself of no use,
+// rather than the result of something that failed, is named together with op.
+func badOperand(op *ir.Op, in ...*Tensor) *Tensor {
+	bad := FirstError(in...)
+	if bad == nil {
+		return nil
+	}
+	for i, t := range in {
+		switch {
+		case t == nil || t.storage != nil:
+		case t.fail != nil:
+			return bad
+		default:
+			bad.fail.seen.Store(true) // the new one takes over
+			return Fail(op, misused(op, i, bad.fail.bare))
+		}
+	}
+	return bad
+}
+
+// misused names the i-th operand of op in an error about it.
+func misused(op *ir.Op, i int, err error) error {
+	if o := operandOf(op, i); o != nil {
+		return fmt.Errorf("operand %s: %w", o.Name, err)
+	}
+	return err
 }
 
 // Composed names op in an error that arose inside a composition: results that

@@ -1,12 +1,16 @@
 package core
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
 )
 
 // An Element is a Go type that tensors hold.
@@ -91,10 +95,32 @@ func newEmpty(shape []int, place Placement) (*Tensor, error) {
 	if !ir.ClassAll.Has(dt) {
 		return nil, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassAll))
 	}
-	if err := ir.CheckShape(shape); err != nil {
+	if err := checkNew(dev, drv, shape, dt); err != nil {
 		return nil, err
 	}
 	return newIn(dev, drv, current(dev), place.Pin, rowMajorOf(shape), dt)
+}
+
+// checkNew reports a shape that no new tensor can have. Where nothing but its size is
+// in the way, the error is what an accelerator's allocator says of so many bytes.
+func checkNew(dev device.Device, drv device.Driver, shape []int, dt ir.DType) error {
+	err := ir.CheckShape(shape)
+	if err == nil || !dev.Accelerator() || len(shape) == 0 || slices.Min(shape) < 1 {
+		return err
+	}
+	bytes := uint64(dt.Size())
+	for _, d := range shape {
+		high, low := bits.Mul64(bytes, uint64(d))
+		if bytes = low; high != 0 || low > math.MaxInt64 {
+			bytes = math.MaxInt64
+			break
+		}
+	}
+	block, refused := memory.Alloc(dev, drv, current(dev), int64(bytes))
+	if refused != nil {
+		return refused
+	}
+	return errors.Join(err, block.Free())
 }
 
 // rowMajorOf returns the contiguous layout of a shape, which it does not keep. Shape

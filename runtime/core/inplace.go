@@ -29,30 +29,47 @@ func (a *Apply) writable(dst *Tensor) error {
 	if dst == nil {
 		return fmt.Errorf("%s: %w", a.Op.Name, ErrZeroTensor)
 	}
-	if err := a.outArgument(dst, true); err != nil {
+	if err := a.outArgument(dst, -1, true); err != nil {
 		return err
 	}
-	for _, t := range a.In {
+	for i, t := range a.In {
 		if t == nil {
 			continue
 		}
-		if err := a.outArgument(t, a.Backward != nil || t == dst); err != nil {
+		if err := a.outArgument(t, i, a.Backward != nil || t == dst); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// outArgument validates one tensor that an out form is given; noGrad where it must
-// not require gradients.
-func (a *Apply) outArgument(t *Tensor, noGrad bool) error {
-	if f := t.broken(); f != nil {
-		return f.report()
+// outArgument validates one tensor that an out form is given, the operand at i or, with
+// i negative, the one to write; noGrad where it must not require gradients.
+func (a *Apply) outArgument(t *Tensor, i int, noGrad bool) error {
+	if err := a.unusable(t, i); err != nil {
+		return err
 	}
 	if t.grad != nil && noGrad && GradEnabled() {
 		return fmt.Errorf("%s: out forms do not take part in differentiation, but an argument requires gradients; use NoGrad or the plain form", a.Op.Name)
 	}
 	return nil
+}
+
+// unusable returns the error of a tensor that cannot be used: what it carries, or what was
+// done to it, with the names of the operator and of the operand at i.
+func (a *Apply) unusable(t *Tensor, i int) error {
+	f := t.broken()
+	switch {
+	case f == nil:
+		return nil
+	case t.fail != nil:
+		return f.report()
+	}
+	f.seen.Store(true) // the new one takes over
+	if i < 0 {
+		return at(fmt.Errorf("%s: the tensor to write: %w", a.Op.Name, f.bare))
+	}
+	return at(fmt.Errorf("%s: %w", a.Op.Name, misused(a.Op, i, f.bare)))
 }
 
 // checkOverlap reports operands that share memory with dst. Where sameLayout is
@@ -122,12 +139,12 @@ func ElementwiseInPlace(a Apply, in ...*Tensor) error {
 	if in != nil {
 		a.In = slices.Clone(in)
 	}
-	for _, t := range a.In {
+	for i, t := range a.In {
 		if t == nil {
 			return at(fmt.Errorf("%s: %w", a.Op.Name, ErrZeroTensor))
 		}
-		if f := t.broken(); f != nil {
-			return f.report()
+		if err := a.unusable(t, i); err != nil {
+			return err
 		}
 	}
 	if err := elementwiseInPlace(&a); err != nil {

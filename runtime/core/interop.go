@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -34,7 +33,11 @@ func (t *Tensor) DevicePointer() (uintptr, error) {
 	case t.NumElements() == 0:
 		return 0, nil
 	}
-	return uintptr(t.kernelView().Addr), nil
+	addr := t.kernelView().Addr
+	if addr > uint64(^uintptr(0)) { // simulated, where pointers have 32 bits
+		return 0, at(fmt.Errorf("%s: %w: no pointer of this platform holds address %#x", pointerOp.Name, device.ErrInvalid, addr))
+	}
+	return uintptr(addr), nil
 }
 
 // FromDevicePointer returns a contiguous tensor of the given shape and dtype over
@@ -88,7 +91,7 @@ func checkPointer(addr, bytes uint64, dt ir.DType) error {
 		return fmt.Errorf("a null pointer to %d bytes", bytes)
 	case addr%align != 0:
 		return fmt.Errorf("address %#x is not a multiple of %d, as %s needs", addr, align, dt)
-	case addr > math.MaxUint64-bytes:
+	case addr > uint64(^uintptr(0))-bytes:
 		return fmt.Errorf("%d bytes at address %#x reach past the end of memory", bytes, addr)
 	}
 	return nil

@@ -258,15 +258,18 @@ func resolve(op *ir.Op, dt ir.DType) (result ir.DType, ok bool) {
 
 // resultDType returns the dtype of the i-th result.
 func (p *plan) resultDType(i int) ir.DType {
-	if d := p.a.Op.Out[i].DType; d != ir.Invalid {
-		return d
+	switch r := &p.a.Op.Out[i]; {
+	case r.DType != ir.Invalid:
+		return r.DType
+	case r.Acc:
+		return p.result.Compute()
 	}
 	return p.result
 }
 
 // allocate returns a new contiguous result. It keeps the slice.
 func (p *plan) allocate(shape []int, dt ir.DType) (*Tensor, error) {
-	if err := ir.CheckShape(shape); err != nil {
+	if err := checkNew(p.dev, p.drv, shape, dt); err != nil {
 		return nil, err
 	}
 	return p.fill(ir.ContiguousLayout(shape), dt)

@@ -8,7 +8,7 @@ import (
 
 // Reduce applies a reduction over a.Dims.
 func Reduce(a Apply) *Tensor {
-	if t := FirstError(a.In...); t != nil {
+	if t := badOperand(a.Op, a.In...); t != nil {
 		return t
 	}
 	out, err := apply(&a, nil, (*plan).reduce)
@@ -125,7 +125,7 @@ func (p *plan) reducedStrides(strides, axes []int, rank int, keep bool) []int {
 
 // Scan applies a scan along the one axis in a.Dims.
 func Scan(a Apply) *Tensor {
-	if t := FirstError(a.In...); t != nil {
+	if t := badOperand(a.Op, a.In...); t != nil {
 		return t
 	}
 	out, err := apply(&a, nil, (*plan).scan)

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"slices"
+
 	"github.com/sinter-go/sinter/runtime/local"
 )
 
@@ -32,9 +34,21 @@ func InScope(f func(s *Scope)) {
 // the calling goroutine made meanwhile. The result belongs to the enclosing scope, if
 // f made it.
 func Composing(f func() *Tensor) (out *Tensor) {
+	defer func() {
+		if end := endOf(recover()); end != nil {
+			out = failed(end)
+		}
+	}()
 	s := &Scope{}
 	s.around(func() { out = f() }, func(t *Tensor) bool { return t == out })
 	return out
+}
+
+// ComposingAll is Composing for several results.
+func ComposingAll(f func() []*Tensor) (outs []*Tensor) {
+	s := &Scope{}
+	s.around(func() { outs = f() }, func(t *Tensor) bool { return slices.Contains(outs, t) })
+	return outs
 }
 
 // around calls f in the scope and ends it, even if f panics.

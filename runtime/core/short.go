@@ -22,7 +22,7 @@ func short(a *Apply, in []*Tensor) (out *Tensor, ok bool, err error) {
 	}
 	first := in[0]
 	result, ok := resolve(op, first.dtype)
-	if !ok {
+	if !ok || attrsFit(op, a.Attrs, first.dtype) != nil {
 		return nil, false, nil
 	}
 	if d := op.Out[0].DType; d != ir.Invalid {

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // TestReleasedHandles: a released handle never reaches memory again, also when
@@ -98,14 +98,12 @@ func TestCollectedStorages(t *testing.T) {
 			x := vector(device.Sim(0), 1, 2, 3)
 			mul(x, x)
 		}
-		deadline := time.Now().Add(10 * time.Second)
-		for memory.Allocated(device.Sim(0)) > before && time.Now().Before(deadline) {
+		if !patience.Until(t, func() bool {
 			runtime.GC()
-			time.Sleep(time.Millisecond)
 			vector(device.Sim(0), 1).Release() // an allocation frees what was dropped
-		}
-		if now := memory.Allocated(device.Sim(0)); now != before {
-			t.Fatalf("%d bytes are held, %d before", now, before)
+			return memory.Allocated(device.Sim(0)) == before
+		}) {
+			t.Fatalf("%d bytes are held, %d before", memory.Allocated(device.Sim(0)), before)
 		}
 	}
 }

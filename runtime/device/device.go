@@ -127,3 +127,25 @@ func (d Device) Resolve() Device {
 	}
 	return d
 }
+
+// Set makes d the device that a string names (flag.Value).
+func (d *Device) Set(s string) error {
+	parsed, err := Parse(s)
+	if err == nil {
+		*d = parsed
+	}
+	return err
+}
+
+// MarshalText returns the device string (encoding.TextMarshaler).
+func (d Device) MarshalText() ([]byte, error) {
+	s := d.String()
+	if again, err := Parse(s); err != nil || again != d {
+		return nil, fmt.Errorf("%w: no string stands for kind %d, index %d", ErrInvalid, d.Kind, d.Index)
+	}
+	return []byte(s), nil
+}
+
+// UnmarshalText makes d the device that a string names (encoding.TextUnmarshaler), as for
+// flag.TextVar and JSON.
+func (d *Device) UnmarshalText(text []byte) error { return d.Set(string(text)) }

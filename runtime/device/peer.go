@@ -37,6 +37,9 @@ func forget(drv Driver) {
 // once a pair (P30). It is no permission for operators whose operands are on both:
 // see EnablePeerAccess.
 func OpenPeer(drv Driver, dev, peer int) bool {
+	if drv == nil {
+		return false
+	}
 	key := pair{drv, dev, peer}
 	peering.mu.RLock()
 	open, known := peering.open[key]

@@ -13,7 +13,7 @@ import (
 
 // A Capture is one under way.
 type Capture struct {
-	*work
+	work *work
 
 	mu     sync.Mutex // guards work.keep until the end, and
 	failed error      // of the first call that could not be recorded
@@ -105,10 +105,13 @@ func (c *Capture) Refuse(err error) error {
 // Keep has done called when the graph is reset, or the capture fails: until then the
 // work may use what the caller holds. After the capture it is called at once.
 func (c *Capture) Keep(done func()) {
+	if done == nil {
+		return
+	}
 	c.mu.Lock()
-	over := c.over
+	over := c.over || c.work == nil
 	if !over {
-		c.keep = append(c.keep, done)
+		c.work.keep = append(c.work.keep, done)
 	}
 	c.mu.Unlock()
 	if over {
@@ -191,13 +194,13 @@ func record(w *work, drv device.Driver, s stream.Stream, f func() error) error {
 // run calls f with the stream current and the pool in use.
 func (c *Capture) run(capturer device.Capturer, s stream.Stream, id device.CaptureID, f func() error) error {
 	dev := s.Device().Index
-	end, err := c.pool.Route(func(q device.StreamID) bool { return q != 0 && capturer.CaptureOf(dev, q) == id })
+	end, err := c.work.pool.Route(func(q device.StreamID) bool { return q != 0 && capturer.CaptureOf(dev, q) == id })
 	if err != nil {
 		return fmt.Errorf("its memory: %w", err)
 	}
 	defer end()
 	outer := s.Do(func() {
-		c.tape.Record(func() { err = f() })
+		c.work.tape.Record(func() { err = f() })
 	})
 	return errors.Join(outer, err)
 }

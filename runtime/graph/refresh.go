@@ -53,7 +53,7 @@ func (c *Capture) drawn(call *ir.Call) func(*ir.Call) (bool, error) {
 	if seedAt < 0 || offsetAt < 0 || !random.IsPlace(call.Attrs[offsetAt].Int) {
 		return nil
 	}
-	place, tape := call.Attrs[offsetAt].Int, &c.tape
+	place, tape := call.Attrs[offsetAt].Int, &c.work.tape
 	return func(call *ir.Call) (bool, error) {
 		seed, offset, ok := tape.Find(place)
 		if !ok {

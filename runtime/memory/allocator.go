@@ -84,7 +84,7 @@ func allocatorOf(dev device.Device, drv device.Driver) *allocator {
 // same reports whether two drivers are one pointer. It costs less than to compare
 // them, and of drivers that are no pointers it may miss some.
 func same(a, b device.Driver) bool {
-	return *(*[2]uintptr)(unsafe.Pointer(&a)) == *(*[2]uintptr)(unsafe.Pointer(&b))
+	return *(*[2]unsafe.Pointer)(unsafe.Pointer(&a)) == *(*[2]unsafe.Pointer)(unsafe.Pointer(&b))
 }
 
 // switchAllocator makes the allocator of dev that of drv. That of another driver

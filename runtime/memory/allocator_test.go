@@ -6,11 +6,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // TestSegments is the table of A5.
@@ -446,12 +446,7 @@ func TestGoroutines(t *testing.T) {
 	for b := range shared {
 		_ = b.Free()
 	}
-	for range 1000 { // goroutines may be left that free for others
-		if Allocated(cuda0) == 0 {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+	patience.Until(t, func() bool { return Allocated(cuda0) == 0 }) // goroutines may be left that free for others
 	if err := EmptyCache(cuda0); err != nil {
 		t.Fatal(err)
 	}

@@ -46,8 +46,12 @@ func Alloc(dev device.Device, drv device.Driver, s device.StreamID, bytes int64)
 		return Block{}, fmt.Errorf("%s: cannot allocate %d bytes", dev, bytes)
 	case bytes == 0:
 		return Block{Device: dev}, nil
+	case drv == nil || dev.Index < 0 || dev.Index >= maxDevices:
+		return Block{}, fmt.Errorf("%s: %w: memory is of a device that device.Find has found, with its driver", dev, device.ErrInvalid)
 	case dev.Kind == device.KindCPU:
 		return allocHost(drv, bytes)
+	case dev.Kind != drv.Kind():
+		return Block{}, fmt.Errorf("%s: %w: the driver is of %s devices", dev, device.ErrInvalid, drv.Kind())
 	}
 	drainDropped()
 	a := allocatorOf(dev, drv)
@@ -69,6 +73,8 @@ func AllocPinned(drv device.Driver, bytes int64) (Block, error) {
 		return Block{}, fmt.Errorf("%w: cannot allocate %d bytes of pinned memory", device.ErrOutOfMemory, bytes)
 	case bytes == 0:
 		return Block{Device: device.CPU}, nil
+	case drv == nil:
+		return Block{}, fmt.Errorf("%w: pinned memory is of a driver, which is not nil", device.ErrInvalid)
 	}
 	drainDropped()
 	return pinnedOf(drv).alloc(bytes)

@@ -2,11 +2,11 @@ package memory_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // configured sets the allocators' settings for a test.
@@ -162,13 +162,9 @@ func TestPinnedWatched(t *testing.T) {
 		t.Errorf("a block is free under a copy: %+v", s.ActiveRequests)
 	}
 	release()
-	for range 1000 {
-		if memory.PinnedStatsOf(device.KindSim).ActiveRequests.Current == 0 {
-			return
-		}
-		time.Sleep(time.Millisecond)
+	if !patience.Until(t, func() bool { return memory.PinnedStatsOf(device.KindSim).ActiveRequests.Current == 0 }) {
+		t.Error("a block is not free after its copy")
 	}
-	t.Error("a block is not free after its copy")
 }
 
 // TestPinnedInCapture has a block freed with a copy wait for the capture's end.

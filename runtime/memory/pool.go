@@ -128,6 +128,12 @@ func (p *Pool) failure(err error) error {
 // comes from the pool. Calls with different pools nest, the innermost counts. It
 // is an error, and f is not called, when the pool is in use already (A23).
 func (p *Pool) Do(f func()) (err error) {
+	if p == nil {
+		return fmt.Errorf("memory pool: %w: nil; make one with NewPool", device.ErrInvalid)
+	}
+	if f == nil {
+		return p.failure(fmt.Errorf("%w: there is no function to call", device.ErrInvalid))
+	}
 	a, err := p.begin()
 	if err != nil {
 		return err

@@ -1,8 +1,11 @@
 package memory
 
 import (
+	"errors"
+	"fmt"
 	"io"
 
+	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory/pickle"
 )
 
@@ -11,8 +14,14 @@ import (
 // of one kind, since the form has only indices. A closing error of w is the
 // caller's.
 func (s Snapshot) WritePickle(w io.Writer) error {
+	if w == nil {
+		return errors.New("memory: snapshot: there is no writer; it takes one that is not nil")
+	}
+	traces, err := s.byIndex()
+	if err != nil {
+		return fmt.Errorf("memory: snapshot: %w", err)
+	}
 	p := snapshotWriter{pickle.NewWriter(w)}
-	traces := s.byIndex()
 	p.Dict(func() {
 		p.Key("segments")
 		p.List(len(s.Segments), func(i int) { p.segment(s.Segments[i]) })
@@ -30,16 +39,22 @@ func (s Snapshot) WritePickle(w io.Writer) error {
 
 // byIndex returns the traces of devices 0, 1, ...; empty for those that the
 // snapshot is not of.
-func (s Snapshot) byIndex() [][]TraceEntry {
+func (s Snapshot) byIndex() ([][]TraceEntry, error) {
 	var list [][]TraceEntry
 	for _, t := range s.Traces {
+		if i := t.Device.Index; i < 0 || i >= maxDevices {
+			return nil, fmt.Errorf("%w: a trace of device %d; a machine has 0 to %d", device.ErrInvalid, i, maxDevices-1)
+		}
 		for len(list) <= t.Device.Index {
 			list = append(list, nil)
 		}
 		list[t.Device.Index] = t.Entries
 	}
-	return list
+	return list, nil
 }
+
+// maxDevices bounds the list of devices that a snapshot's form has.
+const maxDevices = 1 << 16
 
 // A snapshotWriter writes the parts of a snapshot.
 type snapshotWriter struct{ *pickle.Writer }

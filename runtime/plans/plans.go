@@ -8,6 +8,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 
 	"github.com/sinter-go/sinter/ir"
@@ -49,17 +50,29 @@ func New(max int) *Cache { return &Cache{max: max, plans: map[any]*entry{}} }
 // has returned, even if it is dropped meanwhile. What make answers with an error is
 // not kept.
 func (c *Cache) Use(key any, make func() (any, error), f func(plan any) error) error {
+	if make == nil {
+		return errors.New("plans: a plan needs a function that makes it")
+	}
+	if !reflect.ValueOf(key).Comparable() {
+		return fmt.Errorf("plans: a key must be comparable, which %T is not", key)
+	}
 	e, err := c.take(key, make)
 	if err != nil {
 		return err
 	}
 	defer c.leave(e)
+	if f == nil {
+		return errors.New("plans: a plan needs a function that uses it")
+	}
 	return f(e.plan)
 }
 
 // take returns the entry of a key with the caller counted among its users.
 func (c *Cache) take(key any, make func() (any, error)) (*entry, error) {
 	c.mu.Lock()
+	if c.plans == nil { // of the zero value, which keeps nothing
+		c.plans = map[any]*entry{}
+	}
 	e := c.plans[key]
 	if e == nil {
 		return c.make(key, make)

@@ -27,10 +27,10 @@ type Generator struct {
 func New(seed int64) *Generator { return &Generator{state: State{Seed: seed}} }
 
 // Next returns the seed and offset for one call of a random operator.
-func (g *Generator) Next() (seed, offset int) {
+func (g *Generator) Next() (seed, offset int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	seed, offset = int(g.state.Seed), int(g.state.Offset)
+	seed, offset = g.state.Seed, g.state.Offset
 	g.state.Offset++
 	return seed, offset
 }
@@ -74,7 +74,7 @@ func Current() *Generator {
 func With(g *Generator, f func()) { chosen.With(g, f) }
 
 // Next draws from the calling goroutine's generator, or onto its tape.
-func Next() (seed, offset int) {
+func Next() (seed, offset int64) {
 	if t, ok := taping.Get(); ok && t != nil {
 		return t.draw(Current())
 	}

@@ -32,7 +32,7 @@ var taping = local.NewKey[*Tape]()
 func (t *Tape) Record(f func()) { taping.With(t, f) }
 
 // draw returns the next place, and the seed of now, which stands for nothing.
-func (t *Tape) draw(g *Generator) (seed, offset int) {
+func (t *Tape) draw(g *Generator) (seed, offset int64) {
 	i := 0
 	for i < len(t.draws) && t.draws[i].from != g {
 		i++
@@ -42,7 +42,7 @@ func (t *Tape) draw(g *Generator) (seed, offset int) {
 	}
 	d := &t.draws[i]
 	d.count++
-	return int(g.State().Seed), placeBit | i<<drawBits | int(d.count-1)
+	return g.State().Seed, placeBit | int64(i)<<drawBits | (d.count - 1)
 }
 
 // Empty reports whether nothing is drawn.

@@ -9,7 +9,7 @@ func TestTape(t *testing.T) {
 	if !tape.Empty() {
 		t.Error("a new tape is not empty")
 	}
-	var places []int
+	var places []int64
 	tape.Record(func() {
 		for _, g := range []*Generator{a, b, a} {
 			With(g, func() {
@@ -20,7 +20,7 @@ func TestTape(t *testing.T) {
 		done := make(chan State)
 		go func() { // another goroutine draws as ever
 			seed, offset := b.Next()
-			done <- State{int64(seed), int64(offset)}
+			done <- State{seed, offset}
 		}()
 		if got := <-done; got != (State{9, 0}) {
 			t.Errorf("another goroutine drew %v", got)
@@ -33,10 +33,10 @@ func TestTape(t *testing.T) {
 		t.Helper()
 		tape.Advance()
 		for i, p := range places {
-			if !IsPlace(int64(p)) {
+			if !IsPlace(p) {
 				t.Errorf("%d is no place", p)
 			}
-			if seed, offset, ok := tape.Find(int64(p)); !ok || (State{seed, offset}) != want[i] {
+			if seed, offset, ok := tape.Find(p); !ok || (State{seed, offset}) != want[i] {
 				t.Errorf("draw %d is %d, %d, %t; want %v", i, seed, offset, ok, want[i])
 			}
 		}

@@ -4,6 +4,7 @@
 package pprof
 
 import (
+	"errors"
 	"io"
 	"time"
 
@@ -19,6 +20,9 @@ const Name = "sinter.device"
 // live_bytes, peak_blocks and peak_bytes, of which pprof shows live_bytes unless
 // told otherwise; the label device is each site's device.
 func Write(w io.Writer, sites []memory.Site) error {
+	if w == nil {
+		return errors.New("pprof: write: there is no writer; it takes one that is not nil")
+	}
 	p := &profile.Profile{
 		SampleType: []*profile.ValueType{
 			{Type: "live_blocks", Unit: "count"},
