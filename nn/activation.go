@@ -78,7 +78,7 @@ func NewPReLU(channels int, opts ...PlaceOption) *PReLU {
 // Forward maps any shape, or with more than one channel [n, channels, ...], to
 // itself.
 func (p *PReLU) Forward(x tensor.Tensor) tensor.Tensor {
-	w := p.Weight.Tensor
+	w := p.Weight.value()
 	if w.NumElements() > 1 && x.Rank() > 2 {
 		shape := make([]int, x.Rank()-1)
 		for i := range shape {
@@ -91,4 +91,4 @@ func (p *PReLU) Forward(x tensor.Tensor) tensor.Tensor {
 }
 
 // String describes the layer.
-func (p *PReLU) String() string { return fmt.Sprintf("PReLU(%d)", p.Weight.NumElements()) }
+func (p *PReLU) String() string { return fmt.Sprintf("PReLU(%d)", p.Weight.value().NumElements()) }

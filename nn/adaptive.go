@@ -63,7 +63,7 @@ func (a *AdaptiveLogSoftmaxWithLoss) broken(x tensor.Tensor) (tensor.Tensor, boo
 	case a.Head == nil:
 		return failed("the adaptive softmax was not made with NewAdaptiveLogSoftmaxWithLoss"), true
 	case a.Head.Weight.Err() != nil:
-		return a.Head.Weight.Tensor, true
+		return a.Head.Weight.value(), true
 	case x.Err() != nil:
 		return x, true
 	case len(x.Shape()) != 2 || x.Size(1) != a.in:

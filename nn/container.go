@@ -29,7 +29,12 @@ func (s *Sequential) Forward(x tensor.Tensor) tensor.Tensor {
 type Func func(x tensor.Tensor) tensor.Tensor
 
 // Forward calls f.
-func (f Func) Forward(x tensor.Tensor) tensor.Tensor { return f(x) }
+func (f Func) Forward(x tensor.Tensor) tensor.Tensor {
+	if f == nil {
+		return failed("a Func is nil; it takes a function of one tensor")
+	}
+	return f(x)
+}
 
 // String names what can be known of f.
 func (f Func) String() string { return "Func" }

@@ -136,21 +136,21 @@ func (c *Conv) Forward(x tensor.Tensor) tensor.Tensor {
 	case 1:
 		opts := []tensor.Conv1dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...), tensor.Groups(w.groups)}
 		if c.Bias != nil {
-			opts = append(opts, tensor.Bias(c.Bias.Tensor))
+			opts = append(opts, tensor.Bias(c.Bias.value()))
 		}
-		return x.Conv1d(c.Weight.Tensor, opts...)
+		return x.Conv1d(c.Weight.value(), opts...)
 	case 2:
 		opts := []tensor.Conv2dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...), tensor.Groups(w.groups)}
 		if c.Bias != nil {
-			opts = append(opts, tensor.Bias(c.Bias.Tensor))
+			opts = append(opts, tensor.Bias(c.Bias.value()))
 		}
-		return x.Conv2d(c.Weight.Tensor, opts...)
+		return x.Conv2d(c.Weight.value(), opts...)
 	}
 	opts := []tensor.Conv3dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...), tensor.Groups(w.groups)}
 	if c.Bias != nil {
-		opts = append(opts, tensor.Bias(c.Bias.Tensor))
+		opts = append(opts, tensor.Bias(c.Bias.value()))
 	}
-	return x.Conv3d(c.Weight.Tensor, opts...)
+	return x.Conv3d(c.Weight.value(), opts...)
 }
 
 // String describes the layer.
@@ -188,16 +188,16 @@ func (c *ConvTranspose) Forward(x tensor.Tensor) tensor.Tensor {
 		opts := []tensor.ConvTranspose1dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...),
 			tensor.OutputPadding(w.outputPadding...), tensor.Groups(w.groups)}
 		if c.Bias != nil {
-			opts = append(opts, tensor.Bias(c.Bias.Tensor))
+			opts = append(opts, tensor.Bias(c.Bias.value()))
 		}
-		return x.ConvTranspose1d(c.Weight.Tensor, opts...)
+		return x.ConvTranspose1d(c.Weight.value(), opts...)
 	}
 	opts := []tensor.ConvTranspose2dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...),
 		tensor.OutputPadding(w.outputPadding...), tensor.Groups(w.groups)}
 	if c.Bias != nil {
-		opts = append(opts, tensor.Bias(c.Bias.Tensor))
+		opts = append(opts, tensor.Bias(c.Bias.value()))
 	}
-	return x.ConvTranspose2d(c.Weight.Tensor, opts...)
+	return x.ConvTranspose2d(c.Weight.value(), opts...)
 }
 
 // String describes the layer.

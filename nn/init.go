@@ -32,31 +32,22 @@ const (
 
 // Uniform fills t with random numbers from [low, high).
 func Uniform(t tensor.Tensor, low, high float64) error {
-	return fill(t, func(x tensor.Tensor) error {
-		if err := x.MulScalarInPlace(high - low); err != nil {
-			return err
-		}
-		return x.AddScalarInPlace(low)
-	}, tensor.RandLike)
+	return unrecorded(func() error { return t.UniformInPlace(low, high) })
 }
 
 // Normal fills t with random numbers of the normal distribution.
 func Normal(t tensor.Tensor, mean, deviation float64) error {
-	return fill(t, func(x tensor.Tensor) error {
-		if err := x.MulScalarInPlace(deviation); err != nil {
-			return err
-		}
-		return x.AddScalarInPlace(mean)
-	}, tensor.RandnLike)
+	return unrecorded(func() error { return t.NormalInPlace(mean, deviation) })
 }
 
 // Constant fills t with one number.
-func Constant(t tensor.Tensor, value float64) (err error) {
-	tensor.NoGrad(func() {
-		v := tensor.FromScalar(value, tensor.OfType(tensor.Float64))
-		err = t.CopyFrom(v)
-		v.Release()
-	})
+func Constant(t tensor.Tensor, value float64) error {
+	return unrecorded(func() error { return t.FillInPlace(value) })
+}
+
+// unrecorded calls f without recording what it does.
+func unrecorded(f func() error) (err error) {
+	tensor.NoGrad(func() { err = f() })
 	return err
 }
 
@@ -135,22 +126,6 @@ func fans(t tensor.Tensor) (float64, error) {
 	}
 	out, err := fanOf(t, FanOut)
 	return in + out, err
-}
-
-// fill overwrites t with what draw gives, shaped by scale in place.
-func fill(t tensor.Tensor, scale func(tensor.Tensor) error, draw func(tensor.Tensor, ...tensor.CreateOption) tensor.Tensor) (err error) {
-	tensor.NoGrad(func() {
-		tensor.Scope(func(func(...tensor.Tensor)) {
-			x := draw(t)
-			if err = x.Err(); err != nil {
-				return
-			}
-			if err = scale(x); err == nil {
-				err = t.CopyFrom(x)
-			}
-		})
-	})
-	return err
 }
 
 // uniform returns a parameter drawn from [-bound, bound), or 0 where the bound

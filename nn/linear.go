@@ -31,14 +31,14 @@ func (s *settings) linear(in, out int) *Linear {
 // Forward maps [..., in] to [..., out].
 func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 	if l.Bias == nil {
-		return x.Linear(l.Weight.Tensor)
+		return x.Linear(l.Weight.value())
 	}
-	return x.Linear(l.Weight.Tensor, tensor.Bias(l.Bias.Tensor))
+	return x.Linear(l.Weight.value(), tensor.Bias(l.Bias.value()))
 }
 
 // String describes the layer.
 func (l *Linear) String() string {
-	return fmt.Sprintf("Linear(in=%d, out=%d, bias=%t)", l.Weight.Size(1), l.Weight.Size(0), l.Bias != nil)
+	return fmt.Sprintf("Linear(in=%d, out=%d, bias=%t)", l.Weight.value().Size(1), l.Weight.value().Size(0), l.Bias != nil)
 }
 
 // An Embedding holds one vector for each of a number of classes.
@@ -67,12 +67,12 @@ func NewEmbedding(classes, width int, opts ...EmbeddingOption) *Embedding {
 // Forward maps int64 class numbers [...] to [..., width].
 func (e *Embedding) Forward(x tensor.Tensor) tensor.Tensor {
 	if e.paddingIndex < 0 {
-		return x.Embedding(e.Weight.Tensor)
+		return x.Embedding(e.Weight.value())
 	}
-	return x.Embedding(e.Weight.Tensor, tensor.PaddingIdx(e.paddingIndex))
+	return x.Embedding(e.Weight.value(), tensor.PaddingIdx(e.paddingIndex))
 }
 
 // String describes the layer.
 func (e *Embedding) String() string {
-	return fmt.Sprintf("Embedding(classes=%d, width=%d)", e.Weight.Size(0), e.Weight.Size(1))
+	return fmt.Sprintf("Embedding(classes=%d, width=%d)", e.Weight.value().Size(0), e.Weight.value().Size(1))
 }

@@ -5,8 +5,10 @@
 // A model is a pointer to a struct of layers with a Forward method. The functions
 // of this package find what is in the exported fields of a struct, and in the
 // structs, pointers, interfaces, slices, arrays and maps with string keys in
-// them, each thing once; as with encoding/json, fields that are not exported are
-// not looked at. Names in a state dict are the fields' in snake_case, joined by
+// them, each thing once. A parameter or buffer in a field that is not exported would be
+// lost to all of them: it comes out as a parameter that carries an error, which names the
+// field, so that To, StateDict and optimizers fail; a tag `nn:"-"` leaves a field out on
+// purpose, exported or not. Names in a state dict are the fields' in snake_case, joined by
 // dots, which for the layers here are PyTorch's; a tag `nn:"name"` gives another,
 // and `nn:"inline"` leaves the field out of the names of what is in it.
 //
@@ -38,6 +40,22 @@ type Parameter struct{ tensor.Tensor }
 
 // A Buffer is a tensor that belongs to a model's state but is not trained.
 type Buffer struct{ tensor.Tensor }
+
+// value returns the parameter's tensor, a zero one where there is no parameter: layers
+// that were not made by this package's functions lack some, and say so when they are used.
+func (p *Parameter) value() (t tensor.Tensor) {
+	if p != nil {
+		t = p.Tensor
+	}
+	return t
+}
+
+func (b *Buffer) value() (t tensor.Tensor) {
+	if b != nil {
+		t = b.Tensor
+	}
+	return t
+}
 
 // NewParameter returns a parameter on t's elements, which must be of a floating
 // or complex dtype.

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -41,10 +42,10 @@ func NewLayerNorm(shape []int, opts ...NormOption) *LayerNorm {
 func (l *LayerNorm) Forward(x tensor.Tensor) tensor.Tensor {
 	opts := []tensor.LayerNormOption{tensor.Eps(l.eps)}
 	if l.Weight != nil {
-		opts = append(opts, tensor.Weight(l.Weight.Tensor))
+		opts = append(opts, tensor.Weight(l.Weight.value()))
 	}
 	if l.Bias != nil {
-		opts = append(opts, tensor.Bias(l.Bias.Tensor))
+		opts = append(opts, tensor.Bias(l.Bias.value()))
 	}
 	return x.LayerNorm(l.shape, opts...)
 }
@@ -77,7 +78,7 @@ func (l *RMSNorm) Forward(x tensor.Tensor) tensor.Tensor {
 	if l.Weight == nil {
 		return x.RmsNorm(l.shape, tensor.Eps(l.eps))
 	}
-	return x.RmsNorm(l.shape, tensor.Eps(l.eps), tensor.Weight(l.Weight.Tensor))
+	return x.RmsNorm(l.shape, tensor.Eps(l.eps), tensor.Weight(l.Weight.value()))
 }
 
 // String describes the layer.
@@ -108,10 +109,10 @@ func (l *GroupNorm) Forward(x tensor.Tensor) tensor.Tensor {
 	}
 	opts := []tensor.GroupNormOption{tensor.Eps(l.eps)}
 	if l.Weight != nil {
-		opts = append(opts, tensor.Weight(l.Weight.Tensor))
+		opts = append(opts, tensor.Weight(l.Weight.value()))
 	}
 	if l.Bias != nil {
-		opts = append(opts, tensor.Bias(l.Bias.Tensor))
+		opts = append(opts, tensor.Bias(l.Bias.value()))
 	}
 	return x.GroupNorm(l.groups, opts...)
 }
@@ -151,30 +152,33 @@ func (b *BatchNorm) SetTraining(on bool) { b.evaluation = !on }
 // Forward maps [n, channels, ...] to itself. In training every channel must have
 // more than one element.
 func (b *BatchNorm) Forward(x tensor.Tensor) tensor.Tensor {
+	if b.RunningMean == nil || b.RunningVar == nil {
+		return failed("a batch norm without running statistics; make it with NewBatchNorm")
+	}
 	channels := b.RunningMean.NumElements()
-	if n := x.Size(1); n != channels && sound(x) && sound(b.RunningMean.Tensor) {
+	if n := x.Size(1); n != channels && sound(x) && sound(b.RunningMean.value()) {
 		return failed("batch norm of %d channels got %d, axis 1 of shape %v", channels, n, x.Shape())
 	}
 	if b.evaluation {
 		opts := []tensor.BatchNormOption{tensor.Eps(b.eps)}
 		if b.Weight != nil {
-			opts = append(opts, tensor.Weight(b.Weight.Tensor))
+			opts = append(opts, tensor.Weight(b.Weight.value()))
 		}
 		if b.Bias != nil {
-			opts = append(opts, tensor.Bias(b.Bias.Tensor))
+			opts = append(opts, tensor.Bias(b.Bias.value()))
 		}
-		return x.BatchNorm(b.RunningMean.Tensor, b.RunningVar.Tensor, opts...)
+		return x.BatchNorm(b.RunningMean.value(), b.RunningVar.value(), opts...)
 	}
 	n := x.NumElements() / max(channels, 1)
-	if n < 2 && sound(x) && sound(b.RunningMean.Tensor) {
+	if n < 2 && sound(x) && sound(b.RunningMean.value()) {
 		return failed("batch norm in training needs more than one element a channel, shape %v has %d", x.Shape(), n)
 	}
 	opts := []tensor.BatchNormTrainOption{tensor.Eps(b.eps)}
 	if b.Weight != nil {
-		opts = append(opts, tensor.Weight(b.Weight.Tensor))
+		opts = append(opts, tensor.Weight(b.Weight.value()))
 	}
 	if b.Bias != nil {
-		opts = append(opts, tensor.Bias(b.Bias.Tensor))
+		opts = append(opts, tensor.Bias(b.Bias.value()))
 	}
 	out, mean, variance := x.BatchNormTrain(opts...)
 	if !sound(out) {
@@ -189,22 +193,32 @@ func (b *BatchNorm) Forward(x tensor.Tensor) tensor.Tensor {
 }
 
 // update moves the running statistics towards those of a batch with n elements
-// a channel.
+// a channel. Both are computed before either is written, and the first goes back to
+// what it was where the second cannot be, so that a call that fails leaves them.
 func (b *BatchNorm) update(mean, variance tensor.Tensor, n float64) (err error) {
 	tensor.NoGrad(func() {
-		if err = b.RunningMean.LerpScalarInPlace(mean, b.momentum); err != nil {
-			return
-		}
-		if err = b.RunningVar.MulScalarInPlace(1 - b.momentum); err != nil {
-			return
-		}
-		// The batch's variance is the biased one.
-		err = b.RunningVar.AddScaledInPlace(variance, b.momentum*n/(n-1))
+		tensor.Scope(func(func(...tensor.Tensor)) {
+			before := b.RunningMean.Clone()
+			nextMean := b.RunningMean.LerpScalar(mean, b.momentum)
+			// The batch's variance is the biased one.
+			nextVar := b.RunningVar.MulScalar(1-b.momentum).AddScaled(variance, b.momentum*n/(n-1))
+			for _, t := range []tensor.Tensor{before, nextMean, nextVar} {
+				if err = t.Err(); err != nil {
+					return
+				}
+			}
+			if err = b.RunningMean.CopyFrom(nextMean); err != nil {
+				return
+			}
+			if err = b.RunningVar.CopyFrom(nextVar); err != nil {
+				err = errors.Join(err, b.RunningMean.CopyFrom(before))
+			}
+		})
 	})
 	return err
 }
 
 // String describes the layer.
 func (b *BatchNorm) String() string {
-	return fmt.Sprintf("BatchNorm(channels=%d, eps=%g, momentum=%g)", b.RunningMean.NumElements(), b.eps, b.momentum)
+	return fmt.Sprintf("BatchNorm(channels=%d, eps=%g, momentum=%g)", b.RunningMean.value().NumElements(), b.eps, b.momentum)
 }

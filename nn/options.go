@@ -42,7 +42,9 @@ type option interface{ apply(*settings) }
 // with returns s with options applied in order.
 func with[O option](s *settings, opts []O) *settings {
 	for _, o := range opts {
-		o.apply(s)
+		if any(o) != nil { // a nil option is none
+			o.apply(s)
+		}
 	}
 	return s
 }

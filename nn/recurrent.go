@@ -24,6 +24,9 @@ type recurrent struct {
 	dropout                float64
 }
 
+// maxLayers bounds how long a mistake in their number takes to be told.
+const maxLayers = 1 << 12
+
 // newRecurrent returns the layers of a kind with so many gates. Parameters are
 // drawn as PyTorch draws them, uniformly from ±1/sqrt(hidden).
 func newRecurrent(name string, gates, in, hidden int, s *settings) recurrent {
@@ -34,9 +37,9 @@ func newRecurrent(name string, gates, in, hidden int, s *settings) recurrent {
 	if s.bidirectional {
 		r.directions = 2
 	}
-	if in < 1 || hidden < 1 || s.layers < 1 || !(s.layerDropout >= 0 && s.layerDropout <= 1) {
-		r.Weights["weight_ih_l0"] = &Parameter{failed("%s with input %d, hidden size %d, %d layers and dropout %g, which must be at least 1, and dropout from 0 to 1",
-			name, in, hidden, s.layers, s.layerDropout)}
+	if in < 1 || hidden < 1 || s.layers < 1 || s.layers > maxLayers || !(s.layerDropout >= 0 && s.layerDropout <= 1) {
+		r.Weights["weight_ih_l0"] = &Parameter{failed("%s with input %d, hidden size %d, %d layers and dropout %g, which must be at least 1, at most %d layers, and dropout from 0 to 1",
+			name, in, hidden, s.layers, s.layerDropout, maxLayers)}
 		return r
 	}
 	bound := 1 / math.Sqrt(float64(hidden))
@@ -226,7 +229,7 @@ func (r *recurrent) of(layer, direction int) weights {
 // options returns the options of a pass; O is the operator's interface of them.
 func options[O any](w weights, of ...any) []O {
 	if w.biasIH != nil && w.biasHH != nil {
-		of = append(of, tensor.InputBias(w.biasIH.Tensor), tensor.StateBias(w.biasHH.Tensor))
+		of = append(of, tensor.InputBias(w.biasIH.value()), tensor.StateBias(w.biasHH.value()))
 	}
 	list := make([]O, len(of))
 	for i, o := range of {
@@ -258,7 +261,7 @@ func (l *LSTM) Forward(x tensor.Tensor) tensor.Tensor {
 // Run is Forward from given states. It returns those after the last step, too.
 func (l *LSTM) Run(x tensor.Tensor, from LSTMState) (out tensor.Tensor, to LSTMState) {
 	out, next := l.run(x, []tensor.Tensor{from.H, from.C}, func(x tensor.Tensor, s []tensor.Tensor, w weights, reverse bool) []tensor.Tensor {
-		out, cells := x.LSTM(s[0], s[1], w.ih.Tensor, w.hh.Tensor, options[tensor.LSTMOption](w, tensor.Reverse(reverse))...)
+		out, cells := x.LSTM(s[0], s[1], w.ih.value(), w.hh.value(), options[tensor.LSTMOption](w, tensor.Reverse(reverse))...)
 		return []tensor.Tensor{out, cells}
 	})
 	return out, LSTMState{next[0], next[1]}
@@ -284,7 +287,7 @@ func (g *GRU) Forward(x tensor.Tensor) tensor.Tensor {
 // where it is a zero Tensor. It returns that after the last step, too.
 func (g *GRU) Run(x, from tensor.Tensor) (out, to tensor.Tensor) {
 	out, next := g.run(x, []tensor.Tensor{from}, func(x tensor.Tensor, s []tensor.Tensor, w weights, reverse bool) []tensor.Tensor {
-		return []tensor.Tensor{x.GRU(s[0], w.ih.Tensor, w.hh.Tensor, options[tensor.GRUOption](w, tensor.Reverse(reverse))...)}
+		return []tensor.Tensor{x.GRU(s[0], w.ih.value(), w.hh.value(), options[tensor.GRUOption](w, tensor.Reverse(reverse))...)}
 	})
 	return out, next[0]
 }
@@ -313,7 +316,7 @@ func (n *RNN) Forward(x tensor.Tensor) tensor.Tensor {
 // where it is a zero Tensor. It returns that after the last step, too.
 func (n *RNN) Run(x, from tensor.Tensor) (out, to tensor.Tensor) {
 	out, next := n.run(x, []tensor.Tensor{from}, func(x tensor.Tensor, s []tensor.Tensor, w weights, reverse bool) []tensor.Tensor {
-		return []tensor.Tensor{x.RNN(s[0], w.ih.Tensor, w.hh.Tensor,
+		return []tensor.Tensor{x.RNN(s[0], w.ih.value(), w.hh.value(),
 			options[tensor.RNNOption](w, tensor.Rectified(n.rectified), tensor.Reverse(reverse))...)}
 	})
 	return out, next[0]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -53,7 +54,7 @@ func StateDict(m any) map[string]tensor.Tensor {
 // LoadStateDict copies values into the model's parameters and buffers. Names,
 // shapes and dtypes must agree exactly; devices may differ. When it returns an
 // error, which wraps ErrState where something does not fit and names all that
-// does not, nothing was changed.
+// does not, nothing was changed. PyTorch's num_batches_tracked is passed over.
 func LoadStateDict(m any, values map[string]tensor.Tensor) error {
 	if err := CheckStateDict(m, values); err != nil {
 		return err
@@ -115,11 +116,18 @@ func match(m any, values map[string]tensor.Tensor) (entries []entry, missing, un
 		entries = append(entries, e)
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if !known[name] {
+		if !known[name] && !countsBatches(name, known) {
 			unexpected = append(unexpected, name)
 		}
 	}
 	return entries, missing, unexpected, problems
+}
+
+// countsBatches reports whether name is of the number of batches that PyTorch keeps beside
+// the statistics of a batch normalization. The layers here need none.
+func countsBatches(name string, known map[string]bool) bool {
+	layer, ok := strings.CutSuffix(name, "num_batches_tracked")
+	return ok && known[layer+"running_mean"]
 }
 
 // assign copies values that fit to entries. When a copy fails, as on a device out

@@ -17,7 +17,7 @@ import (
 
 type gate struct {
 	GateWeight *nn.Parameter
-	hidden     *nn.Parameter // not exported: not part of the model
+	hidden     *nn.Parameter `nn:"-"` // not exported: not part of the model
 }
 
 type blocks struct {

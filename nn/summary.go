@@ -16,7 +16,7 @@ type line struct {
 // Summary returns a table of the modules of m that do something of their own,
 // with the number of elements of their parameters, and totals.
 func Summary(m any) string {
-	lines, bytes := summarise(m)
+	lines, bytes, problems := summarise(m)
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "name\tmodule\tparameters")
@@ -39,12 +39,16 @@ func Summary(m any) string {
 	}
 	fmt.Fprintln(w)
 	_ = w.Flush() // a strings.Builder takes everything
+	for _, err := range problems {
+		fmt.Fprintln(&b, err)
+	}
 	return b.String()
 }
 
-// summarise returns a line for each module, outer before inner, and the bytes of
-// the model's state. The first line is for what belongs to no module.
-func summarise(m any) (lines []*line, bytes int) {
+// summarise returns a line for each module, outer before inner, the bytes of the
+// model's state, and the errors that its parameters carry. The first line is for what
+// belongs to no module.
+func summarise(m any) (lines []*line, bytes int, problems []error) {
 	open := []*line{{hasModules: true, text: fmt.Sprintf("%T", m)}} // from the outermost to the innermost
 	lines = append(lines, open[0])
 	walk(m, func(name string, part any) bool {
@@ -54,6 +58,9 @@ func summarise(m any) (lines []*line, bytes int) {
 		l := open[len(open)-1]
 		switch p := part.(type) {
 		case *Parameter:
+			if !sound(p.Tensor) {
+				problems = append(problems, fmt.Errorf("%s: %w", name, p.Err()))
+			}
 			l.hasParts = true
 			l.parameters += p.NumElements()
 			if p.RequiresGrad() {
@@ -70,7 +77,7 @@ func summarise(m any) (lines []*line, bytes int) {
 		}
 		return true
 	})
-	return lines, bytes
+	return lines, bytes, problems
 }
 
 // inside reports whether name is of something in the module named outer.

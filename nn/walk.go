@@ -14,11 +14,18 @@ type walker struct {
 	// visit is called with every *Parameter, *Buffer, Module and ModeSetter, outer
 	// before inner, and its dotted name; false ends the walk.
 	visit func(name string, part any) bool
+
+	found  map[place]bool // where the structs in seen are
+	hidden []hidden
 }
 
+// walk visits the parts of m, and then, for each field that hides parts, a parameter that
+// carries the error.
 func walk(m any, visit func(name string, part any) bool) {
-	w := &walker{seen: map[any]bool{}, visit: visit}
-	w.walk("", reflect.ValueOf(m))
+	w := &walker{seen: map[any]bool{}, visit: visit, found: map[place]bool{}}
+	if w.walk("", reflect.ValueOf(m)) {
+		w.reportHidden()
+	}
 }
 
 // walk reports whether to go on.
@@ -70,6 +77,7 @@ func (w *walker) object(name string, v reflect.Value) bool {
 		return true
 	}
 	w.seen[p] = true
+	w.found[place{v.Type().Elem(), v.UnsafePointer()}] = true
 	switch p.(type) {
 	case *Parameter, *Buffer:
 		return w.visit(name, p)
@@ -91,6 +99,7 @@ func (w *walker) fields(name string, v reflect.Value) bool {
 	for i := range v.NumField() {
 		f := t.Field(i)
 		switch {
+		case f.Tag.Get("nn") == leftOut:
 		case f.IsExported():
 			if !w.walk(join(name, fieldName(f)), v.Field(i)) {
 				return false
@@ -101,6 +110,8 @@ func (w *walker) fields(name string, v reflect.Value) bool {
 			if !w.fields(name, v.Field(i)) {
 				return false
 			}
+		case mayHold(f.Type, map[reflect.Type]bool{}):
+			w.hidden = append(w.hidden, hidden{name, t, f, v.Field(i)})
 		}
 	}
 	return true

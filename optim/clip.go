@@ -104,6 +104,10 @@ func ClipGradValue(params []*nn.Parameter, limit float64) error {
 func eachGrad(params []*nn.Parameter, f func(g tensor.Tensor) error) (err error) {
 	tensor.NoGrad(func() {
 		for i, p := range params {
+			if p == nil {
+				err = fmt.Errorf("parameter %d is nil", i)
+				return
+			}
 			g, ok := p.Grad()
 			if !ok {
 				continue

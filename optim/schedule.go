@@ -1,8 +1,10 @@
 package optim
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 )
 
@@ -57,8 +59,12 @@ func OneCycle(warm, total int, start, floor float64) Schedule {
 	}
 }
 
-// Warmup rises evenly to s over the first steps and then follows it.
+// Warmup rises evenly to s over the first steps and then follows it. Of no
+// schedule it makes none.
 func Warmup(steps int, s Schedule) Schedule {
+	if s == nil {
+		return nil
+	}
 	return func(step int) float64 {
 		if step < steps {
 			return s(0) * float64(step+1) / float64(steps)
@@ -86,17 +92,41 @@ type SchedulerState struct {
 }
 
 // NewScheduler returns a scheduler whose base rate is the optimizer's current
-// one, and sets the rate of step 0.
+// one, and sets the rate of step 0. Without an optimizer or a schedule it sets
+// none: see Err.
 func NewScheduler(opt Optimizer, curve Schedule) *Scheduler {
-	s := &Scheduler{opt: opt, curve: curve, state: SchedulerState{Base: opt.LearningRate()}}
-	s.apply()
+	s := &Scheduler{opt: opt, curve: curve}
+	if s.Err() == nil {
+		s.state.Base = opt.LearningRate()
+		s.apply()
+	}
 	return s
+}
+
+// Err returns why the scheduler sets no rates: it was not made with NewScheduler
+// from an optimizer and a schedule.
+func (s *Scheduler) Err() error {
+	switch {
+	case none(s.opt):
+		return errors.New("optim: a scheduler without an optimizer; NewScheduler takes one that is not nil")
+	case s.curve == nil:
+		return errors.New("optim: a scheduler without a schedule; NewScheduler takes one that is not nil")
+	}
+	return nil
+}
+
+// none reports an optimizer that is nil, or a nil pointer to one.
+func none(opt Optimizer) bool {
+	v := reflect.ValueOf(opt)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // Step goes on to the next step's rate. Call it after the optimizer's Step.
 func (s *Scheduler) Step() {
-	s.state.Step++
-	s.apply()
+	if s.Err() == nil {
+		s.state.Step++
+		s.apply()
+	}
 }
 
 // State returns where the schedule stands.
@@ -105,6 +135,9 @@ func (s *Scheduler) State() SchedulerState { return s.state }
 // SetState goes to where a schedule stood, as when training is resumed, and sets
 // the rate.
 func (s *Scheduler) SetState(to SchedulerState) error {
+	if err := s.Err(); err != nil {
+		return err
+	}
 	if to.Step < 0 || !(to.Base >= 0) || math.IsInf(to.Base, 1) {
 		return fmt.Errorf("optim: a schedule cannot be at step %d of base rate %g", to.Step, to.Base)
 	}
@@ -117,5 +150,8 @@ func (s *Scheduler) apply() { s.opt.SetLearningRate(s.state.Base * s.curve(s.sta
 
 // String describes where the schedule stands.
 func (s *Scheduler) String() string {
+	if err := s.Err(); err != nil {
+		return err.Error()
+	}
 	return fmt.Sprintf("step %d, learning rate %g", s.state.Step, s.opt.LearningRate())
 }

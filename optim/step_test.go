@@ -3,6 +3,7 @@ package optim_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -80,10 +81,14 @@ func TestLaunches(t *testing.T) {
 }
 
 // TestStepAllocations bounds what a step over six parameters asks of Go's memory:
-// a handle on each gradient, and a few lists.
+// a handle on each gradient, and a few lists. Where asking for the goroutine costs
+// memory there is no bound.
 func TestStepAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector makes pools forget")
+	}
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		t.Skip("goroutines are told apart by their stack traces here")
 	}
 	for _, name := range []string{"sgd", "sgd momentum", "adamw"} {
 		opt, err := makers[name](perceptron(t, device.CPU))

@@ -16,6 +16,7 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/sinter-go/sinter/data"
@@ -40,10 +41,24 @@ type State struct {
 	Metadata  map[string]string // what the program adds, as the epoch; Load leaves it alone
 }
 
+// sound returns an error for parts that are there and of no use.
+func (s State) sound() error {
+	if v := reflect.ValueOf(s.Optimizer); v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("the optimizer is a nil %T; it takes one that was made, or nil for none", s.Optimizer)
+	}
+	if s.Scheduler != nil {
+		return s.Scheduler.Err()
+	}
+	return nil
+}
+
 // Save writes s to the file at path in one step: a reader, or a crash at any
 // moment, sees the old file or all of the new one. It waits for work on the
 // model's devices.
 func Save(path string, s State) error {
+	if err := s.sound(); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
 	tensors := map[string]tensor.Tensor{}
 	metadata := numbers(s)
 	if s.Model != nil {
@@ -80,6 +95,9 @@ func Save(path string, s State) error {
 // devices may differ. When Load returns an error, which wraps ErrFit where
 // something does not fit, it has changed nothing.
 func Load(path string, s State) (metadata map[string]string, err error) {
+	if err := s.sound(); err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
 	tensors, all, err := data.LoadTensors(path, device.CPU)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
