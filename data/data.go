@@ -4,6 +4,7 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -131,6 +132,9 @@ type subset struct {
 // Subset returns the samples of d with the given numbers, in their order. A
 // number may occur more than once.
 func Subset(d Dataset, indices []int) (Dataset, error) {
+	if d == nil {
+		return nil, errors.New("data: a subset of no dataset; it takes one that is not nil")
+	}
 	for _, i := range indices {
 		if i < 0 || i >= d.Len() {
 			return nil, fmt.Errorf("data: sample %d of a dataset of %d", i, d.Len())

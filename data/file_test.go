@@ -2,10 +2,12 @@ package data_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +67,7 @@ func same(t *testing.T, loaded map[string]tensor.Tensor, want map[string]safeten
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+		w.Data = swapped(w.Data, w.DType)
 		if l.DType() != w.DType || len(l.Shape()) != len(w.Shape) || !cmp.Equal(append([]int{}, l.Shape()...), w.Shape) || !bytes.Equal(raw, w.Data) || l.Device() != d {
 			t.Errorf("%s is %s %v on %s with bytes %x, want %s %v on %s with %x", name, l.DType(), l.Shape(), l.Device(), raw, w.DType, w.Shape, d, w.Data)
 		}
@@ -72,6 +75,22 @@ func same(t *testing.T, loaded map[string]tensor.Tensor, want map[string]safeten
 	if len(loaded) != len(want) {
 		t.Errorf("%d tensors, want %d", len(loaded), len(want))
 	}
+}
+
+// swapped returns the bytes of elements that are in a file in the machine's order.
+func swapped(raw []byte, d tensor.DType) []byte {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		return raw
+	}
+	out := slices.Clone(raw)
+	size := d.Size()
+	if d.IsComplex() { // each of both parts
+		size /= 2
+	}
+	for part := range slices.Chunk(out, size) {
+		slices.Reverse(part)
+	}
+	return out
 }
 
 func TestSaveTensors(t *testing.T) {

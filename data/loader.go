@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 
 	"github.com/sinter-go/sinter/generated/tensor"
@@ -48,13 +49,19 @@ func (l *Loader) Len() int {
 	if l.DropLast {
 		return n / l.BatchSize
 	}
-	return (n + l.BatchSize - 1) / l.BatchSize
+	return n/l.BatchSize + min(n%l.BatchSize, 1)
 }
+
+// maxSamples is the most samples whose order a loader makes room for.
+const maxSamples = min(1<<32, math.MaxInt/8)
 
 func (l *Loader) check() error {
 	if l.Dataset == nil || l.BatchSize < 1 || l.Prefetch < 0 || l.Workers < 0 {
 		return fmt.Errorf("data: a loader needs a dataset, a batch size of at least 1 (has %d) and a prefetch that is not negative (has %d), nor its workers (has %d)",
 			l.BatchSize, l.Prefetch, l.Workers)
+	}
+	if n := l.Dataset.Len(); n < 0 || n > maxSamples {
+		return fmt.Errorf("data: a dataset of %d samples; a loader takes 0 to %d, since it keeps their order", n, int64(maxSamples))
 	}
 	return nil
 }

@@ -39,9 +39,10 @@ var errGone = errors.New("data: the dataset ended the goroutine that prepares ba
 // background hands out batches that workers prepare.
 func (e *epoch) background(ctx context.Context, first int, yield func([]tensor.Tensor, error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
-	c := &crew{epoch: e, ctx: ctx, turn: make(chan int, 1), slots: make(chan slot, e.Prefetch)}
+	ahead := min(e.Prefetch, e.Len()) // more are not there
+	c := &crew{epoch: e, ctx: ctx, turn: make(chan int, 1), slots: make(chan slot, ahead)}
 	c.turn <- first
-	for range min(max(e.Workers, 1), e.Prefetch) {
+	for range min(max(e.Workers, 1), ahead) {
 		c.workers.Go(c.work)
 	}
 	var next slot // taken, and not received from

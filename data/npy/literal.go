@@ -1,9 +1,12 @@
 package npy
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/sinter-go/sinter/ir"
 )
 
 // A parser reads the part of Python's literals that headers use.
@@ -104,6 +107,9 @@ func (p *parser) tuple() ([]int, error) {
 			n++
 		}
 		v, err := strconv.Atoi(p.rest[:n])
+		if errors.Is(err, strconv.ErrRange) { // of an int, which some platforms have 32 bits of
+			return nil, fmt.Errorf("%w: extent %.20s has too many elements", ir.ErrShape, p.rest[:n])
+		}
 		if err != nil {
 			return nil, fmt.Errorf("found %.20q; want an integer", p.rest)
 		}

@@ -44,6 +44,9 @@ const unbounded = -1
 // after another can be read in turn; the error is io.EOF when r is at its end.
 // Memory grows as data arrives.
 func Read(r io.Reader) (Array, error) {
+	if r == nil {
+		return Array{}, errors.New("npy: read: there is no reader; it takes one that is not nil")
+	}
 	a, err := read(r, unbounded)
 	if err != nil && err != io.EOF {
 		return Array{}, fmt.Errorf("npy: %w", err)
@@ -63,7 +66,10 @@ func ReadFile(path string) (Array, error) {
 		return Array{}, fmt.Errorf("npy: %w", err)
 	}
 	a, err := readOnly(f, info.Size())
-	if err != nil {
+	switch {
+	case err != nil && fileio.IsPyTorch(f, info.Size()):
+		return Array{}, fmt.Errorf("npy: %s: %w: %s", path, ErrFormat, fileio.PyTorchAdvice)
+	case err != nil:
 		return Array{}, fmt.Errorf("npy: %s: %w", path, err)
 	}
 	return a, nil
@@ -178,6 +184,9 @@ func checkBools(d ir.DType, data []byte) error {
 
 // Write writes a to w. Nothing is written when a is not valid.
 func Write(w io.Writer, a Array) error {
+	if w == nil {
+		return errors.New("npy: write: there is no writer; it takes one that is not nil")
+	}
 	if err := write(w, a); err != nil {
 		return fmt.Errorf("npy: %w", err)
 	}

@@ -66,6 +66,12 @@ func openArchive(f *os.File) (*Archive, error) {
 // The Archive reads from r as long as it is used; closing it leaves r open.
 // Members that are not arrays are left out.
 func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
+	if r == nil {
+		return nil, errors.New("npz: there is no reader; NewArchive takes one that is not nil")
+	}
+	if fileio.IsPyTorch(r, size) {
+		return nil, fmt.Errorf("npz: %w: %s", ErrFormat, fileio.PyTorchAdvice)
+	}
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("npz: %w: %w", ErrFormat, err)
@@ -144,6 +150,9 @@ func ReadArchive(path string) ([]Named, error) {
 // WriteArchive writes arrays to w as an .npz file, in their order. The same
 // arrays give the same bytes. Nothing is written when one is not valid.
 func WriteArchive(w io.Writer, arrays []Named, c Compression) error {
+	if w == nil {
+		return errors.New("npz: write: there is no writer; it takes one that is not nil")
+	}
 	if err := writeArchive(w, arrays, c); err != nil {
 		return fmt.Errorf("npz: %w", err)
 	}

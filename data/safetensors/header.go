@@ -106,7 +106,7 @@ func newEntry(name, stored string, dims, offsets []int64) (entry, error) {
 	shape := make([]int, len(dims))
 	for i, d := range dims {
 		if d > math.MaxInt {
-			return entry{}, fmt.Errorf("%w: extent %d", ir.ErrShape, d)
+			return entry{}, fmt.Errorf("%w: extent %d has too many elements", ir.ErrShape, d)
 		}
 		shape[i] = int(d)
 	}

@@ -51,9 +51,15 @@ func open(f *os.File) (*File, error) {
 // NewFile reads a file's header from r, which holds size bytes. The File reads
 // from r as long as it is used; closing it leaves r open.
 func NewFile(r io.ReaderAt, size int64) (*File, error) {
+	if r == nil {
+		return nil, errors.New("safetensors: there is no reader; NewFile takes one that is not nil")
+	}
 	s := io.NewSectionReader(r, 0, size)
 	h, base, err := readHeader(s)
-	if err != nil {
+	switch {
+	case err != nil && fileio.IsPyTorch(r, size):
+		return nil, fmt.Errorf("safetensors: %w: %s", ErrFormat, fileio.PyTorchAdvice)
+	case err != nil:
 		return nil, fmt.Errorf("safetensors: %w", err)
 	}
 	if size-base != h.data {
@@ -184,6 +190,9 @@ func (i Info) check() error {
 // Read reads all tensors, in the order of their data, and the metadata from r,
 // which it reads to its end. Memory grows as data arrives.
 func Read(r io.Reader) ([]Tensor, map[string]string, error) {
+	if r == nil {
+		return nil, nil, errors.New("safetensors: read: there is no reader; it takes one that is not nil")
+	}
 	h, _, err := readHeader(r)
 	if err != nil {
 		return nil, nil, fmt.Errorf("safetensors: %w", err)

@@ -3,6 +3,7 @@ package safetensors
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -15,6 +16,9 @@ import (
 // tensors does not matter: data is laid out by descending alignment of the
 // dtype, then by name. Nothing is written when a tensor is not valid.
 func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
+	if w == nil {
+		return errors.New("safetensors: write: there is no writer; it takes one that is not nil")
+	}
 	if err := write(w, tensors, metadata); err != nil {
 		return fmt.Errorf("safetensors: %w", err)
 	}

@@ -48,7 +48,8 @@ func ReadN(r io.Reader, n int) ([]byte, error) {
 // The bytes go to a temporary file beside it, are synced and then renamed. A
 // file that existed keeps its permissions; a symbolic link keeps pointing to
 // its target, which is replaced. On error the old file is untouched and the
-// temporary one removed.
+// temporary one removed; one that a killed process left is removed by the next call
+// for the same path.
 func WriteFile(path string, write func(io.Writer) error) (err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -61,12 +62,12 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 		return fmt.Errorf("%s is not a regular file", path)
 	}
 	dir, base := filepath.Split(path)
-	// os.CreateTemp would make the file private, whatever the umask says.
-	temp := filepath.Join(dir, fmt.Sprintf(".%s.%016x.tmp", base, rand.Uint64()))
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	removeLeftovers(dir, base)
+	f, err := createTemp(dir, base)
 	if err != nil {
 		return err
 	}
+	temp := f.Name()
 	defer func() {
 		if err != nil {
 			f.Close()
@@ -78,8 +79,7 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 			return err
 		}
 	}
-	w := bufio.NewWriterSize(f, 1<<16)
-	if err := errors.Join(write(w), w.Flush()); err != nil {
+	if err := buffered(f, write); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
@@ -93,6 +93,21 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	}
 	syncDir(dir)
 	return nil
+}
+
+// buffered calls write with a buffer before f. A buffer repeats the error of f: it is
+// asked to flush only where write has none.
+func buffered(f io.Writer, write func(io.Writer) error) error {
+	w := bufio.NewWriterSize(f, 1<<16)
+	if err := write(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// tempPath returns the name of a temporary file of base in dir.
+func tempPath(dir, base string) string {
+	return filepath.Join(dir, fmt.Sprintf(".%s.%016x.tmp", base, rand.Uint64()))
 }
 
 // syncDir makes a rename in dir durable where the system can. It reports no
